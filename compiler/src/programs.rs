@@ -8,13 +8,13 @@ use crate::openapi::Reader;
 use crate::source::Sources;
 
 /// Maximum size of a program in bytes: the default maximum of a call to the server.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// Reads the file of every program and returns them by name. Reports and leaves out each file that cannot be read.
 pub fn read(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Vec<Program> {
     let mut programs = Vec::new();
     for (name, program) in &config.programs {
-        match reader(&program.file.value, MOST_BYTES) {
+        match reader(&program.file.value, MAX_BYTES) {
             Ok(text) => {
                 let file = sources.add(text.path, text.text);
                 // `Sources` has dropped the byte order mark.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Maximum size of a text in bytes. Offsets are 32-bit, and no config, document or lock file comes near this size.
-pub const MOST_BYTES: usize = 1 << 30;
+pub const MAX_BYTES: usize = 1 << 30;
 
 /// A file of [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,14 +1,14 @@
 //! Rules for the names of tools, which programs write after `:tool` and clients show to people.
 
 /// Maximum length of a name in characters, as MCP recommends.
-pub const LONGEST: usize = 128;
+pub const MAX_LEN: usize = 128;
 
 /// Returns why a text is not a plain tool name, or `None` if it is one. MCP only recommends these rules, so names of upstreams
 /// may break them.
 pub fn fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
-    } else if name.chars().count() > LONGEST {
+    } else if name.chars().count() > MAX_LEN {
         Some("it is longer than 128 characters")
     } else if !name.chars().all(is_plain) {
         Some("it has characters other than letters of ASCII, digits, `-`, `_` and `.`")

@@ -22,7 +22,7 @@ pub fn parse_document(sources: &Sources, file: FileId, diagnostics: &mut Diagnos
     if is_yaml { parse_yaml(sources, file, diagnostics) } else { parse_as(sources, file, Syntax::DOCUMENT, diagnostics) }
 }
 
-/// The diagnostic for a file of more than [`MOST_BYTES`](crate::source::MOST_BYTES).
+/// The diagnostic for a file of more than [`MAX_BYTES`](crate::source::MAX_BYTES).
 pub fn too_large(path: &str) -> Diagnostic {
     Diagnostic::new(Code::TooLarge, format!("`{path}` is larger than 1 GiB, the most that is read"))
 }

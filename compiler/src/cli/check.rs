@@ -9,7 +9,7 @@ use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics};
 use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_compiler::serve::files;
-use ptc_compiler::source::{FileId, MOST_BYTES, Sources, decode};
+use ptc_compiler::source::{FileId, MAX_BYTES, Sources, decode};
 use ptc_compiler::tree::{Syntax, too_large};
 use ptc_compiler::{ir, lower, openapi, programs};
 use ptc_runtime::secrets::Secrets;
@@ -162,7 +162,7 @@ fn secrets(checked: &mut Checked) {
 /// Takes in a config or a lock file. `None` where it is larger than any text that is read; the findings say so.
 pub(crate) fn read_source(path: &Path, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Result<Option<FileId>, Failure> {
     let name = path.display().to_string();
-    if std::fs::metadata(path).is_ok_and(|file| file.len() > MOST_BYTES as u64) {
+    if std::fs::metadata(path).is_ok_and(|file| file.len() > MAX_BYTES as u64) {
         diagnostics.push(too_large(&name));
         return Ok(None);
     }
@@ -172,7 +172,7 @@ pub(crate) fn read_source(path: &Path, sources: &mut Sources, diagnostics: &mut 
 /// Reads a file that the command line names. Of a device that never ends one byte more than any file may have is taken.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
+    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
         let failure = Failure::new(format!("cannot read `{}`: {error}", path.display()));
         if path.is_dir() {
@@ -181,7 +181,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
             failure
         }
     })?;
-    if bytes.len() > MOST_BYTES {
+    if bytes.len() > MAX_BYTES {
         return Err(Failure::new(too_large(&path.display().to_string()).message));
     }
     decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))

@@ -9,7 +9,7 @@ use ptc_lisp::{Program, Span, Value, json};
 use ptc_runtime::schema::{Mismatch, Schema};
 
 /// Maximum size of an argument that is checked, as JSON in bytes.
-pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
 /// A constant argument that does not match its schema.
 pub(crate) struct ArgMismatch {
@@ -50,7 +50,7 @@ pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatc
 /// The first mismatch of a constant with the schema of its argument.
 fn first_mismatch(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
     // Compare the encoded value: keywords and dates are sent as strings.
-    let sent = json::encode(value, MOST_BYTES).ok()?;
+    let sent = json::encode(value, MAX_BYTES).ok()?;
     let definition = json::decode(tool.definition.as_bytes()).ok()?;
     mismatch(&definition, name, &json::decode(sent.as_bytes()).ok()?)
 }

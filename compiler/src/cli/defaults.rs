@@ -35,7 +35,7 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
 fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
     let read = json::decode(default.canonical().as_bytes()).map_err(|why| why.to_string());
     // A number may be larger than any that is sent.
-    let sent = read.and_then(|value| json::encode(&value, const_args::MOST_BYTES).map(|_| value).map_err(|why| why.to_string()));
+    let sent = read.and_then(|value| json::encode(&value, const_args::MAX_BYTES).map(|_| value).map_err(|why| why.to_string()));
     let default = match sent {
         Ok(default) => default,
         Err(why) => return Some(format!("cannot be sent: {why}")),

@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::tree::{Member, Node};
 
 /// A secret shorter than this would be found in ordinary text, so that it cannot be redacted.
-const SHORTEST: usize = 8;
+const MIN_LEN: usize = 8;
 
 /// The bindings of a config: all names, and what was sound of them.
 pub(super) struct Bindings {
@@ -153,8 +153,8 @@ fn literal(reader: &mut ConfigReader<'_>, name: &str, fields: &Fields<'_>) -> Op
         .at(node.place(reader.file), "readable by everyone who has the config, or a binary built from it")
         .hint("use \"source\": \"env\" or \"source\": \"file\"");
     reader.report(diagnostic);
-    if value.chars().count() < SHORTEST {
-        let message = format!("the secret {} is shorter than {SHORTEST} characters", quoted(name));
+    if value.chars().count() < MIN_LEN {
+        let message = format!("the secret {} is shorter than {MIN_LEN} characters", quoted(name));
         let diagnostic = Diagnostic::new(Code::ShortSecret, message)
             .at(node.place(reader.file), "cannot be told from ordinary text")
             .hint("it could not be redacted from answers and logs, so the server would not start with it; use a longer one");

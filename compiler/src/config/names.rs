@@ -6,7 +6,7 @@ use crate::tool_name::{self, folded};
 use crate::tree::{Member, Node};
 
 /// Longest name in characters.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 
 /// Namespaces of the language: a bare name in discovery means these first, so an upstream of that name is hidden there.
 const NAMESPACES: &[&str] = &[
@@ -86,7 +86,7 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
 fn fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
-    } else if name.chars().count() > LONGEST {
+    } else if name.chars().count() > MAX_LEN {
         Some("it is longer than 64 characters")
     } else if name.chars().any(|c| c.is_alphanumeric() && !c.is_ascii()) {
         Some("it has letters or digits that are not of ASCII")
@@ -106,7 +106,7 @@ fn plain(name: &str) -> Option<String> {
     }
     let words: Vec<&str> =
         name.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).filter(|word| !word.is_empty()).collect();
-    let plain: String = words.join("-").trim_start_matches(['_', '.']).chars().take(LONGEST).collect();
+    let plain: String = words.join("-").trim_start_matches(['_', '.']).chars().take(MAX_LEN).collect();
     (!plain.is_empty() && plain != name).then_some(plain)
 }
 

@@ -10,7 +10,7 @@ use crate::tool_name;
 use crate::tree::{Member, Node};
 
 /// Longest name in characters, as MCP recommends for tools.
-const LONGEST: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// How the server's own tools begin.
 const OWN: &str = "lisp_";
@@ -41,7 +41,7 @@ fn check_name(reader: &mut ConfigReader<'_>, member: &Member) {
     let name: &str = &member.key;
     let reason = if name.is_empty() {
         "it is empty"
-    } else if name.len() > LONGEST {
+    } else if name.len() > MAX_NAME_LEN {
         "it is longer than 64 characters"
     } else if !name.chars().all(tool_name::is_plain) {
         "it has characters other than letters, digits, `-`, `_` and `.`"

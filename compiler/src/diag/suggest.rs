@@ -38,12 +38,12 @@ pub fn hint<'a>(wrong: &str, what: &str, candidates: impl IntoIterator<Item = &'
 
 /// Lists the known names in a sentence, if they are few enough to read.
 pub fn list<'a>(what: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    const MOST: usize = 20;
+    const MAX_SUGGESTIONS: usize = 20;
     let names: Vec<String> = candidates.into_iter().map(super::quoted).collect();
     match names.as_slice() {
         [] => None,
         [only] => Some(format!("the only {what} is {only}")),
-        names if names.len() <= MOST => Some(format!("known {what}s: {}", names.join(", "))),
+        names if names.len() <= MAX_SUGGESTIONS => Some(format!("known {what}s: {}", names.join(", "))),
         _ => None,
     }
 }

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 /// Quotes a name from a file for a message: in backticks, with control characters escaped, and cut if it is very long.
 pub fn quoted(text: &str) -> String {
-    const LONGEST: usize = 80;
+    const MAX_LEN: usize = 80;
     if text.is_empty() {
         return "`\"\"`".to_owned();
     }
     let mut shown = String::new();
-    for c in text.chars().take(LONGEST) {
+    for c in text.chars().take(MAX_LEN) {
         // Between backticks, quotes and backslashes need no escape, but invisible characters do.
         match c {
             '\\' | '"' | '\'' => shown.push(c),
             c => shown.extend(c.escape_debug()),
         }
     }
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(MAX_LEN).is_some() {
         shown.push('…');
     }
     format!("`{shown}`")

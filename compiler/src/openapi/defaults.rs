@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::tree::{Node, Tree};
 
 /// Maximum depth to which a value is checked.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Reads `x-ptc-default-args` and merges the override's `default_args` over it. Each default must name an argument and fit its
 /// schema. `unread` is true if some parameters could not be read; then an unknown name is accepted, since it may belong to one of
@@ -117,7 +117,7 @@ fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usi
             return plain(format!("the argument {what} is less than {text}, its default is not"));
         }
     }
-    if depth == MOST_DEPTH {
+    if depth == MAX_DEPTH {
         return None;
     }
     if let (Json::Array(values), Some(items)) = (value, schema.keyword(node, "items")) {

@@ -13,9 +13,9 @@ use crate::ir::{self, Deployment, Json};
 use crate::lower::schema::Schema;
 
 /// How deep arrays and objects are typed; what is inside of more is any JSON.
-const MOST_LEVELS: usize = 3;
+const MAX_LEVELS: usize = 3;
 /// Most variants of an enum; more than these are a string.
-const MOST_VARIANTS: usize = 64;
+const MAX_VARIANTS: usize = 64;
 
 #[derive(Debug, Serialize)]
 struct View {
@@ -153,7 +153,7 @@ impl<'t> Inner<'t> {
             return ident;
         }
         let plain = || kind(arg.types).to_owned();
-        let Some(node) = node.filter(|_| level < MOST_LEVELS).map(|node| self.schema.body(node)) else { return plain() };
+        let Some(node) = node.filter(|_| level < MAX_LEVELS).map(|node| self.schema.body(node)) else { return plain() };
         if is_only(arg.types, &[Type::Array])
             && node.get("prefixItems").is_none()
             && let Some(items @ Json::Object(_)) = node.get("items")
@@ -197,7 +197,7 @@ fn option(kind: &str) -> String {
 fn choice(owner: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     let words: Vec<String> =
         arg.allowed.iter().filter(|text| *text != "null").map(|text| serde_json::from_str(text).ok()).collect::<Option<_>>()?;
-    if words.is_empty() || words.len() > MOST_VARIANTS {
+    if words.is_empty() || words.len() > MAX_VARIANTS {
         return None;
     }
     let mut variants = Names::default();

@@ -8,7 +8,7 @@ use super::{RenderError, template};
 use crate::ir::Deployment;
 
 /// Longest name, so that those that are made of it are labels too.
-const LONGEST: usize = 50;
+const MAX_LEN: usize = 50;
 
 /// Hexadecimal digits of the catalog's digest in the image's tag.
 const TAG: usize = 12;
@@ -49,7 +49,7 @@ pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
     let view = View {
         title: comment(&deployment.name),
         compiler: crate::VERSION,
-        name: label(&deployment.name, LONGEST),
+        name: label(&deployment.name, MAX_LEN),
         image: quoted(&format!("{}:{tag}", image(&deployment.name))),
         catalog_digest: quoted(&deployment.catalog_digest),
         variables: needs

@@ -18,7 +18,7 @@ use crate::diag::render::{self, Style};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::lock::resolve::Query;
 use crate::pinned::{self, Loaded};
-use crate::source::{MOST_BYTES, Sources};
+use crate::source::{MAX_BYTES, Sources};
 use crate::{leak, lower};
 
 type Adjust = Arc<dyn Fn(&mut UpstreamSettings) + Send + Sync>;
@@ -92,7 +92,7 @@ impl Source {
         let lock_name = pinned::lock_name(&name);
         let mut lock_fault = None;
         let loaded = pinned::load(&name, sources, diagnostics, &mut |path, max_bytes| {
-            let read = files::read(&folder, path, max_bytes.min(MOST_BYTES as u64), "the limit of what is read");
+            let read = files::read(&folder, path, max_bytes.min(MAX_BYTES as u64), "the limit of what is read");
             // Without a lock file upstreams are asked. One that is there and cannot be read must not count as none.
             if let (true, Err(reason)) = (path == lock_name && !matches!(folder.join(path).try_exists(), Ok(false)), &read) {
                 lock_fault = Some(Diagnostic::new(Code::ConfigUnreadable, format!("`{path}` cannot be read: {reason}")));

@@ -13,7 +13,7 @@ use jsonc_parser::{Scanner, ScannerOptions};
 
 use super::{Member, Node, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{FileId, MOST_BYTES, Sources, Span};
+use crate::source::{FileId, MAX_BYTES, Sources, Span};
 
 /// Maximum nesting of arrays and objects. Functions that walk a tree may recurse this deep.
 pub const MAX_DEPTH: usize = 192;
@@ -55,7 +55,7 @@ pub fn parse(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> 
 /// (a missing comma, a repeated key). Otherwise returns `None`, after reporting at least one error.
 pub fn parse_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         diagnostics.push(too_large(&sources.get(file).path));
         return None;
     }

@@ -11,7 +11,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use super::parse::MAX_DEPTH;
 use super::{Member, Node, Tree, too_large};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
-use crate::source::{self, FileId, MOST_BYTES, Sources};
+use crate::source::{self, FileId, MAX_BYTES, Sources};
 
 /// Maximum number of nodes that all aliases of a text may copy. A few lines of nested aliases can expand beyond any memory.
 const MAX_COPIED: usize = 200_000;
@@ -19,7 +19,7 @@ const MAX_COPIED: usize = 200_000;
 /// Parses a file of `sources` as one YAML document. Stops at the first fault and reports it.
 pub fn parse_yaml(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Node> {
     let text = &sources.get(file).text;
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         diagnostics.push(too_large(&sources.get(file).path));
         return None;
     }

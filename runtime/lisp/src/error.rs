@@ -7,12 +7,12 @@ use crate::Value;
 
 /// Maximum bytes of a message or hint. Values that they quote are previews. Texts of others, such as upstreams, are truncated
 /// here.
-pub(crate) const LONGEST: usize = 4096;
+pub(crate) const MAX_MESSAGE_LEN: usize = 4096;
 
-/// Truncates a message or hint to [`LONGEST`] bytes.
+/// Truncates a message or hint to [`MAX_MESSAGE_LEN`] bytes.
 pub(crate) fn told(mut text: String) -> String {
-    if text.len() > LONGEST {
-        text.truncate(head(&text, LONGEST).len());
+    if text.len() > MAX_MESSAGE_LEN {
+        text.truncate(head(&text, MAX_MESSAGE_LEN).len());
         text.push('…');
     }
     text

@@ -13,7 +13,7 @@ use ptc_lisp::{Limits, Program, Run, Value, print};
 const DIVERGENCES: &str = include_str!("../DIVERGENCES.md");
 
 /// Minimum number of cases. Fewer mean that the folder is incomplete.
-const FEWEST: usize = 5_500;
+const MIN_CASES: usize = 5_500;
 
 enum Answer {
     Value(Value),
@@ -149,5 +149,5 @@ fn programs_answer_as_clojure_does() {
         }
     }
     assert_eq!(wrong, 0, "{wrong} of {count} cases differ:{report}");
-    assert!(count >= FEWEST, "only {count} cases were found");
+    assert!(count >= MIN_CASES, "only {count} cases were found");
 }

@@ -11,7 +11,7 @@ const RESERVED: [&str; 6] = ["tools", "signature", "output", "ptc_transport", "c
 /// Bytes of a prefix or suffix.
 const PROMPT_BYTES: usize = 4096;
 /// Most turns of either kind.
-const MOST_TURNS: u64 = 100;
+const MAX_TURNS: u64 = 100;
 
 /// What a file may say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,9 +78,9 @@ fn allowed(keys: &[&str]) -> String {
 
 fn turns(members: &Map<String, Value>, key: &str, least: u64, faults: &mut Vec<String>) -> Option<u32> {
     let value = members.get(key)?;
-    let turns = value.as_u64().filter(|turns| (least..=MOST_TURNS).contains(turns));
+    let turns = value.as_u64().filter(|turns| (least..=MAX_TURNS).contains(turns));
     if turns.is_none() {
-        faults.push(format!("`{key}`: expected an integer from {least} to {MOST_TURNS}, found {value}"));
+        faults.push(format!("`{key}`: expected an integer from {least} to {MAX_TURNS}, found {value}"));
     }
     turns.map(|turns| turns as u32)
 }

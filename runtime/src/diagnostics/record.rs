@@ -21,7 +21,7 @@ pub const ID_BYTES: usize = 256;
 /// Characters of a program that a summary shows.
 const PREVIEW_CHARS: usize = 200;
 /// Keys of a context that a summary names.
-const MOST_KEYS: usize = 50;
+const MAX_KEYS: usize = 50;
 
 /// A call and what became of it.
 #[derive(Debug)]
@@ -395,6 +395,6 @@ fn shape(context: &str, redactor: &Redactor) -> Value {
         (redactor.redact_str(name).into_owned(), json!({ "type": kind, "count": count }))
     };
     let mut rows = Map::new();
-    rows.extend(members.iter().take(MOST_KEYS).map(row));
+    rows.extend(members.iter().take(MAX_KEYS).map(row));
     rows.into()
 }

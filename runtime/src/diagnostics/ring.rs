@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::record::Record;
 
 /// Bytes of memory that records may take together: payloads in full are as long as clients make them.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Records, oldest first, as many as fit.
 #[derive(Debug)]
@@ -29,9 +29,9 @@ impl Ring {
         if self.most == 0 {
             return;
         }
-        let record = if record.weight() > MOST_BYTES / 4 { record.without_payloads() } else { record };
+        let record = if record.weight() > MAX_BYTES / 4 { record.without_payloads() } else { record };
         let weight = record.weight();
-        while self.records.len() >= self.most || self.bytes + weight > MOST_BYTES {
+        while self.records.len() >= self.most || self.bytes + weight > MAX_BYTES {
             let Some((gone, _)) = self.records.pop_front() else { break };
             self.bytes -= gone;
         }
@@ -77,7 +77,7 @@ mod tests {
             ring.push(record(1024 * 1024));
         }
         assert!((10..16).contains(&ring.len()), "{}", ring.len());
-        assert!(ring.bytes <= MOST_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
+        assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
         // What is larger than a share is there, and drives nobody out.
         let before = ring.len();
         ring.push(record(64 * 1024 * 1024));

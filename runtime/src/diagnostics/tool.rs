@@ -14,8 +14,8 @@ pub const NAME: &str = "lisp_debug";
 const OPERATIONS: [&str; 3] = ["stats", "recent", "get"];
 /// What it takes, as its schema says.
 const ARGUMENTS: [&str; 5] = ["op", "request_id", "limit", "errors_only", "since_seconds"];
-const MOST_RECENT: u64 = 200;
-const MOST_SECONDS: u64 = 86_400;
+const MAX_RECENT: u64 = 200;
+const MAX_SECONDS: u64 = 86_400;
 
 /// What clients read of the tool, as `tools/list` has it.
 pub fn described() -> Value {
@@ -28,9 +28,9 @@ pub fn described() -> Value {
             "properties": {
                 "op": { "type": "string", "enum": OPERATIONS },
                 "request_id": { "type": ["string", "integer"], "maxLength": ID_BYTES, "description": "For get." },
-                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_RECENT, "description": "For recent; 20 by default." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_RECENT, "description": "For recent; 20 by default." },
                 "errors_only": { "type": "boolean", "description": "For recent." },
-                "since_seconds": { "type": "integer", "minimum": 1, "maximum": MOST_SECONDS },
+                "since_seconds": { "type": "integer", "minimum": 1, "maximum": MAX_SECONDS },
             },
             "required": ["op"],
             "additionalProperties": false,
@@ -58,7 +58,7 @@ fn shape(operation: &str) -> Value {
 pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
     check_names(arguments)?;
     let operation = read_operation(arguments)?;
-    let since = integer(arguments, "since_seconds", MOST_SECONDS)?
+    let since = integer(arguments, "since_seconds", MAX_SECONDS)?
         .map(|seconds| Timestamp::now() - SignedDuration::from_secs(seconds.cast_signed()));
     let policy = diagnostics.settings.payloads;
     let head = json!({ "op": operation, "payload_policy": policy.name(), "redaction_applied": true });
@@ -74,7 +74,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             shown.insert("trace_dir_enabled".into(), diagnostics.traces.is_some().into());
         }
         "recent" => {
-            let limit = integer(arguments, "limit", MOST_RECENT)?.unwrap_or(20) as usize;
+            let limit = integer(arguments, "limit", MAX_RECENT)?.unwrap_or(20) as usize;
             let errors_only = boolean(arguments, "errors_only")?;
             let ring = diagnostics.ring();
             let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));

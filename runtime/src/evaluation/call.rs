@@ -2,7 +2,7 @@
 
 use ptc_catalog::StoredProgram;
 
-use super::validated::MOST_SCHEMA_BYTES;
+use super::validated::MAX_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
 use ptc_check::near_name;
@@ -82,8 +82,8 @@ impl Call {
         }
         call.output_schema = match arguments.get("output_schema").map(|raw| (kind(raw), raw)) {
             None | Some(("null", _)) => None,
-            Some(("object", raw)) if raw.len() > MOST_SCHEMA_BYTES => {
-                return Err(format!("argument `output_schema` is too long ({} bytes > {MOST_SCHEMA_BYTES})", raw.len()));
+            Some(("object", raw)) if raw.len() > MAX_SCHEMA_BYTES => {
+                return Err(format!("argument `output_schema` is too long ({} bytes > {MAX_SCHEMA_BYTES})", raw.len()));
             }
             Some(("object", raw)) => Some(raw.to_owned()),
             Some((other, _)) => return Err(format!("argument `output_schema` must be a JSON object, got {other}")),

@@ -12,13 +12,13 @@ use crate::schema::{Interrupted, Schema};
 use crate::secrets::Redactor;
 
 /// Bytes of a schema.
-pub const MOST_SCHEMA_BYTES: usize = 256 * 1024;
+pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 /// Bytes of a result, as JSON.
-const MOST_RESULT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of the preview that stands for a result too long to repeat.
 const PREVIEW_BYTES: usize = 512;
 /// How deep a result may nest to be structured content: parsers of clients give up at 128 levels and more, the whole message with them.
-const MOST_DEPTH: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 
 /// A result that matches, as JSON.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Validated {
     pub(crate) fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
         let print::Preview { text, truncated, .. } = print::preview(value, PREVIEW_BYTES);
         let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
-        Validated { json: redactor.redact_text(json), is_deep: depth > MOST_DEPTH, preview }
+        Validated { json: redactor.redact_text(json), is_deep: depth > MAX_DEPTH, preview }
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
     let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });
-    let text = json::encode_named_until(value, MOST_RESULT_BYTES, &|| bounds.over()).map_err(|why| match why {
+    let text = json::encode_named_until(value, MAX_RESULT_BYTES, &|| bounds.over()).map_err(|why| match why {
         _ if bounds.over() => bounds.stopped("the result was validated"),
         EncodeError::TooLarge { max_bytes } => {
             invalid(format!("return: longer than {max_bytes} bytes as JSON, too long to validate; return less of it"))

@@ -14,7 +14,7 @@ use crate::protocol::revision::Era;
 use crate::upstream::CallRecord;
 
 /// Bytes of a printed line that are kept at least where it is cut, with its mark.
-const SHORTEST_CUT: usize = 2 * MAX_CUT_MARK;
+const MIN_CUT_BYTES: usize = 2 * MAX_CUT_MARK;
 
 /// What stands before a value, as in a REPL.
 pub const PREFIX: &str = "user=> ";
@@ -404,7 +404,7 @@ fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     let lines = evaluation.prints.get(..budget.print_entries).unwrap_or(&evaluation.prints);
     // With quotes and a comma, as a list in JSON has them.
     let sizes: Vec<usize> = lines.iter().map(|line| line.chars().map(json_bytes).sum::<usize>() + 3).collect();
-    let longest = longest_line(&sizes, budget.print_bytes).max(SHORTEST_CUT);
+    let longest = longest_line(&sizes, budget.print_bytes).max(MIN_CUT_BYTES);
     let (mut kept, mut left, mut truncated) = (Vec::new(), budget.print_bytes, false);
     for (line, size) in lines.iter().zip(sizes) {
         let Some(rest) = left.checked_sub(size.min(longest)) else { break };

@@ -56,7 +56,7 @@ impl Default for ClientKey {
 
 impl<K: Clone + Ord> Level<K> {
     fn new(basis: Basis) -> Self {
-        Level { basis, keys: BTreeMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0, tidy_at: MOST_IDLE }
+        Level { basis, keys: BTreeMap::new(), waiting: BTreeSet::new(), floor: 0, turn: 0, tidy_at: MAX_IDLE }
     }
 
     fn used(&self, key: &K) -> u64 {
@@ -116,7 +116,7 @@ impl<K: Clone + Ord> Level<K> {
             let (basis, floor) = (self.basis, self.floor);
             // Callers that came once, each a little above the floor: what they owe is not worth the memory.
             self.keys.retain(|_, entry| entry.since.is_some() || basis == Basis::Held && entry.used > floor);
-            self.tidy_at = 2 * self.keys.len() + MOST_IDLE;
+            self.tidy_at = 2 * self.keys.len() + MAX_IDLE;
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) struct FairQueue<T> {
 }
 
 /// Keys that wait for nothing and are remembered all the same.
-const MOST_IDLE: usize = 1_000;
+const MAX_IDLE: usize = 1_000;
 
 /// What becomes of a newcomer to a full queue.
 #[derive(Debug, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub(super) enum Displaced<T> {
 
 impl<T> FairQueue<T> {
     pub(crate) fn new(basis: Basis) -> Self {
-        FairQueue { basis, owners: Level::new(basis), sessions: BTreeMap::new(), len: 0, tidy_at: MOST_IDLE }
+        FairQueue { basis, owners: Level::new(basis), sessions: BTreeMap::new(), len: 0, tidy_at: MAX_IDLE }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -272,7 +272,7 @@ impl<T> FairQueue<T> {
             let is_idle = |sessions: &Sessions<T>| sessions.len == 0 && sessions.level.keys.values().all(|entry| entry.used == 0);
             let basis = self.basis;
             self.sessions.retain(|_, sessions| sessions.len > 0 || basis == Basis::Held && !is_idle(sessions));
-            self.tidy_at = 2 * self.sessions.len() + MOST_IDLE;
+            self.tidy_at = 2 * self.sessions.len() + MAX_IDLE;
         }
     }
 }
@@ -307,7 +307,7 @@ mod tests {
             queue.push(&client_key(&number.to_string(), number), "x");
             queue.pop();
         }
-        assert!(queue.sessions.len() <= MOST_IDLE + 1 && queue.owners.keys.len() <= MOST_IDLE + 1);
+        assert!(queue.sessions.len() <= MAX_IDLE + 1 && queue.owners.keys.len() <= MAX_IDLE + 1);
     }
 
     #[test]

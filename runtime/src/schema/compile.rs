@@ -11,10 +11,10 @@ use regex::Regex;
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
 use super::report::{described, quoted, type_name};
-use super::{MOST_DEPTH, Refused, Schema};
+use super::{MAX_DEPTH, Refused, Schema};
 
 /// Subschemas that one schema may reach.
-const MOST_NODES: usize = 10_000;
+const MAX_NODES: usize = 10_000;
 
 /// Reads a keyword's value. `None` where it asserts nothing by itself.
 type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, Refused>;
@@ -99,8 +99,8 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 impl Schema {
     /// Compiles a schema that was decoded from JSON.
     pub fn compile(schema: &Value) -> Result<Schema, Refused> {
-        if schema.depth() as usize > MOST_DEPTH {
-            return Err(Refused { at: "#".into(), why: format!("the schema nests deeper than {MOST_DEPTH}") });
+        if schema.depth() as usize > MAX_DEPTH {
+            return Err(Refused { at: "#".into(), why: format!("the schema nests deeper than {MAX_DEPTH}") });
         }
         let mut compiler = Compiler { root: schema, places: LiteMap::new(), pending: Vec::new(), nodes: Vec::new() };
         compiler.node("#", schema)?;
@@ -141,8 +141,8 @@ impl<'v> Compiler<'v> {
             return Ok(*id);
         }
         let id = self.nodes.len();
-        if id >= MOST_NODES {
-            return Err(Refused { at: pointer.to_owned(), why: format!("the schema has more than {MOST_NODES} subschemas") });
+        if id >= MAX_NODES {
+            return Err(Refused { at: pointer.to_owned(), why: format!("the schema has more than {MAX_NODES} subschemas") });
         }
         self.nodes.push(Node::Constant(true));
         self.places.insert(pointer.to_owned(), id);

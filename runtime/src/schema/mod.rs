@@ -51,18 +51,18 @@ impl std::error::Error for Refused {}
 pub enum Interrupted {
     /// It was told to stop.
     Stopped,
-    /// Schema and value together take more steps than [`MOST_STEPS`].
+    /// Schema and value together take more steps than [`MAX_STEPS`].
     TooCostly,
-    /// They nest deeper than [`MOST_DEPTH`].
+    /// They nest deeper than [`MAX_DEPTH`].
     TooDeep,
 }
 
 /// Visits of a subschema that one validation may take. Branches of `anyOf` multiply, so a small schema can ask for more than
 /// anybody would wait for.
-pub const MOST_STEPS: u64 = 5_000_000;
+pub const MAX_STEPS: u64 = 5_000_000;
 
 /// How deep a schema may nest, and how deep a validation may go: it recurses.
-pub const MOST_DEPTH: usize = 128;
+pub const MAX_DEPTH: usize = 128;
 
 #[cfg(test)]
 mod tests {

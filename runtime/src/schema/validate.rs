@@ -9,7 +9,7 @@ use ptc_lisp::{Kind, Value, json, order, sorting};
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
 use super::report::{Mismatch, Path, Report, described, listed};
-use super::{Interrupted, MOST_DEPTH, MOST_STEPS, Schema};
+use super::{Interrupted, MAX_DEPTH, MAX_STEPS, Schema};
 
 /// Visits between two looks at whether to stop.
 const BETWEEN_LOOKS: u64 = 4_096;
@@ -61,7 +61,7 @@ impl<'s> Validation<'s> {
             if (self.stop)() {
                 return Err(Interrupted::Stopped);
             }
-            if self.steps > MOST_STEPS {
+            if self.steps > MAX_STEPS {
                 return Err(Interrupted::TooCostly);
             }
         }
@@ -71,7 +71,7 @@ impl<'s> Validation<'s> {
     /// One subschema against one value. With a report every mismatch is found, without one the first decides.
     fn node<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Answer<'v> {
         self.step()?;
-        if self.depth > 2 * MOST_DEPTH {
+        if self.depth > 2 * MAX_DEPTH {
             return Err(Interrupted::TooDeep);
         }
         self.depth += 1;

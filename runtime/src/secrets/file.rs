@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::resolve::Problem;
 
 /// Most bytes of a file that holds a secret. Keys and tokens have a few thousand.
-pub(super) const MOST: usize = 64 * 1024;
+pub(super) const MAX_BYTES: usize = 64 * 1024;
 
 /// What a file holds. A pipe might never end and a device has no end: only regular files, and what links to one, are read.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
@@ -19,9 +19,9 @@ pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
         return Err(Problem::NoFile);
     }
     // With room for all of it, so that no part is left behind where it grew.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(MOST + 1));
-    File::open(path).map_err(unreadable)?.take(MOST as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > MOST { Err(Problem::TooLong) } else { Ok(bytes) }
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES + 1));
+    File::open(path).map_err(unreadable)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_BYTES { Err(Problem::TooLong) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -33,13 +33,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ptc-secret-files-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (full, over, link, pipe) = (folder.join("full"), folder.join("over"), folder.join("link"), folder.join("pipe"));
-        std::fs::write(&full, vec![b'x'; MOST]).unwrap();
-        std::fs::write(&over, vec![b'x'; MOST + 1]).unwrap();
+        std::fs::write(&full, vec![b'x'; MAX_BYTES]).unwrap();
+        std::fs::write(&over, vec![b'x'; MAX_BYTES + 1]).unwrap();
         std::os::unix::fs::symlink(&full, &link).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for (path, found) in [
-            (&*full, Ok(MOST)),
-            (&*link, Ok(MOST)),
+            (&*full, Ok(MAX_BYTES)),
+            (&*link, Ok(MAX_BYTES)),
             (&*over, Err(Problem::TooLong)),
             (&*pipe, Err(Problem::NoFile)),
             (&*folder, Err(Problem::NoFile)),

@@ -71,7 +71,7 @@ impl fmt::Display for MissingSecret {
             Problem::TooLong => write!(
                 f,
                 ": has more than {} bytes, which no secret has; name a file that holds the secret and nothing else",
-                file::MOST
+                file::MAX_BYTES
             ),
             Problem::NotText => write!(f, ": is not UTF-8 text"),
             Problem::TooShort(found) => write!(

@@ -140,7 +140,7 @@ pub fn validate_program(program: Option<&serde_json::Value>) -> Result<&str, Arg
 /// Bytes of a wrong argument that a message shows.
 const SHOWN: usize = 200;
 /// Bytes of a value as JSON.
-const MOST_JSON: usize = 64 * 1024 * 1024;
+const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
 
 /// A value that JSON cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,7 +176,7 @@ impl std::error::Error for NotJson {}
 /// ```
 pub fn to_json_value(value: &Value) -> Result<Box<RawValue>, NotJson> {
     let at = |path: String| if path.is_empty() { "<root>".to_owned() } else { path };
-    let text = json::encode_named_until(value, MOST_JSON, &|| false).map_err(|why| match why {
+    let text = json::encode_named_until(value, MAX_JSON_BYTES, &|| false).map_err(|why| match why {
         EncodeError::Unsupported { path, found } => NotJson { path: at(path), why: format!("{found} has no JSON form") },
         EncodeError::OneKey { path, keys: [one, other] } => {
             NotJson { path: at(path), why: format!("the keys {one} and {other} are one in JSON") }

@@ -28,7 +28,7 @@ const PROSE: [&str; 8] = ["$schema", "$comment", "title", "description", "defaul
 /// Changes that a message lists. An upstream may have changed any number of its tools.
 const MAX_LISTED: usize = 20;
 /// Nesting of a schema that is looked into.
-const DEEPEST: u32 = 16;
+const MAX_DEPTH: u32 = 16;
 
 /// Tools that cannot be called, each with the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -159,7 +159,7 @@ fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
     if old == new {
         return Ok(());
     }
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Err("a schema nested too deeply to compare".to_owned());
     }
     for (key, constraint) in new.entries().into_iter().flatten() {

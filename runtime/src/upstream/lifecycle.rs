@@ -14,7 +14,7 @@ use super::fault::WorldFault;
 use super::stage::{self, Progress};
 
 const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(15);
+const MAX_BACKOFF: Duration = Duration::from_secs(15);
 
 /// A connection that may be lost.
 pub(crate) trait Live: Send + Sync + 'static {
@@ -155,7 +155,7 @@ impl<C: Live> State<C> {
 }
 
 fn back_off(failures: u32) -> Duration {
-    FIRST_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF)
+    FIRST_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(MAX_BACKOFF)
 }
 
 #[cfg(test)]

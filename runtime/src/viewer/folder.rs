@@ -17,7 +17,7 @@ use crate::diagnostics::trace::{PREFIX, SUFFIX, is_name};
 use crate::digest::short;
 
 /// Bytes of a file that are read. A call leaves a context, a result and prints, each within limits of the server.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 
 /// The folder, with what is known of its files.
 #[derive(Debug)]
@@ -115,8 +115,8 @@ impl Folder {
         let file: File = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(self.path.join(name))?;
         Stamp::of(&file.metadata()?)?;
         let mut bytes = Vec::new();
-        let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-        let cut = read as u64 > MOST_BYTES;
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        let cut = read as u64 > MAX_BYTES;
         let mut trace = Trace { lines: Vec::new(), unreadable: 0, cut };
         for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
             match serde_json::from_slice(line) {

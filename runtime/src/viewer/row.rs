@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 /// Characters of one text in a row.
-const MOST_CHARS: usize = 200;
+const MAX_CHARS: usize = 200;
 /// Upstreams of one call that a row names.
-const MOST_SERVERS: usize = 20;
+const MAX_SERVERS: usize = 20;
 
 /// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, `open` where no end was written, `unreadable`
 /// where no line is a record), `reason`,
@@ -50,7 +50,7 @@ fn servers<'l>(calls: impl Iterator<Item = &'l Map<String, Value>>) -> Vec<Value
         if let Some((_, calls, failures)) = servers.iter_mut().find(|(known, ..)| *known == name) {
             *calls += 1;
             *failures += failed;
-        } else if servers.len() < MOST_SERVERS {
+        } else if servers.len() < MAX_SERVERS {
             servers.push((name, 1, failed));
         }
     }
@@ -74,9 +74,9 @@ fn one_line(text: &str) -> String {
             line.push(' ');
             chars += 1;
         }
-        line.extend(word.chars().take(MOST_CHARS.saturating_sub(chars)));
-        chars += word.chars().take(MOST_CHARS).count();
-        if chars >= MOST_CHARS {
+        line.extend(word.chars().take(MAX_CHARS.saturating_sub(chars)));
+        chars += word.chars().take(MAX_CHARS).count();
+        if chars >= MAX_CHARS {
             break;
         }
     }

@@ -9,7 +9,7 @@ use crate::pattern::Pattern;
 
 /// Maximum total weight of the regexes of one program. All of them together compile in a few milliseconds and take a few
 /// megabytes.
-const MOST_REGEXES: u32 = 128;
+const MAX_REGEXES: u32 = 128;
 
 /// Makes a collection of parts that are evaluated at run time. [`Build`] makes one of constant values.
 type Make = fn(Vec<Ir>) -> Op;
@@ -48,8 +48,8 @@ impl<'s> Analyzer<'s> {
             }
         };
         self.regex_weight += regex.weight();
-        if self.regex_weight > MOST_REGEXES {
-            let message = format!("a program has at most {MOST_REGEXES} different regexes, and few of them large");
+        if self.regex_weight > MAX_REGEXES {
+            let message = format!("a program has at most {MAX_REGEXES} different regexes, and few of them large");
             let error = self.error(ErrorKind::ParseError, span, message);
             return Err(error.with_hint("join several with |, or make them where they are needed with (re-pattern s)"));
         }

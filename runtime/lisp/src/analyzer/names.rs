@@ -273,7 +273,7 @@ fn unknown_qualified(name: &str, written: &str, short: &str) -> (ErrorKind, Stri
         (None, Some(instead)) => format!("{instead}; "),
         (None, None) => String::new(),
     };
-    let listed = if members.len() > MOST_LISTED {
+    let listed = if members.len() > MAX_LISTED {
         format!("(dir '{namespace}) lists what {namespace} has")
     } else {
         format!("{namespace} has: {}", members.join(", "))
@@ -285,7 +285,7 @@ const NAMESPACES_ARE: &str =
     "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")";
 
 /// Maximum members of a namespace that a hint lists.
-const MOST_LISTED: usize = 60;
+const MAX_LISTED: usize = 60;
 
 /// The names of a namespace, functions first, each kind sorted.
 fn members(namespace: &str) -> Vec<&'static str> {

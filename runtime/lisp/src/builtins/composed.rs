@@ -213,7 +213,7 @@ impl Composed {
                 more => Err(m.raise(crate::ErrorKind::ArityError, format!("a comparator takes 2 arguments, got {}", more.len()))),
             },
             Combinator::Memoize => {
-                let Some(owner) = self.memory.as_ref().filter(|_| args.len() <= MOST_REMEMBERED) else {
+                let Some(owner) = self.memory.as_ref().filter(|_| args.len() <= MAX_MEMOIZED) else {
                     return m.call(first, args);
                 };
                 if !distinct(m, args)? {
@@ -295,7 +295,7 @@ impl Composed {
 }
 
 /// Maximum number of arguments of a call that is memoized.
-const MOST_REMEMBERED: usize = 64;
+const MAX_MEMOIZED: usize = 64;
 
 /// Whether the arguments can serve as a key. 1 and 1.0 are equal keys although functions such as `str` distinguish them, so that
 /// whole doubles are excluded.

@@ -3,7 +3,7 @@
 use super::composed::{Combinator, Composed};
 use super::row::rows;
 use crate::args::{ITEM, at, describe, expected, seq, steps, take};
-use crate::error::{LONGEST, head};
+use crate::error::{MAX_MESSAGE_LEN, head};
 use crate::machine::{Machine, Raised};
 use crate::value::Kind;
 use crate::{ErrorKind, Value};
@@ -94,7 +94,7 @@ fn assert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Nil => "an assertion does not hold".to_owned(),
         other => format!(
             "an assertion does not hold: {}",
-            other.as_str().map_or_else(|| describe(other), |text| head(text, LONGEST).to_owned())
+            other.as_str().map_or_else(|| describe(other), |text| head(text, MAX_MESSAGE_LEN).to_owned())
         ),
     };
     Err(m.raise(ErrorKind::RuntimeError, message))

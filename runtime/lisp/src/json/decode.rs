@@ -66,9 +66,9 @@ const REPORT: usize = 64 * 1024;
 /// Estimated overhead of a string or a container in bytes.
 const BLOCK: usize = 64;
 /// Maximum length in bytes of a string value that is cached. Longer ones seldom repeat.
-const LONGEST_VALUE: usize = 12;
+const MAX_VALUE_LEN: usize = 12;
 /// Maximum digits of an integer. Parsing them takes quadratic time.
-const MOST_DIGITS: usize = 10_000;
+const MAX_DIGITS: usize = 10_000;
 
 /// Decodes one JSON text. `spend` is called before more than [`REPORT`] bytes of values are made. Names of objects are recorded
 /// in `seen`.
@@ -324,7 +324,7 @@ impl<'a> Decoder<'a> {
     fn string(&mut self) -> Result<Text, DecodeError> {
         if let Some((text, plain)) = self.plain_string()? {
             self.made += text.len();
-            if text.len() > LONGEST_VALUE {
+            if text.len() > MAX_VALUE_LEN {
                 return Ok(Text::known(text, plain));
             }
             return Ok(self.values.get_or_insert_with(|| Recent::with_room(VALUES)).get(text, plain));
@@ -510,7 +510,7 @@ impl<'a> Decoder<'a> {
             return Ok(Value::Int(if negative { -small } else { small }));
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
-        if whole && text.len() > MOST_DIGITS {
+        if whole && text.len() > MAX_DIGITS {
             return Err(self.expected("an integer of at most 10000 digits"));
         }
         if whole {

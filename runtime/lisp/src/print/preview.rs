@@ -21,7 +21,7 @@ pub struct Preview {
 }
 
 /// Maximum nesting of truncated containers. Containers inside of more are printed as `…`.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// Maximum bits of an integer that is converted to digits.
 const DIGITS_BITS: u64 = 16 * 1024;
 /// Bytes reserved for the closing line.
@@ -30,7 +30,7 @@ const NOTE: usize = 160;
 const MARK: usize = 28;
 /// Bytes of failed attempts after which no part is attempted any more. A large part that does not fit is written once per nesting
 /// level. No value that is readable for a person takes so many.
-const MOST_TRIED: usize = 8 << 20;
+const MAX_TRIED: usize = 8 << 20;
 /// Bytes that are written in the time of one step of converting a number to digits.
 const STEP: usize = 8;
 /// Minimum room in which a part is truncated. With less room it is omitted.
@@ -42,7 +42,7 @@ pub fn preview(value: &Value, budget: usize) -> Preview {
     if writer.fits(value, budget) {
         return Preview { text: writer.out, truncated: false };
     }
-    writer.cut(value, budget.saturating_sub(NOTE).max(256 - NOTE), DEEPEST);
+    writer.cut(value, budget.saturating_sub(NOTE).max(256 - NOTE), MAX_DEPTH);
     writer.note(value);
     Preview { text: writer.out, truncated: true }
 }
@@ -51,7 +51,7 @@ pub fn preview(value: &Value, budget: usize) -> Preview {
 pub(crate) fn preview_line(value: &Value, budget: usize) -> String {
     let mut writer = Writer::default();
     if !writer.fits(value, budget) {
-        writer.cut(value, budget.max(2 * MARK), DEEPEST);
+        writer.cut(value, budget.max(2 * MARK), MAX_DEPTH);
     }
     writer.out
 }
@@ -83,7 +83,7 @@ impl Writer {
         let tried = &mut self.tried;
         let fits = write_while(value, room, Strings::Quoted, &mut self.out, |work| {
             *tried += work as usize * STEP;
-            *tried < MOST_TRIED
+            *tried < MAX_TRIED
         });
         if !fits {
             self.tried += room;
@@ -106,7 +106,7 @@ impl Writer {
         let map = matches!(value, Value::Map(_));
         let mut children = Children::shown(value).into_iter().flatten();
         let mut done = 0;
-        while done < total && levels > 0 && self.tried < MOST_TRIED {
+        while done < total && levels > 0 && self.tried < MAX_TRIED {
             let (Some(first), second) = (children.next(), if map { children.next() } else { None }) else { break };
             let left = end.saturating_sub(self.out.len() + usize::from(done > 0));
             let start = self.out.len();

@@ -14,7 +14,7 @@ use crate::value::Kind;
 /// Maximum bytes of a value that a message shows.
 const SHOWN: usize = 60;
 /// Maximum characters of a text that is parsed as a number.
-const LONGEST_NUMBER: usize = 1_000;
+const MAX_NUMBER_LEN: usize = 1_000;
 
 /// What the walk is allowed to do.
 #[derive(Clone, Copy)]
@@ -250,7 +250,7 @@ fn shown(value: &Value) -> String {
 fn integer(text: &str) -> Option<Value> {
     let text = text.trim();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if digits.is_empty() || digits.len() > LONGEST_NUMBER || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if digits.is_empty() || digits.len() > MAX_NUMBER_LEN || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     text.parse::<BigInt>().ok().map(Value::big)
@@ -261,7 +261,7 @@ fn float(text: &str) -> Option<Value> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     // Excludes `inf`, `nan`, `.5` and `5.`, which the standard library accepts.
     let plain = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.ends_with(|c: char| c.is_ascii_digit());
-    if !plain || digits.len() > LONGEST_NUMBER {
+    if !plain || digits.len() > MAX_NUMBER_LEN {
         return None;
     }
     text.parse::<f64>().ok().filter(|read| read.is_finite()).map(Value::double)

@@ -119,10 +119,10 @@ impl Iso {
 }
 
 /// Maximum repetitions of a letter, as in Java.
-const MOST: usize = 19;
+const MAX_COUNT: usize = 19;
 
 /// Maximum length of a pattern in bytes.
-const LONGEST: usize = 1024;
+const MAX_LEN: usize = 1024;
 
 /// The supported letters with their meanings, for messages.
 const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of the year), E (weekday), H h K k (hour), a (AM or PM), m (minute), \
@@ -131,8 +131,8 @@ const LETTERS: &str = "y u (year), M L (month), Q (quarter), d (day), D (day of 
 impl<'p> Style<'p> {
     /// Parses a pattern. The error is a sentence for the program's author.
     pub(crate) fn parse(pattern: &'p str) -> Result<Style<'p>, String> {
-        if pattern.len() > LONGEST {
-            return Err(format!("a date pattern has at most {LONGEST} bytes, this one has {}", pattern.len()));
+        if pattern.len() > MAX_LEN {
+            return Err(format!("a date pattern has at most {MAX_LEN} bytes, this one has {}", pattern.len()));
         }
         if let Some(iso) = Iso::named(pattern) {
             return Ok(Style { parts: Vec::new(), iso: Some(iso) });
@@ -145,8 +145,8 @@ impl<'p> Style<'p> {
                     return Err(format!("the pattern letter {c} is not supported; known are {LETTERS}"));
                 }
                 let count = rest.chars().take_while(|other| *other == c).count();
-                if count > MOST {
-                    return Err(format!("a pattern letter can be repeated {MOST} times at most, {c} comes {count} times"));
+                if count > MAX_COUNT {
+                    return Err(format!("a pattern letter can be repeated {MAX_COUNT} times at most, {c} comes {count} times"));
                 }
                 parts.push(Part::Field(c, count));
                 rest = rest.get(count..).unwrap_or_default();

@@ -17,7 +17,7 @@ struct Place {
 }
 
 /// Longest text that is cached, in bytes. Longer texts seldom repeat.
-const LONGEST: usize = 40;
+const MAX_LEN: usize = 40;
 
 impl Recent {
     /// Makes a cache with about `texts` slots.
@@ -29,7 +29,7 @@ impl Recent {
     /// Returns a text with the contents of `text`, from the cache if possible. `plain` must equal [`Text::plain`] of `text`.
     #[inline]
     pub(crate) fn get(&mut self, text: &str, plain: bool) -> Text {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LEN {
             return Text::known(text, plain);
         }
         let hash = hash(text.as_bytes());

@@ -20,7 +20,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Pause before a stream is taken up again where the server names none, and the shortest one.
 const PAUSE: Duration = Duration::from_millis(500);
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const MIN_PAUSE: Duration = Duration::from_millis(10);
 
 /// How a stream ended.
 enum End {
@@ -103,7 +103,7 @@ impl Wire {
         if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
             return Ok(None);
         }
-        let pause = events.retry().unwrap_or(PAUSE).max(SHORTEST_PAUSE);
+        let pause = events.retry().unwrap_or(PAUSE).max(MIN_PAUSE);
         if Instant::now() + pause >= deadline {
             tokio::time::sleep_until(deadline.into()).await;
             return Err(WorldFault::late());

@@ -4,7 +4,7 @@ use super::known::Known;
 use super::place::{At, Place, text_of};
 
 /// Longest hint, in characters.
-const LONGEST: usize = 80;
+const MAX_LEN: usize = 80;
 
 /// A text to show behind the cursor, which stands at the end of `text`. It reads as a comment, so that nobody takes it for typed.
 pub(super) fn hint(known: &Known, text: &str) -> Option<String> {
@@ -28,7 +28,7 @@ pub(super) fn hint(known: &Known, text: &str) -> Option<String> {
         return None;
     }
     let mut shown = parts.join("  ");
-    if let Some((end, _)) = shown.char_indices().nth(LONGEST) {
+    if let Some((end, _)) = shown.char_indices().nth(MAX_LEN) {
         shown.truncate(end);
         shown.push('…');
     }
