@@ -6,12 +6,12 @@
 //! | `check` | reads a config with all that belongs to it; `--check` |
 //! | `commands` | the programs of stdio upstreams, on this machine |
 //! | `build` | the default action |
-//! | `pin`, `contact` | the lock file of a build; asking upstreams for what it lacks |
+//! | `resolve_lock`, `query_upstreams` | the lock file of a build; asking upstreams for what it lacks |
 //! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
 //! | `sbom` | what a deployment is made of |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | what was made of a config, as text |
-//! | `trial` | a program in the new binary |
+//! | `smoke_test` | a program in the new binary |
 //! | `files`, `progress` | whole files; what is going on |
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |

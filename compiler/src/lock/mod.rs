@@ -5,7 +5,7 @@
 //!
 //! - [`read`]: text to [`Lock`], with its faults.
 //! - [`mod@write`]: [`Lock`] to text.
-//! - [`cover`]: what the lock lacks for a config.
+//! - [`resolve`]: what the lock lacks for a config.
 //! - [`mod@lint`]: what is strange in what upstreams say.
 
 pub mod lint;

@@ -26,7 +26,7 @@
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
 //! - [`paging`]: how a tool divides a list into pages.
-//! - [`suspect`]: heuristics that find secrets in plain text.
+//! - [`secret_heuristics`]: heuristics that find secrets in plain text.
 //! - [`tool`]: tools with their arguments and effects.
 
 #![forbid(unsafe_code)]
