@@ -294,8 +294,8 @@ impl Evaluator {
         // Reading a program takes stack that a program which waits had better not hold.
         let before = alloc::live_bytes();
         let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, around));
-        if let Some(turn) = &turn {
-            turn.count_bytes(alloc::live_bytes() - before);
+        if let Some(processor) = &processor {
+            processor.count_bytes(alloc::live_bytes() - before);
         }
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
