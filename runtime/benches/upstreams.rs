@@ -13,7 +13,7 @@ use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, Era, McpStdio,
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 use ptc_runtime::secrets::{Redactor, Secrets};
-use ptc_runtime::upstream::{OnDrift, Patience, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{OnDrift, UpstreamSettings, Upstreams, WaitLimits};
 
 /// In the environment of the child: that it is the upstream.
 const ROLE: &str = "PTC_BENCH_ROLE";
@@ -134,7 +134,7 @@ fn pages(handle: &tokio::runtime::Handle) {
     let paging = "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nfirst 1";
     let upstreams = upstreams(Transport::McpStdio(spec), vec![Tool { args, paging, ..tool("list", "") }], handle);
     let run = |source: &str| {
-        let host = upstreams.program(Patience::default());
+        let host = upstreams.program(WaitLimits::default());
         let program = Program::compile(source).unwrap();
         let outcome =
             Run::new(&program).host(host).limits(Limits::default().wall_clock(Duration::from_mins(1))).execute_on_thread();
@@ -163,7 +163,7 @@ fn overlap(handle: &tokio::runtime::Handle) {
     let spec = McpStdio { env, era: Some(Era::Handshake), ..McpStdio::new(exe) };
     let upstreams = upstreams(Transport::McpStdio(spec), vec![tool("slow", "")], handle);
     let run = |calls: u32| {
-        let host = upstreams.program(Patience::default());
+        let host = upstreams.program(WaitLimits::default());
         let source =
             format!(r#"(count (filter :ok (pmap (fn [_] (tool/call {{:server "peer" :tool "slow"}})) (range {calls}))))"#);
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
@@ -236,7 +236,8 @@ fn search(handle: &tokio::runtime::Handle) {
         let upstreams = upstreams(Transport::McpStdio(McpStdio::new("x")), tools.collect(), handle);
         for query in ["repository file pages", "user", "nothing of that kind"] {
             let (lowest, middle) = runs(|| {
-                let found = upstreams.program(Patience::default()).discover(Discovery::Apropos { query, limit: 8, load: false });
+                let found =
+                    upstreams.program(WaitLimits::default()).discover(Discovery::Apropos { query, limit: 8, load: false });
                 assert!(found.unwrap().len().is_some());
             });
             println!("apropos '{query}' over {count} tools: {lowest:.2?} lowest, {middle:.2?} median");

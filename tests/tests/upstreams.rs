@@ -11,7 +11,7 @@ use ptc_catalog::{
 };
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{Patience, UpstreamSettings, Upstreams, list_tools};
+use ptc_runtime::upstream::{UpstreamSettings, Upstreams, WaitLimits, list_tools};
 use ptc_tests::peers::{enabled, npm_file, npm_program, python_module, python_script};
 use ptc_tests::process::{Background, free_port, run};
 
@@ -59,7 +59,7 @@ impl World {
 
     /// The value of a program as a client sees it.
     fn eval(&self, source: &str) -> String {
-        let (host, source) = (self.upstreams.program(Patience::default()), source.to_owned());
+        let (host, source) = (self.upstreams.program(WaitLimits::default()), source.to_owned());
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
         let work = thread.spawn(move || {
             let program = Program::compile(&source).expect("a program");

@@ -199,7 +199,7 @@ impl Document {
         Some(Document { url: url.clone().leak(), max_bytes: config.schema_max_bytes, api })
     }
 
-    async fn fetch(&self, secrets: &Secrets) -> Result<Vec<u8>, upstream::WorldFault> {
+    async fn fetch(&self, secrets: &Secrets) -> Result<Vec<u8>, upstream::UpstreamError> {
         upstream::fetch_document(self.url, self.max_bytes, self.api, secrets).await
     }
 }

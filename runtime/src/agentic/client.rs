@@ -18,7 +18,7 @@ use super::plan::Plan;
 use crate::secrets::Secrets;
 use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
-use crate::upstream::{Reason, WorldFault, stage};
+use crate::upstream::{Reason, UpstreamError, stage};
 
 /// How often a question is put at most.
 const ATTEMPTS: u32 = 4;
@@ -165,7 +165,7 @@ fn of_status(status: u16, said: &str, pause: Option<Duration>) -> Failed {
     }
 }
 
-fn of_world(fault: WorldFault) -> Failed {
+fn of_world(fault: UpstreamError) -> Failed {
     let said = fault.message.into_owned();
     match fault.reason {
         Reason::Timeout if said.is_empty() => Failed::Ended(Fault::Late),

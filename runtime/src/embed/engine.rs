@@ -23,7 +23,7 @@ use crate::fibers::Fibers;
 use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
 use crate::tool_protocol::to_json_value;
-use crate::upstream::{ProgramHost, Upstreams, WorldFault};
+use crate::upstream::{ProgramHost, UpstreamError, Upstreams};
 
 /// Runs programs. It may be shared; programs share nothing but tools and upstreams.
 pub struct Engine {
@@ -58,9 +58,9 @@ impl Engine {
 
     /// Connects to every MCP upstream at once, which otherwise each first call does. `Err` names each that cannot be reached, and
     /// why.
-    pub async fn connect(&self) -> Result<(), Vec<(&'static str, WorldFault)>> {
+    pub async fn connect(&self) -> Result<(), Vec<(&'static str, UpstreamError)>> {
         let upstreams = Arc::clone(&self.upstreams);
-        let lost = |_| Err(vec![("", WorldFault::unavailable("the engine's runtime has ended"))]);
+        let lost = |_| Err(vec![("", UpstreamError::unavailable("the engine's runtime has ended"))]);
         self.handle.spawn(async move { upstreams.connect_all().await }).await.unwrap_or_else(lost)
     }
 

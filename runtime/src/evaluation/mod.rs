@@ -37,7 +37,7 @@ use crate::schedule::ProcessorLease;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
-use crate::upstream::{CallRecord, Patience, ProgramHost, Upstreams};
+use crate::upstream::{CallRecord, ProgramHost, Upstreams, WaitLimits};
 
 /// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
 #[derive(Clone)]
@@ -364,7 +364,7 @@ impl Evaluator {
     ) -> Evaluation {
         let Prepared { program, context, schema, notes: on_keys } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
-        let patience = Patience {
+        let patience = WaitLimits {
             deadline: started.checked_add(self.limits.wall_clock),
             cancel: cancel.clone(),
             client_key: processor.map(|processor| processor.client_key().clone()).unwrap_or_default(),

@@ -11,11 +11,11 @@ use super::arguments::Address;
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
 use super::fault::Reason;
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 use super::lifecycle::{Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
-use super::mcp::{Agreed, Ask, Channel, Response, wire};
+use super::mcp::{Ask, Channel, Negotiated, Response, wire};
 use super::pace::Pacer;
 use super::places::{Place, Places};
 use super::query_tools::{self, Listing};
@@ -31,7 +31,7 @@ use super::http::session::{self, Session};
 use super::openapi::Service;
 
 /// An upstream with its one connection.
-pub(crate) struct Link {
+pub(crate) struct UpstreamConnection {
     upstream: &'static Upstream,
     kind: Kind,
     /// What the last child spoke, so that the next one is not asked again: some stay silent to a probe.
@@ -45,7 +45,7 @@ enum Kind {
     #[cfg(feature = "http")]
     Http(Arc<Lifecycle<Checked<Session>>>),
     #[cfg(feature = "http")]
-    OpenApi(std::sync::OnceLock<Result<Service, WorldFault>>),
+    OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
 }
@@ -57,13 +57,13 @@ pub(crate) struct Checked<C> {
 }
 
 impl<C: Live> Live for Checked<C> {
-    fn lost(&self) -> Option<WorldFault> {
-        self.connection.lost()
+    fn failure(&self) -> Option<UpstreamError> {
+        self.connection.failure()
     }
 }
 
 /// What is asked of an upstream, encoded.
-pub(crate) enum Order {
+pub(crate) enum EncodedCall {
     /// `params` of `tools/call` for that tool.
     Mcp {
         /// The tool's name.
@@ -76,13 +76,13 @@ pub(crate) enum Order {
     Get(Box<Address>),
 }
 
-impl Order {
+impl EncodedCall {
     /// Bytes that the submitting thread has allocated for it.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Order::Mcp { arguments, .. } => arguments.len(),
+            EncodedCall::Mcp { arguments, .. } => arguments.len(),
             #[cfg(feature = "http")]
-            Order::Get(address) => address.url().as_str().len(),
+            EncodedCall::Get(address) => address.url().as_str().len(),
         }
     }
 }
@@ -91,12 +91,12 @@ impl Order {
 pub(crate) struct Answered {
     pub(crate) payload: Payload,
     pub(crate) http_status: Option<u16>,
-    /// The `Link` header of an OpenAPI answer.
+    /// The `UpstreamConnection` header of an OpenAPI answer.
     pub(crate) link_header: Option<String>,
 }
 
-impl Link {
-    pub(crate) fn new(upstream: &'static Upstream) -> Link {
+impl UpstreamConnection {
+    pub(crate) fn new(upstream: &'static Upstream) -> UpstreamConnection {
         let kind = match &upstream.transport {
             Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
             #[cfg(feature = "http")]
@@ -107,18 +107,18 @@ impl Link {
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
         let places = Places::new(upstream.transport.max_concurrent_calls());
-        Link { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default() }
+        UpstreamConnection { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default() }
     }
 
-    /// A link of `upstream` that takes over the connection of an earlier one.
-    pub(crate) fn taking_over(upstream: &'static Upstream, earlier: &Link) -> Link {
+    /// A connection of `upstream` that takes over the connection of an earlier one.
+    pub(crate) fn taking_over(upstream: &'static Upstream, earlier: &UpstreamConnection) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
             (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
             #[cfg(feature = "http")]
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
-            _ => return Link::new(upstream),
+            _ => return UpstreamConnection::new(upstream),
         };
-        Link { kind, spoken: Arc::clone(&earlier.spoken), ..Link::new(upstream) }
+        UpstreamConnection { kind, spoken: Arc::clone(&earlier.spoken), ..UpstreamConnection::new(upstream) }
     }
 
     /// For its calls.
@@ -131,11 +131,11 @@ impl Link {
     }
 
     /// Connects where there is something to connect to. `Err` too where a tool cannot be called as it was.
-    pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), WorldFault> {
+    pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
         match &self.kind {
-            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.admit_all(),
+            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
             #[cfg(feature = "http")]
-            Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.admit_all(),
+            Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
             #[cfg(feature = "http")]
             Kind::OpenApi(_) => Ok(()),
             #[cfg(not(feature = "http"))]
@@ -149,13 +149,14 @@ impl Link {
         keep: Keep,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Listing, WorldFault> {
+    ) -> Result<Listing, UpstreamError> {
         let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
             (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
                 let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
                 let connected = &checked.connection;
-                query_tools::list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await
+                query_tools::list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms)
+                    .await
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
@@ -164,7 +165,7 @@ impl Link {
                 loop {
                     let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
                     let session = &checked.connection;
-                    match query_tools::list(session.channel(), &session.agreed, &query, spec.handshake_timeout_ms).await {
+                    match query_tools::list(session.channel(), &session.negotiated, &query, spec.handshake_timeout_ms).await {
                         Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;
@@ -189,33 +190,33 @@ impl Link {
     pub(crate) async fn call(
         &self,
         known: &'static Upstream,
-        order: &Order,
+        call: &EncodedCall,
         repeatable: bool,
         client_key: &ClientKey,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Answered, WorldFault> {
-        match (&self.kind, order) {
-            (Kind::Stdio(lifecycle), Order::Mcp { tool, arguments }) => {
+    ) -> Result<Answered, UpstreamError> {
+        match (&self.kind, call) {
+            (Kind::Stdio(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let checked = self.stdio(lifecycle, known, secrets, settings).await?;
-                checked.drift.admit(tool)?;
+                checked.drift.check_allowed(tool)?;
                 let limit = Limit::of(settings, None);
                 let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let connected = &checked.connection;
-                let response = request(connected.channel(), &connected.agreed, tool, arguments, repeatable, deadline).await;
+                let response = request(connected.channel(), &connected.negotiated, tool, arguments, repeatable, deadline).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, link_header: None })
             }
             #[cfg(feature = "http")]
-            (Kind::Http(lifecycle), Order::Mcp { tool, arguments }) => {
+            (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut place = None;
                 loop {
                     let checked = self.http(lifecycle, known, secrets, settings).await?;
-                    checked.drift.admit(tool)?;
+                    checked.drift.check_allowed(tool)?;
                     let deadline = if place.is_some() {
                         limit.deadline()
                     } else {
@@ -224,7 +225,7 @@ impl Link {
                         deadline
                     };
                     let session = &checked.connection;
-                    match request(session.channel(), &session.agreed, tool, arguments, repeatable, deadline).await {
+                    match request(session.channel(), &session.negotiated, tool, arguments, repeatable, deadline).await {
                         // The request was not carried out: once more, with a new session. Who says so of that one too means it.
                         Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
@@ -248,7 +249,7 @@ impl Link {
                 }
             }
             #[cfg(feature = "http")]
-            (Kind::OpenApi(service), Order::Get(address)) => {
+            (Kind::OpenApi(service), EncodedCall::Get(address)) => {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
@@ -265,7 +266,7 @@ impl Link {
     }
 
     /// Waits for a place, in the time of the call; until when that is.
-    async fn turn(&self, client_key: &ClientKey, limit: &Limit) -> Result<(Place, Instant), WorldFault> {
+    async fn turn(&self, client_key: &ClientKey, limit: &Limit) -> Result<(Place, Instant), UpstreamError> {
         let deadline = limit.deadline();
         self.pacer.turn().await;
         let place = self.places.enter(client_key, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
@@ -278,7 +279,7 @@ impl Link {
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Checked<Connected>>, WorldFault> {
+    ) -> Result<Arc<Checked<Connected>>, UpstreamError> {
         let upstream = self.upstream;
         let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
         lifecycle
@@ -290,10 +291,16 @@ impl Link {
                     // One time for both: a listing is a part of getting to know the server.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = stdio::connect(upstream.name, spec, era, &secrets, &settings).await?;
-                    *last() = Some(connection.agreed.era);
-                    let drift =
-                        drift::look(connection.channel(), &connection.agreed, known, spec.listing, settings.on_drift, deadline)
-                            .await?;
+                    *last() = Some(connection.negotiated.era);
+                    let drift = drift::detect(
+                        connection.channel(),
+                        &connection.negotiated,
+                        known,
+                        spec.listing,
+                        settings.on_drift,
+                        deadline,
+                    )
+                    .await?;
                     Ok(Checked { connection, drift })
                 }
             })
@@ -307,7 +314,7 @@ impl Link {
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Checked<Session>>, WorldFault> {
+    ) -> Result<Arc<Checked<Session>>, UpstreamError> {
         let upstream = self.upstream;
         let Transport::McpHttp(spec) = &upstream.transport else { return Err(mismatch()) };
         lifecycle
@@ -317,9 +324,15 @@ impl Link {
                     // One time for both: a listing is a part of getting to know the server.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let drift =
-                        drift::look(connection.channel(), &connection.agreed, known, spec.listing, settings.on_drift, deadline)
-                            .await?;
+                    let drift = drift::detect(
+                        connection.channel(),
+                        &connection.negotiated,
+                        known,
+                        spec.listing,
+                        settings.on_drift,
+                        deadline,
+                    )
+                    .await?;
                     Ok(Checked { connection, drift })
                 }
             })
@@ -351,15 +364,15 @@ impl Link {
 /// `tools/call`.
 async fn request(
     channel: &impl Channel,
-    agreed: &Agreed,
+    negotiated: &Negotiated,
     tool: &'static str,
     arguments: &Bytes,
     repeatable: bool,
     deadline: Instant,
-) -> Result<Response, WorldFault> {
+) -> Result<Response, UpstreamError> {
     let params = format!(r#"{{"name":{}}}"#, wire::quoted(tool));
-    let agreed = Some((agreed.era, agreed.revision));
-    let ask = Ask { name: Some(tool), arguments: Some(arguments), agreed, repeatable, ..Ask::new("tools/call", &params) };
+    let negotiated = Some((negotiated.era, negotiated.revision));
+    let ask = Ask { name: Some(tool), arguments: Some(arguments), negotiated, repeatable, ..Ask::new("tools/call", &params) };
     channel.request(ask, deadline).await
 }
 
@@ -382,8 +395,8 @@ impl Limit {
     }
 
     /// Says whose time ran out, where it did, and what took it.
-    fn explain(&self, upstream: &str, fault: WorldFault) -> WorldFault {
-        if !fault.is_late() {
+    fn explain(&self, upstream: &str, fault: UpstreamError) -> UpstreamError {
+        if !fault.is_timeout() {
             return fault;
         }
         let message = format!(
@@ -392,21 +405,21 @@ impl Limit {
             self.setting,
             stage::reached().described()
         );
-        WorldFault { message: message.into(), ..fault }
+        UpstreamError { message: message.into(), ..fault }
     }
 }
 
 #[cfg(feature = "http")]
-fn mismatch() -> WorldFault {
-    WorldFault::unavailable("the call does not fit the transport of the upstream")
+fn mismatch() -> UpstreamError {
+    UpstreamError::unavailable("the call does not fit the transport of the upstream")
 }
 
 #[cfg(not(feature = "http"))]
-fn mismatch() -> WorldFault {
+fn mismatch() -> UpstreamError {
     no_http()
 }
 
 #[cfg(not(feature = "http"))]
-fn no_http() -> WorldFault {
-    WorldFault::unavailable("this binary was built without an HTTP client (feature `http` of ptc-runtime)")
+fn no_http() -> UpstreamError {
+    UpstreamError::unavailable("this binary was built without an HTTP client (feature `http` of ptc-runtime)")
 }

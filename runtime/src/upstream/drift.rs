@@ -17,9 +17,9 @@ use serde_json::value::RawValue;
 
 use crate::log::{self, Level};
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 use super::mcp::listing::{Keep, Query, name_of};
-use super::mcp::{Agreed, Channel};
+use super::mcp::{Channel, Negotiated};
 use super::offload::offload;
 use super::settings::OnDrift;
 
@@ -38,12 +38,12 @@ pub(crate) struct Drift {
 
 impl Drift {
     /// `Err` where a call to that tool is denied.
-    pub(crate) fn admit(&self, tool: &str) -> Result<(), WorldFault> {
+    pub(crate) fn check_allowed(&self, tool: &str) -> Result<(), UpstreamError> {
         self.denied.get(tool).map_or(Ok(()), |why| Err(fault(why)))
     }
 
     /// `Err` where a call to any tool is denied.
-    pub(crate) fn admit_all(&self) -> Result<(), WorldFault> {
+    pub(crate) fn check_all_allowed(&self) -> Result<(), UpstreamError> {
         if self.denied.is_empty() {
             return Ok(());
         }
@@ -58,8 +58,8 @@ fn listing<'c>(changes: impl ExactSizeIterator<Item = &'c str>) -> String {
     if more == 0 { text } else { format!("{text}; and {more} more") }
 }
 
-fn fault(why: &str) -> WorldFault {
-    WorldFault::upstream(format!(
+fn fault(why: &str) -> UpstreamError {
+    UpstreamError::upstream(format!(
         "{why}; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it \
          with --on-drift warn"
     ))
@@ -67,27 +67,27 @@ fn fault(why: &str) -> WorldFault {
 
 /// Asks for the tools and compares them. What differs is logged in one line. `Err` where they cannot be had by then, and a policy denies
 /// what it does not know.
-pub(crate) async fn look(
+pub(crate) async fn detect(
     channel: &impl Channel,
-    agreed: &Agreed,
+    negotiated: &Negotiated,
     upstream: &'static Upstream,
     limits: ListingLimits,
     policy: OnDrift,
     deadline: Instant,
-) -> Result<Drift, WorldFault> {
+) -> Result<Drift, UpstreamError> {
     if policy == OnDrift::Off || upstream.tools.is_empty() {
         return Ok(Drift::default());
     }
     let granted: BTreeSet<String> = upstream.tools.iter().map(|tool| tool.name.to_owned()).collect();
     let query = Query { upstream: upstream.name, limits, keep: Keep::Granted(Arc::new(granted)) };
-    let listed = match query.run(channel, agreed, deadline).await {
+    let listed = match query.run(channel, negotiated, deadline).await {
         Ok(listed) => listed,
         Err(fault) => {
-            let why = if fault.is_late() { "no answer in time" } else { &*fault.message };
+            let why = if fault.is_timeout() { "no answer in time" } else { &*fault.message };
             log::line(Level::Warn, "tools were not compared", &[("upstream", upstream.name), ("reason", why)]);
             // No sign of a change, and none that there is none: who denies does not guess.
             if policy == OnDrift::Deny {
-                return Err(WorldFault::unavailable(format!(
+                return Err(UpstreamError::unavailable(format!(
                     "its tools could not be compared with those of the catalog, since it did not list them ({why}); --on-drift warn calls \
                      them all the same"
                 )));
@@ -97,7 +97,7 @@ pub(crate) async fn look(
     };
     let frozen: usize = upstream.tools.iter().map(|tool| tool.definition.len()).sum();
     let bytes = frozen + listed.iter().map(|definition| definition.get().len()).sum::<usize>();
-    let (drift, changes) = offload(bytes, move || judge(upstream.tools, &listed, policy)).await?;
+    let (drift, changes) = offload(bytes, move || evaluate(upstream.tools, &listed, policy)).await?;
     if !changes.is_empty() {
         let (denied, changes) = (drift.denied.keys().copied().collect::<Vec<_>>(), listing(changes.iter().map(String::as_str)));
         let denied = listing(denied.into_iter());
@@ -107,7 +107,7 @@ pub(crate) async fn look(
     Ok(drift)
 }
 
-fn judge(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
+fn evaluate(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
     // By the tool's place in the catalog, which is sorted by name. Of two definitions of one name the last counts.
     let mut live: Vec<Option<&RawValue>> = vec![None; tools.len()];
     for raw in listed {
@@ -333,7 +333,7 @@ mod tests {
         let listed: Vec<Box<RawValue>> =
             tools.iter().rev().map(|tool| RawValue::from_string(tool.definition.to_owned()).unwrap()).collect();
         let start = Instant::now();
-        assert_eq!(judge(tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
+        assert_eq!(evaluate(tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
         // About 50 ms unoptimised; a quadratic insert takes seconds.
         assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     }
@@ -358,11 +358,13 @@ mod tests {
             }
         }
         let listed = [RawValue::from_string(r#"{"name":"same"}"#.to_owned()).unwrap()];
-        let (deny, changes) = judge(&TOOLS, &listed, OnDrift::Deny);
+        let (deny, changes) = evaluate(&TOOLS, &listed, OnDrift::Deny);
         assert_eq!(changes, ["tool 'gone' is gone"]);
-        assert!(deny.admit("gone").unwrap_err().message.contains("--on-drift warn") && deny.admit("same").is_ok());
-        assert!(deny.admit_all().is_err());
-        let (warn, changes) = judge(&TOOLS, &listed, OnDrift::Warn);
-        assert!(warn.admit("gone").is_ok() && changes.len() == 1);
+        assert!(
+            deny.check_allowed("gone").unwrap_err().message.contains("--on-drift warn") && deny.check_allowed("same").is_ok()
+        );
+        assert!(deny.check_all_allowed().is_err());
+        let (warn, changes) = evaluate(&TOOLS, &listed, OnDrift::Warn);
+        assert!(warn.check_allowed("gone").is_ok() && changes.len() == 1);
     }
 }

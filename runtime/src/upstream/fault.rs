@@ -49,7 +49,7 @@ impl Reason {
 /// A failed call: its reason and what happened, for people and models. The message is redacted before anyone sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct WorldFault {
+pub struct UpstreamError {
     /// The documented reason.
     pub reason: Reason,
     /// What happened and, where known, what to do.
@@ -64,10 +64,10 @@ pub struct WorldFault {
     pub(crate) session_over: bool,
 }
 
-impl WorldFault {
+impl UpstreamError {
     /// A fault without an HTTP status.
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault {
+        UpstreamError {
             reason,
             message: message.into(),
             http_status: None,
@@ -79,26 +79,26 @@ impl WorldFault {
 
     /// `upstream_unavailable`
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault::new(Reason::UpstreamUnavailable, message)
+        UpstreamError::new(Reason::UpstreamUnavailable, message)
     }
 
     /// `upstream_error`
     pub fn upstream(message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault::new(Reason::UpstreamError, message)
+        UpstreamError::new(Reason::UpstreamError, message)
     }
 
     /// `timeout`
     pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
-        WorldFault::new(Reason::Timeout, message)
+        UpstreamError::new(Reason::Timeout, message)
     }
 
     /// The deadline that the caller set has passed. It has no words yet: the caller knows whose time it was.
-    pub(crate) fn late() -> Self {
-        WorldFault::timeout("")
+    pub(crate) fn timed_out() -> Self {
+        UpstreamError::timeout("")
     }
 
-    /// Whether this is [`WorldFault::late`], unexplained.
-    pub(crate) fn is_late(&self) -> bool {
+    /// Whether this is [`UpstreamError::late`], unexplained.
+    pub(crate) fn is_timeout(&self) -> bool {
         self.reason == Reason::Timeout && self.message.is_empty()
     }
 
@@ -106,7 +106,7 @@ impl WorldFault {
     pub fn too_large(cap: ResponseCap, seen: u64) -> Self {
         let ResponseCap { bytes, setting } = cap;
         let message = format!("the answer is larger than {bytes} bytes ({setting}); ask for less, such as a page or a filter");
-        WorldFault { refused_bytes: seen, ..WorldFault::new(Reason::ResponseTooLarge, message) }
+        UpstreamError { refused_bytes: seen, ..UpstreamError::new(Reason::ResponseTooLarge, message) }
     }
 
     /// The same fault with the status of the answer that it came with.
@@ -118,13 +118,13 @@ impl WorldFault {
     }
 }
 
-impl std::fmt::Display for WorldFault {
+impl std::fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.reason.name(), self.message)
     }
 }
 
-impl std::error::Error for WorldFault {}
+impl std::error::Error for UpstreamError {}
 
 /// The first `max` bytes of `text`, cut at a character, with a mark where something is left out.
 pub(crate) fn excerpt(text: &str, max: usize) -> Cow<'_, str> {

@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 use super::stage::{self, Progress};
 
-const FIRST_BACK_OFF: Duration = Duration::from_millis(500);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(15);
 
 /// A connection that may be lost.
 pub(crate) trait Live: Send + Sync + 'static {
     /// Why it is lost; `None` while it works.
-    fn lost(&self) -> Option<WorldFault>;
+    fn failure(&self) -> Option<UpstreamError>;
 }
 
-type Attempt<C> = Option<Result<Arc<C>, WorldFault>>;
+type Attempt<C> = Option<Result<Arc<C>, UpstreamError>>;
 
 /// The one connection of an upstream.
 pub(crate) struct Lifecycle<C> {
@@ -34,7 +34,7 @@ struct State<C> {
     /// Losses and failed attempts since the last answered call.
     failures: u32,
     /// No attempt before this, and why the last one failed.
-    rest: Option<(Instant, WorldFault)>,
+    backoff_until: Option<(Instant, UpstreamError)>,
 }
 
 enum Phase<C> {
@@ -46,7 +46,7 @@ enum Phase<C> {
 
 impl<C: Live> Lifecycle<C> {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Lifecycle { state: Mutex::new(State { phase: Phase::Idle, failures: 0, rest: None }) })
+        Arc::new(Lifecycle { state: Mutex::new(State { phase: Phase::Idle, failures: 0, backoff_until: None }) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<C>> {
@@ -54,9 +54,9 @@ impl<C: Live> Lifecycle<C> {
     }
 
     /// The connection; made by `connect` where there is none. Must run inside a tokio runtime.
-    pub(crate) async fn get<F>(self: &Arc<Self>, connect: impl FnOnce() -> F) -> Result<Arc<C>, WorldFault>
+    pub(crate) async fn get<F>(self: &Arc<Self>, connect: impl FnOnce() -> F) -> Result<Arc<C>, UpstreamError>
     where
-        F: Future<Output = Result<C, WorldFault>> + Send + 'static,
+        F: Future<Output = Result<C, UpstreamError>> + Send + 'static,
     {
         let (mut attempt, progress) = {
             let mut state = self.lock();
@@ -64,21 +64,21 @@ impl<C: Live> Lifecycle<C> {
             match &state.phase {
                 Phase::Ready(connection) => return Ok(Arc::clone(connection)),
                 Phase::Connecting(attempt, progress, _) => (attempt.clone(), progress.clone()),
-                Phase::Closed => return Err(WorldFault::unavailable("the server is shutting down")),
+                Phase::Closed => return Err(UpstreamError::unavailable("the server is shutting down")),
                 Phase::Idle => {
-                    state.may_try()?;
+                    state.may_retry()?;
                     self.start(&mut state, connect())
                 }
             }
         };
         stage::wait_for(&progress);
         let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
-        outcome.unwrap_or_else(|| Err(WorldFault::unavailable("the attempt to connect was given up")))
+        outcome.unwrap_or_else(|| Err(UpstreamError::unavailable("the attempt to connect was given up")))
     }
 
     fn start<F>(self: &Arc<Self>, state: &mut State<C>, connect: F) -> (watch::Receiver<Attempt<C>>, Progress)
     where
-        F: Future<Output = Result<C, WorldFault>> + Send + 'static,
+        F: Future<Output = Result<C, UpstreamError>> + Send + 'static,
     {
         let (publish, attempt) = watch::channel(None);
         let (this, progress) = (Arc::clone(self), Progress::default());
@@ -92,7 +92,7 @@ impl<C: Live> Lifecycle<C> {
                     state.phase = Phase::Idle;
                     state.failures += 1;
                     let pause = back_off(state.failures);
-                    state.rest = Some((Instant::now() + pause, fault.clone()));
+                    state.backoff_until = Some((Instant::now() + pause, fault.clone()));
                 }
             }
             drop(state);
@@ -106,7 +106,7 @@ impl<C: Live> Lifecycle<C> {
     pub(crate) fn answered(&self) {
         let mut state = self.lock();
         state.failures = 0;
-        state.rest = None;
+        state.backoff_until = None;
     }
 
     /// Gives `connection` up, so that the next call makes a new one at once.
@@ -134,28 +134,28 @@ impl<C: Live> Lifecycle<C> {
 impl<C: Live> State<C> {
     fn notice_loss(&mut self) {
         if let Phase::Ready(connection) = &self.phase
-            && let Some(fault) = connection.lost()
+            && let Some(fault) = connection.failure()
         {
             self.failures += 1;
             // The first loss is repaired at once.
-            self.rest = (self.failures > 1).then(|| (Instant::now() + back_off(self.failures - 1), fault));
+            self.backoff_until = (self.failures > 1).then(|| (Instant::now() + back_off(self.failures - 1), fault));
             self.phase = Phase::Idle;
         }
     }
 
-    fn may_try(&self) -> Result<(), WorldFault> {
-        let Some((not_before, fault)) = &self.rest else { return Ok(()) };
+    fn may_retry(&self) -> Result<(), UpstreamError> {
+        let Some((not_before, fault)) = &self.backoff_until else { return Ok(()) };
         let left = not_before.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());
         }
         let message = format!("{}; the next attempt is made in {} ms", fault.message, left.as_millis().max(1));
-        Err(WorldFault { message: message.into(), ..fault.clone() })
+        Err(UpstreamError { message: message.into(), ..fault.clone() })
     }
 }
 
 fn back_off(failures: u32) -> Duration {
-    FIRST_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(MAX_BACKOFF)
+    INITIAL_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(MAX_BACKOFF)
 }
 
 #[cfg(test)]
@@ -168,8 +168,8 @@ mod tests {
     struct Fake(AtomicBool);
 
     impl Live for Fake {
-        fn lost(&self) -> Option<WorldFault> {
-            self.0.load(Ordering::Relaxed).then(|| WorldFault::unavailable("gone"))
+        fn failure(&self) -> Option<UpstreamError> {
+            self.0.load(Ordering::Relaxed).then(|| UpstreamError::unavailable("gone"))
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
             };
             let (first, second) = (Progress::default(), Progress::default());
             let waits = stage::watched(first.clone(), lifecycle.get(connect));
-            let never = || async { Err::<Fake, _>(WorldFault::unavailable("a second attempt")) };
+            let never = || async { Err::<Fake, _>(UpstreamError::unavailable("a second attempt")) };
             let waits_too = stage::watched(second.clone(), lifecycle.get(never));
             let looks = async {
                 for (stage, seen) in [
@@ -248,7 +248,7 @@ mod tests {
                 Ok(Fake(AtomicBool::new(false)))
             };
             assert!(tokio::time::timeout(Duration::from_millis(1), lifecycle.get(slow)).await.is_err());
-            let never = || async { Err::<Fake, _>(WorldFault::unavailable("a second attempt")) };
+            let never = || async { Err::<Fake, _>(UpstreamError::unavailable("a second attempt")) };
             assert!(lifecycle.get(never).await.is_ok());
         });
     }

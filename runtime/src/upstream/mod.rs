@@ -19,7 +19,6 @@ mod drift;
 pub mod fault;
 #[cfg(feature = "http")]
 pub(crate) mod http;
-pub(crate) mod incoming;
 mod lifecycle;
 mod mcp;
 mod offload;
@@ -31,6 +30,7 @@ mod program;
 mod query_tools;
 mod record;
 mod request;
+pub(crate) mod response_budget;
 mod settings;
 mod snapshot;
 pub(crate) mod stage;
@@ -42,8 +42,8 @@ use std::time::Duration;
 
 use ptc_catalog::{Catalog, Deployment, Upstream};
 
-pub use fault::{Reason, WorldFault};
-pub use program::{Patience, ProgramHost};
+pub use fault::{Reason, UpstreamError};
+pub use program::{ProgramHost, WaitLimits};
 #[cfg(feature = "http")]
 pub use query_tools::fetch_document;
 pub use query_tools::{Contacts, Listing, list_granted_tools, list_tools};
@@ -53,7 +53,7 @@ pub use snapshot::Load;
 
 use crate::discovery::LazyIndex;
 use crate::secrets::{Redactor, Secrets};
-use dispatch::Link;
+use dispatch::UpstreamConnection;
 pub(crate) use request::{find_tool, find_upstream};
 use snapshot::Snapshot;
 
@@ -66,7 +66,7 @@ pub struct Upstreams {
     redactor: Redactor,
     settings: UpstreamSettings,
     /// In the order of the catalog.
-    links: Vec<Arc<Link>>,
+    connections: Vec<Arc<UpstreamConnection>>,
     snapshot: Snapshot,
     /// The index that `apropos` builds where the catalog has none.
     search_index: LazyIndex,
@@ -108,25 +108,25 @@ impl Upstreams {
         earlier: Option<&Upstreams>,
     ) -> Arc<Upstreams> {
         let redactor = secrets.redactor();
-        let link = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.link(upstream.name)) {
-            Some(earlier) => Link::taking_over(upstream, earlier),
-            None => Link::new(upstream),
+        let connection = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.connection(upstream.name)) {
+            Some(earlier) => UpstreamConnection::taking_over(upstream, earlier),
+            None => UpstreamConnection::new(upstream),
         };
-        let links = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(link(upstream))).collect();
+        let connections = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(connection(upstream))).collect();
         Arc::new(Upstreams {
             secrets: Arc::new(secrets),
             redactor,
             settings,
-            links,
+            connections,
             snapshot,
             search_index: LazyIndex::default(),
         })
     }
 
-    /// The host of one evaluation, with fresh budgets and an empty record. `patience` bounds what it waits for on the
+    /// The host of one evaluation, with fresh budgets and an empty record. `limits` bounds what it waits for on the
     /// evaluation's thread.
-    pub fn program(self: &Arc<Self>, patience: Patience) -> Arc<ProgramHost> {
-        Arc::new(ProgramHost::new(Arc::clone(self), patience))
+    pub fn program(self: &Arc<Self>, limits: WaitLimits) -> Arc<ProgramHost> {
+        Arc::new(ProgramHost::new(Arc::clone(self), limits))
     }
 
     /// The catalog as it is now. A live one has no tools of upstreams that were not asked for them yet.
@@ -141,22 +141,22 @@ impl Upstreams {
 
     /// Connects to an MCP upstream, lists its tools and keeps the connection. `granted` are the tools whose definitions are needed:
     /// of every other tool only the name is kept. `None` grants all. Must run inside a tokio runtime. Messages are redacted.
-    pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, WorldFault> {
-        let link = self.link(name).ok_or_else(|| WorldFault::unavailable("there is no such upstream"))?;
-        let listed = stage::followed(Box::pin(link.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
+    pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, UpstreamError> {
+        let connection = self.connection(name).ok_or_else(|| UpstreamError::unavailable("there is no such upstream"))?;
+        let listed = stage::followed(Box::pin(connection.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
         listed.map_err(|fault| self.clean(fault))
     }
 
     /// Asks an upstream for its tools where that was not done yet.
-    async fn list(&self, name: &str) -> Result<(), WorldFault> {
-        let Some(link) = self.link(name) else { return Ok(()) };
+    async fn list(&self, name: &str) -> Result<(), UpstreamError> {
+        let Some(connection) = self.connection(name) else { return Ok(()) };
         let listed =
-            self.snapshot.list(name, |granted| link.list(query_tools::keep(granted), &self.secrets, &self.settings)).await;
+            self.snapshot.list(name, |granted| connection.list(query_tools::keep(granted), &self.secrets, &self.settings)).await;
         listed.map_err(|fault| self.clean(fault))
     }
 
-    fn link(&self, name: &str) -> Option<&Arc<Link>> {
-        self.links.iter().find(|link| link.upstream().name == name)
+    fn connection(&self, name: &str) -> Option<&Arc<UpstreamConnection>> {
+        self.connections.iter().find(|connection| connection.upstream().name == name)
     }
 
     /// Certificates that HTTPS trusts beside the system's, as PEM.
@@ -177,13 +177,13 @@ impl Upstreams {
     }
 
     /// Connects to every MCP upstream at once. `Err` names each that cannot be reached.
-    pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, WorldFault)>> {
+    pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, UpstreamError)>> {
         let attempts: Vec<_> = self
-            .links
+            .connections
             .iter()
-            .map(|link| {
-                let (link, this) = (Arc::clone(link), Arc::clone(self));
-                (link.upstream().name, tokio::spawn(async move { link.connect(&this.secrets, &this.settings).await }))
+            .map(|connection| {
+                let (connection, this) = (Arc::clone(connection), Arc::clone(self));
+                (connection.upstream().name, tokio::spawn(async move { connection.connect(&this.secrets, &this.settings).await }))
             })
             .collect();
         let mut faults = Vec::new();
@@ -191,7 +191,7 @@ impl Upstreams {
             match attempt.await {
                 Ok(Ok(())) => {}
                 Ok(Err(fault)) => faults.push((name, self.clean(fault))),
-                Err(_) => faults.push((name, WorldFault::unavailable("the attempt to connect was given up"))),
+                Err(_) => faults.push((name, UpstreamError::unavailable("the attempt to connect was given up"))),
             }
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
@@ -201,11 +201,11 @@ impl Upstreams {
     /// Calls in flight fail, later ones are refused.
     pub async fn shutdown(&self) {
         let ends: Vec<_> = self
-            .links
+            .connections
             .iter()
-            .map(|link| {
-                let link = Arc::clone(link);
-                tokio::spawn(async move { link.shutdown(GRACE).await })
+            .map(|connection| {
+                let connection = Arc::clone(connection);
+                tokio::spawn(async move { connection.shutdown(GRACE).await })
             })
             .collect();
         for end in ends {
@@ -213,9 +213,9 @@ impl Upstreams {
         }
     }
 
-    fn clean(&self, fault: WorldFault) -> WorldFault {
+    fn clean(&self, fault: UpstreamError) -> UpstreamError {
         let message = self.redactor.redact_string(fault.message.into_owned());
-        WorldFault { message: message.into(), ..fault }
+        UpstreamError { message: message.into(), ..fault }
     }
 }
 

@@ -1,13 +1,16 @@
 //! Moving long work off the event loop: one thread drives HTTP and all upstreams, and must not be held up.
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 
 /// Bytes that are parsed or redacted in place: a millisecond or less, also where redaction is at its slowest.
 const IN_PLACE: usize = 16 * 1024;
 
 /// Runs `work`, whose time grows with `bytes`, in place where they are few and on a thread for blocking work otherwise. `Err` where the
 /// runtime ends before it is done. Must run inside a tokio runtime.
-pub(crate) async fn offload<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Result<T, WorldFault> {
+pub(crate) async fn offload<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, UpstreamError> {
     if bytes <= IN_PLACE {
         return Ok(work());
     }
@@ -15,7 +18,7 @@ pub(crate) async fn offload<T: Send + 'static>(bytes: usize, work: impl FnOnce()
         Ok(value) => Ok(value),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(WorldFault::unavailable("the server is shutting down")),
+            Err(_) => Err(UpstreamError::unavailable("the server is shutting down")),
         },
     }
 }

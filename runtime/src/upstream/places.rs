@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use super::fault::{Reason, WorldFault};
+use super::fault::{Reason, UpstreamError};
 use super::stage::{self, Stage};
 use crate::schedule::fair::{Basis, ClientKey, FairQueue};
 
@@ -54,7 +54,7 @@ impl Places {
     }
 
     /// Waits for a place until `deadline`. Dropped, it leaves the queue.
-    pub(super) async fn enter(self: &Arc<Self>, client_key: &ClientKey, deadline: Instant) -> Result<Place, WorldFault> {
+    pub(super) async fn enter(self: &Arc<Self>, client_key: &ClientKey, deadline: Instant) -> Result<Place, UpstreamError> {
         let (number, turn) = {
             let mut state = self.lock();
             if state.in_flight < self.most && state.queue.len() == 0 {
@@ -71,14 +71,14 @@ impl Places {
         match stage::until(deadline, turn).await {
             Some(Ok(place)) => Ok(place),
             // Nobody drops the other half without a place while somebody waits.
-            Some(Err(_)) => Err(WorldFault::unavailable("the upstream is shut down")),
-            None => Err(WorldFault::late()),
+            Some(Err(_)) => Err(UpstreamError::unavailable("the upstream is shut down")),
+            None => Err(UpstreamError::timed_out()),
         }
     }
 
     /// Counts a program that has a call under way. A fault where `most` others have: those that wait for one upstream must leave
     /// places of the server to the rest.
-    pub(super) fn join(self: &Arc<Self>, upstream: &str, most: usize) -> Result<Present, WorldFault> {
+    pub(super) fn join(self: &Arc<Self>, upstream: &str, most: usize) -> Result<Present, UpstreamError> {
         let next = |programs: usize| (programs < most).then_some(programs + 1);
         if self.programs.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok() {
             return Ok(Present(Arc::clone(self)));
@@ -86,7 +86,7 @@ impl Places {
         let message = format!(
             "{most} programs wait for '{upstream}', which is all that may at a time (80 % of --max-concurrent-calls); call it again later"
         );
-        Err(WorldFault::new(Reason::UpstreamBusy, message))
+        Err(UpstreamError::new(Reason::UpstreamBusy, message))
     }
 
     fn grant(self: &Arc<Self>, state: &mut State, client_key: ClientKey) -> Place {
@@ -143,7 +143,7 @@ mod tests {
         let soon = || Instant::now() + Duration::from_secs(10);
         let first = places.enter(&client_key("a"), soon()).await.expect("a place");
         let late = places.enter(&client_key("b"), Instant::now() + Duration::from_millis(5)).await;
-        assert!(late.is_err_and(|fault| fault.is_late()));
+        assert!(late.is_err_and(|fault| fault.is_timeout()));
         let (a, b) = (client_key("a"), client_key("b"));
         let (again, given_up, other) = (places.enter(&a, soon()), places.enter(&a, soon()), places.enter(&b, soon()));
         let order = Mutex::new(Vec::new());

@@ -28,14 +28,14 @@ use super::Upstreams;
 #[cfg(feature = "http")]
 use super::arguments::Address;
 use super::arguments::Bounds;
-use super::dispatch::{Link, Order};
-use super::fault::{Reason, WorldFault, excerpt};
-use super::incoming;
+use super::dispatch::{EncodedCall, UpstreamConnection};
+use super::fault::{Reason, UpstreamError, excerpt};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
 use super::places::Present;
 use super::record::CallRecord;
 use super::request::{self, Call};
+use super::response_budget;
 use super::stage::{self, Progress};
 use crate::discovery;
 use crate::evaluation::notes;
@@ -50,7 +50,7 @@ const MAX_REDACTED_NAME: usize = 64 * 1024;
 
 /// How long an evaluation waits for what is no call, an upstream's list of tools, and what it has room for.
 #[derive(Debug, Clone, Default)]
-pub struct Patience {
+pub struct WaitLimits {
     /// The end of the evaluation; `None` leaves the upstream's own time.
     pub deadline: Option<Instant>,
     /// Who ends it before.
@@ -70,7 +70,7 @@ struct Shared {
     calls: Budget,
     discoveries: Budget,
     records: Records,
-    patience: Patience,
+    limits: WaitLimits,
     unread_pages: Mutex<UnreadPages>,
     misspelt: Misspelt,
     /// The memory of the run that the host belongs to, once it has begun.
@@ -99,25 +99,25 @@ impl Drop for UnderWay<'_> {
 
 /// A call that can be made.
 struct Ready {
-    link: Arc<Link>,
+    connection: Arc<UpstreamConnection>,
     known: &'static Upstream,
-    order: Order,
+    encoded: EncodedCall,
     repeatable: bool,
     entry: usize,
-    /// Where the `Link` header of the answer goes, if that is wanted.
+    /// Where the `UpstreamConnection` header of the answer goes, if that is wanted.
     link_header: Option<LinkHeader>,
 }
 
-/// The `Link` header of an answer, once there is one.
+/// The `UpstreamConnection` header of an answer, once there is one.
 type LinkHeader = Arc<OnceLock<String>>;
 
 impl Ready {
     /// Whether the call changes nothing: the tool says so, or it is a `GET` of an OpenAPI operation.
     fn only_reads(&self) -> bool {
-        match self.order {
+        match self.encoded {
             #[cfg(feature = "http")]
-            Order::Get(_) => true,
-            Order::Mcp { .. } => self.repeatable,
+            EncodedCall::Get(_) => true,
+            EncodedCall::Mcp { .. } => self.repeatable,
         }
     }
 }
@@ -131,14 +131,14 @@ enum Refusal {
 }
 
 impl ProgramHost {
-    pub(super) fn new(upstreams: Arc<Upstreams>, patience: Patience) -> ProgramHost {
+    pub(super) fn new(upstreams: Arc<Upstreams>, limits: WaitLimits) -> ProgramHost {
         let settings = &upstreams.settings;
         ProgramHost(Arc::new(Shared {
             calls: Budget::of(settings.max_calls_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
             upstreams,
-            patience,
+            limits,
             unread_pages: Mutex::default(),
             misspelt: Misspelt::default(),
             account: Mutex::default(),
@@ -179,15 +179,15 @@ impl ProgramHost {
 }
 
 impl Shared {
-    fn exhausted(&self) -> WorldFault {
+    fn exhausted(&self) -> UpstreamError {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
-        WorldFault::new(Reason::CapExhausted, message)
+        UpstreamError::new(Reason::CapExhausted, message)
     }
 
     /// What bounds the encoding of arguments.
     fn bounds(&self) -> Bounds {
         let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Bounds { deadline: self.patience.deadline, cancel: self.patience.cancel.clone(), account }
+        Bounds { deadline: self.limits.deadline, cancel: self.limits.cancel.clone(), account }
     }
 }
 
@@ -202,15 +202,15 @@ impl Shared {
 
     /// Counts a call to an upstream. Programs that wait for one upstream hold at most 80 % of the places in flight where there are
     /// others.
-    fn under_way(&self, link: &Link) -> Result<UnderWay<'_>, WorldFault> {
-        let upstream = link.upstream().name;
-        let share = self.patience.most_in_flight.filter(|_| self.upstreams.links.len() > 1);
+    fn under_way(&self, connection: &UpstreamConnection) -> Result<UnderWay<'_>, UpstreamError> {
+        let upstream = connection.upstream().name;
+        let share = self.limits.most_in_flight.filter(|_| self.upstreams.connections.len() > 1);
         let mut present = self.present();
         if let Some((calls, _)) = present.get_mut(upstream) {
             *calls += 1;
         } else {
             let most = share.map_or(usize::MAX, |most| (most * 4 / 5).max(1));
-            present.insert(upstream, (1, link.places().join(upstream, most)?));
+            present.insert(upstream, (1, connection.places().join(upstream, most)?));
         }
         Ok(UnderWay { shared: self, upstream })
     }
@@ -219,30 +219,30 @@ impl Shared {
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
-        let order = order(&call, &bounds).map_err(Refusal::Program)?;
+        let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
         self.misspelt.see(&call);
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         let entry = begun.unwrap_or_else(start);
-        let fail = |fault: WorldFault| {
+        let fail = |fault: UpstreamError| {
             self.records.fail(entry, &fault);
             Refusal::World(failed(fault))
         };
         if !self.calls.take() {
             return Err(fail(self.exhausted()));
         }
-        let link = self.upstreams.link(call.upstream.name).cloned();
-        let link = link.ok_or_else(|| fail(WorldFault::unavailable("the upstream has no connection")))?;
+        let connection = self.upstreams.connection(call.upstream.name).cloned();
+        let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
         let repeatable = call.tool.annotations.read_only == Some(true);
-        Ok(Ready { link, known: call.upstream, order, repeatable, entry, link_header: None })
+        Ok(Ready { connection, known: call.upstream, encoded, repeatable, entry, link_header: None })
     }
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
         let (upstreams, entry) = (&self.upstreams, ready.entry);
-        let Patience { client_key, .. } = &self.patience;
+        let WaitLimits { client_key, .. } = &self.limits;
         let call = async {
-            let _under_way = self.under_way(&ready.link)?;
-            let Ready { link, known, order, repeatable, .. } = &ready;
-            let send = || link.call(known, order, *repeatable, client_key, &upstreams.secrets, &upstreams.settings);
+            let _under_way = self.under_way(&ready.connection)?;
+            let Ready { connection, known, encoded, repeatable, .. } = &ready;
+            let send = || connection.call(known, encoded, *repeatable, client_key, &upstreams.secrets, &upstreams.settings);
             let answer = send().await;
             let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
                 return answer;
@@ -261,7 +261,7 @@ impl Shared {
                     let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
                 }
                 let (of, payload) = (Arc::clone(upstreams), answered.payload);
-                let cleaned = match incoming::hold(payload.len() as u64) {
+                let cleaned = match response_budget::reserve(payload.len() as u64) {
                     Ok(()) => offload(payload.len(), move || clean(&of, payload)).await,
                     Err(fault) => Err(fault),
                 };
@@ -271,7 +271,7 @@ impl Shared {
             }
             Err(fault) => {
                 if fault.reason == Reason::Timeout {
-                    ready.link.pacer().turn().await;
+                    ready.connection.pacer().turn().await;
                 }
                 let fault = upstreams.clean(fault);
                 self.records.fail(entry, &fault);
@@ -282,15 +282,15 @@ impl Shared {
 
     /// The delay after which a call that was answered with 429 is sent again: where it only reads, the answer asks for a short one,
     /// and the program goes on for longer.
-    fn delay_before_retry(&self, ready: &Ready, fault: &WorldFault) -> Option<Duration> {
+    fn delay_before_retry(&self, ready: &Ready, fault: &UpstreamError) -> Option<Duration> {
         let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.only_reads())?;
         let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
-        self.patience.deadline.is_none_or(is_in_time).then_some(delay)
+        self.limits.deadline.is_none_or(is_in_time).then_some(delay)
     }
 }
 
 impl ProgramHost {
-    /// Starts a call. The `Link` header of its answer goes into `link_header`.
+    /// Starts a call. The `UpstreamConnection` header of its answer goes into `link_header`.
     fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<PendingReply, Fault> {
         let shared = Arc::clone(&self.0);
         let progress = Progress::default();
@@ -316,7 +316,7 @@ impl ProgramHost {
             spawn(&runtime, move || {
                 stage::watched(progress, async move {
                     let call = shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned);
-                    let (reply, reservation) = incoming::counted(shared.bounds().account, call).await;
+                    let (reply, reservation) = response_budget::scope(shared.bounds().account, call).await;
                     answer.send_counted(reply, reservation);
                 })
             });
@@ -325,11 +325,11 @@ impl ProgramHost {
         match shared.prepare(request, &progress, None) {
             Ok(ready) => {
                 let ready = Ready { link_header, ..ready };
-                let ticket = ticket.handing_over(ready.order.len());
+                let ticket = ticket.handing_over(ready.encoded.len());
                 spawn(&runtime, move || {
                     stage::watched(progress, async move {
                         let call = shared.make(ready, &mut abandoned);
-                        let (reply, reservation) = incoming::counted(shared.bounds().account, call).await;
+                        let (reply, reservation) = response_budget::scope(shared.bounds().account, call).await;
                         answer.send_counted(reply, reservation);
                     })
                 });
@@ -350,12 +350,12 @@ impl Host for ProgramHost {
         self.start_call(request, None)
     }
 
-    fn submit_with_link(&self, request: &Value, link: &LinkHeader) -> Result<PendingReply, Fault> {
-        self.start_call(request, Some(Arc::clone(link)))
+    fn submit_with_link(&self, request: &Value, connection: &LinkHeader) -> Result<PendingReply, Fault> {
+        self.start_call(request, Some(Arc::clone(connection)))
     }
 
-    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
-        pages::received(&self.0, request, answer, link);
+    fn received(&self, request: &Value, answer: &Value, connection: Option<&str>) {
+        pages::received(&self.0, request, answer, connection);
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
@@ -412,15 +412,15 @@ fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl F
 }
 
 /// The call, encoded for its transport.
-fn order(call: &Call<'_>, bounds: &Bounds) -> Result<Order, Fault> {
+fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
         let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
         let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
         let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
-        return Ok(Order::Get(Box::new(Address::new(url, bounds)?)));
+        return Ok(EncodedCall::Get(Box::new(Address::new(url, bounds)?)));
     }
-    Ok(Order::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
+    Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
 }
 
 /// A tool's name as a record keeps it before it is known to exist: without secrets, and cut where no tool has such a long name.
@@ -431,16 +431,16 @@ fn recorded(redactor: &Redactor, tool: &str) -> String {
 }
 
 /// The fault of a call that was sent twice.
-fn retried(fault: &WorldFault, delay: Duration) -> WorldFault {
+fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
     let message = format!("{} (sent again after {} ms, as the answer 429 before it asked for)", fault.message, delay.as_millis());
-    WorldFault { message: message.into(), ..fault.clone() }
+    UpstreamError { message: message.into(), ..fault.clone() }
 }
 
-fn stopped_waiting() -> WorldFault {
-    WorldFault::timeout(format!("the program stopped while {}", stage::reached().described()))
+fn stopped_waiting() -> UpstreamError {
+    UpstreamError::timeout(format!("the program stopped while {}", stage::reached().described()))
 }
 
-fn failed(fault: WorldFault) -> Reply {
+fn failed(fault: UpstreamError) -> Reply {
     Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }
 }
 

@@ -8,9 +8,9 @@ use ptc_catalog::{Deployment, Era, ListingLimits, Transport, Upstream};
 use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 use super::mcp::listing::{Keep, Query};
-use super::mcp::{Agreed, Channel};
+use super::mcp::{Channel, Negotiated};
 use super::settings::UpstreamSettings;
 use super::stage;
 use super::stdio;
@@ -23,9 +23,9 @@ const LISTING_TIME: Duration = Duration::from_secs(30);
 /// What an MCP server says of itself.
 #[derive(Debug)]
 pub struct Listing {
-    /// The era that was agreed on.
+    /// The era that was negotiated on.
     pub era: Era,
-    /// The revision that was agreed on.
+    /// The revision that was negotiated on.
     pub revision: &'static str,
     /// Its name; empty where it gives none.
     pub server_name: String,
@@ -43,7 +43,7 @@ pub async fn list_tools(
     upstream: &'static Upstream,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-) -> Result<Listing, WorldFault> {
+) -> Result<Listing, UpstreamError> {
     list_granted_tools(upstream, None, secrets, settings).await
 }
 
@@ -54,11 +54,11 @@ pub async fn list_granted_tools(
     granted: Option<BTreeSet<String>>,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-) -> Result<Listing, WorldFault> {
+) -> Result<Listing, UpstreamError> {
     let keep = keep(granted);
     stage::followed(Box::pin(listed(upstream, keep, secrets, settings))).await.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());
-        WorldFault { message: message.into(), ..fault }
+        UpstreamError { message: message.into(), ..fault }
     })
 }
 
@@ -72,12 +72,13 @@ async fn listed(
     keep: Keep,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-) -> Result<Listing, WorldFault> {
+) -> Result<Listing, UpstreamError> {
     let query = |limits: ListingLimits| Query { upstream: upstream.name, limits, keep };
     match &upstream.transport {
         Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, spec.era, secrets, settings).await {
             Ok(connected) => {
-                let found = list(connected.channel(), &connected.agreed, &query(spec.listing), spec.handshake_timeout_ms).await;
+                let found =
+                    list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
                 connected.child.stop(GRACE).await;
                 found
             }
@@ -86,16 +87,16 @@ async fn listed(
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => match super::http::session::connect(upstream.name, spec, secrets, settings).await {
             Ok(session) => {
-                let found = list(session.channel(), &session.agreed, &query(spec.listing), spec.handshake_timeout_ms).await;
+                let found = list(session.channel(), &session.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
                 session.end().await;
                 found
             }
             Err(fault) => Err(fault),
         },
         #[cfg(not(feature = "http"))]
-        Transport::McpHttp(_) => Err(WorldFault::unavailable("built without an HTTP client (feature `http` of ptc-runtime)")),
+        Transport::McpHttp(_) => Err(UpstreamError::unavailable("built without an HTTP client (feature `http` of ptc-runtime)")),
         Transport::OpenApi(_) => {
-            Err(WorldFault::unavailable("an OpenAPI upstream has no list of tools: its document is the source"))
+            Err(UpstreamError::unavailable("an OpenAPI upstream has no list of tools: its document is the source"))
         }
     }
 }
@@ -103,14 +104,14 @@ async fn listed(
 /// Lists the tools over a connection that is there.
 pub(super) async fn list(
     channel: &impl Channel,
-    agreed: &Agreed,
+    negotiated: &Negotiated,
     query: &Query,
     handshake_timeout_ms: u64,
-) -> Result<Listing, WorldFault> {
+) -> Result<Listing, UpstreamError> {
     let time = LISTING_TIME.max(Duration::from_millis(handshake_timeout_ms));
-    let tools = query.run(channel, agreed, Instant::now() + time).await.map_err(|fault| {
-        if fault.is_late() {
-            WorldFault::timeout(format!(
+    let tools = query.run(channel, negotiated, Instant::now() + time).await.map_err(|fault| {
+        if fault.is_timeout() {
+            UpstreamError::timeout(format!(
                 "the tools were not listed within {} ms: the time ran out while {}",
                 time.as_millis(),
                 stage::reached().described()
@@ -119,7 +120,7 @@ pub(super) async fn list(
             fault
         }
     })?;
-    let Agreed { era, revision, server_name, server_version, instructions } = agreed.clone();
+    let Negotiated { era, revision, server_name, server_version, instructions } = negotiated.clone();
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
 }
 
@@ -171,9 +172,9 @@ pub async fn fetch_document(
     max_bytes: u64,
     entry: &ptc_catalog::OpenApi,
     secrets: &Secrets,
-) -> Result<Vec<u8>, WorldFault> {
+) -> Result<Vec<u8>, UpstreamError> {
     super::http::document::fetch(url, max_bytes, entry, secrets).await.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());
-        WorldFault { message: message.into(), ..fault }
+        UpstreamError { message: message.into(), ..fault }
     })
 }

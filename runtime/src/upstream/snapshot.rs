@@ -12,7 +12,7 @@ use litemap::LiteMap;
 use ptc_catalog::{Catalog, Transport, Upstream};
 use tokio::sync::Mutex;
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 use super::offload::offload;
 use super::query_tools::Listing;
 
@@ -61,13 +61,13 @@ struct Live {
 struct State {
     listed: AtomicBool,
     /// Why a list could not be used, and when the upstream may be asked for another.
-    refused: std::sync::Mutex<Option<(Instant, WorldFault)>>,
+    refused: std::sync::Mutex<Option<(Instant, UpstreamError)>>,
     /// Held by whoever asks the upstream, so that others wait for the answer instead of asking again.
     turn: Mutex<()>,
 }
 
 impl State {
-    fn refused(&self) -> MutexGuard<'_, Option<(Instant, WorldFault)>> {
+    fn refused(&self) -> MutexGuard<'_, Option<(Instant, UpstreamError)>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -100,9 +100,9 @@ impl Snapshot {
 
     /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them, with the definitions of the given
     /// ones.
-    pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce(Option<BTreeSet<String>>) -> F) -> Result<(), WorldFault>
+    pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce(Option<BTreeSet<String>>) -> F) -> Result<(), UpstreamError>
     where
-        F: Future<Output = Result<Listing, WorldFault>>,
+        F: Future<Output = Result<Listing, UpstreamError>>,
     {
         let Some((live, state)) = self.state(name) else { return Ok(()) };
         let _turn = state.turn.lock().await;
@@ -120,7 +120,7 @@ impl Snapshot {
         let (load, bytes) = (Arc::clone(&live.load), listing.tools.iter().map(|tool| tool.get().len()).sum());
         let loaded = offload(bytes, move || load.load(bare, listing)).await?.map_err(|why| {
             // A server says the same again until somebody has changed it.
-            let fault = WorldFault::upstream(format!("the list of tools cannot be used: {why}"));
+            let fault = UpstreamError::upstream(format!("the list of tools cannot be used: {why}"));
             *state.refused() = Some((Instant::now() + REST, fault.clone()));
             fault
         })?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Params, Transport};
 use ptc_lisp::Limits;
-use ptc_runtime::upstream::Patience;
+use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
 
 use crate::http::handshaking;
@@ -480,7 +480,7 @@ fn what_a_program_does_not_wait_for_says_where_it_was() {
     // A live upstream that never finishes its handshake.
     let mute = World::live(vec![upstream("peer", Transport::McpStdio(spec("mute")), Vec::new())], |_| {});
     let deadline = std::time::Instant::now().checked_add(Duration::from_millis(300));
-    let host = mute.upstreams.program(Patience { deadline, ..Patience::default() });
+    let host = mute.upstreams.program(WaitLimits { deadline, ..WaitLimits::default() });
     let answer = Program(host).call("peer", "echo", "{}");
     assert_eq!(
         answer,

@@ -6,7 +6,7 @@ use ptc_catalog::{Era, McpStdio, Transport};
 use ptc_lisp::Value;
 use ptc_lisp::host::{Discovery, Host, Reply, WaitOutcome};
 use ptc_lisp::limits::Limits;
-use ptc_runtime::upstream::Patience;
+use ptc_runtime::upstream::WaitLimits;
 
 use crate::peer;
 use crate::world::{World, tool, upstream};
@@ -108,10 +108,10 @@ fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
     let spec = || McpStdio { args: &["-c", "while read -r line; do :; done"], ..McpStdio::new("sh") };
     let named = |name| upstream(name, Transport::McpStdio(spec()), Vec::new());
     let world = World::live(vec![named("first"), named("second")], |_| {});
-    let patience = |wait: u64| Patience {
+    let patience = |wait: u64| WaitLimits {
         deadline: std::time::Instant::now().checked_add(std::time::Duration::from_millis(wait)),
         most_in_flight: Some(1),
-        ..Patience::default()
+        ..WaitLimits::default()
     };
     let waiting = world.upstreams.program(patience(60_000));
     let call = ptc_lisp::json::decode(br#"{"server":"first","tool":"t"}"#).unwrap();

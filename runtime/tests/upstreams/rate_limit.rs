@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Annotations, Era, McpHttp, OpenApi, Operation, Params, Tool, Transport};
-use ptc_runtime::upstream::Patience;
+use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
 
 use crate::http::handshaking;
@@ -91,7 +91,7 @@ fn other_calls_are_not_sent_again() {
 #[test]
 fn no_call_is_sent_again_when_the_program_is_over_by_then() {
     let (world, calls) = world(1, "2");
-    let patience = Patience { deadline: Some(Instant::now() + Duration::from_millis(1_500)), ..Patience::default() };
+    let patience = WaitLimits { deadline: Some(Instant::now() + Duration::from_millis(1_500)), ..WaitLimits::default() };
     let begun = Instant::now();
     let answer = Program(world.upstreams.program(patience)).call("mcp", "read", "{}");
     assert!(answer.starts_with("rate_limited: HTTP 429 Too Many Requests (retry after 2 s)"), "{answer}");

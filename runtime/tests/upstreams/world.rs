@@ -7,7 +7,7 @@ use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Too
 use ptc_lisp::host::{Fault, Host, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
-use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, Patience, ProgramHost, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, ProgramHost, UpstreamSettings, Upstreams, WaitLimits};
 use serde_json::value::RawValue;
 
 /// Upstreams and the thread that drives them.
@@ -107,13 +107,13 @@ impl World {
     }
 
     pub(crate) fn program(&self) -> Program {
-        Program(self.upstreams.program(Patience::default()))
+        Program(self.upstreams.program(WaitLimits::default()))
     }
 
     /// Runs a whole program.
     pub(crate) fn evaluate(&self, source: &str, limits: Limits) -> Result<Value, ptc_lisp::Error> {
         let program = ptc_lisp::Program::compile(source)?;
-        let patience = Patience::default();
+        let patience = WaitLimits::default();
         ptc_lisp::Run::new(&program).host(self.upstreams.program(patience)).limits(limits).execute_on_thread().result
     }
 

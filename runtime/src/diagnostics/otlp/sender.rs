@@ -13,7 +13,7 @@ use crate::secrets::Secrets;
 use crate::settings::OtlpSettings;
 use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
-use crate::upstream::{Reason, WorldFault};
+use crate::upstream::{Reason, UpstreamError};
 
 /// Maximum number of attempts for a batch.
 const MAX_ATTEMPTS: u32 = 4;
@@ -111,7 +111,7 @@ impl BatchSender {
         })
     }
 
-    fn of_world(&self, fault: WorldFault) -> SendFailure {
+    fn of_world(&self, fault: UpstreamError) -> SendFailure {
         let late = fault.reason == Reason::Timeout && fault.message.is_empty();
         SendFailure::Retry(
             if late { format!("no answer within {} ms", self.timeout.as_millis()) } else { fault.message.into_owned() },

@@ -19,10 +19,10 @@ use super::body::RequestBody;
 use super::connector::{Connector, TookTooLong};
 use super::{repeat, tls};
 use crate::secrets::{Redactor, Secrets, basic_pair};
-use crate::upstream::fault::{Reason, WorldFault};
-use crate::upstream::incoming;
+use crate::upstream::fault::{Reason, UpstreamError};
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION, OutgoingFrame};
 use crate::upstream::offload::offload;
+use crate::upstream::response_budget;
 use crate::upstream::settings::ResponseCap;
 use crate::upstream::stage::{self, Stage};
 
@@ -75,7 +75,7 @@ impl<'u> Asking<'u> {
 
 impl HttpClient {
     /// Builds the client; system roots are read only where TLS is used.
-    pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, WorldFault> {
+    pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
         for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
             refuse_user(url)?;
         }
@@ -87,7 +87,7 @@ impl HttpClient {
         };
         // Only what the config says: an environment of the server must not redirect credentials.
         let proxy = endpoint.proxy.map(str::parse::<Uri>).transpose();
-        let proxy = proxy.map_err(|why| WorldFault::unavailable(format!("the proxy cannot be used: {why}")))?;
+        let proxy = proxy.map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {why}")))?;
         let inner = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -101,7 +101,7 @@ impl HttpClient {
 
     /// Sends a request and waits for the head of the answer. Redirects are followed within the origin that is asked, so that neither
     /// credentials nor arguments leave it.
-    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, WorldFault> {
+    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
         let (mut url, mut repeatable) = (asking.url.clone(), asking.repeatable);
         for followed in 0.. {
             let answer = match self.send_once(&asking, &url, deadline).await {
@@ -134,10 +134,10 @@ impl HttpClient {
     }
 
     async fn send_once(&self, asking: &Asking<'_>, url: &Url, deadline: Instant) -> Result<Answer, Unsent> {
-        let request = self.request(asking, url).map_err(|why| Unsent::Fault(WorldFault::unavailable(why)))?;
+        let request = self.request(asking, url).map_err(|why| Unsent::Fault(UpstreamError::unavailable(why)))?;
         stage::enter(Stage::Waiting);
         match stage::until(deadline, self.inner.request(request)).await {
-            None => Err(Unsent::Fault(WorldFault::late())),
+            None => Err(Unsent::Fault(UpstreamError::timed_out())),
             Some(Ok(response)) => {
                 stage::enter(Stage::Reading);
                 Ok(Answer::new(response, url.clone()))
@@ -147,13 +147,13 @@ impl HttpClient {
         }
     }
 
-    fn failed(&self, why: &legacy::Error) -> WorldFault {
-        if why.is_connect() && causes(why).any(is_late) {
+    fn failed(&self, why: &legacy::Error) -> UpstreamError {
+        if why.is_connect() && causes(why).any(is_timeout) {
             let limit = self.connect_timeout.as_millis();
-            return WorldFault::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"));
+            return UpstreamError::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"));
         }
         if let Some(cause) = causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse()) {
-            return WorldFault::upstream(format!("the answer is not HTTP: {cause}"));
+            return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
         }
         unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
     }
@@ -164,17 +164,17 @@ impl HttpClient {
         response: &mut Answer,
         cap: ResponseCap,
         deadline: Instant,
-    ) -> Result<Vec<u8>, WorldFault> {
+    ) -> Result<Vec<u8>, UpstreamError> {
         let status = response.status().as_u16();
-        let too_large = |seen| WorldFault::too_large(cap, seen).with_status(status);
+        let too_large = |seen| UpstreamError::too_large(cap, seen).with_status(status);
         if let Some(length) = response.content_length().filter(|length| *length > cap.bytes) {
             return Err(too_large(length));
         }
-        incoming::hold(response.content_length().unwrap_or(0)).map_err(|fault| fault.with_status(status))?;
+        response_budget::reserve(response.content_length().unwrap_or(0)).map_err(|fault| fault.with_status(status))?;
         let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
         loop {
             match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
-                Err(_) => return Err(WorldFault::late().with_status(status)),
+                Err(_) => return Err(UpstreamError::timed_out().with_status(status)),
                 Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
                 Ok(Ok(None)) => {
                     let redactor = self.redactor.clone();
@@ -185,7 +185,7 @@ impl HttpClient {
                     if seen > cap.bytes {
                         return Err(too_large(seen));
                     }
-                    incoming::hold(seen.max(response.content_length().unwrap_or(0)))
+                    response_budget::reserve(seen.max(response.content_length().unwrap_or(0)))
                         .map_err(|fault| fault.with_status(status))?;
                     body.extend_from_slice(&chunk);
                 }
@@ -212,12 +212,12 @@ impl HttpClient {
 /// Why a request has no answer.
 enum Unsent {
     /// The connection was lost before a byte of the answer came.
-    Unheard(WorldFault),
-    Fault(WorldFault),
+    Unheard(UpstreamError),
+    Fault(UpstreamError),
 }
 
 impl Unsent {
-    fn fault(self) -> WorldFault {
+    fn fault(self) -> UpstreamError {
         let (Unsent::Unheard(fault) | Unsent::Fault(fault)) = self;
         fault
     }
@@ -228,16 +228,16 @@ pub(super) fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item =
     std::iter::successors(why.source(), |cause| (*cause).source())
 }
 
-fn is_late(cause: &(dyn Error + 'static)) -> bool {
+fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
     cause.is::<TookTooLong>() || cause.downcast_ref::<io::Error>().is_some_and(|why| why.kind() == io::ErrorKind::TimedOut)
 }
 
 /// The innermost cause, which names what the operator can change.
-pub(super) fn unavailable(what: &str, why: &(dyn Error + 'static)) -> WorldFault {
-    WorldFault::unavailable(format!("{what}: {}", causes(why).last().unwrap_or(why)))
+pub(super) fn unavailable(what: &str, why: &(dyn Error + 'static)) -> UpstreamError {
+    UpstreamError::unavailable(format!("{what}: {}", causes(why).last().unwrap_or(why)))
 }
 
-fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, WorldFault> {
+fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, UpstreamError> {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, text(&format!("{CLIENT_NAME}/{CLIENT_VERSION}"), "User-Agent")?);
     for (name, value) in endpoint.static_headers {
@@ -263,9 +263,9 @@ fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, WorldFau
 }
 
 /// Configs hold no such URL; a deployment that somebody wrote by hand may, and its credentials would not be sent.
-fn refuse_user(url: &str) -> Result<(), WorldFault> {
+fn refuse_user(url: &str) -> Result<(), UpstreamError> {
     match Url::parse(url) {
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(WorldFault::unavailable(format!(
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(UpstreamError::unavailable(format!(
             "the URL {} holds a user or password: credentials are bindings, which `auth` sends",
             for_people(&url)
         ))),
@@ -273,18 +273,19 @@ fn refuse_user(url: &str) -> Result<(), WorldFault> {
     }
 }
 
-fn auth_fault(message: String) -> WorldFault {
-    WorldFault::new(Reason::AuthFailed, message)
+fn auth_fault(message: String) -> UpstreamError {
+    UpstreamError::new(Reason::AuthFailed, message)
 }
 
-fn header_name(name: &str) -> Result<HeaderName, WorldFault> {
-    HeaderName::from_bytes(name.as_bytes()).map_err(|_| WorldFault::unavailable(format!("'{name}' is no name of a header")))
+fn header_name(name: &str) -> Result<HeaderName, UpstreamError> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::unavailable(format!("'{name}' is no name of a header")))
 }
 
 /// A header's value; the message never shows it.
-fn text(value: &str, name: &str) -> Result<HeaderValue, WorldFault> {
-    HeaderValue::from_bytes(value.as_bytes())
-        .map_err(|_| WorldFault::unavailable(format!("the value of header '{name}' has characters that a header cannot carry")))
+fn text(value: &str, name: &str) -> Result<HeaderValue, UpstreamError> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+        UpstreamError::unavailable(format!("the value of header '{name}' has characters that a header cannot carry"))
+    })
 }
 
 /// `url` without user, query and fragment, for messages.

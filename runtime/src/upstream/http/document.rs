@@ -10,14 +10,19 @@ use url::Url;
 use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
-use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::fault::{Reason, UpstreamError};
 
 /// The document at `url`, of at most `max_bytes`, with the entry's own headers, credentials and timeouts.
-pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, secrets: &Secrets) -> Result<Vec<u8>, WorldFault> {
+pub(crate) async fn fetch(
+    url: &'static str,
+    max_bytes: u64,
+    entry: &OpenApi,
+    secrets: &Secrets,
+) -> Result<Vec<u8>, UpstreamError> {
     let OpenApi { auth, static_headers, .. } = *entry;
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
-    let address = Url::parse(url).map_err(|why| WorldFault::unavailable(format!("'{url}' is no URL: {why}")))?;
+    let address = Url::parse(url).map_err(|why| UpstreamError::unavailable(format!("'{url}' is no URL: {why}")))?;
     let client = HttpClient::new(
         &Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
         secrets,
@@ -25,13 +30,13 @@ pub(crate) async fn fetch(url: &'static str, max_bytes: u64, entry: &OpenApi, se
     let deadline = Instant::now() + request_timeout;
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/yaml;q=0.5, */*;q=0.1"));
-    let late = |fault: WorldFault| match fault.reason {
-        Reason::Timeout if fault.is_late() => {
+    let late = |fault: UpstreamError| match fault.reason {
+        Reason::Timeout if fault.is_timeout() => {
             let message = format!("the document did not arrive within {} ms (request_timeout_ms)", request_timeout.as_millis());
-            WorldFault { message: message.into(), ..fault }
+            UpstreamError { message: message.into(), ..fault }
         }
         Reason::ResponseTooLarge => {
-            WorldFault { message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(), ..fault }
+            UpstreamError { message: format!("the document is larger than {max_bytes} bytes (schema_max_bytes)").into(), ..fault }
         }
         _ => fault,
     };

@@ -16,9 +16,9 @@ use super::answer::Answer;
 use super::client::{Asking, Endpoint, HttpClient};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
-use crate::upstream::fault::{Reason, WorldFault, excerpt};
-use crate::upstream::mcp::wire::{self, Frame, Incoming};
-use crate::upstream::mcp::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, Response, handshake};
+use crate::upstream::fault::{Reason, UpstreamError, excerpt};
+use crate::upstream::mcp::wire::{self, Frame, ServerMessage};
+use crate::upstream::mcp::{Ask, Channel, HANDSHAKE_REVISIONS, Negotiated, Response, handshake};
 use crate::upstream::offload::offload;
 use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage;
@@ -29,15 +29,15 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Time for what nobody waits for: answers to the server's requests, cancellations, the end of a session.
-pub(super) const ASIDE: Duration = Duration::from_secs(2);
+pub(super) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers to requests of the server that are on their way at a time: one that asks without end gets no more connections.
 const ANSWERING: usize = 8;
 
-/// A server with which era and revision are agreed, and the session it gave.
+/// A server with which era and revision are negotiated, and the session it gave.
 pub(crate) struct Session {
     wire: Wire,
-    pub(crate) agreed: Agreed,
+    pub(crate) negotiated: Negotiated,
 }
 
 /// Posting frames to one endpoint.
@@ -47,7 +47,7 @@ pub(super) struct Wire {
     pub(super) cap: ResponseCap,
     next_id: AtomicU64,
     session: Mutex<Option<HeaderValue>>,
-    /// The revision that notifications name, once it is agreed.
+    /// The revision that notifications name, once it is negotiated.
     revision: Mutex<Option<&'static str>>,
     /// Places of answers on their way to the server.
     answering: Arc<Semaphore>,
@@ -59,7 +59,7 @@ pub(crate) async fn connect(
     spec: &'static McpHttp,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-) -> Result<Session, WorldFault> {
+) -> Result<Session, UpstreamError> {
     let endpoint = Endpoint {
         url: spec.url,
         auth: spec.auth,
@@ -69,7 +69,7 @@ pub(crate) async fn connect(
         extra_roots: settings.extra_roots.clone(),
         posts: true,
     };
-    let url = Url::parse(spec.url).map_err(|why| WorldFault::unavailable(format!("'{}' is no URL: {why}", spec.url)))?;
+    let url = Url::parse(spec.url).map_err(|why| UpstreamError::unavailable(format!("'{}' is no URL: {why}", spec.url)))?;
     let wire = Wire {
         client: HttpClient::new(&endpoint, secrets)?,
         url,
@@ -80,25 +80,25 @@ pub(crate) async fn connect(
         answering: Arc::new(Semaphore::new(ANSWERING)),
     };
     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-    let agreed = handshake::agree(&wire, spec.era, deadline).await.map_err(|refused| {
+    let negotiated = handshake::negotiate(&wire, spec.era, deadline).await.map_err(|refused| {
         let fault = refused.fault;
         match fault.reason {
-            Reason::Timeout if fault.is_late() => WorldFault::timeout(format!(
+            Reason::Timeout if fault.is_timeout() => UpstreamError::timeout(format!(
                 "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
                 spec.handshake_timeout_ms,
                 stage::reached().described()
             )),
-            Reason::Timeout => WorldFault::timeout(format!("'{name}': {}", fault.message)),
+            Reason::Timeout => UpstreamError::timeout(format!("'{name}': {}", fault.message)),
             // A status that refuses the handshake says nothing of a tool.
-            Reason::ToolError => WorldFault { reason: Reason::UpstreamUnavailable, ..fault },
+            Reason::ToolError => UpstreamError { reason: Reason::UpstreamUnavailable, ..fault },
             _ => fault,
         }
     })?;
-    Ok(Session { wire, agreed })
+    Ok(Session { wire, negotiated })
 }
 
 impl Session {
-    /// Where requests of the agreed era go.
+    /// Where requests of the negotiated era go.
     pub(crate) fn channel(&self) -> &impl Channel {
         &self.wire
     }
@@ -108,15 +108,15 @@ impl Session {
         if self.wire.session().is_none() {
             return;
         }
-        let headers = self.wire.headers(None, None, Some((self.agreed.era, self.agreed.revision)));
+        let headers = self.wire.headers(None, None, Some((self.negotiated.era, self.negotiated.revision)));
         let asking = Asking::new(Method::DELETE, &self.wire.url, headers);
         // A server that does not let sessions be ended answers 405, which is as good.
-        let _ = self.wire.client.send(asking, Instant::now() + ASIDE).await;
+        let _ = self.wire.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }
 }
 
 impl crate::upstream::lifecycle::Live for Session {
-    fn lost(&self) -> Option<WorldFault> {
+    fn failure(&self) -> Option<UpstreamError> {
         // Between requests there is no connection that could be lost; that a session is over shows with the next call.
         None
     }
@@ -131,12 +131,12 @@ impl Wire {
         &self,
         method: Option<&'static str>,
         name: Option<&str>,
-        agreed: Option<(Era, &'static str)>,
+        negotiated: Option<(Era, &'static str)>,
     ) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        if let Some((era, revision)) = agreed {
+        if let Some((era, revision)) = negotiated {
             headers.insert(REVISION, HeaderValue::from_static(revision));
             if era == Era::Stateless {
                 if let Some(method) = method {
@@ -154,12 +154,12 @@ impl Wire {
         headers
     }
 
-    async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
-        let Ask { method, agreed, .. } = ask;
+    async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, UpstreamError> {
+        let Ask { method, negotiated, .. } = ask;
         let asking = Asking {
-            body: wire::request(id, method, ask.params, ask.arguments, agreed),
+            body: wire::request(id, method, ask.params, ask.arguments, negotiated),
             repeatable: ask.repeatable,
-            ..Asking::new(Method::POST, &self.url, self.headers(Some(method), ask.name, agreed))
+            ..Asking::new(Method::POST, &self.url, self.headers(Some(method), ask.name, negotiated))
         };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
@@ -168,7 +168,7 @@ impl Wire {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = given;
         }
         if is_event_stream(&answer) && status.is_success() {
-            return self.read_events(id, answer, agreed, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
+            return self.read_events(id, answer, negotiated, deadline).await.map_err(|fault| fault.with_status(status.as_u16()));
         }
         let head = Head::of(&self.client, &answer);
         let cap = if status.is_success() { self.cap } else { self.cap.bytes.min(ERROR_BODY_BYTES).into() };
@@ -185,7 +185,7 @@ impl Wire {
         })
         .await?;
         if method != "initialize" && self.session().is_some() && session_over {
-            return Err(WorldFault { session_over: true, ..head.fault(&body) });
+            return Err(UpstreamError { session_over: true, ..head.fault(&body) });
         }
         if let Some(response) = response {
             // A refusal by status may carry a JSON-RPC error; the status alone decides where it is about access.
@@ -198,23 +198,23 @@ impl Wire {
         }
         let text = String::from_utf8_lossy(&body);
         let shown = if text.trim().is_empty() { "nothing".into() } else { excerpt(&text, 200) };
-        Err(WorldFault::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
+        Err(UpstreamError::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
     }
 
     /// Posts a frame that nobody waits for, once it is spawned.
-    fn aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) -> impl Future<Output = ()> + use<> {
-        let headers = self.headers(None, None, agreed);
+    fn send_detached(&self, body: Vec<u8>, negotiated: Option<(Era, &'static str)>) -> impl Future<Output = ()> + use<> {
+        let headers = self.headers(None, None, negotiated);
         let (client, url) = (self.client.clone(), self.url.clone());
         async move {
             let asking = Asking { body: body.into(), ..Asking::new(Method::POST, &url, headers) };
-            let _ = client.send(asking, Instant::now() + ASIDE).await;
+            let _ = client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
         }
     }
 
     /// Answers a request of the server, where it takes the answers to those before.
-    pub(super) fn answer_aside(&self, body: Vec<u8>, agreed: Option<(Era, &'static str)>) {
+    pub(super) fn respond_detached(&self, body: Vec<u8>, negotiated: Option<(Era, &'static str)>) {
         let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else { return };
-        let post = self.aside(body, agreed);
+        let post = self.send_detached(body, negotiated);
         tokio::spawn(async move {
             post.await;
             drop(place);
@@ -245,9 +245,9 @@ pub(super) fn is_event_stream(answer: &Answer) -> bool {
 
 /// The response in a body or an event. Where `unaddressed`, an error without an id counts: it is the body of a refusal.
 pub(super) fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<Response> {
-    Frame::parse(bytes).ok()?.into_iter().find_map(|frame| match frame.sort() {
-        Incoming::Response(found, response) if found == id => Some(response),
-        Incoming::Unaddressed(error) if unaddressed && error.code != 0 => Some(Response::Error(error)),
+    Frame::parse(bytes).ok()?.into_iter().find_map(|frame| match frame.classify() {
+        ServerMessage::Response(found, response) if found == id => Some(response),
+        ServerMessage::Unaddressed(error) if unaddressed && error.code != 0 => Some(Response::Error(error)),
         _ => None,
     })
 }
@@ -267,26 +267,26 @@ fn header_text(name: &str) -> String {
 struct Open<'w> {
     wire: &'w Wire,
     id: u64,
-    agreed: Option<(Era, &'static str)>,
+    negotiated: Option<(Era, &'static str)>,
     answered: bool,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.answered
-            && self.agreed.is_some_and(|(era, _)| era == Era::Handshake)
+            && self.negotiated.is_some_and(|(era, _)| era == Era::Handshake)
             && tokio::runtime::Handle::try_current().is_ok()
         {
-            tokio::spawn(self.wire.aside(wire::cancelled(self.id), self.agreed));
+            tokio::spawn(self.wire.send_detached(wire::cancelled(self.id), self.negotiated));
         }
     }
 }
 
 impl Channel for Wire {
-    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
-        let Ask { method, agreed, .. } = ask;
+    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, UpstreamError> {
+        let Ask { method, negotiated, .. } = ask;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut open = Open { wire: self, id, agreed, answered: false };
+        let mut open = Open { wire: self, id, negotiated, answered: false };
         let outcome = self.post(id, ask, deadline).await;
         open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
         match outcome {
@@ -315,7 +315,7 @@ impl Channel for Wire {
         let body = wire::notification(method).into();
         let asking = Asking { body, ..Asking::new(Method::POST, &self.url, headers) };
         // Awaited, since servers may refuse requests that overtake `initialized`.
-        let _ = self.client.send(asking, Instant::now() + ASIDE).await;
+        let _ = self.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }
 }
 

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::answer::Answer;
 use super::client::{HttpClient, MAX_REDIRECTS, for_people};
-use crate::upstream::fault::{Reason, WorldFault, excerpt};
+use crate::upstream::fault::{Reason, UpstreamError, excerpt};
 use crate::upstream::mcp::wire;
 
 /// Bytes of an error body that are read; more than is shown of it.
@@ -56,7 +56,7 @@ impl Head {
     }
 
     /// The fault of an answer that is no success, with the text of its body.
-    pub(crate) fn fault(&self, body: &[u8]) -> WorldFault {
+    pub(crate) fn fault(&self, body: &[u8]) -> UpstreamError {
         let mut message = format!("HTTP {}", self.status.as_u16());
         if let Some(words) = self.status.canonical_reason() {
             message.push(' ');
@@ -76,9 +76,9 @@ impl Head {
             message.push_str(": ");
             message.push_str(&text);
         }
-        let fault = WorldFault::new(reason(self.status), message).with_status(self.status.as_u16());
+        let fault = UpstreamError::new(reason(self.status), message).with_status(self.status.as_u16());
         let retry_after = self.delay.filter(|_| fault.reason == Reason::RateLimited);
-        WorldFault { retry_after, ..fault }
+        UpstreamError { retry_after, ..fault }
     }
 
     /// Where a redirect leads, and why it was not followed.

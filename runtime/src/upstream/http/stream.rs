@@ -8,13 +8,13 @@ use ptc_catalog::Era;
 
 use super::answer::Answer;
 use super::client::{Asking, unavailable};
-use super::session::{ASIDE, Wire, find_response, is_event_stream};
+use super::session::{BACKGROUND_TIMEOUT, Wire, find_response, is_event_stream};
 use super::sse::{Events, TooLarge};
-use crate::upstream::fault::WorldFault;
-use crate::upstream::incoming;
+use crate::upstream::fault::UpstreamError;
 use crate::upstream::mcp::Response;
-use crate::upstream::mcp::wire::{self, Frame, Incoming};
+use crate::upstream::mcp::wire::{self, Frame, ServerMessage};
 use crate::upstream::offload::offload;
+use crate::upstream::response_budget;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -26,7 +26,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(10);
 enum End {
     Response(Response),
     /// Before the response, and why.
-    Broken(WorldFault),
+    Broken(UpstreamError),
 }
 
 impl Wire {
@@ -36,15 +36,15 @@ impl Wire {
         &self,
         id: u64,
         mut answer: Answer,
-        agreed: Option<(Era, &'static str)>,
+        negotiated: Option<(Era, &'static str)>,
         deadline: Instant,
-    ) -> Result<Response, WorldFault> {
+    ) -> Result<Response, UpstreamError> {
         let mut events = Events::default();
         loop {
-            match self.read_stream(&mut events, id, answer, agreed, deadline).await? {
+            match self.read_stream(&mut events, id, answer, negotiated, deadline).await? {
                 End::Response(response) => return Ok(response),
                 End::Broken(fault) => {
-                    let Some(again) = self.resume(&mut events, agreed, deadline).await? else { return Err(fault) };
+                    let Some(again) = self.resume(&mut events, negotiated, deadline).await? else { return Err(fault) };
                     answer = again;
                 }
             }
@@ -57,23 +57,23 @@ impl Wire {
         events: &mut Events,
         id: u64,
         mut answer: Answer,
-        agreed: Option<(Era, &'static str)>,
+        negotiated: Option<(Era, &'static str)>,
         deadline: Instant,
-    ) -> Result<End, WorldFault> {
+    ) -> Result<End, UpstreamError> {
         let max = usize::try_from(self.cap.bytes).unwrap_or(usize::MAX);
         loop {
             let chunk = match tokio::time::timeout_at(deadline.into(), answer.chunk()).await {
-                Err(_) => return Err(WorldFault::late()),
+                Err(_) => return Err(UpstreamError::timed_out()),
                 Ok(Err(why)) => return Ok(End::Broken(unavailable("the stream of the answer was cut off", &why))),
                 Ok(Ok(chunk)) => chunk,
             };
             let Some(chunk) = chunk else {
                 let found = events.finish().and_then(|data| find_response(&self.client.redact(data), id, false));
-                let without = || End::Broken(WorldFault::upstream("the stream of the answer ended without a response"));
+                let without = || End::Broken(UpstreamError::upstream("the stream of the answer ended without a response"));
                 return Ok(found.map_or_else(without, End::Response));
             };
-            let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| WorldFault::too_large(self.cap, seen))?;
-            incoming::hold(events.held() + complete.iter().map(|data| data.len() as u64).sum::<u64>())?;
+            let complete = events.feed(&chunk, max).map_err(|TooLarge(seen)| UpstreamError::too_large(self.cap, seen))?;
+            response_budget::reserve(events.held() + complete.iter().map(|data| data.len() as u64).sum::<u64>())?;
             for data in complete {
                 let client = self.client.clone();
                 let (data, response) = offload(data.len(), move || {
@@ -86,7 +86,7 @@ impl Wire {
                     finish_in_background(answer);
                     return Ok(End::Response(response));
                 }
-                self.answer_requests(&data, agreed);
+                self.answer_requests(&data, negotiated);
             }
         }
     }
@@ -96,20 +96,20 @@ impl Wire {
     async fn resume(
         &self,
         events: &mut Events,
-        agreed: Option<(Era, &'static str)>,
+        negotiated: Option<(Era, &'static str)>,
         deadline: Instant,
-    ) -> Result<Option<Answer>, WorldFault> {
+    ) -> Result<Option<Answer>, UpstreamError> {
         let Some(last) = events.last_id().and_then(|id| HeaderValue::from_bytes(id).ok()) else { return Ok(None) };
-        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
+        if negotiated.is_some_and(|(era, _)| era == Era::Stateless) {
             return Ok(None);
         }
         let pause = events.retry().unwrap_or(PAUSE).max(MIN_PAUSE);
         if Instant::now() + pause >= deadline {
             tokio::time::sleep_until(deadline.into()).await;
-            return Err(WorldFault::late());
+            return Err(UpstreamError::timed_out());
         }
         tokio::time::sleep(pause).await;
-        let mut headers = self.headers(None, None, agreed);
+        let mut headers = self.headers(None, None, negotiated);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(LAST_EVENT_ID, last);
         match self.client.send(Asking::new(Method::GET, &self.url, headers), deadline).await {
@@ -117,19 +117,19 @@ impl Wire {
                 events.restart();
                 Ok(Some(answer))
             }
-            Err(fault) if fault.is_late() => Err(fault),
+            Err(fault) if fault.is_timeout() => Err(fault),
             _ => Ok(None),
         }
     }
 
-    fn answer_requests(&self, data: &[u8], agreed: Option<(Era, &'static str)>) {
+    fn answer_requests(&self, data: &[u8], negotiated: Option<(Era, &'static str)>) {
         // The stateless era has no requests of servers, and forbids answers.
-        if agreed.is_some_and(|(era, _)| era == Era::Stateless) {
+        if negotiated.is_some_and(|(era, _)| era == Era::Stateless) {
             return;
         }
         for frame in Frame::parse(data).unwrap_or_default() {
-            if let Incoming::Request(id, method) = frame.sort() {
-                self.answer_aside(wire::answer(id, &method), agreed);
+            if let ServerMessage::Request(id, method) = frame.classify() {
+                self.respond_detached(wire::answer(id, &method), negotiated);
             }
         }
     }
@@ -147,6 +147,6 @@ fn finish_in_background(mut answer: Answer) {
                 }
             }
         };
-        let _ = tokio::time::timeout(ASIDE, rest).await;
+        let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, rest).await;
     });
 }

@@ -8,17 +8,17 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use rustls_platform_verifier::Verifier;
 
-use crate::upstream::fault::WorldFault;
+use crate::upstream::fault::UpstreamError;
 
 /// TLS that trusts the system's roots and those of `extra`, as PEM.
-pub(super) fn with_roots(extra: Option<&[u8]>) -> Result<ClientConfig, WorldFault> {
-    let extra = extra.map_or(Ok(Vec::new()), roots).map_err(WorldFault::unavailable)?;
+pub(super) fn with_roots(extra: Option<&[u8]>) -> Result<ClientConfig, UpstreamError> {
+    let extra = extra.map_or(Ok(Vec::new()), roots).map_err(UpstreamError::unavailable)?;
     let verifier = Verifier::new_with_extra_roots(extra, provider()).map_err(|why| cannot(&why))?;
     Ok(begun()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
 /// TLS for what never uses it: reading the system's roots takes milliseconds.
-pub(super) fn without_roots() -> Result<ClientConfig, WorldFault> {
+pub(super) fn without_roots() -> Result<ClientConfig, UpstreamError> {
     Ok(begun()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
@@ -35,10 +35,10 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-fn begun() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, WorldFault> {
+fn begun() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, UpstreamError> {
     ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().map_err(|why| cannot(&why))
 }
 
-fn cannot(why: &rustls::Error) -> WorldFault {
-    WorldFault::unavailable(format!("TLS cannot be set up: {why}"))
+fn cannot(why: &rustls::Error) -> UpstreamError {
+    UpstreamError::unavailable(format!("TLS cannot be set up: {why}"))
 }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::{CLIENT_NAME, CLIENT_VERSION, MODERN_CODES, RpcError, UNSUPPORTED_REVISION};
-use super::{Agreed, Ask, Channel, HANDSHAKE_REVISIONS, LATEST_HANDSHAKE, Response, STATELESS_REVISION};
-use crate::upstream::fault::{Reason, WorldFault};
+use super::{Ask, Channel, HANDSHAKE_REVISIONS, LATEST_HANDSHAKE, Negotiated, Response, STATELESS_REVISION};
+use crate::upstream::fault::{Reason, UpstreamError};
 
 /// A server of the handshake era may stay silent before `initialize`; it is sent after this long. An answer to the probe that
 /// comes later still counts.
@@ -19,32 +19,32 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How far a handshake came that failed.
 pub(crate) struct Refused {
-    pub(crate) fault: WorldFault,
+    pub(crate) fault: UpstreamError,
     /// The connection was lost to the probe: some servers of the handshake era end at a first frame that is not
     /// `initialize`. A fresh connection with [`Era::Handshake`] may succeed.
     pub(crate) lost_to_probe: bool,
 }
 
 impl Refused {
-    fn after_probe(fault: WorldFault) -> Refused {
+    fn after_probe(fault: UpstreamError) -> Refused {
         let lost_to_probe = fault.reason == Reason::UpstreamUnavailable;
         Refused { fault, lost_to_probe }
     }
 }
 
-impl From<WorldFault> for Refused {
-    fn from(fault: WorldFault) -> Self {
+impl From<UpstreamError> for Refused {
+    fn from(fault: UpstreamError) -> Self {
         Refused { fault, lost_to_probe: false }
     }
 }
 
 /// Agrees on era and revision.
-pub(crate) async fn agree(channel: &impl Channel, known: Option<Era>, deadline: Instant) -> Result<Agreed, Refused> {
+pub(crate) async fn negotiate(channel: &impl Channel, known: Option<Era>, deadline: Instant) -> Result<Negotiated, Refused> {
     if known == Some(Era::Handshake) {
         return match initialize(channel, LATEST_HANDSHAKE, deadline).await? {
-            Ok(agreed) => Ok(agreed),
+            Ok(negotiated) => Ok(negotiated),
             Err(refusal) => match discover(channel, deadline).await {
-                Ok(Probed::Stateless(agreed)) => Ok(agreed),
+                Ok(ProbeOutcome::Stateless(negotiated)) => Ok(negotiated),
                 _ => Err(refused("initialize", &refusal).into()),
             },
         };
@@ -52,12 +52,12 @@ pub(crate) async fn agree(channel: &impl Channel, known: Option<Era>, deadline: 
     let probe = discover(channel, deadline);
     tokio::pin!(probe);
     // A server that was of the stateless era may take its time to start, and should not be greeted in the other's words.
-    let patience = if known.is_some() { deadline.saturating_duration_since(Instant::now()) / 2 } else { PROBE_PATIENCE };
-    let refusal = match tokio::time::timeout(patience, &mut probe).await {
-        Ok(Ok(Probed::Stateless(agreed))) => return Ok(agreed),
-        Ok(Ok(Probed::Foreign(fault))) => return Err(fault.into()),
-        Ok(Ok(Probed::Handshake { revision })) => match initialize(channel, revision, deadline).await? {
-            Ok(agreed) => return Ok(agreed),
+    let limits = if known.is_some() { deadline.saturating_duration_since(Instant::now()) / 2 } else { PROBE_PATIENCE };
+    let refusal = match tokio::time::timeout(limits, &mut probe).await {
+        Ok(Ok(ProbeOutcome::Stateless(negotiated))) => return Ok(negotiated),
+        Ok(Ok(ProbeOutcome::Foreign(fault))) => return Err(fault.into()),
+        Ok(Ok(ProbeOutcome::Handshake { revision })) => match initialize(channel, revision, deadline).await? {
+            Ok(negotiated) => return Ok(negotiated),
             Err(refusal) => refusal,
         },
         Ok(Err(fault)) => return Err(Refused::after_probe(fault)),
@@ -69,17 +69,17 @@ pub(crate) async fn agree(channel: &impl Channel, known: Option<Era>, deadline: 
             let refusal = loop {
                 tokio::select! {
                     probed = &mut probe, if probing => match probed {
-                        Ok(Probed::Stateless(agreed)) => return Ok(agreed),
+                        Ok(ProbeOutcome::Stateless(negotiated)) => return Ok(negotiated),
                         _ => probing = false,
                     },
                     answer = &mut initialize => match answer.map_err(Refused::after_probe)? {
-                        Ok(agreed) => return Ok(agreed),
+                        Ok(negotiated) => return Ok(negotiated),
                         Err(refusal) => break refusal,
                     },
                 }
             };
-            if probing && let Ok(Probed::Stateless(agreed)) = probe.await {
-                return Ok(agreed);
+            if probing && let Ok(ProbeOutcome::Stateless(negotiated)) = probe.await {
+                return Ok(negotiated);
             }
             refusal
         }
@@ -87,18 +87,18 @@ pub(crate) async fn agree(channel: &impl Channel, known: Option<Era>, deadline: 
     Err(refused("initialize", &refusal).into())
 }
 
-fn refused(method: &str, error: &RpcError) -> WorldFault {
-    WorldFault::unavailable(format!("the server refuses '{method}': {}", error.describe()))
+fn refused(method: &str, error: &RpcError) -> UpstreamError {
+    UpstreamError::unavailable(format!("the server refuses '{method}': {}", error.describe()))
 }
 
-enum Probed {
-    Stateless(Agreed),
+enum ProbeOutcome {
+    Stateless(Negotiated),
     /// Not of the stateless era, or it prefers this revision of the other.
     Handshake {
         revision: &'static str,
     },
     /// It speaks revisions that we do not.
-    Foreign(WorldFault),
+    Foreign(UpstreamError),
 }
 
 #[derive(Deserialize)]
@@ -125,34 +125,34 @@ struct ServerInfo {
     version: String,
 }
 
-async fn discover(channel: &impl Channel, deadline: Instant) -> Result<Probed, WorldFault> {
-    let agreed = Some((Era::Stateless, STATELESS_REVISION));
-    Ok(match channel.request(Ask { agreed, ..Ask::new("server/discover", "{}") }, deadline).await? {
+async fn discover(channel: &impl Channel, deadline: Instant) -> Result<ProbeOutcome, UpstreamError> {
+    let negotiated = Some((Era::Stateless, STATELESS_REVISION));
+    Ok(match channel.request(Ask { negotiated, ..Ask::new("server/discover", "{}") }, deadline).await? {
         Response::Result(raw) => match serde_json::from_str::<DiscoverResult>(raw.get()) {
             Ok(found) => choose(found),
-            Err(_) => Probed::Handshake { revision: LATEST_HANDSHAKE },
+            Err(_) => ProbeOutcome::Handshake { revision: LATEST_HANDSHAKE },
         },
         Response::Error(error) if error.code == UNSUPPORTED_REVISION => {
             let supported = error.supported_revisions();
             match handshake_revision(&supported) {
-                Some(revision) => Probed::Handshake { revision },
-                None => Probed::Foreign(foreign(&supported)),
+                Some(revision) => ProbeOutcome::Handshake { revision },
+                None => ProbeOutcome::Foreign(foreign(&supported)),
             }
         }
-        Response::Error(error) if MODERN_CODES.contains(&error.code) => Probed::Foreign(refused("server/discover", &error)),
-        Response::Error(_) => Probed::Handshake { revision: LATEST_HANDSHAKE },
+        Response::Error(error) if MODERN_CODES.contains(&error.code) => ProbeOutcome::Foreign(refused("server/discover", &error)),
+        Response::Error(_) => ProbeOutcome::Handshake { revision: LATEST_HANDSHAKE },
     })
 }
 
-fn choose(found: DiscoverResult) -> Probed {
+fn choose(found: DiscoverResult) -> ProbeOutcome {
     if !found.supported_versions.iter().any(|v| v == STATELESS_REVISION) {
         return match handshake_revision(&found.supported_versions) {
-            Some(revision) => Probed::Handshake { revision },
-            None => Probed::Foreign(foreign(&found.supported_versions)),
+            Some(revision) => ProbeOutcome::Handshake { revision },
+            None => ProbeOutcome::Foreign(foreign(&found.supported_versions)),
         };
     }
     let info = found.meta.and_then(|m| m.server_info).unwrap_or_default();
-    Probed::Stateless(Agreed {
+    ProbeOutcome::Stateless(Negotiated {
         era: Era::Stateless,
         revision: STATELESS_REVISION,
         server_name: info.name,
@@ -165,8 +165,8 @@ fn handshake_revision(supported: &[String]) -> Option<&'static str> {
     HANDSHAKE_REVISIONS.into_iter().find(|ours| supported.iter().any(|theirs| theirs == ours))
 }
 
-fn foreign(theirs: &[String]) -> WorldFault {
-    WorldFault::unavailable(format!(
+fn foreign(theirs: &[String]) -> UpstreamError {
+    UpstreamError::unavailable(format!(
         "no common protocol revision: the server speaks {}, this client {STATELESS_REVISION}, {}",
         if theirs.is_empty() { "none it names".to_owned() } else { theirs.join(", ") },
         HANDSHAKE_REVISIONS.join(", ")
@@ -183,7 +183,11 @@ struct InitializeResult {
     instructions: Option<String>,
 }
 
-async fn initialize(channel: &impl Channel, revision: &str, deadline: Instant) -> Result<Result<Agreed, RpcError>, WorldFault> {
+async fn initialize(
+    channel: &impl Channel,
+    revision: &str,
+    deadline: Instant,
+) -> Result<Result<Negotiated, RpcError>, UpstreamError> {
     let params = format!(
         r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"{CLIENT_NAME}","version":"{CLIENT_VERSION}"}}}}"#
     );
@@ -192,13 +196,13 @@ async fn initialize(channel: &impl Channel, revision: &str, deadline: Instant) -
         Response::Error(error) => return Ok(Err(error)),
     };
     let found: InitializeResult = serde_json::from_str(raw.get())
-        .map_err(|why| WorldFault::unavailable(format!("the answer to 'initialize' is not one: {why}")))?;
+        .map_err(|why| UpstreamError::unavailable(format!("the answer to 'initialize' is not one: {why}")))?;
     let theirs = found.protocol_version;
     let Some(revision) = HANDSHAKE_REVISIONS.into_iter().find(|ours| *ours == theirs) else {
         return Err(foreign(&[theirs]));
     };
     channel.notify("notifications/initialized").await;
-    Ok(Ok(Agreed {
+    Ok(Ok(Negotiated {
         era: Era::Handshake,
         revision,
         server_name: found.server_info.name,

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::quoted;
-use super::{Agreed, Ask, Channel, Response};
-use crate::upstream::fault::WorldFault;
+use super::{Ask, Channel, Negotiated, Response};
+use crate::upstream::fault::UpstreamError;
 use crate::upstream::offload::offload;
 
 /// Pages that are followed: a server whose cursors never end must not hold a build for ever.
@@ -79,22 +79,26 @@ struct Kept {
 
 impl Query {
     /// Every tool of the server, in its order, with the definitions that are to be kept. Past the deadline the fault is
-    /// [`WorldFault::late`].
+    /// [`UpstreamError::late`].
     pub(crate) async fn run(
         &self,
         channel: &impl Channel,
-        agreed: &Agreed,
+        negotiated: &Negotiated,
         deadline: Instant,
-    ) -> Result<Vec<Box<RawValue>>, WorldFault> {
+    ) -> Result<Vec<Box<RawValue>>, UpstreamError> {
         let mut tools = Vec::new();
         let mut bytes = 0;
         let mut seen = BTreeSet::new();
         let mut params = "{}".to_owned();
         for page in 1..=MAX_PAGES {
-            let ask = Ask { agreed: Some((agreed.era, agreed.revision)), repeatable: true, ..Ask::new("tools/list", &params) };
+            let ask = Ask {
+                negotiated: Some((negotiated.era, negotiated.revision)),
+                repeatable: true,
+                ..Ask::new("tools/list", &params)
+            };
             let raw = match channel.request(ask, deadline).await? {
                 Response::Result(raw) => raw,
-                Response::Error(error) => return Err(WorldFault::upstream(format!("tools/list: {}", error.describe()))),
+                Response::Error(error) => return Err(UpstreamError::upstream(format!("tools/list: {}", error.describe()))),
             };
             bytes += raw.get().len() as u64;
             if bytes > self.limits.max_bytes {
@@ -113,15 +117,15 @@ impl Query {
             let Some(cursor) = kept.next_cursor.filter(|c| !c.is_empty()) else { return Ok(tools) };
             params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
             if !seen.insert(cursor) {
-                return Err(WorldFault::upstream("tools/list gives the same nextCursor twice: its pages never end"));
+                return Err(UpstreamError::upstream("tools/list gives the same nextCursor twice: its pages never end"));
             }
         }
-        Err(WorldFault::upstream(format!("tools/list has more than {MAX_PAGES} pages")))
+        Err(UpstreamError::upstream(format!("tools/list has more than {MAX_PAGES} pages")))
     }
 
-    fn too_large(&self, page: usize, found: &str, setting: &str, limit: u64) -> WorldFault {
+    fn too_large(&self, page: usize, found: &str, setting: &str, limit: u64) -> UpstreamError {
         let pages = if page == 1 { "on its first page" } else { "on its pages so far" };
-        WorldFault::upstream(format!(
+        UpstreamError::upstream(format!(
             "the list of tools of '{}' is too large: {found} {pages}, and {limit} are allowed ({setting}); raise {setting} of the entry if \
              the server is trusted, or have the server list fewer tools",
             self.upstream
@@ -130,9 +134,9 @@ impl Query {
 }
 
 /// Takes a page apart. The inner `Err` is how many tools it has where that is more than `room`.
-fn read_page(raw: &RawValue, keep: &Keep, room: u64) -> Result<Result<Kept, usize>, WorldFault> {
+fn read_page(raw: &RawValue, keep: &Keep, room: u64) -> Result<Result<Kept, usize>, UpstreamError> {
     let page: Page<'_> = serde_json::from_str(raw.get())
-        .map_err(|why| WorldFault::upstream(format!("the answer to 'tools/list' is not a list of tools: {why}")))?;
+        .map_err(|why| UpstreamError::upstream(format!("the answer to 'tools/list' is not a list of tools: {why}")))?;
     if page.tools.len() as u64 > room {
         return Ok(Err(page.tools.len()));
     }

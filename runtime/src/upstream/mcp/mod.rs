@@ -14,7 +14,7 @@ use bytes::Bytes;
 use ptc_catalog::Era;
 use serde_json::value::RawValue;
 
-use super::fault::WorldFault;
+use super::fault::UpstreamError;
 
 /// The revision that is offered in `initialize`.
 pub(crate) const LATEST_HANDSHAKE: &str = "2025-11-25";
@@ -23,9 +23,9 @@ pub(crate) const HANDSHAKE_REVISIONS: [&str; 4] = [LATEST_HANDSHAKE, "2025-06-18
 /// The stateless revision.
 pub(crate) const STATELESS_REVISION: &str = "2026-07-28";
 
-/// What was agreed with a server.
+/// What was negotiated with a server.
 #[derive(Debug, Clone)]
-pub(crate) struct Agreed {
+pub(crate) struct Negotiated {
     pub(crate) era: Era,
     pub(crate) revision: &'static str,
     pub(crate) server_name: String,
@@ -54,7 +54,7 @@ pub(crate) struct Ask<'a> {
     /// JSON text of the member `arguments` of the parameters, where the method has one.
     pub(crate) arguments: Option<&'a Bytes>,
     /// Whose era the request is of; `None` for the handshake itself.
-    pub(crate) agreed: Option<(Era, &'static str)>,
+    pub(crate) negotiated: Option<(Era, &'static str)>,
     /// Whether it only reads, so that it may be sent twice.
     pub(crate) repeatable: bool,
 }
@@ -62,14 +62,14 @@ pub(crate) struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// A request of the handshake.
     pub(crate) fn new(method: &'static str, params: &'a str) -> Ask<'a> {
-        Ask { method, name: None, params, arguments: None, agreed: None, repeatable: false }
+        Ask { method, name: None, params, arguments: None, negotiated: None, repeatable: false }
     }
 }
 
 /// A connection over which requests can be sent: a child's pipes or an HTTP endpoint.
 pub(crate) trait Channel: Send + Sync {
-    /// Sends a request and waits for its response. Past the deadline it is [`WorldFault::late`].
-    fn request(&self, ask: Ask<'_>, deadline: Instant) -> impl Future<Output = Result<Response, WorldFault>> + Send;
+    /// Sends a request and waits for its response. Past the deadline it is [`UpstreamError::late`].
+    fn request(&self, ask: Ask<'_>, deadline: Instant) -> impl Future<Output = Result<Response, UpstreamError>> + Send;
 
     /// Sends a notification; an error to do so shows with the next request.
     fn notify(&self, method: &'static str) -> impl Future<Output = ()> + Send;

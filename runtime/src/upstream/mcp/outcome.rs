@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Response;
-use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::fault::{Reason, UpstreamError};
 
 /// The payload of a successful call.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,15 +50,17 @@ struct Block {
 }
 
 /// Structured content if there is any, else the first text, else nothing.
-pub(crate) fn unwrap(response: Response) -> Result<Payload, WorldFault> {
+pub(crate) fn unwrap(response: Response) -> Result<Payload, UpstreamError> {
     let raw = match response {
         Response::Result(raw) => raw,
-        Response::Error(error) => return Err(WorldFault::upstream(error.describe())),
+        Response::Error(error) => return Err(UpstreamError::upstream(error.describe())),
     };
     let result: CallResult<'_> = serde_json::from_str(raw.get())
-        .map_err(|why| WorldFault::upstream(format!("the answer is not the result of a tool call: {why}")))?;
+        .map_err(|why| UpstreamError::upstream(format!("the answer is not the result of a tool call: {why}")))?;
     if let Some(kind) = result.result_type.as_deref().filter(|kind| *kind != "complete") {
-        return Err(WorldFault::upstream(format!("the tool answers '{kind}': it asks for input, which a program cannot give")));
+        return Err(UpstreamError::upstream(format!(
+            "the tool answers '{kind}': it asks for input, which a program cannot give"
+        )));
     }
     // A block that is not understood (a new type, a broken one) is no reason to lose the others.
     let mut texts = result.content.iter().flatten().filter_map(|block| {
@@ -72,7 +74,7 @@ pub(crate) fn unwrap(response: Response) -> Result<Payload, WorldFault> {
                 .structured_content
                 .map_or_else(|| "the tool reports an error without a text".to_owned(), |structured| structured.get().to_owned());
         }
-        return Err(WorldFault::new(Reason::ToolError, message));
+        return Err(UpstreamError::new(Reason::ToolError, message));
     }
     if let Some(structured) = result.structured_content {
         return Ok(Payload::Json(structured.get().as_bytes().to_vec()));
@@ -132,7 +134,7 @@ pub(crate) fn string_len(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn of(result: &str) -> Result<Payload, WorldFault> {
+    fn of(result: &str) -> Result<Payload, UpstreamError> {
         unwrap(Response::Result(RawValue::from_string(result.to_owned()).unwrap()))
     }
 
@@ -147,9 +149,9 @@ mod tests {
             (r"{}", Ok(Payload::None)),
             (
                 r#"{"isError":true,"content":[{"type":"text","text":"bad"},{"type":"text","text":"path"}]}"#,
-                Err(WorldFault::new(Reason::ToolError, "bad\npath")),
+                Err(UpstreamError::new(Reason::ToolError, "bad\npath")),
             ),
-            (r#"{"isError":true,"structuredContent":{"code":7}}"#, Err(WorldFault::new(Reason::ToolError, r#"{"code":7}"#))),
+            (r#"{"isError":true,"structuredContent":{"code":7}}"#, Err(UpstreamError::new(Reason::ToolError, r#"{"code":7}"#))),
         ];
         for (text, expected) in cases {
             assert_eq!(of(text), expected, "{text}");

@@ -32,7 +32,7 @@ pub(crate) struct Frame<'a> {
 }
 
 /// What a frame is to a client.
-pub(crate) enum Incoming<'a> {
+pub(crate) enum ServerMessage<'a> {
     /// The response to the request of that number.
     Response(u64, super::Response),
     /// An error without an id: the server could not read what was sent.
@@ -53,10 +53,10 @@ impl<'a> Frame<'a> {
     }
 
     /// Sorts the frame.
-    pub(crate) fn sort(self) -> Incoming<'a> {
+    pub(crate) fn classify(self) -> ServerMessage<'a> {
         match (self.method, self.id) {
-            (Some(method), Some(id)) => Incoming::Request(id, method),
-            (Some(_), None) => Incoming::Other,
+            (Some(method), Some(id)) => ServerMessage::Request(id, method),
+            (Some(_), None) => ServerMessage::Other,
             (None, id) => {
                 let response = match (self.error, self.result) {
                     (Some(error), _) => super::Response::Error(RpcError::read(error)),
@@ -64,9 +64,9 @@ impl<'a> Frame<'a> {
                     (None, None) => super::Response::Result(RawValue::NULL.to_owned()),
                 };
                 match (id.and_then(number), response) {
-                    (Some(id), response) => Incoming::Response(id, response),
-                    (None, super::Response::Error(error)) => Incoming::Unaddressed(error),
-                    (None, super::Response::Result(_)) => Incoming::Other,
+                    (Some(id), response) => ServerMessage::Response(id, response),
+                    (None, super::Response::Error(error)) => ServerMessage::Unaddressed(error),
+                    (None, super::Response::Result(_)) => ServerMessage::Other,
                 }
             }
         }
@@ -173,9 +173,9 @@ pub(crate) fn request(
     method: &str,
     params: &str,
     arguments: Option<&Bytes>,
-    agreed: Option<(Era, &str)>,
+    negotiated: Option<(Era, &str)>,
 ) -> OutgoingFrame {
-    let mut head = request_head(id, method, params, agreed);
+    let mut head = request_head(id, method, params, negotiated);
     let Some(arguments) = arguments else {
         head.push('}');
         return head.into();
@@ -187,10 +187,10 @@ pub(crate) fn request(
 }
 
 /// A request frame without its last bracket.
-fn request_head(id: u64, method: &str, params: &str, agreed: Option<(Era, &str)>) -> String {
+fn request_head(id: u64, method: &str, params: &str, negotiated: Option<(Era, &str)>) -> String {
     let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
     frame.reserve(params.len() + 256);
-    match agreed {
+    match negotiated {
         Some((Era::Stateless, revision)) => {
             let rest = params.trim_start().strip_prefix('{').unwrap_or("}").trim_start();
             let comma = if rest.starts_with('}') { "" } else { "," };
@@ -253,9 +253,9 @@ mod tests {
     #[test]
     fn arguments_are_the_last_member_of_params_and_are_not_copied() {
         let arguments = Bytes::from_static(br#"{"a":[1]}"#);
-        for agreed in [None, Some((Era::Handshake, "2025-11-25")), Some((Era::Stateless, "2026-07-28"))] {
+        for negotiated in [None, Some((Era::Handshake, "2025-11-25")), Some((Era::Stateless, "2026-07-28"))] {
             for params in ["{}", " { } ", r#"{"name":"x"}"#, r#"{"name":"x"} "#] {
-                let frame = request(7, "tools/call", params, Some(&arguments), agreed);
+                let frame = request(7, "tools/call", params, Some(&arguments), negotiated);
                 assert_eq!(frame.arguments.as_ptr(), arguments.as_ptr());
                 let value: serde_json::Value = serde_json::from_slice(&frame.parts().concat()).unwrap();
                 assert_eq!(value["params"]["arguments"]["a"][0], 1, "{params}");
@@ -266,12 +266,12 @@ mod tests {
 
     #[test]
     fn frames_are_sorted() {
-        let sort = |text: &str| match Frame::parse(text.as_bytes()).unwrap().remove(0).sort() {
-            Incoming::Response(id, super::super::Response::Result(raw)) => format!("{id} {}", raw.get()),
-            Incoming::Response(id, super::super::Response::Error(error)) => format!("{id} {}", error.describe()),
-            Incoming::Unaddressed(error) => format!("- {}", error.describe()),
-            Incoming::Request(id, method) => format!("{} asks {method}", id.get()),
-            Incoming::Other => "other".to_owned(),
+        let sort = |text: &str| match Frame::parse(text.as_bytes()).unwrap().remove(0).classify() {
+            ServerMessage::Response(id, super::super::Response::Result(raw)) => format!("{id} {}", raw.get()),
+            ServerMessage::Response(id, super::super::Response::Error(error)) => format!("{id} {}", error.describe()),
+            ServerMessage::Unaddressed(error) => format!("- {}", error.describe()),
+            ServerMessage::Request(id, method) => format!("{} asks {method}", id.get()),
+            ServerMessage::Other => "other".to_owned(),
         };
         let cases = [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1e400}}"#, r#"1 {"a": 1e400}"#),

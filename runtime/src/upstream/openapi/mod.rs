@@ -13,7 +13,7 @@ use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
 use ptc_catalog::OpenApi;
 use url::Url;
 
-use super::fault::{WorldFault, excerpt};
+use super::fault::{UpstreamError, excerpt};
 use super::http::client::{Asking, Endpoint, HttpClient};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
@@ -28,7 +28,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Builds the client; nothing is sent.
-    pub(crate) fn new(spec: &'static OpenApi, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Service, WorldFault> {
+    pub(crate) fn new(spec: &'static OpenApi, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Service, UpstreamError> {
         let endpoint = Endpoint {
             url: spec.base_url,
             auth: spec.auth,
@@ -42,7 +42,7 @@ impl Service {
     }
 
     /// Gets `url`; the payload is JSON or nothing.
-    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<Got, WorldFault> {
+    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<Got, UpstreamError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
@@ -63,7 +63,7 @@ impl Service {
         if let Some(why) = why_not_json(json) {
             let shown = String::from_utf8_lossy(json);
             let message = format!("the answer is not JSON ({why}): {}", excerpt(&shown, 200));
-            return Err(WorldFault::upstream(message).with_status(status.as_u16()));
+            return Err(UpstreamError::upstream(message).with_status(status.as_u16()));
         }
         let json = if json.len() == body.len() { body } else { json.to_vec() };
         Ok(Got { payload: Payload::Json(json), status: status.as_u16(), link_header })
@@ -77,10 +77,10 @@ pub(crate) struct Got {
     pub(crate) link_header: Option<String>,
 }
 
-/// Bytes of a `Link` header that are read. A longer one counts as none.
+/// Bytes of a `UpstreamConnection` header that are read. A longer one counts as none.
 const MAX_LINK_HEADER: usize = 16 * 1024;
 
-/// All `Link` headers as one.
+/// All `UpstreamConnection` headers as one.
 fn link_header(headers: &HeaderMap) -> Option<String> {
     let all: Vec<&str> = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok()).collect();
     let joined = all.join(", ");

@@ -9,20 +9,20 @@ use ptc_lisp::{Value, fiber};
 use tokio::sync::oneshot;
 
 use super::{LinkHeader, Ready, Refusal, Shared, failed};
-use crate::upstream::fault::WorldFault;
+use crate::upstream::fault::UpstreamError;
 use crate::upstream::offload::offload;
 use crate::upstream::stage::{self, Progress, Stage};
 
 impl Shared {
     /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
-    pub(super) fn list(&self, names: &[&str]) -> Result<(), WorldFault> {
+    pub(super) fn list(&self, names: &[&str]) -> Result<(), UpstreamError> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
         let (send, receive) = mpsc::channel();
         let waker = fiber::waker();
         let mut waiting = Vec::new();
         let mut outcome = Ok(());
         for name in names {
-            let under_way = match self.upstreams.link(name).map(|link| self.under_way(link)).transpose() {
+            let under_way = match self.upstreams.connection(name).map(|connection| self.under_way(connection)).transpose() {
                 Ok(under_way) => under_way,
                 Err(fault) => {
                     outcome = Err(fault);
@@ -56,10 +56,10 @@ impl Shared {
                 }
                 Err(mpsc::TryRecvError::Disconnected) => return outcome,
                 Err(mpsc::TryRecvError::Empty) => {
-                    fiber::park(self.patience.deadline);
+                    fiber::park(self.limits.deadline);
                     if bounds.is_over() {
                         let late = waiting.iter().map(|(name, progress, _)| unlisted(name, progress.reached()).message);
-                        return Err(WorldFault::timeout(late.collect::<Vec<_>>().join("; ")));
+                        return Err(UpstreamError::timeout(late.collect::<Vec<_>>().join("; ")));
                     }
                 }
             }
@@ -76,13 +76,13 @@ impl Shared {
         abandoned: &mut oneshot::Receiver<()>,
     ) -> Reply {
         let over = async {
-            match self.patience.deadline {
+            match self.limits.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
                 None => std::future::pending().await,
             }
         };
         let list = async {
-            let _under_way = self.upstreams.link(server).map(|link| self.under_way(link)).transpose()?;
+            let _under_way = self.upstreams.connection(server).map(|connection| self.under_way(connection)).transpose()?;
             self.upstreams.list(server).await
         };
         let listed = tokio::select! {
@@ -113,12 +113,12 @@ impl Shared {
     pub(super) fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
         let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
         let (server, tool) = (named("server")?, named("tool")?);
-        let link = self.upstreams.link(server).filter(|_| self.upstreams.is_unlisted(server))?;
-        Some((link.upstream(), tool))
+        let connection = self.upstreams.connection(server).filter(|_| self.upstreams.is_unlisted(server))?;
+        Some((connection.upstream(), tool))
     }
 }
 
-fn unlisted(server: &str, reached: Stage) -> WorldFault {
+fn unlisted(server: &str, reached: Stage) -> UpstreamError {
     let what = reached.described();
-    WorldFault::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
+    UpstreamError::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ptc_catalog::{Auth, Transport, Upstream};
 
-use crate::upstream::fault::{Reason, WorldFault};
+use crate::upstream::fault::{Reason, UpstreamError};
 use crate::upstream::mcp::outcome::string_len;
 use crate::upstream::record::{AuthUsed, CallRecord};
 use crate::upstream::stage::Progress;
@@ -28,7 +28,7 @@ struct Entry {
     started: Instant,
     done: Option<CallRecord>,
     /// It was wrong, as turned out when its upstream had listed its tools: no call.
-    is_void: bool,
+    is_discarded: bool,
 }
 
 impl Entry {
@@ -63,7 +63,7 @@ impl Records {
 
     /// Every call so far, in order of start.
     pub(super) fn calls(&self) -> Vec<CallRecord> {
-        self.lock().iter().filter(|entry| !entry.is_void).map(Entry::record).collect()
+        self.lock().iter().filter(|entry| !entry.is_discarded).map(Entry::record).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -77,7 +77,8 @@ impl Records {
             Transport::OpenApi(t) => t.auth,
         };
         let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
-        let entry = Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_void: false };
+        let entry =
+            Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_discarded: false };
         if let Some(watch) = self.watch.get() {
             watch(&entry.open(), false);
         }
@@ -96,7 +97,7 @@ impl Records {
 
     pub(super) fn withdraw(&self, entry: usize) {
         if let Some(entry) = self.lock().get_mut(entry) {
-            entry.is_void = true;
+            entry.is_discarded = true;
         }
         self.finish(entry, |open| open);
     }
@@ -112,7 +113,7 @@ impl Records {
         });
     }
 
-    pub(super) fn fail(&self, entry: usize, fault: &WorldFault) {
+    pub(super) fn fail(&self, entry: usize, fault: &UpstreamError) {
         self.finish(entry, |open| CallRecord {
             reason: Some(fault.reason.name()),
             error: Some(fault.message.clone().into_owned()),

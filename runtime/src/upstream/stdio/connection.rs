@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::log::{self, Level};
 use crate::secrets::{Redactor, Secrets, StreamRedactor};
-use crate::upstream::fault::{WorldFault, excerpt};
-use crate::upstream::mcp::wire::{self, Frame, Incoming, OutgoingFrame};
+use crate::upstream::fault::{UpstreamError, excerpt};
+use crate::upstream::mcp::wire::{self, Frame, OutgoingFrame, ServerMessage};
 use crate::upstream::mcp::{Ask, Channel, Response};
 use crate::upstream::offload::offload;
 use crate::upstream::settings::{ResponseCap, UpstreamSettings};
@@ -33,7 +33,7 @@ const READ_CHUNK: usize = 64 * 1024;
 /// Time for the last output of a child that has ended, and for the status of one that closed its output.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-type Waiter = oneshot::Sender<Result<Response, WorldFault>>;
+type Waiter = oneshot::Sender<Result<Response, UpstreamError>>;
 
 /// One running child's pipes.
 pub(crate) struct Connection {
@@ -52,7 +52,7 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct Waiting {
     by_id: LiteMap<u64, Waiter>,
-    lost: Option<WorldFault>,
+    failure: Option<UpstreamError>,
 }
 
 /// A running child. Dropping it kills its process group; [`Child::stop`] asks first.
@@ -72,14 +72,14 @@ impl Child {
         secrets: &Secrets,
         settings: &UpstreamSettings,
         cap: ResponseCap,
-    ) -> Result<Child, WorldFault> {
+    ) -> Result<Child, UpstreamError> {
         let command = process::command(name, spec, secrets, &settings.config_dir);
         let mut child = process::spawn(command)
             .await
-            .map_err(|why| WorldFault::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
+            .map_err(|why| UpstreamError::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
         let group = ProcessGroup::of(&child);
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
-            return Err(WorldFault::unavailable("the child has no pipes"));
+            return Err(UpstreamError::unavailable("the child has no pipes"));
         };
         let (outbox, frames) = mpsc::channel(OUTBOX);
         let connection = Arc::new(Connection {
@@ -128,7 +128,7 @@ async fn supervise(
     let fault = tokio::select! {
         _ = stopped.changed() => {
             let asked = *stopped.borrow();
-            connection.lose(WorldFault::unavailable("the upstream was stopped"));
+            connection.lose(UpstreamError::unavailable("the upstream was stopped"));
             // The handle was dropped: there is nobody to wait for a grace.
             group.terminate(&mut child, asked.unwrap_or(Duration::ZERO)).await;
             drop(alive);
@@ -145,7 +145,7 @@ async fn supervise(
     };
     let said = connection.last_stderr_line();
     let colon = if said.is_empty() { "" } else { "; its last words: " };
-    connection.lose(WorldFault::unavailable(format!("the process of '{}' ended ({fault}){colon}{said}", connection.name)));
+    connection.lose(UpstreamError::unavailable(format!("the process of '{}' ended ({fault}){colon}{said}", connection.name)));
     group.terminate(&mut child, Duration::ZERO).await;
     drop(alive);
 }
@@ -240,8 +240,8 @@ impl Connection {
     }
 
     /// Why no request can be sent any more.
-    pub(crate) fn lost(&self) -> Option<WorldFault> {
-        self.lock().lost.clone()
+    pub(crate) fn failure(&self) -> Option<UpstreamError> {
+        self.lock().failure.clone()
     }
 
     /// From now on, a line that is no frame belongs to a call.
@@ -249,10 +249,10 @@ impl Connection {
         self.handshake_done.store(true, Ordering::Relaxed);
     }
 
-    fn lose(&self, fault: WorldFault) {
+    fn lose(&self, fault: UpstreamError) {
         let waiters = {
             let mut waiting = self.lock();
-            let fault = waiting.lost.get_or_insert(fault).clone();
+            let fault = waiting.failure.get_or_insert(fault).clone();
             std::mem::take(&mut waiting.by_id).into_iter().map(move |(_, waiter)| (waiter, fault.clone()))
         };
         for (waiter, fault) in waiters {
@@ -260,7 +260,7 @@ impl Connection {
         }
     }
 
-    fn answer(&self, id: u64, outcome: Result<Response, WorldFault>) {
+    fn answer(&self, id: u64, outcome: Result<Response, UpstreamError>) {
         // A late answer to a request that was given up finds no waiter.
         let waiter = self.lock().by_id.remove(&id);
         if let Some(waiter) = waiter {
@@ -269,7 +269,7 @@ impl Connection {
     }
 
     /// Answers the one request that is open: what came has no id, and with several open it could belong to any.
-    fn answer_only(&self, outcome: Result<Response, WorldFault>) {
+    fn answer_only(&self, outcome: Result<Response, UpstreamError>) {
         let waiter = {
             let mut waiting = self.lock();
             let only = (waiting.by_id.len() == 1).then(|| waiting.by_id.keys().next().copied()).flatten();
@@ -299,7 +299,7 @@ impl Connection {
                     }
                 }
                 Ok(Line::TooLong { id, bytes }) => {
-                    let outcome = Err(WorldFault::too_large(self.cap, bytes));
+                    let outcome = Err(UpstreamError::too_large(self.cap, bytes));
                     match id {
                         Some(id) => self.answer(id, outcome),
                         None => self.answer_only(outcome),
@@ -319,20 +319,20 @@ impl Connection {
                 // Programs that print to standard output do so in words; what starts like a frame is a broken answer.
                 if self.handshake_done.load(Ordering::Relaxed) && line.trim_ascii_start().first() == Some(&b'{') {
                     let message = format!("the server wrote a line that is not JSON ({why}): {}", excerpt(&text, 200));
-                    self.answer_only(Err(WorldFault::upstream(message)));
+                    self.answer_only(Err(UpstreamError::upstream(message)));
                 }
                 return;
             }
         };
         for frame in frames {
-            match frame.sort() {
-                Incoming::Response(id, response) => self.answer(id, Ok(response)),
-                Incoming::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
-                Incoming::Request(id, method) => {
+            match frame.classify() {
+                ServerMessage::Response(id, response) => self.answer(id, Ok(response)),
+                ServerMessage::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
+                ServerMessage::Request(id, method) => {
                     // Not awaited: a child that asks without reading must not stop its own answers.
                     let _ = self.outbox.try_send(Queued::Aside(wire::answer(id, &method)));
                 }
-                Incoming::Other => {}
+                ServerMessage::Other => {}
             }
         }
     }
@@ -343,11 +343,11 @@ impl Connection {
         frame: OutgoingFrame,
         cancellable: bool,
         deadline: Instant,
-    ) -> Result<Response, WorldFault> {
+    ) -> Result<Response, UpstreamError> {
         let (waiter, mut answer) = oneshot::channel();
         {
             let mut waiting = self.lock();
-            if let Some(fault) = &waiting.lost {
+            if let Some(fault) = &waiting.failure {
                 return Err(fault.clone());
             }
             waiting.by_id.insert(id, waiter);
@@ -355,10 +355,10 @@ impl Connection {
         let request = Arc::new(QueuedRequest { frame, is_claimed: AtomicBool::new(false), progress: stage::current() });
         let queued = Queued::Request(Arc::downgrade(&request));
         let _open = OpenRequest { connection: self, id, cancellable, request };
-        let lost = || self.lost().unwrap_or_else(|| WorldFault::unavailable("the connection was lost"));
+        let lost = || self.failure().unwrap_or_else(|| UpstreamError::unavailable("the connection was lost"));
         stage::enter(Stage::Queueing);
         match tokio::time::timeout_at(deadline.into(), self.outbox.send(queued)).await {
-            Err(_) => return Err(WorldFault::late()),
+            Err(_) => return Err(UpstreamError::timed_out()),
             // The writer is gone; the supervisor is about to say why.
             Ok(Err(_)) => {
                 let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
@@ -368,7 +368,7 @@ impl Connection {
         }
         match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(outcome) => outcome.unwrap_or_else(|_| Err(lost())),
-            Err(_) => Err(WorldFault::late()),
+            Err(_) => Err(UpstreamError::timed_out()),
         }
     }
 }
@@ -393,11 +393,11 @@ impl Drop for OpenRequest<'_> {
 }
 
 impl Channel for Connection {
-    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, WorldFault> {
+    async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         // A handshake must not be cancelled.
         let cancellable = ask.method != "initialize" && ask.method != "server/discover";
-        let frame = wire::request(id, ask.method, ask.params, ask.arguments, ask.agreed);
+        let frame = wire::request(id, ask.method, ask.params, ask.arguments, ask.negotiated);
         self.exchange(id, frame, cancellable, deadline).await
     }
 

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Era, McpStdio};
 
-use super::fault::WorldFault;
-use super::mcp::{Agreed, handshake};
+use super::fault::UpstreamError;
+use super::mcp::{Negotiated, handshake};
 use super::settings::UpstreamSettings;
 use super::stage;
 use crate::secrets::Secrets;
@@ -26,26 +26,26 @@ pub(crate) async fn connect(
     era: Option<Era>,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-) -> Result<Connected, WorldFault> {
+) -> Result<Connected, UpstreamError> {
     let timeout = Duration::from_millis(spec.handshake_timeout_ms);
     let deadline = Instant::now() + timeout;
     let cap = settings.response_cap(spec.max_response_bytes);
     let start = || Child::start(name, spec, secrets, settings, cap);
     let attempt = async {
         let child = start().await?;
-        let agreed = match handshake::agree(&*child.connection, era, deadline).await {
+        let negotiated = match handshake::negotiate(&*child.connection, era, deadline).await {
             Err(refused) if refused.lost_to_probe && era != Some(Era::Handshake) => {
                 drop(child);
                 let child = start().await?;
-                let agreed = handshake::agree(&*child.connection, Some(Era::Handshake), deadline).await;
-                return Ok::<_, WorldFault>(Connected { agreed: agreed.map_err(|r| r.fault)?, child });
+                let negotiated = handshake::negotiate(&*child.connection, Some(Era::Handshake), deadline).await;
+                return Ok::<_, UpstreamError>(Connected { negotiated: negotiated.map_err(|r| r.fault)?, child });
             }
             other => other.map_err(|refused| refused.fault)?,
         };
-        Ok(Connected { child, agreed })
+        Ok(Connected { child, negotiated })
     };
     let late = || {
-        WorldFault::timeout(format!(
+        UpstreamError::timeout(format!(
             "'{name}' did not finish starting and its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
             timeout.as_millis(),
             stage::reached().described()
@@ -61,10 +61,10 @@ pub(crate) async fn connect(
     }
 }
 
-/// A child with which era and revision are agreed.
+/// A child with which era and revision are negotiated.
 pub(crate) struct Connected {
     pub(crate) child: Child,
-    pub(crate) agreed: Agreed,
+    pub(crate) negotiated: Negotiated,
 }
 
 impl Connected {
@@ -74,7 +74,7 @@ impl Connected {
 }
 
 impl super::lifecycle::Live for Connected {
-    fn lost(&self) -> Option<WorldFault> {
-        self.child.connection.lost()
+    fn failure(&self) -> Option<UpstreamError> {
+        self.child.connection.failure()
     }
 }
