@@ -1,5 +1,6 @@
-//! Argument types of every tool as Rust structs with `serde`: a call that lacks an argument, or gives one of another type, does not
-//! compile. A module of its own, never part of a pinned binary: a thousand structs take rustc longer than all tables together.
+//! Renders the argument types of every tool as Rust structs with `serde`, so that a call that lacks an argument, or passes one of
+//! another type, does not compile. The output is a separate module and never part of a pinned binary, because rustc needs longer
+//! for a thousand structs than for all tables together.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +13,9 @@ use super::{RenderError, markdown, rust, template};
 use crate::ir::{self, Deployment, Json};
 use crate::lower::schema::Schema;
 
-/// How deep arrays and objects are typed; what is inside of more is any JSON.
+/// Maximum depth to which arrays and objects get types of their own; deeper values are any JSON.
 const MAX_LEVELS: usize = 3;
-/// Most variants of an enum; more than these are a string.
+/// Maximum number of variants of an enum; an argument with more allowed values is a string.
 const MAX_VARIANTS: usize = 64;
 
 #[derive(Debug, Serialize)]
@@ -35,7 +36,7 @@ struct Tool {
     ident: String,
     name: String,
     doc: String,
-    /// Nothing has to be given.
+    /// Whether every argument is optional, so that the struct implements `Default`.
     default: bool,
     choices: Vec<Choice>,
     structs: Vec<Struct>,
@@ -47,12 +48,12 @@ struct Tool {
 struct Struct {
     ident: String,
     doc: String,
-    /// Nothing has to be given.
+    /// Whether every member is optional, so that the struct implements `Default`.
     default: bool,
     args: Vec<Arg>,
 }
 
-/// An argument that is one of some words.
+/// An argument whose value is one of a fixed set of strings.
 #[derive(Debug, Serialize)]
 struct Choice {
     ident: String,
@@ -76,8 +77,8 @@ struct Arg {
     kind: String,
 }
 
-/// `pub mod args`, with a module for each upstream and a struct for each tool. The crate that holds it depends on `serde` with its
-/// derive, and on `serde_json`.
+/// Renders `pub mod args`, with a module for each upstream and a struct for each tool. The crate that includes it depends on
+/// `serde` with the feature `derive`, and on `serde_json`.
 pub fn args(deployment: &Deployment) -> Result<String, RenderError> {
     let mut names = Names::default();
     let upstreams = deployment.upstreams.iter().map(|upstream| self::upstream(upstream, &mut names)).collect();
@@ -116,7 +117,7 @@ fn tool(tool: &ir::Tool, types: &mut Names) -> Tool {
     }
 }
 
-/// The types that the arguments of a tool need.
+/// Collects the types that the arguments of one tool need.
 struct Inner<'t> {
     schema: Schema<'t>,
     types: &'t mut Names,
@@ -125,14 +126,14 @@ struct Inner<'t> {
 }
 
 impl<'t> Inner<'t> {
-    /// Fields of the struct `owner` for the members of an object.
+    /// Returns the fields of the struct `owner` for the members of `object`.
     fn fields(&mut self, owner: &str, object: &'t Json, args: &[ir::Arg], level: usize) -> Vec<Arg> {
         let members = self.schema.members(object);
         let mut fields = Names::default();
         let field = |arg: &ir::Arg| {
             let node = members.get(&arg.name);
             let kind = self.kind(owner, arg, node, level);
-            // `None` is null where the argument has to be given, and nothing at all where it has not.
+            // `None` means null for a required argument, and absence for an optional one.
             let kind = if arg.required { nullable(arg.types, kind) } else { option(&kind) };
             Arg {
                 ident: fields.take(&snake(&arg.name), "_"),
@@ -145,7 +146,7 @@ impl<'t> Inner<'t> {
         args.iter().map(field).collect()
     }
 
-    /// The Rust type of an argument that is there.
+    /// Returns the Rust type of an argument that is present.
     fn kind(&mut self, owner: &str, arg: &ir::Arg, node: Option<&'t Json>, level: usize) -> String {
         if let Some(choice) = choice(owner, arg, self.types) {
             let ident = choice.ident.clone();
@@ -174,7 +175,7 @@ impl<'t> Inner<'t> {
     }
 }
 
-/// Whether an object is what its named members are, and not one of several things or a table with keys of anybody's choice.
+/// Whether an object has only its named members. An object with alternatives, or with arbitrary keys, does not.
 fn has_fixed_members(node: &Json) -> bool {
     let has_others = match node.get("additionalProperties") {
         None => false,
@@ -184,7 +185,7 @@ fn has_fixed_members(node: &Json) -> bool {
     !has_others && !has_alternatives && node.get("properties").is_some_and(|properties| !properties.members().is_empty())
 }
 
-/// A type of which null is a value too, where that is so.
+/// Wraps the type in `Option` if null is an admitted value.
 fn nullable(types: Types, kind: String) -> String {
     if types != Types::ANY && types.admits(Type::Null) { option(&kind) } else { kind }
 }
@@ -193,7 +194,7 @@ fn option(kind: &str) -> String {
     format!("::core::option::Option<{kind}>")
 }
 
-/// An enum for an argument that admits only some strings.
+/// Returns an enum for an argument that admits only some strings, or `None` if it admits other values too.
 fn choice(owner: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     let words: Vec<String> =
         arg.allowed.iter().filter(|text| *text != "null").map(|text| serde_json::from_str(text).ok()).collect::<Option<_>>()?;
@@ -213,7 +214,7 @@ fn choice(owner: &str, arg: &ir::Arg, types: &mut Names) -> Option<Choice> {
     Some(Choice { ident, doc: string(&format!(" What {} can be.", markdown::code(&arg.name))), variants })
 }
 
-/// The Rust type of an argument that is there.
+/// Returns the narrowest Rust type that holds every value of these JSON types.
 fn kind(types: Types) -> &'static str {
     let only = |kinds: &[Type]| is_only(types, kinds);
     match types {
@@ -228,18 +229,18 @@ fn kind(types: Types) -> &'static str {
     }
 }
 
-/// Whether nothing but these types and null is admitted.
+/// Whether only these types and null are admitted.
 fn is_only(types: Types, kinds: &[Type]) -> bool {
     let without_null = types.0 & !(Type::Null as u8);
     types != Types::ANY && without_null & !Types::of(kinds).0 == 0
 }
 
-/// Identifiers of one scope, each given once.
+/// Identifiers of one scope. Each is handed out once.
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
 impl Names {
-    /// The name, with a number where it is taken, and fit to stand in Rust.
+    /// Returns a valid Rust identifier for the name, with a number appended if the name is taken.
     fn take(&mut self, name: &str, separator: &str) -> String {
         let mut free = name.to_owned();
         let mut number = 2;
@@ -247,16 +248,16 @@ impl Names {
             free = format!("{name}{separator}{number}");
             number += 1;
         }
-        // A keyword since the edition of 2024, which syn takes for a name.
+        // syn accepts `gen` as an identifier, but it is a keyword since the 2024 edition.
         if free != "gen" && syn::parse_str::<syn::Ident>(&free).is_ok() {
             return free;
         }
-        // A keyword; four of them cannot even be written raw.
+        // The name is a keyword. These four cannot be raw identifiers.
         if matches!(free.as_str(), "self" | "Self" | "super" | "crate" | "_") { format!("{free}_") } else { format!("r#{free}") }
     }
 }
 
-/// Words of a name: `getPetById`, `get-pet-by-id` and `get_pet_by_id` have the same.
+/// Splits a name into lower-case words, so that `getPetById`, `get-pet-by-id` and `get_pet_by_id` give the same words.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';

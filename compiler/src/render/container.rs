@@ -1,4 +1,4 @@
-//! A deployment in a container: its `Dockerfile`, and what an image and a cluster must give it to start.
+//! Renders the `Dockerfile` of a deployment, and collects the variables and files that a container needs to start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -11,37 +11,37 @@ use crate::config::model::{CredentialSource, EnvPart, InheritEnv, Transport};
 use crate::ir::Deployment;
 use crate::ir::json::quote;
 
-/// Where the binary lies in the image; relative paths of the config start from there.
+/// Folder of the binary in the image. Relative paths of the config start there.
 const HOME: &str = "/app";
 
-/// The user of the image, which has no name and no rights there.
+/// Numeric id of the user that runs the server. It has no name and no privileges in the image.
 pub(super) const USER: u32 = 65532;
 
-/// Where the server listens: the default of `--http-port`.
+/// Port on which the server listens: the default of `--http-port`.
 pub(super) const PORT: u16 = 7332;
 
-/// The first stage has a C toolchain beside Rust; all images are of one release of Debian, so that the binary finds the C library
-/// that it was linked with.
+/// Image of the build stage, which has Rust and a C toolchain. All images use one release of Debian, so that the binary finds the
+/// C library it was linked with.
 const BUILD: &str = concat!("rust:", env!("CARGO_PKG_RUST_VERSION"), "-slim-trixie");
 
-/// The smallest image with that C library, and roots of TLS; there is no shell in it.
+/// The smallest image with that C library and TLS root certificates. It has no shell.
 const PLAIN: &str = "gcr.io/distroless/cc-debian13:nonroot";
 const NODE: &str = "node:24-trixie-slim";
 const DEBIAN: &str = "debian:trixie-slim";
 const UV: &str = "ghcr.io/astral-sh/uv:0.9";
 
-/// Programs of upstreams that come with Node, and with uv, which fetches Python.
+/// Commands of upstreams that need the Node image, and commands that need uv, which fetches Python.
 const OF_NODE: &[&str] = &["node", "npm", "npx"];
 const OF_UV: &[&str] = &["uv", "uvx"];
 
-/// The files that a build reads.
+/// Names of the files that a build in a container reads.
 #[derive(Debug, Clone)]
 pub struct Context {
     /// The config's file name.
     pub config: String,
     /// The lock file beside it.
     pub lock: String,
-    /// Documents and programs, as the config names them: relative to its folder, and inside of it.
+    /// OpenAPI documents and programs as the config names them: relative to its folder, and inside it.
     pub files: BTreeSet<String>,
 }
 
@@ -66,7 +66,7 @@ struct View {
     user: u32,
 }
 
-/// The `Dockerfile` of a deployment that serves HTTP.
+/// Renders the `Dockerfile` of a deployment that serves HTTP.
 pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, RenderError> {
     let programs = programs(deployment);
     let is = |known: &[&str]| programs.iter().any(|program| known.contains(program));
@@ -113,11 +113,11 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
     template("Dockerfile", include_str!("../../../templates/Dockerfile.j2"), AutoEscape::None, view)
 }
 
-/// What a deployment must find where it starts.
+/// Environment of a deployment: what it needs where it starts.
 pub(super) struct Needs {
-    /// Variables, and whether the server does not start without.
+    /// Environment variables by name. The value is whether the server refuses to start without the variable.
     pub(super) variables: BTreeMap<String, bool>,
-    /// Files with secrets: a key for each, and where it is looked for.
+    /// Files with secrets: the key of each in the Kubernetes secret, and its path in the image.
     pub(super) files: BTreeMap<String, String>,
 }
 
@@ -149,13 +149,13 @@ impl Needs {
                 }
             }
         }
-        // What every image has of its own.
+        // Every image sets these variables itself.
         needs.variables.retain(|name, _| !matches!(name.as_str(), "PATH" | "HOME"));
         needs
     }
 }
 
-/// What the upstreams of a deployment start, without folders; each once.
+/// Returns the commands that the upstreams of a deployment start, each once.
 fn programs(deployment: &Deployment) -> BTreeSet<&str> {
     let commands = deployment.upstreams.iter().filter_map(|upstream| match &upstream.transport {
         Transport::McpStdio(stdio) => Some(stdio.command.value.as_str()),
@@ -164,17 +164,18 @@ fn programs(deployment: &Deployment) -> BTreeSet<&str> {
     commands.collect()
 }
 
-/// The image of a deployment, without a tag.
+/// Returns the name of a deployment's image, without a tag.
 pub(super) fn image(name: &str) -> String {
     label(name, 50)
 }
 
-/// A name that DNS and registries take: small letters, digits and single hyphens, at most `most` of them.
+/// Returns a name that is valid in DNS and in image registries: lower-case letters, digits and single hyphens, at most `most`
+/// characters.
 pub(super) fn label(name: &str, most: usize) -> String {
     let words: Vec<String> =
         name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
     let label: String = words.join("-").chars().take(most).collect();
-    // A name of a service begins with a letter.
+    // The name of a Kubernetes service starts with a letter.
     match label.trim_end_matches('-') {
         "" => "deployment".to_owned(),
         label if label.starts_with(|c: char| c.is_ascii_digit()) => format!("d-{label}"),
@@ -192,7 +193,7 @@ fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
     free
 }
 
-/// Where a path of the config leads to in the image, without `.` and `..`.
+/// Resolves a path of the config to an absolute path in the image, without `.` and `..`.
 fn place(path: &str) -> String {
     let mut place = PathBuf::new();
     for part in Path::new(HOME).join(path).components() {
@@ -207,7 +208,7 @@ fn place(path: &str) -> String {
     place.display().to_string()
 }
 
-/// Words of an instruction in its JSON form, which no shell reads.
+/// Formats the words of an instruction in its JSON form, which runs without a shell.
 fn list(words: &[&str]) -> String {
     format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
 }
@@ -218,7 +219,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// A name in a comment, which must not end the line.
+/// Returns a name for a comment, on one line so that it cannot end the comment.
 pub(super) fn comment(text: &str) -> String {
     super::literal::shown(&crate::lower::text::one_line(text, 120))
 }

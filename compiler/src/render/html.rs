@@ -1,5 +1,5 @@
-//! The catalog as one page: for people who decide what a deployment may do, and for those who write programs against it. It needs
-//! nothing beside itself, and everything in it that upstreams said is text, never markup.
+//! Renders the catalog as one HTML page, for people who review a deployment and for people who write programs against it. The
+//! page loads no other files, and all text of upstreams in it is escaped.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,10 +14,11 @@ use crate::config::model::{HttpOptions, Transport};
 use crate::ir::{self, Deployment};
 use crate::lower;
 
-/// Searches, opens and closes. The page's policy names it by digest: no other script runs, whatever a text holds.
+/// The page's script, which searches, opens and closes entries. The page's content security policy allows it by digest, so that
+/// no other script runs.
 static SCRIPT: &str = include_str!("../../../templates/catalog.js");
 
-/// Values of an argument that are listed.
+/// Maximum number of allowed values of an argument that the page lists.
 const LISTED: usize = 40;
 
 #[derive(Debug, Serialize)]
@@ -52,7 +53,7 @@ struct Tool {
     name: String,
     anchor: String,
     description: String,
-    /// In lower case.
+    /// The text that the search compares, in lower case.
     search: String,
     marks: Vec<Mark>,
     args: Vec<Arg>,
@@ -77,7 +78,7 @@ struct Arg {
     allowed: String,
 }
 
-/// One page with every upstream and tool.
+/// Renders one page with every upstream and tool.
 pub fn html(deployment: &Deployment) -> Result<String, RenderError> {
     let script = SCRIPT.trim();
     let view = View {
@@ -103,7 +104,7 @@ fn upstream(upstream: &ir::Upstream) -> Upstream {
     }
 }
 
-/// How an upstream is reached, and within what limits.
+/// Returns the transport of an upstream and its limits, as names and values.
 fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut fact = |name, value: String| facts.push(Fact { name, value: shown(&value) });

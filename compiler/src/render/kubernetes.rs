@@ -1,4 +1,4 @@
-//! A deployment in a cluster: the manifests that run replicas of its image behind one service.
+//! Renders the Kubernetes manifests that run replicas of a deployment's image behind one service.
 
 use minijinja::AutoEscape;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::container::{Needs, PORT, USER, comment, image, label, quoted};
 use super::{RenderError, template};
 use crate::ir::Deployment;
 
-/// Longest name, so that those that are made of it are labels too.
+/// Maximum length of the deployment's name in characters. Names derived from it must be valid labels too.
 const MAX_LEN: usize = 50;
 
-/// Hexadecimal digits of the catalog's digest in the image's tag.
+/// Number of hexadecimal digits of the catalog's digest in the image's tag.
 const TAG: usize = 12;
 
 #[derive(Debug, Serialize)]
@@ -28,9 +28,9 @@ struct View {
 
 #[derive(Debug, Serialize)]
 struct Variable {
-    /// For a comment: on one line.
+    /// The name for a comment, on one line.
     shown: String,
-    /// For YAML, of which JSON is a part.
+    /// The name as a JSON string, which is valid YAML.
     quoted: String,
     optional: &'static str,
 }
@@ -41,7 +41,7 @@ struct File {
     place: String,
 }
 
-/// Deployment, service, autoscaler, disruption budget, and the store that replicas share their sessions in.
+/// Renders the manifests: deployment, service, autoscaler, disruption budget, and the session store that the replicas share.
 pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
     let needs = Needs::of(deployment);
     let digest = deployment.catalog_digest.rsplit(':').next().unwrap_or_default();

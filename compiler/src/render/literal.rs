@@ -1,8 +1,9 @@
-//! Rust literals, and text whose every character is seen.
+//! Formats Rust literals, and makes invisible characters of texts visible.
 
 use std::fmt::Write as _;
 
-/// A string literal that means `text`: raw where that is easier to read, escaped where it holds what a reader cannot see.
+/// Returns a string literal for `text`: a raw literal if that is easier to read, an escaped one if `text` has invisible
+/// characters.
 pub(super) fn string(text: &str) -> String {
     let visible = |c: char| c == '\n' || !(c.is_control() || is_invisible(c));
     if text.contains(['"', '\\', '\n']) && text.chars().all(visible) {
@@ -24,32 +25,33 @@ pub(super) fn string(text: &str) -> String {
     out
 }
 
-/// String literals with commas between.
+/// Returns string literals separated by commas.
 pub(super) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().map(string).collect::<Vec<_>>().join(", ")
 }
 
-/// A byte string literal.
+/// Returns a byte string literal.
 pub(super) fn bytes(bytes: &[u8]) -> String {
     format!("b\"{}\"", bytes.escape_ascii())
 }
 
-/// `true` or `false`.
+/// Returns `true` or `false`.
 pub(super) fn boolean(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// `Some(…)` or `None`.
+/// Returns `Some(…)` or `None`.
 pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "None".to_owned(), |v| format!("Some({v})"))
 }
 
-/// Direction marks, zero-width and other format characters: rustc refuses some of them in literals, and none can be reviewed.
+/// Whether a character is a direction mark, zero-width or another format character. rustc refuses some of these in literals, and
+/// reviewers cannot see any of them.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Text with what nobody sees, or what turns the direction of the rest, made visible.
+/// Replaces invisible characters, and those that change the direction of text, by a visible form such as `⟨U+200B⟩`.
 pub(super) fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -63,7 +65,7 @@ pub(super) fn shown(text: &str) -> String {
     out
 }
 
-/// The most `#` that follow a quote in `text`.
+/// Returns the largest number of `#` that follow a quote in `text`.
 fn longest_close(text: &str) -> usize {
     let after = |rest: &str| rest.bytes().take_while(|b| *b == b'#').count();
     text.split('"').skip(1).map(after).max().unwrap_or(0)

@@ -1,44 +1,44 @@
-//! `Cargo.toml` of the generated crate.
+//! Renders `Cargo.toml` of the generated crate.
 
 use serde::Serialize;
 
 use crate::ir::Deployment;
 
-/// What a binary can be a server on.
+/// Transports on which a binary can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Serve {
     /// Standard input and output only.
     Stdio,
     /// Streamable HTTP too.
     Http,
-    /// Streamable HTTP, with TLS of its own.
+    /// Streamable HTTP with TLS in the binary.
     Https,
 }
 
-/// Where a binary can keep sessions.
+/// Places where a binary can store sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionStore {
-    /// In its memory only.
+    /// Only in its own memory.
     Memory,
-    /// In Redis or Valkey too.
+    /// Also in Redis or Valkey.
     Redis,
-    /// There, also over TLS.
+    /// Also in Redis or Valkey over TLS.
     Rediss,
 }
 
-/// What a binary is able to do beside what its upstreams need. What it does is chosen when it starts.
+/// Optional features of a binary, beside those that its upstreams need. Flags of the binary turn them on when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a part of its own, and all of them combine")]
 pub struct Abilities {
-    /// What it can be a server on.
+    /// The transports on which it can serve.
     pub serve: Serve,
-    /// Where its sessions can live.
+    /// The places where it can store sessions.
     pub session_store: SessionStore,
-    /// Whether it has the page of traces, which needs a listener.
+    /// Whether it has the page of traces, which needs an HTTP listener.
     pub viewer: bool,
     /// Whether a model can write programs for `lisp_task`.
     pub agentic: bool,
-    /// Whether its calls can be told to a collector of OpenTelemetry.
+    /// Whether it can export its calls to an OpenTelemetry collector.
     pub otlp: bool,
     /// Whether its `repl` has history, completion, colours and hints.
     pub line_editing: bool,
@@ -50,25 +50,25 @@ impl From<Serve> for Abilities {
     }
 }
 
-/// What the manifest needs to know. No path is in it: it is the same on every machine, and where the runtime lies is told to
-/// cargo beside it.
+/// Input of the manifest. It contains no paths, so that the manifest is equal on every machine. The path of the runtime is in
+/// cargo's configuration instead.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Package and binary name.
+    /// Name of the package and of its binary.
     pub package: String,
     /// Whether the runtime gets its HTTP client.
     pub http: bool,
-    /// What else it gets.
+    /// Its optional features.
     pub abilities: Abilities,
-    /// The `[profile.release]` section, the same for every deployment.
+    /// The `[profile.release]` section, which is equal for every deployment.
     pub profile: String,
 }
 
-/// The packages of ours that a generated crate names, with their folders in the runtime's sources.
+/// The packages of this workspace that a generated crate depends on, with their folders in the runtime's sources.
 pub const DEPENDENCIES: [(&str, &str); 2] = [("ptc-catalog", "runtime/catalog"), ("ptc-runtime", "runtime")];
 
 impl Manifest {
-    /// The manifest of a deployment.
+    /// Makes the manifest of a deployment.
     pub fn new(
         package: impl Into<String>,
         deployment: &Deployment,
@@ -76,7 +76,7 @@ impl Manifest {
         profile: impl Into<String>,
     ) -> Self {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
-        // Models and collectors are reached over HTTP.
+        // Planner models and collectors are reached over HTTP.
         let http = deployment.needs_http() || abilities.agentic || abilities.otlp;
         Manifest { package, http, abilities, profile }
     }
@@ -117,7 +117,8 @@ pub(super) struct View {
     profile: String,
 }
 
-/// A TOML string that means `text`: literal, since paths of Windows are full of backslashes, or basic where a quote is inside.
+/// Returns a TOML string for `text`: a literal string, because Windows paths contain many backslashes, or a basic string if
+/// `text` contains a quote.
 pub fn toml_string(text: &str) -> String {
     if text.contains('\'') || text.chars().any(char::is_control) {
         let mut out = String::new();

@@ -1,16 +1,17 @@
-//! Text of upstreams in Markdown: rustdoc runs code blocks as tests and follows links, so that nothing of it may be markup.
+//! Escapes texts of upstreams for Markdown. Nothing in them may become markup, because rustdoc runs code blocks as tests and
+//! follows links.
 
 use super::literal::shown;
 use crate::lower::text::one_line;
 
-/// What begins something anywhere in a line.
+/// Characters that begin markup anywhere in a line.
 const ANYWHERE: &[char] = &['\\', '`', '*', '_', '[', ']', '<', '>', '&', '~', '|'];
 
-/// Prose that reads as it was written, in one line.
+/// Returns prose on one line, escaped so that it reads as written.
 pub(super) fn text(prose: &str) -> String {
     let line = shown(&one_line(prose, usize::MAX / 4));
     let mut out = String::with_capacity(line.len());
-    // `- a`, `+ a`, `# a`, `1. a`, `1) a` and `===` begin blocks, at the start of a line alone.
+    // `- a`, `+ a`, `# a`, `1. a`, `1) a` and `===` begin blocks, but only at the start of a line.
     let bullet = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
     for (at, c) in line.char_indices() {
         let begins_block = at == bullet && (matches!(c, '.' | ')') && at > 0 || matches!(c, '-' | '+' | '=' | '#') && at == 0);
@@ -22,14 +23,14 @@ pub(super) fn text(prose: &str) -> String {
     out
 }
 
-/// A name or a value as code.
+/// Returns a name or a value as inline code.
 pub(super) fn code(name: &str) -> String {
     let line = shown(&one_line(name, usize::MAX / 4));
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     match line.as_str() {
         "" => "nothing".to_owned(),
-        // A backtick at an end would be part of the fence.
+        // Without the spaces, a backtick at either end would be part of the fence.
         line if line.starts_with('`') || line.ends_with('`') => format!("{fence} {line} {fence}"),
         line => format!("{fence}{line}{fence}"),
     }

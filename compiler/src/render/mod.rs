@@ -1,8 +1,8 @@
-//! From the deployment model to the text of the generated crate.
+//! Renders the deployment model as the text of the generated crate.
 //!
-//! Templates lie in `templates/` of the workspace and are dumb; `view` decides every literal. Rust text is parsed with
-//! `syn` and formatted with `prettyplease` before anybody sees it, so that a bad template fails here and not in the user's
-//! build. The same deployment gives the same bytes.
+//! The templates are in the workspace's folder `templates/` and make no decisions; `view` decides every literal. Rust text is
+//! parsed with `syn` and formatted with `prettyplease` before it is returned, so that a faulty template fails here and not in the
+//! user's build. Equal deployments give equal bytes.
 
 mod args;
 mod container;
@@ -29,13 +29,13 @@ use crate::ir::Deployment;
 /// A file of the generated crate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Path in the crate, with `/`.
+    /// Path in the crate, with `/` as the separator.
     pub path: &'static str,
-    /// Its whole text.
+    /// The whole text of the file.
     pub text: String,
 }
 
-/// Why a text could not be rendered: always a fault of the compiler or its templates.
+/// Why a text could not be rendered. The cause is always a fault of the compiler or its templates.
 #[derive(Debug)]
 pub struct RenderError(String);
 
@@ -47,7 +47,7 @@ impl std::fmt::Display for RenderError {
 
 impl std::error::Error for RenderError {}
 
-/// All files of the generated crate but its `Cargo.lock`, in a fixed order.
+/// Renders all files of the generated crate except its `Cargo.lock`, in a fixed order.
 pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, RenderError> {
     Ok(vec![
         File {
@@ -63,8 +63,8 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
     ])
 }
 
-/// The catalog's tables as Rust items: `DEPLOYMENT`, `CATALOG`, and what they refer to. This is `src/catalog.rs` of the
-/// generated crate, and what the `catalog!` macro expands to.
+/// Renders the catalog's tables as Rust items: `DEPLOYMENT`, `CATALOG`, and the items that these refer to. The text is
+/// `src/catalog.rs` of the generated crate, and the expansion of the `catalog!` macro.
 pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
     let view = view::Catalog::new(deployment);
     rust(&template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)?)
@@ -73,7 +73,7 @@ pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
 fn template(name: &'static str, source: &'static str, escape: AutoEscape, view: impl Serialize) -> Result<String, RenderError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Literals of Rust, TOML and Markdown arrive finished; nothing may escape them again.
+    // Values arrive as complete literals of Rust, TOML or Markdown, so the template engine must not escape them again.
     environment.set_auto_escape_callback(move |_| escape.clone());
     let rendered = environment.add_template(name, source).and_then(|()| environment.get_template(name)?.render(Serde(view)));
     let mut text = rendered.map_err(|error| RenderError(format!("{error:#}")))?;
@@ -82,7 +82,7 @@ fn template(name: &'static str, source: &'static str, escape: AutoEscape, view: 
     Ok(text)
 }
 
-/// Parsed, formatted, under a line that says whose it is.
+/// Parses and formats Rust text, and puts a line above it that names the generator.
 fn rust(text: &str) -> Result<String, RenderError> {
     let file = syn::parse_file(text).map_err(|error| RenderError(error.to_string()))?;
     Ok(format!(

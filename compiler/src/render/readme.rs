@@ -1,4 +1,4 @@
-//! `README.md` of the generated crate.
+//! Renders `README.md` of the generated crate.
 
 use minijinja::AutoEscape;
 use serde::Serialize;

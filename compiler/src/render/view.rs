@@ -1,5 +1,5 @@
-//! The one bridge from the deployment model to `ptc_catalog`: every name, escape and literal of the generated tables is
-//! decided here, so that templates only put them in place. That goes for booleans too: the template engine writes `True`.
+//! Converts the deployment model to the tables of `ptc_catalog`. Every name, escape and literal of the generated tables is
+//! decided here, so that templates only insert them. Booleans are converted too, because the template engine would write `True`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::literal::{boolean, bytes, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
 use crate::ir;
 
-/// `catalog.rs`: all fields are Rust expressions.
+/// The values of `catalog.rs`. All fields are Rust expressions.
 #[derive(Debug, Serialize)]
 pub(super) struct Catalog {
     name: String,
@@ -25,7 +25,7 @@ pub(super) struct Catalog {
     constants: Vec<Constant>,
 }
 
-/// An expression with a name.
+/// A named constant and its expression.
 #[derive(Debug, Serialize)]
 struct Constant {
     name: String,
@@ -54,7 +54,7 @@ struct Upstream {
     name: String,
     description: String,
     transport: String,
-    /// Name of the static that holds the tools.
+    /// Name of the static item that holds the tools.
     table: String,
     tools: Vec<Tool>,
 }
@@ -178,7 +178,7 @@ fn listing_limits(limits: ListingLimits) -> String {
     format!("ptc::ListingLimits {{ max_bytes: {}, max_tools: {} }}", limits.max_bytes, limits.max_tools)
 }
 
-/// The fields that both HTTP transports have.
+/// Returns the fields that both HTTP transports have.
 fn http(options: &HttpOptions) -> String {
     let auth: Vec<String> = options.auth.iter().map(auth).collect();
     let headers: Vec<String> =
@@ -268,8 +268,8 @@ fn operation(operation: &ir::Operation) -> Operation {
     }
 }
 
-/// Takes expressions that several tools have out of them, as constants named `PREFIX_0`, `PREFIX_1` and so on: arguments of an API
-/// are much the same for all its operations, and rustc takes longer for a struct expression than for a name.
+/// Replaces each expression that occurs more than once by a constant named `PREFIX_0`, `PREFIX_1` and so on, and returns the
+/// constants. The operations of an API have many arguments in common, and rustc compiles a name faster than a struct expression.
 fn share<'a>(prefix: &str, kind: &'static str, expressions: impl Iterator<Item = &'a mut String>) -> Vec<Constant> {
     let expressions: Vec<&mut String> = expressions.collect();
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
