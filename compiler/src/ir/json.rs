@@ -1,4 +1,4 @@
-//! JSON that keeps what others lose: numbers as written, every field, a canonical text.
+//! JSON that loses nothing: it keeps numbers as written and every field, and has a canonical text.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,16 +8,16 @@ use ptc_catalog::Type;
 
 use crate::tree::{Node, Tree};
 
-/// An owned JSON value. Numbers are their text; members keep the order they were given in and have unique keys.
+/// An owned JSON value. Numbers are kept as text; members keep their original order and have unique keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Json {
     /// `null`
     Null,
     /// `true`, `false`
     Bool(bool),
-    /// As written.
+    /// The number as written.
     Number(String),
-    /// Unescaped.
+    /// The string without escapes.
     String(String),
     /// Elements in order.
     Array(Vec<Json>),
@@ -26,22 +26,22 @@ pub enum Json {
 }
 
 impl Json {
-    /// An object without members.
+    /// Returns an object without members.
     pub fn object() -> Json {
         Json::Object(Vec::new())
     }
 
-    /// A string.
+    /// Returns a string.
     pub fn string(text: impl Into<String>) -> Json {
         Json::String(text.into())
     }
 
-    /// The member of that key.
+    /// Returns the member with the key. Returns `None` if there is none, or if the value is not an object.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.members().iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }
 
-    /// The member of that key, to be changed.
+    /// Returns the member with the key, for changes.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
         match self {
             Json::Object(members) => members.iter_mut().find(|(k, _)| k == key).map(|(_, v)| v),
@@ -49,7 +49,7 @@ impl Json {
         }
     }
 
-    /// Sets a member of an object; anything else stays as it is.
+    /// Sets a member of an object. Other values stay unchanged.
     pub fn set(&mut self, key: impl Into<String>, value: Json) {
         let key = key.into();
         if let Json::Object(members) = self {
@@ -60,7 +60,7 @@ impl Json {
         }
     }
 
-    /// Takes a member out of an object.
+    /// Removes and returns a member of an object.
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         match self {
             Json::Object(members) => {
@@ -71,14 +71,14 @@ impl Json {
         }
     }
 
-    /// The object with that member.
+    /// Returns the object with the member set.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: Json) -> Json {
         self.set(key, value);
         self
     }
 
-    /// The members of an object; empty for anything else.
+    /// Returns the members of an object, and an empty slice for other values.
     pub fn members(&self) -> &[(String, Json)] {
         match self {
             Json::Object(members) => members,
@@ -86,7 +86,7 @@ impl Json {
         }
     }
 
-    /// The elements of an array; empty for anything else.
+    /// Returns the elements of an array, and an empty slice for other values.
     pub fn elements(&self) -> &[Json] {
         match self {
             Json::Array(items) => items,
@@ -94,7 +94,7 @@ impl Json {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Json::String(text) => Some(text),
@@ -102,7 +102,7 @@ impl Json {
         }
     }
 
-    /// The value of a boolean.
+    /// Returns the value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Json::Bool(value) => Some(*value),
@@ -110,7 +110,7 @@ impl Json {
         }
     }
 
-    /// The narrowest type of the value; a number is an integer where it is written as one.
+    /// Returns the narrowest type of the value. A number is an integer if it is written as one.
     pub fn kind(&self) -> Type {
         match self {
             Json::Null => Type::Null,
@@ -123,7 +123,7 @@ impl Json {
         }
     }
 
-    /// The same value with the members of every object in canonical order.
+    /// Returns the value with the members of every object in canonical order.
     #[must_use]
     pub fn sorted(self) -> Json {
         match self {
@@ -137,15 +137,15 @@ impl Json {
         }
     }
 
-    /// The canonical text: no white space, members sorted by UTF-16 code units as in RFC 8785. Unlike there, numbers stay as
-    /// they were written: `1.0` and big integers are not squeezed through a double.
+    /// Returns the canonical text: no white space, and members sorted by UTF-16 code units as in RFC 8785. Unlike in RFC 8785,
+    /// numbers stay as written, since a double would change `1.0` and big integers.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, None);
         out
     }
 
-    /// The canonical order, indented by two spaces, for files that people review.
+    /// Returns the text in canonical order, indented by two spaces, for files that people review.
     pub fn pretty(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, Some(0));
@@ -159,7 +159,7 @@ impl Json {
             Json::Number(text) => out.push_str(text),
             Json::String(text) => quote(text, out),
             Json::Array(items) => {
-                // A short list of plain values reads best on one line.
+                // A list of scalars is easiest to read on one line.
                 let flat = indent.is_none() || items.iter().all(|i| !matches!(i, Json::Array(_) | Json::Object(_)));
                 sequence(
                     out,
@@ -214,7 +214,7 @@ fn sequence<T>(
     out.push(close);
 }
 
-/// A JSON string literal, escaped as RFC 8785 asks: only what must be.
+/// Appends a JSON string literal. As RFC 8785 requires, only those characters are escaped that must be.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {
@@ -236,7 +236,7 @@ pub fn quote(text: &str, out: &mut String) {
 }
 
 impl From<&Node> for Json {
-    /// The value without its places. Of a repeated key the last counts.
+    /// Converts the value without its positions. If a key is repeated, the last value counts.
     fn from(node: &Node) -> Json {
         match &node.value {
             Tree::Null => Json::Null,

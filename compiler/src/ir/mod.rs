@@ -1,4 +1,4 @@
-//! The compiler's own model of a deployment: owned, ordered, complete. [`render`](crate::render) turns it into text.
+//! The compiler's own model of a deployment. It is owned, ordered and complete. [`render`](crate::render) turns it into text.
 //!
 //! - [`json`]: JSON values with exact numbers and a canonical text.
 
@@ -15,17 +15,17 @@ use crate::source::FileId;
 pub struct Deployment {
     /// File stem of the binary.
     pub name: String,
-    /// Version of the compiler, and where it is known `+` and a digest of its sources.
+    /// Version of the compiler, followed by `+` and a digest of its sources if the digest is known.
     pub compiler: String,
     /// SHA-256 of the config file.
     pub config_digest: String,
-    /// Bindings that some `auth` names, by name.
+    /// Bindings that an `auth` entry refers to, by name.
     pub credentials: Vec<Credential>,
     /// The lock file's catalog digest.
     pub catalog_digest: String,
-    /// By name.
+    /// The upstreams, sorted by name.
     pub upstreams: Vec<Upstream>,
-    /// Programs that clients call as tools, by name.
+    /// Programs that clients call as tools, sorted by name.
     pub programs: Vec<Program>,
 }
 
@@ -34,22 +34,22 @@ pub struct Deployment {
 pub struct Program {
     /// The tool's name.
     pub name: String,
-    /// One line; may be empty.
+    /// Description on one line; may be empty.
     pub description: String,
     /// PTC-Lisp source.
     pub source: String,
     /// SHA-256 of `source`.
     pub digest: String,
-    /// The source among the texts of the run.
+    /// The file of the source in `Sources`.
     pub file: FileId,
-    /// JSON Schema of the arguments, canonical.
+    /// JSON Schema of the arguments as canonical text.
     pub args: String,
-    /// The same of the result; empty for any.
+    /// JSON Schema of the result as canonical text; empty if any result is valid.
     pub output_schema: String,
 }
 
 impl Deployment {
-    /// Number of tools over all upstreams.
+    /// Returns the number of tools of all upstreams.
     pub fn tool_count(&self) -> usize {
         self.upstreams.iter().map(|u| u.tools.len()).sum()
     }
@@ -74,13 +74,13 @@ pub struct Credential {
 pub struct Upstream {
     /// The name in `:server`.
     pub name: String,
-    /// One line; may be empty.
+    /// Description on one line; may be empty.
     pub description: String,
-    /// How it is reached, as configured.
+    /// The transport as configured.
     pub transport: Transport,
-    /// Protocol era of an MCP upstream, where the lock knows it.
+    /// Protocol era of an MCP upstream, if the lock file has it.
     pub era: Option<Era>,
-    /// By name.
+    /// The tools, sorted by name.
     pub tools: Vec<Tool>,
 }
 
@@ -89,25 +89,25 @@ pub struct Upstream {
 pub struct Tool {
     /// The name in `:tool`.
     pub name: String,
-    /// One line, capped.
+    /// Description on one line, truncated to a maximum length.
     pub description: String,
-    /// Required ones in the schema's order, then optional ones by name.
+    /// Arguments: required ones in the schema's order, then optional ones by name.
     pub args: Vec<Arg>,
     /// Whether other arguments are refused.
     pub closed: bool,
-    /// The shape of what a call that succeeds gives: `{:id integer :name string?}`, `any`.
+    /// The shape of a successful call's result, such as `{:id integer :name string?}` or `any`.
     pub result: String,
-    /// What `doc` shows.
+    /// The text that `doc` prints.
     pub doc: String,
-    /// Canonical JSON.
+    /// The definition as canonical JSON.
     pub definition: String,
     /// SHA-256 of `definition`.
     pub digest: String,
-    /// What it says of its effects.
+    /// The tool's declared annotations about its effects.
     pub annotations: Annotations,
-    /// How an OpenAPI operation is requested.
+    /// How an OpenAPI operation is requested; `None` for a tool of an MCP server.
     pub operation: Option<Operation>,
-    /// How its list is paged, as [`ptc_catalog::Paging`] writes it; empty where its schemas do not tell.
+    /// How the tool's list is paged, in the text form of [`ptc_catalog::Paging`]; empty if its schemas do not show it.
     pub paging: String,
 }
 
@@ -118,11 +118,11 @@ pub struct Arg {
     pub name: String,
     /// Whether a call without it is refused.
     pub required: bool,
-    /// JSON types admitted.
+    /// The JSON types that are admitted.
     pub types: Types,
-    /// The type as documents show it.
+    /// The type in the notation of documents.
     pub label: String,
-    /// JSON texts of the only values admitted; empty for no such bound.
+    /// JSON texts of the only values admitted; empty if the values are not restricted.
     pub allowed: Vec<String>,
 }
 
@@ -131,16 +131,16 @@ pub struct Arg {
 pub struct Operation {
     /// `operationId`, or `GET /path`.
     pub id: String,
-    /// Path template with a leading slash, to be put after `base_url`.
+    /// Path template with a leading slash, which is appended to `base_url`.
     pub path: String,
-    /// Path and query parameters.
+    /// The path and query parameters.
     pub params: Vec<Param>,
-    /// Name and JSON text, by name.
+    /// Default arguments as names and JSON texts, sorted by name.
     pub default_args: Vec<(String, String)>,
 }
 
 impl Operation {
-    /// The text of [`Params`](ptc_catalog::Params).
+    /// Returns the text form of [`Params`](ptc_catalog::Params).
     pub fn params(&self) -> String {
         let lines = self.params.iter().map(|param| {
             let Param { name, arg, place, style, explode, allow_reserved } = param;
@@ -151,19 +151,19 @@ impl Operation {
     }
 }
 
-/// How one argument travels.
+/// How one argument is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
     /// Its name in the document; one line.
     pub name: String,
     /// Its name in `:args`; one line.
     pub arg: String,
-    /// Where it goes.
+    /// Whether it is sent in the path or in the query.
     pub place: Place,
-    /// How it is written.
+    /// How its value is serialized.
     pub style: Style,
-    /// Whether each element stands alone.
+    /// Whether each element is sent as a parameter of its own (`explode` of OpenAPI).
     pub explode: bool,
-    /// Whether reserved characters stay.
+    /// Whether reserved characters are sent unescaped (`allowReserved` of OpenAPI).
     pub allow_reserved: bool,
 }
