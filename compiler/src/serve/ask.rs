@@ -1,4 +1,4 @@
-//! Asks upstreams for their tools, and hosts for the documents behind a `schema_url`.
+//! Requests the tools of upstreams, and the documents behind a `schema_url`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,23 +16,23 @@ use crate::lock::{Lock, LockedUpstream};
 use crate::source::{Sources, decode};
 use crate::{leak, lower, openapi};
 
-/// What one upstream answered.
+/// The reply of one upstream.
 enum Reply {
     Tools(upstream::Listing),
     Document(Vec<u8>),
 }
 
-/// The answer to one [`MissingPin`], not yet read.
+/// The unprocessed answer to one [`MissingPin`].
 pub struct Answer {
     upstream: String,
     what: Query,
     reply: Result<Reply, String>,
 }
 
-/// Called when an upstream has answered (`true`) or failed (`false`).
+/// Callback that is called when an upstream has answered (`true`) or failed (`false`).
 pub type Done = Box<dyn FnOnce(bool) + Send>;
 
-/// Asks some upstreams of a config.
+/// Sends the requests to some upstreams of a config.
 pub struct Asker {
     deployment: &'static Deployment,
     secrets: Arc<Secrets>,
@@ -58,15 +58,15 @@ impl Asker {
         Ok(Asker { deployment, secrets: Arc::new(secrets), settings: Arc::new(settings), kept: None })
     }
 
-    /// Lists tools over the connections of `upstreams`, which stay open. Without it each connection ends with its listing.
+    /// Lists tools over the connections of `upstreams`, which stay open. Otherwise each connection is closed after its listing.
     #[must_use]
     pub fn keeping(mut self, upstreams: Option<Arc<Upstreams>>) -> Asker {
         self.kept = upstreams;
         self
     }
 
-    /// Asks all upstreams at the same time; one that fails does not stop the others. `started` is called for each as its request
-    /// begins. Must run inside a tokio runtime.
+    /// Asks all upstreams at the same time; one that fails does not stop the others. Calls `started` for each upstream when its
+    /// request begins. Must run inside a tokio runtime.
     pub async fn ask(
         &self,
         config: &Config,
@@ -103,7 +103,7 @@ impl Asker {
     }
 }
 
-/// What the lock holds of the answers. An upstream that failed, or whose answer cannot be used, is left out and reported.
+/// Converts answers to entries of the lock. An upstream that failed, or whose answer cannot be used, is reported and left out.
 pub fn locked(
     config: &Config,
     answers: Vec<Answer>,
@@ -132,15 +132,15 @@ pub fn locked(
     out
 }
 
-/// The upstreams of `asked` without tools, and all credentials of `config`, so that no child process inherits a variable that holds
-/// one.
+/// Returns the upstreams of `asked` without tools, with all credentials of `config`. The credentials are needed so that no child
+/// process inherits a variable that holds one.
 pub fn bare(config: &Config, asked: &Config) -> &'static Deployment {
     let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile", "");
     deployment.credentials = lower::credentials(config, |_| true);
     leak::leak_static(&deployment)
 }
 
-/// What is asked for, in words: "its tools".
+/// Describes a query in words, such as "its tools".
 pub fn wanted(what: Query) -> &'static str {
     match what {
         Query::Tools => "its tools",
@@ -148,19 +148,19 @@ pub fn wanted(what: Query) -> &'static str {
     }
 }
 
-/// A config with some of its upstreams only.
+/// Returns a config that has only the named upstreams.
 pub(super) fn only(config: &Config, names: &[&str]) -> Config {
     let mut config = config.clone();
     config.upstreams.retain(|name, _| names.contains(&name.as_str()));
     config
 }
 
-/// The tools that an entry grants; `None` where it grants all.
+/// Returns the tools that an entry grants, or `None` if it grants all.
 pub(super) fn granted(entry: &model::Upstream) -> Option<BTreeSet<String>> {
     Some(entry.include_tools.as_ref()?.iter().map(|tool| tool.value.clone()).collect())
 }
 
-/// What helps where an upstream does not answer.
+/// Returns a hint for an upstream that does not answer.
 fn remedy(transport: &Transport, reason: &str) -> &'static str {
     match transport {
         Transport::McpStdio(_) | Transport::McpHttp(_) if reason.contains("(max_response_bytes)") => {
@@ -182,7 +182,7 @@ fn remedy(transport: &Transport, reason: &str) -> &'static str {
     }
 }
 
-/// An OpenAPI document that is fetched.
+/// An OpenAPI document that must be fetched.
 struct Document {
     url: &'static str,
     max_bytes: u64,
@@ -190,7 +190,7 @@ struct Document {
 }
 
 impl Document {
-    /// `None` where the upstream is asked for tools, or its document is a file.
+    /// Returns `None` if the upstream is asked for its tools, or if its document is a file.
     fn of(entry: &model::Upstream, upstream: &'static Upstream) -> Option<Document> {
         let (Transport::OpenApi(config), ptc_catalog::Transport::OpenApi(api)) = (&entry.transport, &upstream.transport) else {
             return None;
@@ -204,7 +204,7 @@ impl Document {
     }
 }
 
-/// Lowers a document that was fetched.
+/// Lowers a fetched document.
 fn document(
     entry: &model::Upstream,
     bytes: Vec<u8>,

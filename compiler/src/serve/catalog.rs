@@ -1,4 +1,4 @@
-//! From a config and what its upstreams say to the tables of a server.
+//! Makes the tables of a server from a config and the answers of its upstreams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use crate::source::Sources;
 use crate::tree::{self, Syntax};
 use crate::{leak, lower};
 
-/// What must be asked at the start of a server. In live mode no MCP upstream is asked.
+/// Returns the queries that a server makes when it starts. In live mode it queries no MCP upstream.
 pub fn missing_pins(config: &Config, known: &Lock, mode: SnapshotMode) -> Vec<MissingPin> {
     let is_live = mode == SnapshotMode::Live;
     resolve::missing_pins(config, known).into_iter().filter(|missing_pin| !is_live || missing_pin.what != Query::Tools).collect()
 }
 
-/// The lock that a server goes by: `fresh` definitions, and `known` ones for the other upstreams. In live mode it has no tools of
-/// MCP upstreams. Definitions that may attack a model are reported; look at [`Diagnostics::has_errors`] before serving it.
+/// Returns the lock that a server uses: `fresh` definitions, and `known` ones for the other upstreams. In live mode MCP upstreams
+/// have no tools in it. Definitions that may attack a model are reported, so check [`Diagnostics::has_errors`] before serving the
+/// lock.
 pub fn lock(
     config: &Config,
     known: &Lock,
@@ -44,7 +45,8 @@ pub fn lock(
     lock
 }
 
-/// How a live catalog takes in an upstream: its list of tools is lowered as a build would lower it.
+/// Returns the loader with which a live catalog adds an upstream. It lowers the upstream's list of tools in the same way as a
+/// build does.
 pub fn loader(config: Config) -> Arc<dyn Load> {
     Arc::new(Loader(config))
 }
@@ -76,7 +78,8 @@ impl Load for Loader {
     }
 }
 
-/// The messages of the first errors. A list may have as many as tools, and each call to the upstream shows them.
+/// Joins the messages of the first errors. Their number is limited because a list can have one error for each tool, and every
+/// call to the upstream shows the text.
 fn errors(diagnostics: &Diagnostics) -> String {
     const SHOWN: usize = 10;
     let sorted = diagnostics.sorted();
@@ -87,7 +90,7 @@ fn errors(diagnostics: &Diagnostics) -> String {
     if more == 0 { shown } else { format!("{shown}; and {more} more") }
 }
 
-/// A listing as the lock takes it. Every definition becomes a source of its own, so that a fault in it has a place.
+/// Converts a listing for the lock. Every definition becomes a source of its own, so that diagnostics can point into it.
 pub(super) fn listing_of(
     name: &str,
     listing: upstream::Listing,

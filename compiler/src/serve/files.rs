@@ -1,4 +1,4 @@
-//! The files beside a config.
+//! Reads files beside a config.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::openapi::Text;
 use crate::source::decode;
 
-/// The folder of a config, which relative paths in it start from.
+/// Returns the folder of a config. Relative paths in the config start there.
 pub fn folder(config: &Path) -> PathBuf {
     match config.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -15,12 +15,12 @@ pub fn folder(config: &Path) -> PathBuf {
     }
 }
 
-/// Reads a file beside the config, such as a `schema_file`, of at most `max_bytes`. `limit` names that limit in the error: "the limit of
-/// `schema_max_bytes`".
+/// Reads a file beside the config, such as a `schema_file`, of at most `max_bytes`. `limit` names that limit in the error, for
+/// example "the limit of `schema_max_bytes`".
 ///
 /// # Errors
 ///
-/// One sentence: the file cannot be read, is larger than `max_bytes`, or is not UTF-8.
+/// A sentence: the file cannot be read, is larger than `max_bytes`, or is not UTF-8.
 pub fn read(folder: &Path, path: &str, max_bytes: u64, limit: &str) -> Result<Text, String> {
     let path = if folder == Path::new(".") { PathBuf::from(path) } else { folder.join(path) };
     let file = File::open(&path).map_err(|error| error.to_string())?;

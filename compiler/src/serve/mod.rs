@@ -1,17 +1,17 @@
-//! A config served without a binary of its own: its upstreams are asked for what the lock file does not have.
+//! Serves a config without building a binary. Upstreams are asked for everything that the lock file does not have.
 //!
 //! `ptc-compile run` and embedding programs share this module. It is the only part of the library that reads files and contacts
-//! upstreams, and it needs the feature `serve`.
+//! upstreams. It needs the feature `serve`.
 //!
 //! - [`Source`]: a config file; [`Source::open`] gives a deployment and a builder of engines over it.
 //! - [`ask`]: asks several upstreams at the same time.
-//! - [`catalog`]: which upstreams must be asked, and the lock and the tables that the answers give.
-//! - [`files`]: the files beside a config.
+//! - [`catalog`]: selects the upstreams that must be asked, and makes the lock and the tables from their answers.
+//! - [`files`]: reads files beside a config.
 //!
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
 //!
 //! - `Frozen`: by [`Source::open`], for each upstream that the lock file does not cover. The catalog does not change afterwards.
-//! - `StaticDeployment`: by the first program that needs the upstream. The lock file decides nothing about its tools.
+//! - `Live`: by the first program that needs the upstream. Tools of the lock file are ignored.
 
 pub mod ask;
 pub mod catalog;

@@ -1,4 +1,4 @@
-//! A config file that an embedding program serves.
+//! Opens a config file for an embedding program.
 
 use std::fmt;
 use std::io;
@@ -23,7 +23,7 @@ use crate::{leak, lower};
 
 type Adjust = Arc<dyn Fn(&mut UpstreamSettings) + Send + Sync>;
 
-/// A config file whose upstreams a program wants to reach, without a build and without a lock file.
+/// A config file that a program serves without a build and without a lock file.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,27 +44,27 @@ pub struct Source {
 }
 
 impl Source {
-    /// The config at this path. The lock file beside it is used where it exists; it is never written.
+    /// Names the config file. The lock file beside it is used if it exists; it is never written.
     pub fn file(config: impl Into<PathBuf>) -> Source {
         Source { config: config.into(), mode: SnapshotMode::Frozen, adjust: None }
     }
 
-    /// Sets when MCP upstreams are asked for their tools; [`SnapshotMode::Frozen`] unless set. OpenAPI documents are read by
-    /// [`Source::open`] in both modes.
+    /// Sets when MCP upstreams are asked for their tools. The default is [`SnapshotMode::Frozen`]. [`Source::open`] reads OpenAPI
+    /// documents in both modes.
     pub fn snapshot(mut self, mode: SnapshotMode) -> Source {
         self.mode = mode;
         self
     }
 
-    /// Changes the settings of upstreams, for listing and for the engine. The defaults are those of a server.
+    /// Changes the settings of upstreams, for listing and for the engine. The defaults equal those of a server.
     pub fn upstreams(mut self, change: impl Fn(&mut UpstreamSettings) + Send + Sync + 'static) -> Source {
         self.adjust = Some(Arc::new(change));
         self
     }
 
     /// Reads the config and asks the upstreams that the mode and the lock file leave open. Must run inside a tokio runtime with
-    /// timers and input and output enabled. Connections that were made for listing stay open, and the engine uses them: build it in
-    /// the same runtime.
+    /// timers and input and output enabled. Connections made for listing stay open and the engine uses them, so build it in the
+    /// same runtime.
     ///
     /// # Errors
     ///
@@ -73,12 +73,12 @@ impl Source {
         self.read(true).await
     }
 
-    /// [`Source::open`] for a program without a tokio runtime. Connections that were made for listing end with it; the engine makes
-    /// new ones when a program needs them. Blocks the calling thread.
+    /// Like [`Source::open`], but for a program without a tokio runtime. It blocks the calling thread. Connections made for
+    /// listing are closed when it returns; the engine makes new ones when a program needs them.
     ///
     /// # Errors
     ///
-    /// As [`Source::open`], and [`OpenError::System`] where no runtime can be started.
+    /// Those of [`Source::open`], and [`OpenError::System`] if no runtime can be started.
     pub fn open_blocking(&self) -> Result<Served, OpenError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(OpenError::System)?;
         runtime.block_on(self.read(false))
@@ -93,7 +93,7 @@ impl Source {
         let mut lock_fault = None;
         let loaded = pinned::load(&name, sources, diagnostics, &mut |path, max_bytes| {
             let read = files::read(&folder, path, max_bytes.min(MAX_BYTES as u64), "the limit of what is read");
-            // Without a lock file upstreams are asked. One that is there and cannot be read must not count as none.
+            // A missing lock file means that upstreams are asked. An existing but unreadable one must not count as missing.
             if let (true, Err(reason)) = (path == lock_name && !matches!(folder.join(path).try_exists(), Ok(false)), &read) {
                 lock_fault = Some(Diagnostic::new(Code::ConfigUnreadable, format!("`{path}` cannot be read: {reason}")));
             }
@@ -123,7 +123,7 @@ impl Source {
             return Err(OpenError::Findings(findings));
         }
         let mut model = lower::deployment(&config, &lock, &pinned::deployment_name(&self.config), &digest);
-        // Those of other upstreams too: a child process must not inherit the variables that hold them.
+        // Include credentials of other upstreams: a child process must not inherit the variables that hold them.
         model.credentials = lower::credentials(&config, |_| true);
         model.programs = programs;
         let load = (self.mode == SnapshotMode::Live).then(|| catalog::loader(config));
@@ -145,7 +145,7 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A config that was opened: a deployment, and what an engine needs beside it. The deployment lives until the process ends.
+/// An opened config: a deployment, and the state that an engine needs with it. The deployment is never freed.
 pub struct Served {
     deployment: &'static Deployment,
     folder: PathBuf,
@@ -156,17 +156,17 @@ pub struct Served {
 }
 
 impl Served {
-    /// The tables of the config. In live mode they have no tools of MCP upstreams.
+    /// Returns the tables of the config. In live mode they have no tools of MCP upstreams.
     pub fn deployment(&self) -> &'static Deployment {
         self.deployment
     }
 
-    /// Warnings and notes about the config and what its upstreams say.
+    /// Returns warnings and notes about the config and the answers of its upstreams.
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// A builder of an engine over these upstreams; add tools, limits and the rest to it.
+    /// Returns a builder of an engine over these upstreams, to which tools, limits and other settings can be added.
     pub fn engine(self) -> Builder {
         let Served { deployment, folder, load, kept, adjust, .. } = self;
         let mut builder = Engine::builder().deployment(deployment).config_dir(folder);
@@ -189,11 +189,11 @@ impl fmt::Debug for Served {
     }
 }
 
-/// What was found wrong with a config. [`Display`](fmt::Display) gives the text that `ptc-compile --check` prints, without colours.
+/// Findings about a config. [`Display`](fmt::Display) writes the text that `ptc-compile --check` prints, without colours.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Findings {
-    /// All texts that the findings point into.
+    /// All texts to which the findings refer.
     pub sources: Sources,
     /// The findings.
     pub diagnostics: Diagnostics,
@@ -211,9 +211,9 @@ impl fmt::Display for Findings {
 pub enum OpenError {
     /// At least one finding is an error: a fault of the config or of a file beside it, or an upstream that cannot be listed.
     Findings(Findings),
-    /// Every secret that listing needs and that cannot be read.
+    /// Secrets that listing needs and that cannot be read.
     Secrets(Vec<MissingSecret>),
-    /// No runtime can be started.
+    /// The tokio runtime could not be started.
     System(io::Error),
 }
 
