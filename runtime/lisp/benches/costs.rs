@@ -1,7 +1,7 @@
-//! Bytes that a value of each kind takes, what a process takes that ran a program, and what builtins cost against the size of their
-//! input.
+//! Prints the bytes of a value of each kind, the memory of a process that ran a program, and the cost of builtins for several
+//! sizes of input.
 //!
-//! `cargo bench -p ptc-lisp --bench costs` prints the tables. That costs do not grow is tested in `tests/complexity.rs`.
+//! `cargo bench -p ptc-lisp --bench costs` prints the tables. `tests/complexity.rs` tests that the costs do not grow.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 #[path = "suite/costs.rs"]
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::{Value, json};
 
-/// Makes a value from its number.
+/// Makes a value from its index.
 type Make = fn(i64) -> Value;
 
 const KINDS: &[(&str, Make)] = &[
@@ -38,7 +38,7 @@ fn num_bigint(i: i64) -> num_bigint::BigInt {
     num_bigint::BigInt::from(i) + num_bigint::BigInt::from(10).pow(39)
 }
 
-/// The word before the name of a program that is to run in a process of its own.
+/// The command-line word before the name of a program that runs in a process of its own.
 const ALONE: &str = "alone";
 
 fn main() {
@@ -78,7 +78,7 @@ fn main() {
     }
 }
 
-/// Prints what a process of its own has in memory when it ran one program, and had at most.
+/// Prints the current and peak resident memory of a process after it ran one program.
 fn resident() {
     println!("{:<28} {:>10} {:>10}   KB resident afterwards, and at most", "process that ran", "", "");
     let program = std::env::current_exe().expect("a program has a file");
@@ -89,7 +89,7 @@ fn resident() {
     println!();
 }
 
-/// Runs one program of the suite and nothing else.
+/// Runs one program of the suite and prints the memory of this process.
 fn alone(name: &str) {
     let one = suite::programs().into_iter().find(|program| program.name == name).unwrap_or_else(|| panic!("no program {name}"));
     one.check();
@@ -98,7 +98,7 @@ fn alone(name: &str) {
     println!("{name:<28} {:>10} {:>10}", line("VmRSS:"), line("VmHWM:"));
 }
 
-/// The shortest of as many runs as fit into a tenth of a second, of one at least.
+/// Returns the shortest of as many runs as fit into a tenth of a second, at least one.
 fn best(run: impl Fn()) -> Duration {
     let (began, mut best) = (Instant::now(), Duration::MAX);
     while best == Duration::MAX || began.elapsed() < Duration::from_millis(100) {

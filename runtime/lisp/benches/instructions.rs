@@ -1,6 +1,7 @@
-//! The programs of the suite for a counter of instructions: `instructions NAME TIMES` checks one and runs it so many times;
-//! what one run takes is the difference that one more makes. That is how `.ci/instructions` has callgrind count. Without
-//! arguments it lists the names; `instructions time NAME…` prints the best wall time of many runs, of all without a name.
+//! Runs programs of the suite under an instruction counter. `instructions NAME TIMES` checks one program and runs it TIMES times.
+//! The cost of one run is the difference between two values of TIMES, which `.ci/instructions` takes from callgrind. Without
+//! arguments it lists the names. `instructions time NAME…` prints the best wall time of many runs, of every program if no name is
+//! given.
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
 mod suite;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::{Program, json};
 
-/// Something to measure.
+/// A program or a function to measure.
 struct Subject {
     name: &'static str,
     check: Box<dyn Fn()>,
@@ -67,7 +68,7 @@ fn main() {
     }
 }
 
-/// The shortest of as many runs as fit into a second.
+/// Returns the shortest of as many runs as fit into a second.
 fn best(run: &dyn Fn()) -> Duration {
     let began = Instant::now();
     let mut best = Duration::MAX;

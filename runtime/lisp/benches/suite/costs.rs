@@ -1,32 +1,33 @@
-//! Programs whose cost against the size of their input is known from textbooks.
+//! Programs whose asymptotic cost is known from textbooks.
 
 use ptc_lisp::{Limits, Program, Run, Value};
 
-/// A program that does something again and again.
+/// A program that repeats one operation.
 pub(crate) struct Cost {
-    /// What it does.
+    /// Name of the operation.
     pub(crate) name: &'static str,
-    /// How it is written.
+    /// The program that repeats it.
     pub(crate) source: Source,
 }
 
-/// How a program is written.
+/// The text of a program, by what its cost is divided by.
 pub(crate) enum Source {
-    /// Goes over all of the input once: what counts is the cost of an item.
+    /// Traverses the whole input once. The measured cost is per item.
     Whole(&'static str),
-    /// Is done [`TIMES`] times, `i` being the number of the time: what counts is the cost of one.
+    /// Is repeated [`TIMES`] times, with `i` as the index of the repetition. The measured cost is per repetition.
     Once(&'static str),
 }
 
-/// How often an operation is done that does not go over its input.
+/// Number of repetitions of an operation that does not traverse its input.
 pub(crate) const TIMES: usize = 100;
 
 use Source::{Once, Whole};
 
-/// Every row must cost no more than logarithmically more for each item, or each time, where the input is larger.
+/// The cost per item or per repetition of every row must grow at most logarithmically with the size of the input.
 ///
-/// The inputs: `xs` the integers below n out of order, `v` the same in order, `m` a map and `s` a set of them, `words` strings
-/// of which each comes four times, `text` the words in one string, `accents` a text of n graphemes of which every second has one.
+/// The inputs: `xs` the integers below n in scrambled order, `v` the same in ascending order, `m` a map and `s` a set of them,
+/// `words` strings that each occur four times, `text` the words in one string, `accents` a text of n graphemes of which every
+/// second has an accent.
 pub(crate) const COSTS: &[Cost] = &[
     Cost { name: "reduce assoc", source: Whole("(reduce (fn [m x] (assoc m x x)) {} data/xs)") },
     Cost { name: "reduce update", source: Whole("(reduce (fn [m w] (update m w (fnil inc 0))) {} data/words)") },
@@ -89,7 +90,7 @@ pub(crate) const COSTS: &[Cost] = &[
 ];
 
 impl Cost {
-    /// Its program.
+    /// Compiles the program.
     pub(crate) fn program(&self) -> Program {
         let source = match self.source {
             Whole(source) => source.to_owned(),
@@ -98,16 +99,16 @@ impl Cost {
         Program::compile(&source).expect("the program compiles")
     }
 
-    /// How often it does it, with inputs of `size`.
+    /// Number of items or repetitions that the cost of a run with inputs of `size` is divided by.
     pub(crate) fn times(&self, size: usize) -> usize {
         if let Whole(_) = self.source { size } else { TIMES }
     }
 }
 
-/// The inputs of `size`, which is at least [`TIMES`].
+/// Makes the inputs of `size`, which is at least [`TIMES`].
 pub(crate) fn inputs(size: usize) -> Value {
     let in_order = |size: usize| (0..size as i64).map(Value::int);
-    // A prime that no size is a multiple of: every number comes once.
+    // The multiplier is a prime that does not divide any size, so that every number occurs once.
     let out_of_order = (0..size as i64).map(|i| Value::int(i * 7_919 % size as i64));
     let words: Vec<String> = (0..size).map(|i| format!("word{}", i * 7_919 % size.div_ceil(4))).collect();
     let text = words.join(" ");
@@ -123,7 +124,7 @@ pub(crate) fn inputs(size: usize) -> Value {
     Value::map(entries.map(|(name, value)| (Value::keyword(name), value)))
 }
 
-/// Runs to the end, whatever it takes; gives the steps.
+/// Runs a program without a practical time limit and returns its steps.
 pub(crate) fn run(program: &Program, inputs: &Value) -> u64 {
     let limits = Limits::default().wall_clock(std::time::Duration::from_mins(10)).memory_bytes(8 << 30);
     let outcome = Run::new(program).limits(limits).context(inputs.clone()).stack_bytes(1 << 20).execute();

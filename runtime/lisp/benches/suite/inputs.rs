@@ -1,8 +1,8 @@
-//! What programs are given.
+//! Inputs of the programs.
 
 use std::fmt::Write as _;
 
-/// 10,000 objects as JSON text.
+/// Returns 10,000 objects as JSON text.
 pub(crate) fn objects() -> String {
     let mut text = String::from("[");
     for n in 0..10_000 {
@@ -12,7 +12,7 @@ pub(crate) fn objects() -> String {
     text + "]"
 }
 
-/// 60,000 records as JSON text of 3.9 MB: what a large context of a call looks like.
+/// Returns 60,000 records as JSON text of 3.9 MB, like the large context of a call.
 pub(crate) fn records() -> String {
     let mut text = String::from("{\"items\":[");
     for n in 0..60_000 {
@@ -22,7 +22,7 @@ pub(crate) fn records() -> String {
     text + "]}"
 }
 
-/// 100 KB of words of mixed case, the frequent ones far more frequent than the rare ones.
+/// Returns 100 KB of words of mixed case with a skewed frequency distribution.
 pub(crate) fn words() -> String {
     const SYLLABLES: [&str; 16] =
         ["ka", "lo", "mi", "ren", "tas", "vor", "ul", "pen", "dri", "sha", "to", "be", "qua", "zen", "ort", "el"];
@@ -38,7 +38,7 @@ pub(crate) fn words() -> String {
     let mut text = String::new();
     let mut count = 0;
     while text.len() < 100_000 {
-        // The product of two uniform numbers leans towards the first words.
+        // The product of two uniform numbers favours the first words.
         let index = random(2000) * random(2000) / 2000;
         let word = vocabulary.get(index as usize).map_or("", String::as_str);
         match random(20) {

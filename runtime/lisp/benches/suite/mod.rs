@@ -1,4 +1,4 @@
-//! The programs that are measured, with their inputs, which are generated and the same every time.
+//! The measured programs with their inputs, which are generated and identical in every run.
 
 mod inputs;
 
@@ -9,25 +9,25 @@ use inputs::words;
 pub(crate) use inputs::{objects, records};
 use ptc_lisp::{Limits, Program, Run, Value, json};
 
-/// A program, and the printed value that it must give; none where only the time counts.
+/// A program with its expected printed value. The expectation is `None` if only the time matters.
 pub(crate) struct Bench {
-    /// A letter, and what the program does.
+    /// A letter and a short description.
     pub(crate) name: &'static str,
-    /// Its text.
+    /// The text of the program.
     pub(crate) source: String,
     input: Input,
     expected: Option<&'static str>,
 }
 
-/// What a run is given.
+/// The input of a run.
 enum Input {
     Value(Value),
-    /// Decoding is a part of what is measured, as in a server.
+    /// Decoding is part of the measured run, as in a server.
     Json(String),
 }
 
 impl Bench {
-    /// Reads, analyses, evaluates and drops, as one run of a server does.
+    /// Reads, analyses, evaluates and drops the program, like one run of a server.
     pub(crate) fn run(&self) -> Value {
         run(&self.source, self.context())
     }
@@ -42,14 +42,14 @@ impl Bench {
         }
     }
 
-    /// Panics where the program does not give what it must.
+    /// Runs the program and panics if its value differs from the expected one.
     pub(crate) fn check(&self) {
         let value = ptc_lisp::print::readable(&self.run());
         assert!(self.expected.is_none_or(|expected| expected == value), "{} gave {value}", self.name);
     }
 }
 
-/// Eight programs, from a sum to a large map.
+/// Returns eight programs, from a sum to a large map.
 pub(crate) fn programs() -> Vec<Bench> {
     let plain = |name, source: &str, expected| Bench {
         name,
@@ -90,7 +90,7 @@ pub(crate) fn programs() -> Vec<Bench> {
     ]
 }
 
-/// 50 KB of small functions, each called once.
+/// Returns 50 KB of small functions that are each called once.
 pub(crate) fn large_program() -> String {
     let mut text = String::new();
     for i in 0..92 {
@@ -119,7 +119,7 @@ fn limits() -> Limits {
     Limits::default().wall_clock(Duration::from_mins(1)).memory_bytes(1 << 30)
 }
 
-/// On the main thread, whose native stack has 8 MB on most systems.
+/// Runs a program on the main thread, whose native stack is 8 MB on most systems.
 fn run(source: &str, context: Value) -> Value {
     let program = Program::compile(source).expect("the program compiles");
     Run::new(&program).limits(limits()).context(context).stack_bytes(4 << 20).execute().result.expect("the program runs")

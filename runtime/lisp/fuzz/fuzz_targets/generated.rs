@@ -1,4 +1,4 @@
-//! Any well-formed program, made of the table of builtins, runs to a value or a fault.
+//! Generates well-formed programs from the table of builtins. Each run must end with a value or a fault.
 #![no_main]
 
 #[path = "../../tests/generate/mod.rs"]

@@ -1,4 +1,5 @@
-//! Any pattern of Java's syntax is translated or refused, and matches in bounded time what it can match.
+//! Compiles arbitrary patterns of Java's syntax. Each one is translated or rejected, and a translated pattern matches in bounded
+//! time.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -10,7 +11,7 @@ fuzz_target!(|text: &str| {
     let mut at = 0;
     while let Ok(Some((start, end))) = pattern.range_at(subject, at, &mut || true) {
         assert!(start >= at && end >= start && subject.is_char_boundary(start) && subject.is_char_boundary(end));
-        // Past an empty match by a character.
+        // Advances one character after an empty match.
         at = if end > start { end } else { end + subject.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8) };
         if at > subject.len() {
             break;

@@ -1,4 +1,4 @@
-//! Any text that compiles runs to a value or a fault.
+//! Runs arbitrary text. Each text that compiles must end with a value or a fault.
 #![no_main]
 
 #[path = "run.rs"]

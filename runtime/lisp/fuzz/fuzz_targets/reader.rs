@@ -1,4 +1,4 @@
-//! Any text is read or refused with a place.
+//! Reads arbitrary text. Each text is accepted or rejected with a position.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Runs a program and looks at what it gave, as hosts do, and at what it took.
+//! Runs a program, processes its value like a host, and checks its processor time and memory.
 
 #[path = "../../tests/counting/mod.rs"]
 mod counting;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ptc_lisp::{ErrorKind, Limits, Program, Run, json, print};
 
-/// What a run may compute besides its steps, and for each of them; the sanitizer makes both long.
+/// Processor time that a run may use in addition to the allowance of each step (`STEP`). Both are long because of the sanitizer.
 const FREE: Duration = Duration::from_millis(300);
 const STEP: Duration = Duration::from_micros(50);
 
@@ -21,7 +21,7 @@ pub fn run(source: &str) {
     let memory = limits.memory_bytes as i64;
     counting::take_peak();
     let (before, idle) = (counting::gauge(), watched::cpu_time(std::process::id()));
-    // On this thread, so that a panic is the fuzzer's to see. The sanitizer makes frames large.
+    // Runs on this thread, so that the fuzzer sees a panic. The sanitizer makes stack frames large.
     let outcome = Run::new(&program).limits(limits).gauge(counting::gauge).stack_bytes(6 << 20).execute();
     let computed = watched::cpu_time(std::process::id()).saturating_sub(idle);
     let grew = counting::take_peak() - before;

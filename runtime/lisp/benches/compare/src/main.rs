@@ -1,7 +1,7 @@
-//! The same eight programs through interpreters that could stand in this one's place, in one run, with their answers compared.
+//! Runs the same eight programs in several embeddable interpreters, in one run, and compares their answers.
 //!
-//! `compare FOLDER [SECONDS]` writes the programs of each language and their inputs into FOLDER, measures each for so long (half
-//! a second), and prints a table. `README.md` beside this crate says what the figures mean.
+//! `compare FOLDER [SECONDS]` writes the programs of each language and their inputs into FOLDER, measures each for the given time
+//! (half a second by default), and prints a table. `README.md` of this crate explains the figures.
 
 mod peers;
 mod programs;
@@ -17,13 +17,13 @@ use programs::{Language, NAMES};
 #[allow(dead_code, reason = "one of the inputs is for benches alone")]
 mod inputs;
 
-/// What one interpreter made of one program.
+/// The measurement of one program in one interpreter.
 struct Measured {
     micros: f64,
     answer: String,
 }
 
-/// By program.
+/// Measurements by program name.
 type Column = BTreeMap<String, Measured>;
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all answers agree.
+/// Measures all programs and returns whether all answers agree.
 fn compare(folder: &Path, seconds: f64) -> Result<bool, String> {
     let inputs = [("d", inputs::objects()), ("f", inputs::words())];
     write(folder, &inputs).map_err(|fault| format!("{}: {fault}", folder.display()))?;
@@ -68,7 +68,7 @@ fn compare(folder: &Path, seconds: f64) -> Result<bool, String> {
     Ok(print(&columns))
 }
 
-/// The programs and inputs as files, for the interpreters that run in a process of their own.
+/// Writes the programs and inputs as files, for the interpreters that run in a process of their own.
 fn write(folder: &Path, inputs: &[(&str, String)]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     for name in NAMES {
@@ -78,7 +78,7 @@ fn write(folder: &Path, inputs: &[(&str, String)]) -> std::io::Result<()> {
     for (name, text) in inputs {
         if *name == "d" {
             std::fs::write(folder.join("d.json"), text)?;
-            // Clojure comes with a reader of its own notation, not of JSON.
+            // Clojure reads its own notation (EDN) without a library, but not JSON.
             std::fs::write(folder.join("d.edn"), text.replace("\":", "\" "))?;
         } else {
             std::fs::write(folder.join(format!("{name}.txt")), text)?;
@@ -117,7 +117,7 @@ fn driver(command: &mut Command, folder: &Path, seconds: f64) -> Result<Column, 
     Ok(column)
 }
 
-/// Prints times and ratios; whether all answers agree.
+/// Prints times and ratios. Returns whether all answers agree.
 fn print(columns: &[(&str, Column)]) -> bool {
     let Some((_, ours)) = columns.first() else { return false };
     let mut agree = true;

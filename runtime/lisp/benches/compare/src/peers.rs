@@ -1,5 +1,5 @@
-//! The interpreters that run in this process. Each run is what a request is: a fresh environment, parse, evaluate, drop.
-//! What a server would keep between requests and share (an engine, a table of globals) is made once.
+//! The interpreters that run in this process. Each run does the work of one request: create an environment, parse, evaluate,
+//! drop. What a server would share between requests (an engine, a table of globals) is created once.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use rhai::{Dynamic, Engine, Scope};
 
 use crate::programs::Language;
 
-/// Runs the program of a name with its input; gives the answer as text.
+/// Runs the named program with its input and returns the answer as text.
 type Runner = fn(source: &str, name: &str, input: &str) -> Result<String, String>;
 
-/// Name, language and runner of each; the first is what the others are compared with.
+/// Name, language and runner of each interpreter. The others are compared with the first.
 pub const IN_PROCESS: &[(&str, Language, Runner)] = &[
     ("ptc-lisp", Language::Clojure, ptc_lisp),
     ("monty", Language::Python, monty),
@@ -59,7 +59,7 @@ fn rhai(source: &str, name: &str, input: &str) -> Result<String, String> {
 fn rhai_run(engine: &Engine, source: &str, name: &str, input: &str) -> Result<String, String> {
     let mut scope = Scope::new();
     let data = match name {
-        // Its reader of JSON takes objects only.
+        // Rhai's JSON parser accepts objects only.
         "d" => engine
             .parse_json(format!("{{\"data\":{input}}}"), true)
             .map_err(|error| error.to_string())?

@@ -1,17 +1,17 @@
-//! The programs, one file a language. A line `;;; a`, `### a` or `/// a` starts program a; program h is made of parts.
+//! The programs, one file per language. A line `;;; a`, `### a` or `/// a` starts program a. Program h is generated from parts.
 
-/// Every program.
+/// The names of all programs.
 pub const NAMES: &[&str] = &["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// The functions of program h.
+/// Number of functions in program h.
 const STAGES: usize = 76;
 
-/// A language of programs.
+/// A language that the programs are written in.
 #[derive(Clone, Copy)]
 pub enum Language {
-    /// Clojure, where `data` is the input.
+    /// Clojure. `data` is the input.
     Clojure,
-    /// Python, which leaves its result in `answer`.
+    /// Python. The result is left in `answer`.
     Python,
     /// Starlark.
     Starlark,
@@ -33,7 +33,7 @@ impl Language {
     }
 }
 
-/// The text of a program.
+/// Returns the text of a program.
 pub fn source(language: Language, name: &str) -> String {
     let part = |name: &str| section(language.text(), name);
     if name != "h" {
