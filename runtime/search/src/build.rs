@@ -1,23 +1,23 @@
-//! Writing an index.
+//! Building an index.
 //!
-//! Layout, all numbers little-endian: the magic, the number of documents and of terms (`u32` each); for each term the end of its text and the
-//! end of its postings (`u32` each), then all texts, sorted, then all postings. A posting is the distance to the document before
-//! (LEB128) and its BM25F score in 255ths of the highest (one byte).
+//! Layout, all numbers little-endian: the magic; the number of documents and the number of terms (`u32` each); for each term the
+//! end offset of its text and the end offset of its postings (`u32` each); all texts, sorted; all postings. A posting consists of
+//! the distance to the previous document (LEB128) and its BM25F score in 255ths of the maximum (one byte).
 
 use std::collections::HashMap;
 
 use crate::words;
 
-/// First bytes of an index: its name and the version of its layout.
+/// First bytes of an index: the format's name and the version of its layout.
 pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH1";
 
-/// Before a term that is the name of a document without its separators.
+/// Prefix of a term that is the name of a document without its separators.
 pub(crate) const NAME_MARK: char = '=';
 
-/// Before a term that is the name of an upstream without its separators: all its tools have it.
+/// Prefix of a term that is the name of an upstream without its separators. All tools of the upstream have the term.
 pub(crate) const GROUP_MARK: char = '@';
 
-/// Before a term that is a word of the name of a document as it is written, not its stem: `requests` of `list_requests`.
+/// Prefix of a term that is an unstemmed word of a document's name, such as `requests` of `list_requests`.
 pub(crate) const FORM_MARK: char = '~';
 
 /// The part of a document that a text belongs to.
@@ -28,13 +28,13 @@ pub enum Field {
     Name,
     /// The name of its upstream.
     Group,
-    /// What the tool does.
+    /// The description of the tool.
     Description,
-    /// What the upstream does.
+    /// The description of the upstream.
     GroupDescription,
     /// Names of arguments.
     Arguments,
-    /// What arguments mean, and their values.
+    /// Descriptions of arguments, and their allowed values.
     ArgumentTexts,
 }
 
@@ -46,27 +46,27 @@ const WEIGHTS: [(f32, f32); FIELDS] = [(5.0, 0.3), (2.5, 0.0), (1.6, 0.7), (0.6,
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 pub(crate) const SATURATION: f32 = 2.0;
 
-/// Collects documents and writes their index.
+/// Collects documents and builds their index.
 #[derive(Debug, Default)]
 pub struct Builder {
-    /// Term numbers of words as they are written; `None` for stop words.
+    /// Term numbers of unstemmed words, with a flag for stop words.
     known: HashMap<Box<str>, (u32, bool), foldhash::fast::FixedState>,
     terms: HashMap<Box<str>, u32, foldhash::fast::FixedState>,
     texts: Vec<Box<str>>,
     /// Terms of the document that is being added, with their fields.
     current: Vec<(u32, Field)>,
-    /// Of all documents, in order: the term, the document, and how often each field has it.
+    /// Term, document, and frequency in each field, in the order of the documents.
     occurrences: Vec<(u32, u32, [u8; FIELDS])>,
     lengths: Vec<[u16; FIELDS]>,
 }
 
 impl Builder {
-    /// Without documents.
+    /// Creates a builder without documents.
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// Begins the next document, which has this name, inside of this upstream.
+    /// Begins the next document, which has this name and belongs to the upstream `group`, if any.
     pub fn document(&mut self, group: Option<&str>, name: &str) {
         self.end_document();
         self.lengths.push([0; FIELDS]);
@@ -136,7 +136,7 @@ impl Builder {
         self.current.clear();
     }
 
-    /// The index.
+    /// Builds the index and returns its bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.end_document();
         let documents = self.lengths.len();

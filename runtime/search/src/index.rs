@@ -1,37 +1,37 @@
-//! Reading an index in place.
+//! Searching an index in place.
 
 use crate::build::{FORM_MARK, GROUP_MARK, MAGIC, NAME_MARK};
 use crate::synonyms;
 use crate::words::{Query, stem};
 
-/// Factors of terms that are not the word of the query itself: a synonym, a longer word that begins with it, a part of it.
+/// Score factors of terms that differ from the query's word: a synonym, a longer word that begins with it, a part of it.
 const SYNONYM: f32 = 0.6;
 const PREFIX: f32 = 0.5;
 const PART: f32 = 0.8;
 
-/// Terms with one beginning that are looked at.
+/// Maximum number of terms that are tried for one prefix.
 const MAX_PREFIXED: usize = 24;
 
-/// Bytes of a beginning that stands for longer words.
+/// Minimum length in bytes of a prefix that matches longer words.
 const MIN_PREFIX: usize = 3;
 
-/// What a document gets whose name is the query or a word of it.
+/// Bonus of a document whose name is the query or a word of it.
 const NAMED: f32 = 1_000.0;
 
-/// What a document gets whose name is a run of words of the query, as a share of the most that the words can give.
+/// Bonus of a document whose name is a run of words of the query, as a share of the maximum score of all words.
 const RUN: f32 = 0.3;
 
-/// What a document gets whose name has a word of the query as it is written, as a share of the most that the word can give: `requests` is
-/// nearer to `list_requests` than to `get_request`.
+/// Bonus of a document whose name contains an unstemmed word of the query, as a share of the maximum score of that word. With it,
+/// `requests` finds `list_requests` before `get_request`.
 const FORM: f32 = 0.1;
 
-/// Factor of documents of an upstream that the query names.
+/// Score factor of documents of an upstream that the query names.
 const GROUP: f32 = 1.8;
 
-/// How much a document loses that has only some of the words, as a power of the share of those it has.
+/// Penalty of a document that contains only some of the query's words: the exponent of their share.
 const COVERAGE: f32 = 0.6;
 
-/// An index over documents.
+/// An index over documents, borrowed from its bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Index<'a> {
     documents: u32,
@@ -41,11 +41,11 @@ pub struct Index<'a> {
     postings: &'a [u8],
 }
 
-/// A term that counts for a word of the query, with its factor.
+/// A term that matches a word of the query, with its score factor.
 type Variant = (u32, f32);
 
 impl<'a> Index<'a> {
-    /// Reads what [`Builder::finish`](crate::Builder::finish) wrote; `None` for anything else.
+    /// Opens the bytes that [`Builder::finish`](crate::Builder::finish) returned. Returns `None` for other bytes.
     pub fn new(bytes: &'a [u8]) -> Option<Index<'a>> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let (documents, rest) = rest.split_first_chunk::<4>()?;
@@ -57,12 +57,12 @@ impl<'a> Index<'a> {
         Some(Index { documents: u32::from_le_bytes(*documents), terms, ends, texts, postings })
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.documents as usize
     }
 
-    /// Ends of the text and of the postings of a term.
+    /// Returns the end offsets of the text and of the postings of a term.
     fn ends(&self, term: u32) -> (usize, usize) {
         let at = term as usize * 8;
         let number = |at: usize| self.ends.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
@@ -77,7 +77,7 @@ impl<'a> Index<'a> {
         self.texts.get(self.starts(term).0..self.ends(term).0).unwrap_or_default()
     }
 
-    /// The first term that is not before `text`.
+    /// Returns the first term that is not less than `text`.
     fn lower_bound(&self, text: &[u8]) -> u32 {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
@@ -96,7 +96,7 @@ impl<'a> Index<'a> {
         (at < self.terms && self.text(at) == text.as_bytes()).then_some(at)
     }
 
-    /// Terms that begin with `text` and are longer.
+    /// Returns the terms that begin with `text` and are longer.
     fn prefixed(&self, text: &str) -> impl Iterator<Item = u32> {
         let first = self.lower_bound(text.as_bytes());
         (first..self.terms)
@@ -105,7 +105,7 @@ impl<'a> Index<'a> {
             .take(MAX_PREFIXED)
     }
 
-    /// Documents and scores of a term.
+    /// Returns the documents of a term with their scores.
     fn postings(&self, term: u32) -> impl Iterator<Item = (u32, u8)> {
         let mut rest = self.postings.get(self.starts(term).1..self.ends(term).1).unwrap_or_default().iter();
         let mut document = 0_u32;
@@ -124,7 +124,8 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Documents with that name, or of an upstream with that name or one that begins with it.
+    /// Returns the documents that have the marked name. An upstream's name also matches by a prefix if no upstream has exactly
+    /// that name.
     fn marked(&self, mark: char, name: &str) -> impl Iterator<Item = u32> {
         let text = format!("{mark}{name}");
         let exact = self.term(&text);
@@ -133,12 +134,12 @@ impl<'a> Index<'a> {
         exact.or(longer).into_iter().flat_map(|term| self.postings(term)).map(|(document, _)| document)
     }
 
-    /// What counts for one word of the query, the word itself first.
+    /// Returns the terms that match one word of the query, with the word's own term first.
     fn variants(&self, query: &Query, at: usize) -> Vec<Variant> {
         let Some((word, stemmed)) = query.words.get(at) else { return Vec::new() };
         let own = self.term(stemmed);
         let mut variants: Vec<Variant> = own.map(|term| (term, 1.0)).into_iter().collect();
-        // Two words may be one in a name, and one may be two: `file system`, `filesystem`.
+        // A name may join two words of the query, or separate a word of it: `file system` and `filesystem`.
         for (left, right) in [(at.checked_sub(1), Some(at)), (Some(at), Some(at + 1))] {
             let words = left.zip(right).and_then(|(left, right)| query.words.get(left).zip(query.words.get(right)));
             if let Some(joined) = words.and_then(|((left, _), (right, _))| self.term(&stem(&format!("{left}{right}")))) {
@@ -161,7 +162,7 @@ impl<'a> Index<'a> {
         variants
     }
 
-    /// At most `limit` documents that match any word, best first; of equals the first document.
+    /// Returns at most `limit` documents that match any word, best first. Documents with equal scores keep their order.
     pub fn search(&self, query: &Query, limit: usize) -> Vec<usize> {
         let total = self.documents as usize;
         let mut scores = vec![0.0_f32; total];
@@ -171,7 +172,7 @@ impl<'a> Index<'a> {
         let mut weight_of_all = 0.0_f32;
         for at in 0..query.words.len() {
             let variants = self.variants(query, at);
-            // A word that no document has says nothing about which is meant.
+            // A word that no document contains does not distinguish between documents.
             if variants.is_empty() {
                 continue;
             }
@@ -181,7 +182,7 @@ impl<'a> Index<'a> {
                 (1.0 + (total as f32 - documents + 0.5) / (documents + 0.5)).ln()
             };
             let sizes: Vec<usize> = variants.iter().map(|(term, _)| self.postings(*term).count()).collect();
-            // The word itself, or all that stand for it.
+            // The weight comes from the word itself, or from all its variants if no document has the word.
             let own = variants.iter().zip(&sizes).take_while(|((_, factor), _)| *factor >= 1.0).map(|(_, size)| *size).max();
             let weight = rarity_of(own.unwrap_or_else(|| sizes.iter().sum()));
             weight_of_all += weight;
@@ -197,7 +198,7 @@ impl<'a> Index<'a> {
             }
             let form = query.words.get(at).and_then(|(word, _)| self.term(&format!("{FORM_MARK}{word}")));
             for (document, _) in form.into_iter().flat_map(|term| self.postings(term)) {
-                // Those that have the stem of the word as well, as all do that have the word.
+                // The bonus applies to documents that have the word's stem. All documents with the word have it.
                 if let Some(best) = best.get_mut(document as usize).filter(|best| **best > 0.0) {
                     *best += weight * FORM;
                 }
@@ -230,7 +231,7 @@ impl<'a> Index<'a> {
             }
         }
         for (at, name) in query.names.iter().rev().enumerate() {
-            // The whole query counts more than a word of it.
+            // A match of the whole query counts more than a match of one word.
             let bonus = if at == 0 { 2.0 * NAMED } else { NAMED };
             for document in self.marked(NAME_MARK, name) {
                 if let Some(score) = scores.get_mut(document as usize) {
@@ -242,7 +243,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Places of the highest scores above 0, best first.
+/// Returns the positions of the highest scores above 0, best first.
 fn top(scores: &[f32], limit: usize) -> Vec<usize> {
     let mut found: Vec<(f32, usize)> =
         scores.iter().enumerate().filter(|(_, score)| **score > 0.0).map(|(at, score)| (*score, at)).collect();
@@ -325,7 +326,8 @@ mod tests {
             }
             let mut changed = bytes.clone();
             changed[at] ^= 0x55;
-            // A huge number of documents is memory, which only the compiler's own bytes decide.
+            // A damaged header with a huge number of documents would only make the search allocate much memory. In practice the
+            // bytes come from the compiler.
             if let Some(changed) = Index::new(&changed).filter(|index| index.documents() < 10_000) {
                 changed.search(&query, 10);
             }

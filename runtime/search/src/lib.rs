@@ -1,11 +1,13 @@
 //! Full-text search over tools.
 //!
-//! [`Builder`] makes an index of documents with several fields, [`Index`] reads it in place, and [`Query`] is what is looked for. An index is
-//! one run of bytes without pointers, so that a pinned binary has it as a constant and nothing is parsed when the server starts.
+//! [`Builder`] builds an index of documents with several fields, [`Index`] searches it in place, and [`Query`] is a parsed query.
+//! An index is one sequence of bytes without pointers: a pinned binary embeds it as a constant, and nothing is parsed when the
+//! server starts.
 //!
 //! Documents are ranked by BM25F (Robertson, Zaragoza, Taylor, "Simple BM25 extension to multiple weighted fields", 2004): the
-//! frequencies of a term are weighted by field before they saturate. The score of each posting is computed when the index is built;
-//! a search adds them up. Words are English stems (Porter 2, by Snowball); texts of scripts without spaces become pairs of characters.
+//! frequencies of a term are weighted by field before they saturate. The score of each posting is computed when the index is
+//! built; a search adds the scores up. Words are reduced to English stems (Porter 2, implemented by Snowball). Texts in scripts
+//! without spaces are split into pairs of characters.
 //!
 //! ```
 //! use ptc_search::{Builder, Field, Index, Query};
@@ -21,11 +23,11 @@
 //! assert_eq!(index.search(&query, 5), [0]);
 //! ```
 //!
-//! - `tools`: what of a tool is searched.
-//! - `words`: texts to terms.
-//! - `synonyms`: terms that mean nearly the same.
-//! - `build`: writing an index.
-//! - `index`: reading one.
+//! - `tools`: which texts of a tool are indexed.
+//! - `words`: splits texts into terms.
+//! - `synonyms`: terms with nearly the same meaning.
+//! - `build`: builds an index.
+//! - `index`: searches an index.
 
 #![forbid(unsafe_code)]
 

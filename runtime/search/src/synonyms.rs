@@ -1,10 +1,10 @@
-//! Words that mean nearly the same where tools are described.
+//! Words with nearly the same meaning in descriptions of tools.
 
 use std::sync::OnceLock;
 
 use crate::words;
 
-/// Groups, one a line. Of words with several meanings only the common one in names of tools counts.
+/// Groups of synonyms, one per line. A word with several meanings is listed only with the one that is common in names of tools.
 const GROUPS: &str = "
 get fetch retrieve read show view obtain return display find
 list enumerate
@@ -177,7 +177,7 @@ web internet online
 map discover
 ";
 
-/// Each stem with the number of its group, sorted by stem.
+/// Returns each stem with the number of its group, sorted by stem.
 fn table() -> &'static [(String, usize)] {
     static TABLE: OnceLock<Vec<(String, usize)>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -190,7 +190,7 @@ fn table() -> &'static [(String, usize)] {
     })
 }
 
-/// Stems that mean nearly the same as `stem`.
+/// Returns the other stems with nearly the same meaning as `stem`.
 pub(crate) fn of(stem: &str) -> impl Iterator<Item = &'static str> {
     let table = table();
     let first = table.partition_point(|(other, _)| other.as_str() < stem);

@@ -1,15 +1,16 @@
-//! What of a tool is searched.
+//! Which texts of a tool are indexed.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
 
-/// Bytes of the prose of a tool, of one note on an argument or on a field of the result, and of all notes together: later sentences are about special cases.
+/// Maximum bytes of a tool's prose, of one note on an argument or on a field of the result, and of all notes together. Later
+/// sentences usually describe special cases.
 const MAX_PROSE: usize = 400;
 const MAX_NOTE: usize = 200;
 const MAX_NOTES: usize = 1_500;
 
-/// The index over all tools of a catalog, in its order.
+/// Builds the index over all tools of a catalog, in the catalog's order.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let mut builder = Builder::new();
     for upstream in catalog.upstreams {
@@ -23,7 +24,7 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
 fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool) {
     builder.document(Some(upstream.name), tool.name);
     builder.add(Field::GroupDescription, upstream.description);
-    // The text of `doc`: the reference, prose, facts with a label each, and notes, which are indented.
+    // The lines of `doc` are the reference, prose, labelled facts, and indented notes.
     let mut lines = tool.doc.lines().skip(1).peekable();
     let prose = lines.next_if(|line| !line.starts_with("args: ")).unwrap_or(tool.description);
     builder.add(Field::Description, start(prose, MAX_PROSE));
@@ -57,7 +58,7 @@ fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool) {
     }
 }
 
-/// The first bytes of a text, up to a whole character.
+/// Returns the longest prefix of a text that has at most `bytes` bytes and ends at a character boundary.
 fn start(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }

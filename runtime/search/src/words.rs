@@ -1,21 +1,22 @@
-//! Texts to terms: words in lower case, without their endings.
+//! Splits texts into terms: stemmed words in lower case.
 
 use std::borrow::Cow;
 
-/// Words that a query and a text have for grammar alone. Names keep them.
+/// Words with a grammatical function only. They are ignored in queries and texts, but kept in names.
 const STOP_WORDS: &str = "a about all also am an and any are as at be been being but by can could did do does for from had has have \
     he her his how i if in into is it its just like may me might my need of on or our out she should so some such than that the their \
     them then there these they this those to us via want was we were what when where which while who whom whose why will with would \
     you your please let one s t d ll re ve make me something somebody anything everything";
 
-/// Words that may be one name together.
+/// Maximum number of consecutive words that may together be one name.
 const MAX_RUN: usize = 4;
 
-/// Bytes of a word that is kept; longer ones are cut.
+/// Maximum bytes of a word. Longer words are truncated.
 const MAX_WORD: usize = 48;
 
-/// Calls `take` with each lower-case word of `text`: split at characters that are neither letters nor digits and where lower case turns
-/// upper (`readFile`, `HTTPServer`). A run of characters of a script without spaces gives its pairs of neighbours.
+/// Calls `take` with each word of `text` in lower case. Words end at characters that are neither letters nor digits, and where
+/// lower case changes to upper case (`readFile`, `HTTPServer`). A run of characters in a script without spaces gives each pair of
+/// neighbouring characters.
 pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
     if text.is_ascii() {
         return each_ascii_word(text, take);
@@ -55,7 +56,7 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
     flush(&mut word, &mut take);
 }
 
-/// [`each_word`] for ASCII, which nearly all texts are: words without capitals are parts of the text.
+/// Like [`each_word`] for ASCII text, the common case. Words without capitals are slices of the text.
 fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
@@ -109,7 +110,8 @@ fn pairs(run: &mut Vec<char>, take: &mut impl FnMut(&str)) {
     run.clear();
 }
 
-/// Scripts whose words are not separated: Thai, Lao, Myanmar, Khmer, kana, ideographs. Hangul has spaces, but joins endings to its words.
+/// Whether a character belongs to a script without separated words: Thai, Lao, Myanmar, Khmer, kana, ideographs. Hangul has
+/// spaces, but attaches endings to its words.
 fn is_without_spaces(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
@@ -121,7 +123,7 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
 }
 
-/// The word without its English ending; words of other scripts stay as they are.
+/// Returns the English stem of a word. Words of other scripts are returned unchanged.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Cow::Borrowed(word);
@@ -131,7 +133,7 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     state.get_current()
 }
 
-/// A name without its separators and case: `List-Pets` and `listPets` are both `listpets`.
+/// Returns a name in lower case and without separators: `List-Pets` and `listPets` both give `listpets`.
 pub(crate) fn plain(name: &str) -> String {
     if name.is_ascii() {
         return name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase())).collect();
@@ -139,30 +141,31 @@ pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// A query has more different words than are looked for: the time of a search grows with them.
+/// The query has too many different words. The time of a search grows with their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyWords {
-    /// Words that it has.
+    /// Number of different words in the query.
     pub found: usize,
 }
 
-/// What is looked for.
+/// A parsed query.
 #[derive(Debug)]
 pub struct Query {
-    /// Different words with their stems, in order, without stop words.
+    /// The different words with their stems, in order and without stop words.
     pub(crate) words: Vec<(String, String)>,
-    /// Parts of the text that are written as names, without separators: `list_pets` is `listpets`. The last is the whole query.
+    /// Parts of the text that are written like names, without separators (`list_pets` gives `listpets`), and the whole query as
+    /// the last one.
     pub(crate) names: Vec<String>,
-    /// All different words in order, and each run of up to four, as one: `who am i` is `whoami`.
+    /// All runs of one to four consecutive different words, joined: `who am i` gives `whoami`.
     pub(crate) runs: Vec<String>,
 }
 
 impl Query {
-    /// The words of a text.
+    /// Parses a text into its words.
     ///
     /// # Errors
     ///
-    /// More than `max_words` different words.
+    /// Returns [`TooManyWords`] if the text has more than `max_words` different words.
     pub fn parse(text: &str, max_words: usize) -> Result<Query, TooManyWords> {
         let mut all: Vec<String> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -187,7 +190,7 @@ impl Query {
         Ok(Query { words, names, runs: runs.collect() })
     }
 
-    /// Whether there is anything to look for.
+    /// Whether the query has no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -228,7 +231,7 @@ mod tests {
         for text in texts {
             let mut found = Vec::new();
             each_ascii_word(text, |word| found.push(word.to_owned()));
-            // A letter beyond ASCII as a word of its own takes the other way.
+            // A separate non-ASCII letter forces the general implementation.
             assert_eq!(format!("{} é", found.join(" ")).trim(), words(&format!("{text} é")), "{text}");
         }
     }
