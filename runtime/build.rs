@@ -1,4 +1,4 @@
-//! Gives the runtime a digest of its own sources, so that a binary can say what it was built from.
+//! Computes a digest of the runtime's own sources, so that a binary can report what it was built from.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// Folders of the packages that are linked into every pinned binary, from this one.
+/// Folders of the packages that are linked into every pinned binary, relative to this one.
 const PACKAGES: [&str; 4] = ["", "catalog", "check", "lisp"];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
-//! A listening server of this crate beside a bare echo on the same HTTP library, over loopback, in one run: round trips on a kept
-//! connection, throughput of several, a client that does not read, resident memory with 2,000 sessions. Machines differ; the ratios are what counts.
-//! `cargo bench -p ptc-runtime --bench http`
+//! Compares a listening server of this crate with a bare echo on the same HTTP library, over loopback, in one run: round trips on
+//! a kept connection, throughput of several connections, a client that does not read, and resident memory with 2,000 sessions.
+//! Absolute figures depend on the machine, the ratios do not. `cargo bench -p ptc-runtime --bench http`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
@@ -25,13 +25,13 @@ use flood::flood;
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 
-/// In the environment of a child: what it is to be.
+/// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_BENCH_ROLE";
 const CONNECTIONS: usize = 8;
 const SESSIONS: usize = 2000;
-/// What a server with so many may have resident: 30 MB. No load of the machine moves that.
+/// Maximum resident memory of a server with 2,000 sessions: 30 MB. It does not depend on the load of the machine.
 const RESIDENT_KIB: u64 = 30_000_000 / 1024;
-/// Calls a second, of those of the echo: 15,000 where it answers 64,250.
+/// Minimum calls per second relative to the echo: 15,000 where the echo answers 64,250.
 const RATE: f64 = 15_000.0 / 64_250.0;
 
 fn main() -> ExitCode {
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers every body with itself.
+/// Runs a server that answers every body with itself.
 fn echo() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -91,7 +91,7 @@ impl Site {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // The echo says it on standard output, the server in its log, which is read away from then on.
+        // The echo prints its address on standard output. The server logs it on standard error, which is drained afterwards.
         let lines: Box<dyn BufRead + Send> = match role {
             "echo" => Box::new(BufReader::new(child.stdout.take().unwrap())),
             _ => Box::new(BufReader::new(child.stderr.take().unwrap())),
@@ -124,7 +124,7 @@ impl Drop for Site {
 }
 
 impl Client {
-    /// Sends a body; the session that the answer names, and the answer.
+    /// Sends a body. Returns the session id from the answer's header, and the answer.
     fn ask(&mut self, body: &str) -> (String, String) {
         let request = self.request(body);
         self.stream.get_mut().write_all(request.as_bytes()).unwrap();

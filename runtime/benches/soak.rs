@@ -1,5 +1,5 @@
-//! A server for minutes, with upstreams that crash, hang, reset and refuse all the while: memory, descriptors, threads and children
-//! have to stay what they were after the first quarter of the time. `.ci/soak [SECONDS]`
+//! Runs a server for minutes with upstreams that continuously crash, hang, reset connections and refuse calls. Memory,
+//! descriptors, threads and child processes must not grow after the first quarter of the time. `.ci/soak [SECONDS]`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a soak stops where anything is wrong")]
 
@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 use figures::resident_kib;
 use web::{Answer, End, Web};
 
-/// In the environment of a child: what it is to be, and where the service is.
+/// Environment variables that give a child process its role and the address of the HTTP service.
 const ROLE: &str = "PTC_SOAK_ROLE";
 const SERVICE: &str = "PTC_SOAK_SERVICE";
 
-/// Tools of the child.
+/// Tools of the child process.
 const CHILD: [&str; 4] = ["crash", "echo", "hang", "large"];
 
 fn main() -> ExitCode {
@@ -88,7 +88,7 @@ fn deployment() -> &'static Deployment {
     Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 
-/// An MCP server on standard input and output.
+/// Runs an MCP server on standard input and output.
 fn upstream() -> ExitCode {
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(frame)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
@@ -110,7 +110,7 @@ fn upstream() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An MCP server over HTTP with sessions, each of which it forgets after some calls.
+/// Returns an MCP server over HTTP whose sessions expire after a few calls.
 fn sessions() -> impl Fn(&web::Asked) -> Answer {
     let (begun, used) = (AtomicU32::new(0), AtomicU32::new(0));
     move |asked| {
@@ -167,7 +167,7 @@ fn service(asked: &web::Asked) -> Answer {
     }
 }
 
-/// What one round asks for, and what the answer has to hold.
+/// The programs of one round, each with the expected content of its answer.
 const PROGRAMS: [(&str, &str); 11] = [
     (
         r#"(frequencies (map :value (pmap (fn [t] (tool/call {:server "web" :tool t})) (take 20 (cycle ["echo" "events"])))))"#,
@@ -185,7 +185,7 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("(reduce conj [] (range 100000000))", "memory_limit"),
     ("(loop [i 0] (recur (inc i)))", "timeout"),
     (r#"(:reason (tool/call {:server "child" :tool "crash"}))"#, "upstream_unavailable"),
-    // The first call after a crash finds a new child.
+    // The first call after a crash starts a new child.
     (r#"(:ok (tool/call {:server "child" :tool "echo"}))"#, "user=> true"),
 ];
 
@@ -219,7 +219,7 @@ impl Server {
         line
     }
 
-    /// Resident KiB, descriptors, threads, children.
+    /// Returns resident KiB, and the numbers of descriptors, threads and child processes.
     fn holds(&self) -> [u64; 4] {
         let id = self.child.id();
         let entries = |what: &str| std::fs::read_dir(format!("/proc/{id}/{what}")).map_or(0, |all| all.count() as u64);
@@ -247,7 +247,7 @@ fn soak(time: Duration) -> ExitCode {
             }
         }
         rounds += 1;
-        // At the same point of every round.
+        // Samples are taken at the same point of every round.
         samples.push(server.holds());
         web.asked.lock().unwrap().clear();
     }
@@ -268,7 +268,7 @@ fn soak(time: Duration) -> ExitCode {
     {
         let most = |part: &[[u64; 4]]| part.iter().map(|sample| sample[at]).max().unwrap_or(0);
         let (second, last) = (most(&samples[quarter..2 * quarter]), most(&samples[3 * quarter..]));
-        // Memory may vary by a tenth: an allocator gives pages back when it likes.
+        // Memory may vary by a tenth, since an allocator returns pages at its own time.
         let too_much = last > second + slack + if at == 0 { second / 10 } else { 0 };
         grown |= too_much;
         println!(
@@ -277,7 +277,7 @@ fn soak(time: Duration) -> ExitCode {
         );
     }
     println!("it ended with {ended}");
-    // A machine that is busy may miss a deadline now and then.
-    // The first child is asked what it speaks for longer than a program lasts, of which two want it.
+    // A busy machine may miss a deadline occasionally. The handshake with the first child takes longer than the time limit of the
+    // two programs that need it.
     if grown || !ended.success() || surprises > 2 + rounds / 20 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

@@ -1,5 +1,6 @@
-//! A server of this crate beside a bare echo loop of the same framing, over pipes, in one run: start, resident memory, round trips,
-//! pipelined throughput, a client that does not read. Machines differ; the ratios are what counts. `cargo bench -p ptc-runtime --bench stdio`
+//! Compares a server of this crate with a bare echo loop of the same framing, over pipes, in one run: start, resident memory,
+//! round trips, pipelined throughput, and a client that does not read. Absolute figures depend on the machine, the ratios do not.
+//! `cargo bench -p ptc-runtime --bench stdio`
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
@@ -18,7 +19,7 @@ use flood::flood;
 static DEPLOYMENT: Deployment =
     Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 
-/// In the environment of a child: what it is to be.
+/// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_BENCH_ROLE";
 
 fn main() -> ExitCode {
@@ -142,7 +143,7 @@ fn measure() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// JSON of records, a little below the cap.
+/// Returns JSON of records, slightly below the maximum size.
 fn context() -> String {
     let records = (0..60_000).map(|n| format!(r#"{{"id":{n},"name":"item {n}","price":{n}.5,"tags":["a","b"]}}"#));
     format!(r#"{{"items":[{}]}}"#, records.collect::<Vec<_>>().join(","))
@@ -156,7 +157,7 @@ fn decode(context: &str) -> Duration {
     took
 }
 
-/// Finding out what a line says, with its payload left as it is.
+/// Measures how long it takes to classify a line without parsing its payload.
 fn read(line: &str) -> Duration {
     let started = Instant::now();
     let message = ptc_runtime::protocol::message::parse(line.trim_end().as_bytes());
@@ -201,7 +202,7 @@ fn pipelined(peer: &mut Peer, calls: usize, outstanding: usize) {
     (0..outstanding).for_each(|id| peer.send(&call(id)));
     for id in 0..calls {
         peer.receive();
-        // As a client does: whatever else has arrived is taken before more is sent.
+        // Like a client, read all answers that have arrived before sending more.
         if id + outstanding < calls {
             peer.send(&call(id + outstanding));
         }

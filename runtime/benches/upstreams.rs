@@ -1,5 +1,5 @@
-//! What stands between a program and its upstreams: calls that overlap, pages of a list, looking for secrets, searching a large catalog.
-//! `cargo bench -p ptc-runtime --bench upstreams`, with `-- redaction` for one part alone.
+//! Measures the path between a program and its upstreams: overlapping calls, pages of a list, redaction of secrets, search in a
+//! large catalog. `cargo bench -p ptc-runtime --bench upstreams`, with `-- redaction` for one part only.
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
 
@@ -15,9 +15,9 @@ use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value
 use ptc_runtime::secrets::{Redactor, Secrets};
 use ptc_runtime::upstream::{OnDrift, UpstreamSettings, Upstreams, WaitLimits};
 
-/// In the environment of the child: that it is the upstream.
+/// Environment variable that makes the child process an upstream.
 const ROLE: &str = "PTC_BENCH_ROLE";
-/// Pages of the list, and the time that each takes.
+/// Number of pages of the list, and the delay of each.
 const PAGES: i64 = 20;
 const PAGE_DELAY: Duration = Duration::from_millis(50);
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     if std::env::var(ROLE).is_ok() {
         return serve();
     }
-    // Cargo's own switches, such as `--bench`, mean nothing here.
+    // Cargo's own flags, such as `--bench`, are ignored.
     let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |part: &str| parts.is_empty() || parts.iter().any(|named| named == part);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An upstream that answers each call after 100 ms, and a call for a page of a list after 50 ms.
+/// Runs an upstream that answers each call after 100 ms, and each call for a page after 50 ms.
 fn serve() -> ExitCode {
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(frame)) = line.map(|line| serde_json::from_str::<serde_json::Value>(&line)) else { break };
@@ -72,7 +72,7 @@ fn serve() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One of 20 pages with three items.
+/// Returns one of 20 pages, with three items.
 fn page(number: i64) -> String {
     let rows: Vec<i64> = (0..3).map(|row| (number - 1) * 3 + row).collect();
     format!(r#"{{"content":[],"structuredContent":{{"rows":{rows:?},"page":{number},"pages":{PAGES},"total":{}}}}}"#, PAGES * 3)
@@ -112,7 +112,7 @@ fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime
     Upstreams::new(deployment, secrets, settings)
 }
 
-/// The lowest and the middle of some runs.
+/// Returns the minimum and the median of nine runs.
 fn runs(mut run: impl FnMut()) -> (Duration, Duration) {
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {
@@ -125,7 +125,7 @@ fn runs(mut run: impl FnMut()) -> (Duration, Duration) {
     (times[0], times[times.len() / 2])
 }
 
-/// All pages of a list by `tool/all` and by a loop, in one run.
+/// Reads all pages of a list with `tool/all` and with a loop, in one run.
 fn pages(handle: &tokio::runtime::Handle) {
     let exe: &'static str = std::env::current_exe().unwrap().to_string_lossy().into_owned().leak();
     let env: &[(&str, &[EnvPart])] = &[(ROLE, &[EnvPart::Text("upstream")])];
@@ -190,7 +190,7 @@ fn redaction() {
         let rows: Vec<_> = (0..100_000).map(|n| serde_json::json!({"id": n, "title": title})).collect();
         serde_json::json!({ "rows": rows }).to_string()
     };
-    // As results of tools have it.
+    // The texts are wrapped as in the results of tools.
     let within = |text: &str| serde_json::json!({"content": [{"type": "text", "text": text}]}).to_string();
     let (plain, lines) = (rows(words), rows("one \"line\"\nand the next"));
     let digests = (1..200_000u64).fold(String::new(), |all, n| {

@@ -1,4 +1,4 @@
-//! The smallest deployment: no upstreams, a closed world. `cargo run --example plain -- eval '(+ 1 2)'`
+//! The smallest deployment: no upstreams, so that programs cannot call anything. `cargo run --example plain -- eval '(+ 1 2)'`
 
 use ptc_catalog::{Catalog, Deployment};
 

@@ -1,7 +1,7 @@
-//! A web service that offers `lisp_eval` to an agent of its own, with the service's functions as tools inside programs.
+//! A web service that offers `lisp_eval` to an agent. The service's functions are tools that programs can call.
 //!
-//! `cargo run -p ptc-runtime --example service` listens on 127.0.0.1:8080. `GET /tool` is what the agent's model is told, and `POST
-//! /lisp_eval` answers its calls:
+//! `cargo run -p ptc-runtime --example service` listens on 127.0.0.1:8080. `GET /tool` returns the tool definitions for the
+//! agent's model, and `POST /lisp_eval` handles its calls:
 //!
 //! ```text
 //! curl -d '{"program": "(sum-by :total (tool/orders {:status \"open\"}))"}' -H 'Content-Type: application/json' \
@@ -21,10 +21,10 @@ use ptc_runtime::tool_protocol::{self, ArgsFault, Capability, SuccessOptions};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
-/// The service's own data, which requests of other kinds change: number, status, total.
+/// The service's data, which other requests may change: number, status, total.
 type Orders = Arc<RwLock<Vec<(u32, &'static str, f64)>>>;
 
-/// The engine with the service's tools.
+/// Builds the engine with the service's tools.
 pub(crate) fn engine() -> Result<Engine, Box<dyn Error>> {
     let orders: Orders = Arc::new(RwLock::new(vec![(1, "open", 40.0), (2, "paid", 75.5), (3, "open", 12.5)]));
     Ok(Engine::builder().tool(orders_tool(orders)?).tool(rate_tool()?).build()?)
@@ -61,13 +61,13 @@ fn rate_tool() -> Result<Tool, ToolDefinitionError> {
     Ok(tool.describe("What one euro is worth."))
 }
 
-/// The routes of the service.
+/// Builds the routes of the service.
 pub(crate) fn router(engine: Engine) -> Router {
     let routes = Router::new().route("/tool", get(describe)).route("/lisp_eval", post(evaluate));
     routes.with_state(Arc::new(engine))
 }
 
-/// The tool as providers of models take it.
+/// Returns the tool definitions in the format that model providers accept.
 async fn describe(State(engine): State<Arc<Engine>>) -> Json<Value> {
     let tools: Vec<String> = engine.tools().iter().map(ToString::to_string).collect();
     Json(json!({
@@ -81,7 +81,7 @@ async fn describe(State(engine): State<Arc<Engine>>) -> Json<Value> {
     }))
 }
 
-/// A call of the tool. When the agent hangs up, the program stops.
+/// Handles a call of the tool. The program is cancelled when the agent closes the connection.
 async fn evaluate(State(engine): State<Arc<Engine>>, Json(arguments): Json<Value>) -> Response {
     let payload = match request(&arguments) {
         Ok(request) => tool_protocol::render(&engine.run_async(request).await, &SuccessOptions::ONE_SHOT),

@@ -1,4 +1,4 @@
-//! A client that sends and does not read: how much of it a server takes in, and what that costs.
+//! A client that sends requests and does not read answers. Measures how many bytes a server accepts from it, and at what cost.
 
 use std::io::Write;
 use std::process::Child;
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use super::figures::resident_kib;
 
-/// Calls that are sent. Fewer where nothing is optimised and the figures mean nothing.
+/// Maximum number of calls that are sent. It is smaller in unoptimised builds, whose figures are meaningless.
 const CALLS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
-/// A server that takes nothing for so long takes nothing more.
+/// If the server accepts nothing for this long, it has stopped accepting.
 const STILL: Duration = Duration::from_millis(500);
 
-/// Memory that a server may take for it, in KiB: back-pressure holds the client, and not memory its calls. No load of the machine
-/// moves that.
+/// Maximum growth of the server's memory in KiB. Back-pressure has to stop the client before its calls fill the server's memory.
+/// This figure does not depend on the load of the machine.
 const GROWTH_KIB: u64 = 8 * 1024;
 
-/// Sends `call` over and over while nobody reads, until nothing more is taken; then has `answer` read each answer. What it came to, as
-/// text.
+/// Sends `call` repeatedly without reading answers until the server accepts nothing more, and then calls `answer` to read each
+/// answer. Returns the result as text.
 pub(crate) fn flood(server: &Child, mut input: impl Write + Send, call: &[u8], mut answer: impl FnMut()) -> String {
     let sent = AtomicUsize::new(0);
     let idle = resident_kib(server);

@@ -1,4 +1,5 @@
-//! One HTTP/1.1 connection of the generator. Requests are bytes that exist already; of an answer only what the generator needs is read.
+//! One HTTP/1.1 connection of the generator. Requests are bytes that were built in advance. Only the needed parts of an answer
+//! are parsed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,15 +9,15 @@ use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A connection that was idle for longer is not used again: servers close idle connections at a time of their own.
+/// Maximum idle time of a connection that is used again. Servers close idle connections after a time of their own.
 const MAX_IDLE: Duration = Duration::from_secs(3);
 
-/// A connection that is kept open.
+/// A keep-alive connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     /// Bytes of the current answer.
     received: Vec<u8>,
-    /// The body, where it came in chunks.
+    /// The body of a chunked answer, with its chunks joined.
     joined: Vec<u8>,
     used: Instant,
 }
@@ -28,7 +29,7 @@ pub(crate) struct Reply<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// What the head of an answer says.
+/// The parsed head of an answer.
 struct Head {
     length: usize,
     status: u16,
@@ -43,7 +44,7 @@ impl Connection {
         Ok(Connection { stream, received: Vec::new(), joined: Vec::new(), used: Instant::now() })
     }
 
-    /// Whether another request can be sent on it. Bytes that came without a request are an error.
+    /// Whether another request can be sent on the connection. Unsolicited bytes are an error.
     pub(crate) fn is_usable(&self) -> io::Result<bool> {
         match self.stream.try_read(&mut [0; 1]) {
             Ok(0) => Ok(false),
@@ -90,7 +91,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Joins the chunks that begin at `at`; where they end.
+    /// Joins the chunks that begin at offset `at`. Returns the offset of their end.
     async fn join_chunks(&mut self, mut at: usize) -> io::Result<usize> {
         self.joined.clear();
         loop {
@@ -115,7 +116,7 @@ impl Connection {
 }
 
 impl Head {
-    /// `None` while it is incomplete.
+    /// Parses the head of an answer. Returns `None` while it is incomplete.
     fn parse(received: &[u8]) -> io::Result<Option<Head>> {
         let Some(end) = memmem::find(received, b"\r\n\r\n") else { return Ok(None) };
         let length = end + 4;

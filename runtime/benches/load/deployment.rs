@@ -1,14 +1,15 @@
-//! The server under test: three upstreams, each a mock of its own.
+//! The server under test, with three upstreams that are separate mocks.
 
 use ptc_catalog::{Annotations, Catalog, Deployment, OpenApi, Operation, Params, Tool, Transport, Upstream};
 
 use crate::mock::{HANG, NOW, WAIT};
 
-/// Name of each upstream, the variable with its address, and the path of its one tool. Sorted by name, as catalogs are.
+/// Name of each upstream, the environment variable with its address, and the path of its only tool. The names are sorted, as
+/// catalogs require.
 pub(crate) const UPSTREAMS: [(&str, &str, &str); 3] =
     [("hang", "PTC_LOAD_HANG", HANG), ("quick", "PTC_LOAD_QUICK", NOW), ("slow", "PTC_LOAD_SLOW", WAIT)];
 
-/// A deployment out of the environment, leaked as the runtime wants it.
+/// Builds a deployment from the environment and leaks it, since the runtime takes a static reference.
 pub(crate) fn deployment() -> &'static Deployment {
     let upstreams = UPSTREAMS.map(|(name, variable, path)| {
         let base: &'static str = std::env::var(variable).unwrap().leak();

@@ -1,4 +1,5 @@
-//! The generator: streams of requests over kept connections. One thread; a task for each connection and each stream, none for a request.
+//! The generator sends streams of requests over kept connections. It runs on one thread, with a task for each connection and each
+//! stream, but none for a request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,32 +17,33 @@ use crate::connection::Connection;
 use crate::mcp::{Outcome, Request, next_number};
 use crate::record::{Class, Record};
 
-/// Connections at a time, below what servers accept of one address. Requests beyond them wait here, and their latency counts that.
+/// Maximum number of open connections, below what servers accept from one address. Further requests wait here, and their latency
+/// includes that wait.
 pub(crate) const MAX_CONNECTIONS: usize = 4000;
-/// Pause of a refused program that is sent again, where the refusal names none.
+/// Delay before a refused program is sent again, if the refusal names no delay.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
-/// Pause of a program that is sent again after its connection failed.
+/// Delay before a program is sent again after its connection failed.
 const FAILED_PAUSE: Duration = Duration::from_millis(100);
-/// Time for the last answers after the last request has left.
+/// Time limit for the last answers after the last request was sent.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// Requests that are measured together. They are sent in turn.
+/// Requests that are measured together. They are sent in rotation.
 pub(crate) struct Stream {
     pub(crate) name: String,
     pub(crate) requests: Vec<Request>,
     pub(crate) plan: Plan,
 }
 
-/// When requests leave.
+/// When the requests of a stream are sent.
 #[derive(Clone, Copy)]
 pub(crate) enum Plan {
-    /// At a fixed rate, whether or not earlier ones were answered.
+    /// At a fixed rate, independent of answers.
     Rate { per_second: f64, lasts: Duration },
-    /// All at once, and with `again` each is sent again when it has ended, for so long.
+    /// All at once. With `again`, each program is sent again when it has ended, for this duration.
     AtOnce { programs: usize, again: Option<Duration> },
 }
 
-/// A request that is to leave.
+/// A request that is due.
 #[derive(Clone, Copy)]
 struct Job {
     stream: usize,
@@ -54,29 +56,29 @@ struct Generator {
     streams: Vec<RefCell<Requests>>,
     plans: Vec<Plan>,
     queue: RefCell<VecDeque<Job>>,
-    /// Connections that wait for work.
+    /// Number of connections that wait for work.
     idle: Cell<usize>,
     open: Cell<usize>,
-    /// Requests without an outcome, and plans that go on.
+    /// Number of requests without an outcome and of unfinished plans.
     pending: Cell<usize>,
-    /// Connections and plans, which the end of a run ends.
+    /// Tasks of connections and plans, which are aborted at the end of a run.
     tasks: RefCell<JoinSet<()>>,
     work: Notify,
     done: Notify,
 }
 
-/// The requests of a stream, which of them is the next, and what they came to.
+/// The requests of a stream, the index of the next one, and the outcomes.
 struct Requests {
     all: Vec<Request>,
     next: usize,
     record: Record,
 }
 
-/// Runs all streams to their end, over connections of which `warm` are opened before. A record for each stream.
+/// Runs all streams to their end and returns a record for each. `warm` connections are opened in advance.
 pub(crate) async fn run(address: SocketAddr, warm: usize, streams: Vec<Stream>) -> Vec<Record> {
     let mut connections = Vec::new();
     for _ in 0..warm.min(MAX_CONNECTIONS) {
-        // A server that cannot be reached fails the requests, not the generator.
+        // An unreachable server makes the requests fail, not the generator.
         connections.extend(Connection::open(address).await.ok());
     }
     let plans: Vec<Plan> = streams.iter().map(|stream| stream.plan).collect();
@@ -139,7 +141,7 @@ impl Generator {
         self.settle();
     }
 
-    /// Gives a request to an idle connection, to a new one, or to the first that becomes idle.
+    /// Passes a request to an idle connection, to a new one, or to the first one that becomes idle.
     fn submit(self: &Rc<Self>, stream: usize, planned: Instant) {
         self.pending.set(self.pending.get() + 1);
         self.streams[stream].borrow_mut().record.sent += 1;
@@ -153,12 +155,12 @@ impl Generator {
         }
     }
 
-    /// Carries requests over one connection, which is opened again where it was lost.
+    /// Sends requests over one connection, and reconnects if it was lost.
     async fn serve(self: Rc<Self>, mut connection: Option<Connection>) {
         let mut request = Vec::new();
         loop {
             let Some(job) = self.next_job() else {
-                // Nothing can come in between: the future registers itself before this task yields.
+                // No notification can be missed: the future registers itself before this task yields.
                 self.idle.set(self.idle.get() + 1);
                 self.work.notified().await;
                 continue;
@@ -177,7 +179,7 @@ impl Generator {
         self.queue.borrow_mut().pop_front()
     }
 
-    /// Copies the next request of a stream, and its place among them.
+    /// Copies the next request of a stream into `bytes` and returns its index.
     fn take_request(&self, stream: usize, number: u32, bytes: &mut Vec<u8>) -> usize {
         let mut requests = self.streams[stream].borrow_mut();
         let at = requests.next;
@@ -211,7 +213,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Notes an outcome, and sends the program again where its plan says so.
+    /// Records an outcome, and sends the program again if its plan requires that.
     fn finish(self: &Rc<Self>, job: Job, outcome: &Outcome<'_>) {
         let latency = job.planned.elapsed();
         self.streams[job.stream].borrow_mut().record.note(outcome.class, outcome.reason, latency);
@@ -242,7 +244,7 @@ impl Generator {
         }));
     }
 
-    /// One request or plan fewer is pending.
+    /// Decrements the number of pending requests and plans.
     fn settle(&self) {
         self.pending.set(self.pending.get() - 1);
         if self.pending.get() == 0 {
@@ -251,7 +253,7 @@ impl Generator {
     }
 }
 
-/// Waits for moments with the kernel's precision; Tokio's timer has milliseconds.
+/// A timer with the kernel's precision. Tokio's timer has a resolution of a millisecond.
 struct Timer(AsyncFd<OwnedFd>);
 
 impl Timer {

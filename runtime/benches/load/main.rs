@@ -1,24 +1,25 @@
-//! Load of many callers at once, open loop: requests leave at a fixed rate whether or not earlier ones were answered, and latency counts
-//! from the planned moment. Generator and mock upstreams run in this process and share the processors with the server.
+//! An open-loop load benchmark with many concurrent callers: requests are sent at a fixed rate, independent of answers, and
+//! latency is measured from the planned moment. Generator and mock upstreams run in this process and share the processors with
+//! the server.
 //!
 //! ```sh
 //! cargo bench --bench load                     # run1 to run6, run1 and run2 also against the peers
 //! cargo bench --bench load -- run1 run4        # some of them
-//! cargo bench --bench load -- soak             # ten minutes; fails where memory or descriptors grow or an answer is missing
+//! cargo bench --bench load -- soak             # ten minutes; fails if memory or descriptors grow or an answer is missing
 //! ```
 //!
 //! - `connection`: one HTTP/1.1 connection of the generator.
-//! - `deployment`: the server under test, as a role of this binary.
-//! - `generator`: streams of requests, open loop or sent again when they end.
-//! - `mcp`: sessions, requests as bytes, answers by outcome.
+//! - `deployment`: the server under test, which runs as a role of this binary.
+//! - `generator`: streams of requests, either open loop or sent again when they end.
+//! - `mcp`: sessions, requests as bytes, and classification of answers.
 //! - `mock`: the upstream that programs and peers call.
 //! - `options`: the command line.
 //! - `record`: outcomes and latencies.
-//! - `report`: how they are printed.
-//! - `rmcp_server`: the peer that is built with the official Rust SDK, as a role of this binary.
+//! - `report`: prints the records.
+//! - `rmcp_server`: the peer that is built with the official Rust SDK, which runs as a role of this binary.
 //! - `runs`: run 1 to run 6.
-//! - `server`: processes under test, ours and the peers.
-//! - `soak`: mixed load while an upstream is killed and comes back.
+//! - `server`: processes under test, the server and its peers.
+//! - `soak`: mixed load while an upstream is killed and restarted.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error of its own")]
 
@@ -66,7 +67,8 @@ fn main() -> ExitCode {
     if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Thousands of connections need a descriptor each, here and in the servers, which inherit the limit.
+/// Raises the limit on descriptors. Thousands of connections need a descriptor each, in this process and in the servers, which
+/// inherit the limit.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

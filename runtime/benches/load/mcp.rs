@@ -1,4 +1,4 @@
-//! MCP over HTTP as bytes: sessions, requests that are built once, answers by outcome.
+//! MCP over HTTP as bytes: sessions, requests that are built once, and classification of answers.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,19 +17,19 @@ const INITIALIZE: &str = concat!(
 );
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// Request ids have ten digits, so that each takes the place of another.
+/// All request ids have ten digits, so that a request can be reused by overwriting its id.
 const FIRST_ID: u32 = 1_000_000_000;
 const ID_DIGITS: usize = 10;
 
-/// Numbers of requests; no id is used twice in a session.
+/// The next request number. No id is used twice in a session.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Reasons of a server that did not take a request.
+/// Reasons with which a server refuses a request.
 const REFUSALS: [&str; 4] = ["busy", "session_busy", "shutting_down", "upstream_busy"];
-/// Longest reason that is kept of an answer, in bytes.
+/// Maximum bytes of a recorded reason.
 const MAX_REASON: usize = 60;
 
-/// The number of a request that is to leave.
+/// Returns the number for the next request.
 pub(crate) fn next_number() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -37,7 +37,7 @@ pub(crate) fn next_number() -> u32 {
 /// A protocol session of a server.
 pub(crate) struct Session {
     address: SocketAddr,
-    /// `None` where the server gave none.
+    /// `None` if the server assigned no id.
     id: Option<String>,
 }
 
@@ -45,29 +45,29 @@ pub(crate) struct Session {
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) tool: &'a str,
-    /// A JSON object.
+    /// Arguments as a JSON object.
     pub(crate) arguments: &'a str,
-    /// Bytes that the answer of a success contains.
+    /// Bytes that a successful answer contains.
     pub(crate) expected: &'static str,
 }
 
-/// A request as bytes in which only the id changes.
+/// A request as bytes, of which only the id changes.
 pub(crate) struct Request {
     bytes: Vec<u8>,
     id_at: usize,
     expected: &'static str,
 }
 
-/// What an answer says.
+/// The classified answer.
 pub(crate) struct Outcome<'a> {
     pub(crate) class: Class,
     pub(crate) reason: &'a str,
-    /// Milliseconds after which the server wants to be asked again.
+    /// Delay in milliseconds after which the server asks to be called again.
     pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Session {
-    /// The handshake.
+    /// Performs the handshake and opens a session.
     pub(crate) async fn open(address: SocketAddr) -> Session {
         let mut connection = Connection::open(address).await.unwrap();
         let mut session = Session { address, id: None };
@@ -110,14 +110,14 @@ impl Session {
 }
 
 impl Request {
-    /// The bytes of the `number`th request.
+    /// Returns the bytes of the request with this number.
     pub(crate) fn bytes(&mut self, number: u32) -> &[u8] {
         let id = (FIRST_ID + number).to_string();
         self.bytes[self.id_at..self.id_at + ID_DIGITS].copy_from_slice(id.as_bytes());
         &self.bytes
     }
 
-    /// What an answer to the `number`th request came to.
+    /// Classifies the answer to the request with this number.
     pub(crate) fn classify<'a>(&self, number: u32, status: u16, body: &'a [u8]) -> Outcome<'a> {
         let outcome = |class, reason| Outcome { class, reason, retry_after_ms: retry_after_ms(body) };
         match status {
@@ -143,7 +143,7 @@ impl Request {
     }
 }
 
-/// The text of the first content block, escaped as it is, up to a length.
+/// Returns the text of the first content block, still escaped and truncated.
 fn text(body: &[u8]) -> Option<&str> {
     let begin = memmem::find(body, br#""text":""#)? + br#""text":""#.len();
     let rest = &body[begin..];

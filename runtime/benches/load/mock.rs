@@ -1,5 +1,5 @@
-//! An upstream that answers at once, after a time or never, for thousands of connections at a time, on a thread of its own. It can be
-//! killed and started again at the same address.
+//! A mock upstream on a thread of its own that answers immediately, after a delay or never, on thousands of connections. It can
+//! be killed and started again at the same address.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-/// Path that is answered at once.
+/// Path that is answered immediately.
 pub(crate) const NOW: &str = "/now";
 /// Path that is answered after one second.
 pub(crate) const WAIT: &str = "/wait";
 /// Path that is never answered.
 pub(crate) const HANG: &str = "/hang";
 
-/// Time of an answer of [`WAIT`].
+/// Delay of answers to [`WAIT`].
 const DELAY: Duration = Duration::from_secs(1);
-/// Connections that may wait to be accepted.
+/// Length of the listening socket's accept queue.
 const BACKLOG: u32 = 4096;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{\"waited\":true}";
 
-/// A running upstream. It ends with the process.
+/// A running mock upstream. It ends with the process.
 pub(crate) struct Mock {
     pub(crate) address: SocketAddr,
     commands: mpsc::UnboundedSender<Command>,
 }
 
-/// Answered when it is carried out.
+/// A command to the mock's thread, with a channel that reports completion.
 enum Command {
     /// Drops the listening socket and every connection.
     Kill(oneshot::Sender<()>),
@@ -98,7 +98,7 @@ async fn accept(address: SocketAddr, listener: TcpListener, mut commands: mpsc::
                 None => return,
             },
             Ok((stream, _)) = accepted => drop(connections.spawn(serve(stream))),
-            // Finished connections would pile up otherwise.
+            // Finished connections have to be removed from the set.
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Names of the runs, in their order.
+/// Names of the runs, in order.
 pub(crate) const RUNS: [&str; 6] = ["run1", "run2", "run3", "run4", "run5", "run6"];
 
 const USAGE: &str = "\
@@ -15,21 +15,21 @@ usage: cargo bench --bench load -- [run1 … run6 | soak] [OPTION…]
   --only-peers       run1 and run2 against the peers alone
   --assert           fail where a bound is not met";
 
-/// What to run, and how.
+/// The parsed command line.
 pub(crate) struct Options {
     pub(crate) runs: Vec<&'static str>,
     pub(crate) soak: bool,
-    /// Factor of the number of programs and of rates.
+    /// Factor on the numbers of programs and on rates.
     pub(crate) scale: f64,
     seconds: Option<u64>,
-    /// Whether the server gets the flags of the scheduler.
+    /// Whether to pass the scheduler's flags to the server.
     pub(crate) flags: bool,
     pub(crate) peers: Peers,
-    /// Whether a bound that is not met fails the benchmark.
+    /// Whether a missed bound fails the benchmark.
     pub(crate) assert: bool,
 }
 
-/// Which servers run1 and run2 load.
+/// Which servers run1 and run2 measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peers {
     With,
@@ -38,14 +38,14 @@ pub(crate) enum Peers {
 }
 
 impl Options {
-    /// The error is a message with the usage.
+    /// Parses the arguments. The error is a message with the usage.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         let mut options =
             Options { runs: Vec::new(), soak: false, scale: 1.0, seconds: None, flags: true, peers: Peers::With, assert: false };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value\n{USAGE}"));
             match argument.as_str() {
-                // Cargo passes it to every benchmark.
+                // Cargo passes this flag to every benchmark.
                 "--bench" => {}
                 "soak" => options.soak = true,
                 "--no-flags" => options.flags = false,
@@ -66,17 +66,17 @@ impl Options {
         Ok(options)
     }
 
-    /// A number of programs, scaled; at least one.
+    /// Returns a scaled number of programs, at least one.
     pub(crate) fn scaled(&self, count: usize) -> usize {
         ((count as f64 * self.scale).round() as usize).max(1)
     }
 
-    /// Arrivals a second, scaled.
+    /// Returns a scaled rate in arrivals per second.
     pub(crate) fn rate(&self, per_second: f64) -> f64 {
         per_second * self.scale
     }
 
-    /// The length of a run.
+    /// Returns the duration of a run.
     pub(crate) fn lasts(&self) -> Duration {
         Duration::from_secs(self.seconds.unwrap_or(if self.soak { 600 } else { 10 }))
     }

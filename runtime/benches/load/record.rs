@@ -1,18 +1,18 @@
-//! What became of the requests of one stream.
+//! Outcomes of the requests of one stream.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Kinds of outcomes.
+/// Class of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// The expected value.
+    /// The answer has the expected value.
     Answered,
-    /// The server did not take the request, or one of its limits on concurrency refused an upstream call.
+    /// The server rejected the request, or one of its concurrency limits rejected an upstream call.
     Refused,
-    /// The program ran and ended otherwise, such as at its time limit.
+    /// The program ran and ended with another result, such as a timeout.
     Ended,
-    /// No answer, or not one of the protocol.
+    /// There was no answer, or it was not a valid protocol message.
     Failed,
 }
 
@@ -38,7 +38,7 @@ impl Record {
         }
     }
 
-    /// Requests that have not come to any outcome are failures.
+    /// Counts requests without an outcome as failures.
     pub(crate) fn close(&mut self, waited: Duration) {
         let noted: usize = self.outcomes.values().flat_map(BTreeMap::values).map(Vec::len).sum();
         for _ in noted..self.sent {
@@ -46,7 +46,7 @@ impl Record {
         }
     }
 
-    /// Requests by reason of one kind of outcome.
+    /// Returns the number of requests in a class by reason.
     pub(crate) fn reasons(&self, class: Class) -> impl Iterator<Item = (&str, usize)> {
         let reasons = self.outcomes.get(&class);
         reasons.into_iter().flatten().map(|(reason, all)| (reason.as_str(), all.len()))
@@ -56,23 +56,23 @@ impl Record {
         self.reasons(class).map(|(_, count)| count).sum()
     }
 
-    /// Requests of a reason, in whatever class.
+    /// Returns the number of requests with a reason, in any class.
     pub(crate) fn count_reason(&self, reason: &str) -> usize {
         self.outcomes.values().filter_map(|reasons| reasons.get(reason)).map(Vec::len).sum()
     }
 
-    /// Latencies of the expected answers at shares of them, such as 0.99; zero where there are none.
+    /// Returns the latencies of expected answers at quantiles such as 0.99, or zero if there are none.
     pub(crate) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [Duration; N] {
         let mut all: Vec<u32> = self.latencies(Class::Answered).collect();
         all.sort_unstable();
         shares.map(|share| {
-            // The nearest rank: at least that share of all latencies is not above it.
+            // The nearest rank: at least this share of all latencies is less than or equal to it.
             let rank = (all.len() as f64 * share).ceil() as usize;
             all.get(rank.max(1) - 1).map_or(Duration::ZERO, |micros| Duration::from_micros(u64::from(*micros)))
         })
     }
 
-    /// The shortest time to a refusal.
+    /// Returns the shortest time until a refusal.
     pub(crate) fn fastest_refusal(&self) -> Option<Duration> {
         self.latencies(Class::Refused).min().map(|micros| Duration::from_micros(u64::from(micros)))
     }

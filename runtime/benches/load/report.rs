@@ -1,17 +1,17 @@
-//! Figures as text: a table of streams, bounds beside them.
+//! Prints a table of streams, and bounds.
 
 use std::time::Duration;
 
 use crate::record::{Class, Record};
 use crate::server::Usage;
 
-/// A bound of a run, and whether it is met.
+/// A bound of a run, and whether the run meets it.
 pub(crate) struct Bound {
     pub(crate) what: String,
     pub(crate) met: bool,
 }
 
-/// One line of a table: a stream and what it came to.
+/// One line of the table: a stream with its outcomes.
 pub(crate) struct Row {
     pub(crate) run: &'static str,
     pub(crate) server: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) usage: Usage,
 }
 
-/// The table, with the reasons of what was not answered below each line.
+/// Prints the table. Below each line it prints the reasons of unexpected outcomes.
 pub(crate) fn print(rows: &[Row]) {
     println!(
         "{:<5} {:<21} {:<38} {:>7} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
@@ -62,7 +62,7 @@ pub(crate) fn print(rows: &[Row]) {
     }
 }
 
-/// Prints bounds; whether all are met.
+/// Prints bounds. Returns whether all are met.
 pub(crate) fn print_bounds(bounds: &[Bound]) -> bool {
     for Bound { what, met } in bounds {
         println!("{:<27} {}: {what}", "", if *met { "met" } else { "NOT MET" });
@@ -70,7 +70,7 @@ pub(crate) fn print_bounds(bounds: &[Bound]) -> bool {
     bounds.iter().all(|bound| bound.met)
 }
 
-/// The latency at a share of all requests, such as 0.99. Where some were not answered, no latency meets the bound.
+/// Bounds the latency at a quantile of all requests, such as 0.99. The bound is met only if every request was answered.
 pub(crate) fn at_most(run: &str, record: &Record, share: f64, most: Duration) -> Bound {
     let [found] = record.quantiles([share]);
     let which = if share < 1.0 { format!("p{:.0}", share * 100.0) } else { "last answer".into() };
@@ -80,20 +80,20 @@ pub(crate) fn at_most(run: &str, record: &Record, share: f64, most: Duration) ->
     Bound { what, met: complete && found <= most }
 }
 
-/// No request may be refused or fail, nor end otherwise.
+/// Requires that every request was answered as expected.
 pub(crate) fn all_answered(run: &str, record: &Record) -> Bound {
     let answered = record.count(Class::Answered);
     let what = format!("run {run}, {}: {answered} of {} answered, all expected", record.name, record.sent);
     Bound { what, met: answered == record.sent }
 }
 
-/// The process may not have had more resident than that, in bytes.
+/// Bounds the peak resident memory of the process in bytes.
 pub(crate) fn memory(run: &str, usage: Usage, most: u64) -> Bound {
     let peak = megabytes(usage.peak_kib);
     Bound { what: format!("run {run}: peak of {peak:.0} MB, at most {} MB", most / 1_000_000), met: peak * 1e6 <= most as f64 }
 }
 
-/// Megabytes of a million bytes.
+/// Converts KiB to megabytes of 1,000,000 bytes.
 pub(crate) fn megabytes(kib: u64) -> f64 {
     kib as f64 * 1024.0 / 1e6
 }

@@ -1,5 +1,5 @@
-//! A server of the official Rust SDK with the tools of the other peers, written as the SDK's examples are: macros, axum, Tokio's threads.
-//! It shares this binary, and so the allocator of the runtime (mimalloc).
+//! A server that uses the official Rust SDK, with the same tools as the other peers and written like the SDK's examples: macros,
+//! axum, Tokio's multi-threaded runtime. It shares this binary and therefore the allocator of the runtime (mimalloc).
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -58,7 +58,8 @@ pub(crate) fn main() -> ExitCode {
         let client = Client::builder(TokioExecutor::new()).build(HttpConnector::new());
         let tools = Tools { client, upstream: std::env::var(PEER_UPSTREAM).unwrap().parse().unwrap() };
         let sessions = Arc::<LocalSessionManager>::default();
-        // JSON answers exist without sessions only; with sessions, which answer by events, additions took twice as long.
+        // The SDK sends JSON answers only without sessions. With sessions it answers with events, and additions took twice as
+        // long.
         let config = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
         let service = StreamableHttpService::new(move || Ok(tools.clone()), sessions, config);
         let socket = tokio::net::TcpSocket::new_v4().unwrap();

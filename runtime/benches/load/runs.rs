@@ -1,4 +1,5 @@
-//! Run 1 to run 6. Programs that are sent again are sent as soon as they end; refused ones after the time that the refusal names.
+//! Run 1 to run 6. Programs that are repeated are sent again as soon as they end, refused ones after the delay that the refusal
+//! names.
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +11,27 @@ use crate::record::{Class, Record};
 use crate::report::{self, Bound, Row, all_answered, at_most};
 use crate::server::{Kind, Server, Upstreams, Usage, eval};
 
-/// Rounds of additions before a run is measured.
+/// Rounds of additions before the measurement of a run.
 const WARM_UP: usize = 5;
-/// Connections for arrivals that are opened before a run.
+/// Connections for arrivals, opened before a run.
 const ARRIVAL_CONNECTIONS: usize = 16;
 
 const ENDLESS: &str = r#"{"program":"(loop [i 0] (recur (inc i)))"}"#;
 const CALL_HANGING: &str = r#"{"program":"(:reason (tool/call {:server \"hang\" :tool \"call\"}))"}"#;
 const CALL_QUICK: &str = r#"{"program":"(:value (tool/call {:server \"quick\" :tool \"call\"}))"}"#;
-/// 1,000 vectors of 6,250 integers: 100 MB in values of 16 bytes, which grow while the program runs.
+/// A program that makes 1,000 vectors of 6,250 integers: 100 MB in values of 16 bytes, allocated while the program runs.
 const LARGE: &str = r#"{"program":"(reduce + (map count (mapv (fn [i] (vec (range 6250))) (range 1000))))"}"#;
 
 /// `--memory-budget-bytes` of run 5.
 const BUDGET: u64 = 500_000_000;
-/// What the process may hold under that budget: its 1.2-fold and 32 MB.
+/// Maximum memory of the process under that budget: 1.2 times the budget and 32 MB.
 const BUDGET_BOUND: u64 = BUDGET * 12 / 10 + 32_000_000;
-/// Memory of 2,000 programs that wait.
+/// Maximum memory with 2,000 waiting programs.
 const WAITING_BOUND: u64 = 200_000_000;
 /// Default of `--queue-timeout-ms`.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the runs share.
+/// State that the runs share.
 struct Bench<'a> {
     options: &'a Options,
     upstreams: Upstreams,
@@ -39,7 +40,7 @@ struct Bench<'a> {
     all_met: bool,
 }
 
-/// All runs that were chosen; whether every bound is met.
+/// Runs everything that was selected. Returns whether all bounds are met.
 pub(crate) async fn all(options: &Options) -> bool {
     if cfg!(debug_assertions) {
         println!("This build is not optimised: its figures mean nothing.");
@@ -77,7 +78,7 @@ pub(crate) async fn all(options: &Options) -> bool {
 }
 
 impl Bench<'_> {
-    /// Run 1: programs that wait for one second each, all at once.
+    /// Run 1: programs that each wait for one second, all started at once.
     async fn waiting_programs(
         &mut self,
         kind: Kind,
@@ -105,7 +106,7 @@ impl Bench<'_> {
         self.add(run, kind, records, usage);
     }
 
-    /// Run 2: additions at a fixed rate beside programs that wait.
+    /// Run 2: additions at a fixed rate while other programs wait.
     async fn arrivals_beside_waiting(&mut self, kind: Kind) {
         let Some(server) = self.start(kind, &[]) else { return };
         let adding = Session::open_many(server.address, 10).await;
@@ -124,7 +125,7 @@ impl Bench<'_> {
         self.add("2", kind, records, server.usage());
     }
 
-    /// Run 3: endless loops of one session beside small programs of another.
+    /// Run 3: endless loops of one session beside short programs of another session.
     async fn endless_loops(&mut self) {
         let Some(server) = self.start(Kind::Ptc, &[]) else { return };
         let sessions = Session::open_many(server.address, 2).await;
@@ -145,7 +146,7 @@ impl Bench<'_> {
         self.print();
     }
 
-    /// Run 4: programs that call an upstream that hangs, beside programs that call another.
+    /// Run 4: programs that call a hanging upstream, beside programs that call another upstream.
     async fn hanging_upstream(&mut self) {
         let Some(server) = self.start(Kind::Ptc, &[]) else { return };
         let sessions = Session::open_many(server.address, 20).await;
@@ -162,11 +163,11 @@ impl Bench<'_> {
         self.print();
     }
 
-    /// Run 5: programs that allocate 100 MB each under a budget of 500 MB, beside small ones.
+    /// Run 5: programs that each allocate 100 MB under a budget of 500 MB, beside small programs.
     async fn large_programs(&mut self) {
         let budget = BUDGET.to_string();
         let mut flags = self.scheduler_flags(&["--memory-budget-bytes", &budget]);
-        // No limit of a program's own ends a large one.
+        // The limits per program are too large to end a large program.
         flags.extend(["--program-memory-limit-bytes", "200000000", "--program-timeout-ms", "60000"]);
         let Some(server) = self.launch(Kind::Ptc, &flags) else { return };
         let sessions = Session::open_many(server.address, 10).await;
@@ -194,7 +195,7 @@ impl Bench<'_> {
         self.print();
     }
 
-    /// Run 6: programs of 10 ms, all at once.
+    /// Run 6: programs of 10 ms, all started at once.
     async fn many_short_programs(&mut self) {
         let Some(server) = self.start(Kind::Ptc, &[]) else { return };
         let sessions = Session::open_many(server.address, 20).await;
@@ -227,7 +228,7 @@ impl Bench<'_> {
         stream(format!("{programs} {what}, again"), sessions, call, plan)
     }
 
-    /// Starts a server; `flags` are those of the scheduler, which the peers do not have.
+    /// Starts a server. `flags` are scheduler flags, which the peers do not have.
     fn start(&mut self, kind: Kind, flags: &[&str]) -> Option<Server> {
         let flags = if kind == Kind::Ptc { self.scheduler_flags(flags) } else { Vec::new() };
         self.launch(kind, &flags)
@@ -250,7 +251,7 @@ impl Bench<'_> {
         self.rows.extend(records.into_iter().map(|record| Row { run, server: kind.name(), record, usage }));
     }
 
-    /// Prints what was added since the last time.
+    /// Prints the rows and bounds that were added since the last call.
     fn print(&mut self) {
         if !self.rows.is_empty() {
             report::print(&self.rows);
@@ -261,12 +262,12 @@ impl Bench<'_> {
     }
 }
 
-/// A stream of one call, sent in turn by every session.
+/// Builds a stream that repeats one call, sent by all sessions in rotation.
 pub(crate) fn stream(name: String, sessions: &[Session], call: Call<'_>, plan: Plan) -> Stream {
     Stream { name, requests: sessions.iter().map(|session| session.request(call)).collect(), plan }
 }
 
-/// Connects upstreams and lets every server compile or load what the calls need.
+/// Makes the server connect its upstreams and compile or load the code that the calls need.
 async fn warm_up(server: &Server, sessions: &[Session], kind: Kind) {
     let plan = Plan::AtOnce { programs: sessions.len(), again: None };
     for call in std::iter::repeat_n(kind.add(), WARM_UP).chain([kind.wait()]) {
@@ -274,7 +275,7 @@ async fn warm_up(server: &Server, sessions: &[Session], kind: Kind) {
     }
 }
 
-/// The arguments of a program that counts for so long on an idle server.
+/// Returns the arguments of a program that counts for `target` on an idle server.
 async fn busy_loop(server: &Server, session: &Session, target: Duration) -> String {
     let arguments = |turns: u64| format!(r#"{{"program":"(loop [i 0] (if (< i {turns}) (recur (inc i)) i))"}}"#);
     let mut connection = Connection::open(server.address).await.unwrap();
@@ -291,7 +292,7 @@ async fn busy_loop(server: &Server, session: &Session, target: Duration) -> Stri
             best = best.min(started.elapsed());
         }
         let factor = target.as_secs_f64() / best.as_secs_f64();
-        // Short ones are mostly the round trip: grow them before they are trusted.
+        // A short measurement consists mostly of the round trip. Increase the count before relying on it.
         if factor <= 2.0 {
             return arguments((turns as f64 * factor) as u64);
         }

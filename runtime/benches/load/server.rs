@@ -1,4 +1,4 @@
-//! Processes under test: the server and its peers, and what they hold of memory, descriptors and processor time.
+//! Processes under test, the server and its peers, with their use of memory, descriptors and processor time.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ use crate::deployment::UPSTREAMS;
 use crate::mcp::{Call, TOKEN};
 use crate::mock::{Mock, WAIT};
 
-/// Connections that may wait to be accepted, of every server that lets that be chosen.
+/// Length of the accept queue of every server that has a setting for it.
 pub(crate) const BACKLOG: u32 = 4096;
-/// Variable with the URL that the peers' tool `wait` reads.
+/// Environment variable with the URL that the peers' tool `wait` requests.
 pub(crate) const PEER_UPSTREAM: &str = "PTC_LOAD_UPSTREAM";
-/// Milliseconds of processor time in a clock tick of `/proc`, which are 100 a second on Linux.
+/// Processor time in a clock tick of `/proc`. Linux has 100 ticks per second.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A process under test.
@@ -27,7 +27,7 @@ pub(crate) struct Server {
 /// The mock upstreams of the deployment, in the order of [`UPSTREAMS`].
 pub(crate) struct Upstreams([Mock; 3]);
 
-/// What can be loaded.
+/// A kind of server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ptc,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Rust,
 }
 
-/// What a server holds.
+/// Resource usage of a server.
 #[derive(Clone, Copy)]
 pub(crate) struct Usage {
     pub(crate) resident_kib: u64,
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// A call that waits for one second for an upstream.
+    /// Returns a call that waits one second for an upstream.
     pub(crate) fn wait(self) -> Call<'static> {
         match self {
             Kind::Ptc => eval(r#"{"program":"(:value (tool/call {:server \"slow\" :tool \"call\"}))"}"#, "waited"),
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// A call that adds two numbers.
+    /// Returns a call that adds two numbers.
     pub(crate) fn add(self) -> Call<'static> {
         match self {
             Kind::Ptc => eval(r#"{"program":"(+ 1 2)"}"#, "user=> 3"),
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// The command, or why there is none.
+    /// Returns the command that starts the server. The error explains why it is not available.
     fn command(self, upstreams: &Upstreams, flags: &[&str]) -> Result<Command, String> {
         let peers = std::env::var_os("PTC_PEERS_DIR").map_or_else(|| workspace().join("target/peers"), PathBuf::from);
         let sources = workspace().join("tests/peers");
@@ -115,17 +115,17 @@ impl Kind {
     }
 }
 
-/// A call of `lisp_eval`; the arguments are JSON.
+/// Returns a call of `lisp_eval` with arguments in JSON.
 pub(crate) fn eval<'a>(arguments: &'a str, expected: &'static str) -> Call<'a> {
     Call { tool: "lisp_eval", arguments, expected }
 }
 
 impl Server {
-    /// Starts a server and waits for its address. The error says why there is none.
+    /// Starts a server and waits until it reports its address. The error explains the failure.
     pub(crate) fn start(kind: Kind, upstreams: &Upstreams, flags: &[&str]) -> Result<Server, String> {
         let mut command = kind.command(upstreams, flags)?;
         command.stdin(Stdio::null());
-        // The log of the server names its address on standard error, the peers print it.
+        // Our server logs its address on standard error, the peers print it on standard output.
         let mut child = match kind {
             Kind::Ptc => command.stderr(Stdio::piped()).spawn(),
             _ => command.stdout(Stdio::piped()).spawn(),
@@ -150,7 +150,7 @@ impl Server {
                 break url.ok_or_else(|| format!("{} named no address: {line}", kind.name()))?;
             }
         };
-        // A pipe that is full would stop the server.
+        // A full pipe would block the server.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         Ok(Server { child, address })
     }
@@ -163,7 +163,7 @@ impl Server {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
         };
-        // User and system time are the 12th and 13th field after the name, which may hold blanks.
+        // User and system time are the 12th and 13th field after the name, which may contain spaces.
         let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split_whitespace();
         let ticks: u32 = fields.skip(11).take(2).filter_map(|field| field.parse::<u32>().ok()).sum();
         Usage {
@@ -175,7 +175,7 @@ impl Server {
         }
     }
 
-    /// Asks the server to end, as a supervisor would, and waits for it.
+    /// Sends the server a termination signal, as a supervisor would, and waits until it has exited.
     pub(crate) fn stop(mut self) -> std::io::Result<ExitStatus> {
         if let Some(id) = rustix::process::Pid::from_raw(self.child.id() as i32) {
             rustix::process::kill_process(id, rustix::process::Signal::TERM)?;

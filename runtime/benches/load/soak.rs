@@ -1,5 +1,5 @@
-//! Mixed load for minutes while an upstream is killed and comes back. Memory, descriptors and threads have to stay what they were after
-//! the first quarter of the time, and every request has to be answered exactly once.
+//! Mixed load for minutes while an upstream is repeatedly killed and restarted. Memory, descriptors and threads must not grow
+//! after the first quarter of the time, and every request must be answered exactly once.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::report::{self, Row};
 use crate::runs::stream;
 use crate::server::{Kind, Server, Upstreams, eval};
 
-/// Limits that let programs end within seconds, with so little memory that what the allocator keeps of them hides no leak.
+/// Limits that end programs within seconds. The memory limit is so small that memory cached by the allocator cannot hide a leak.
 const FLAGS: [&str; 6] =
     ["--program-timeout-ms", "3000", "--upstream-call-timeout-ms", "2000", "--program-memory-limit-bytes", "5000000"];
-/// Arrivals a second, what they are, their arguments, and what the answer contains.
+/// Arrivals per second, the name of the stream, its arguments, and the expected content of the answer.
 const LOAD: [(f64, &str, &str, &str); 6] = [
     (50.0, "(+ 1 2)", r#"{"program":"(+ 1 2)"}"#, "user=> 3"),
     (
@@ -34,21 +34,21 @@ const LOAD: [(f64, &str, &str, &str); 6] = [
         "\"text\":\"memory_limit",
     ),
 ];
-/// Place of the killed upstream's calls in [`LOAD`], and what they come to while it is down.
+/// Index of the killed upstream's calls in [`LOAD`], and the value of these calls while the upstream is down.
 const KILLED: usize = 1;
 const DOWN: &str = "false";
-/// How else a program may end on a machine that is busy.
+/// Other permitted outcomes of a program on a busy machine.
 const OTHER_ENDS: [&str; 3] = [DOWN, "timeout", "memory_limit"];
-/// Times that the upstream is killed.
+/// Number of times that the upstream is killed.
 const KILLS: u32 = 10;
 const SAMPLE: Duration = Duration::from_secs(1);
 
-/// What a sample has, and how much more the last quarter may have than the second: a share and a number. Descriptors are counted beyond
-/// those of this process, which holds the other end of every connection.
+/// The values of a sample, with the permitted growth from the second to the last quarter as a share and an absolute number. The
+/// count of descriptors excludes as many as this process has, since it holds the other end of every connection.
 const LIMITS: [(&str, f64, f64); 3] =
     [("resident KiB", 0.1, 4096.0), ("descriptors beyond ours", 0.0, 16.0), ("threads", 0.1, 4.0)];
 
-/// The soak; whether nothing grew and nothing was lost.
+/// Runs the soak. Returns whether nothing grew and no answer was lost.
 pub(crate) async fn soak(options: &Options) -> bool {
     let upstreams = Upstreams::start();
     let server = Server::start(Kind::Ptc, &upstreams, &FLAGS).unwrap_or_else(|reason| panic!("{reason}"));
@@ -82,7 +82,7 @@ pub(crate) async fn soak(options: &Options) -> bool {
     faults.is_empty()
 }
 
-/// Whether one call of the upstream succeeds, after some that may still find connections of before.
+/// Whether a call of the upstream succeeds. The first attempts may still use connections from before the restart.
 async fn probe(server: &Server, sessions: &[Session], call: Call<'_>) -> bool {
     let plan = Plan::AtOnce { programs: 1, again: None };
     for _ in 0..5 {
@@ -118,7 +118,7 @@ async fn sample(server: &Server, lasts: Duration) -> Vec<[f64; 3]> {
     samples
 }
 
-/// What is wrong with the answers.
+/// Lists faults of the answers.
 fn record_faults(records: &[Record]) -> Vec<String> {
     let mut faults = Vec::new();
     for record in records {
@@ -136,7 +136,7 @@ fn record_faults(records: &[Record]) -> Vec<String> {
     faults
 }
 
-/// What grew from the second quarter of the time to the last.
+/// Lists values that grew from the second quarter of the time to the last.
 fn growth(samples: &[[f64; 3]]) -> Vec<String> {
     let quarter = samples.len() / 4;
     let mut faults = Vec::new();
