@@ -1,46 +1,46 @@
-//! Finding out how a list is paged, by the names that published APIs use.
+//! Infers how a list is paged from the names that published APIs use.
 //!
-//! Names are compared in lower case without punctuation, so that `per_page`, `perPage` and `page[per]` can be listed once. A guess that
-//! nothing in the answer or the arguments supports is not made: a list that is thought to be whole costs rows.
+//! Names are compared in lower case without punctuation, so that `per_page`, `perPage` and `page[per]` need one entry. Paging is
+//! inferred only if the answer or the arguments support it: a list that is wrongly taken for complete loses rows.
 
 use super::{By, Paging};
 use crate::{Type, Types};
 
-/// What is known of the form of an answer, from a schema or from a value.
+/// The structure of an answer, derived from a schema or from a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
-    /// Anything.
+    /// Unknown.
     Any,
     /// Null.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// A number.
     Number,
-    /// A text.
+    /// A string.
     Text,
-    /// A list of such items.
+    /// A list with items of this shape.
     Array(Box<Shape>),
     /// An object with these members.
     Object(Vec<(String, Shape)>),
 }
 
-/// An argument of the tool.
+/// An argument of the tool, as far as paging is concerned.
 #[derive(Debug, Clone, Copy)]
 pub struct Argument<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The JSON types that it takes.
+    /// The JSON types that it admits.
     pub types: Types,
-    /// The number that the schema says is taken without it, or the least that it admits.
+    /// The declared default number, otherwise the minimum.
     pub first: Option<i64>,
-    /// The largest number that it admits.
+    /// The maximum number.
     pub maximum: Option<i64>,
-    /// What its description says; empty where that is not known.
+    /// The description. Empty if unknown.
     pub says: &'a str,
 }
 
-/// Arguments that take a token of the page before.
+/// Arguments that take a token from the previous page.
 const CURSOR_ARGUMENTS: &[&str] = &[
     "cursor",
     "pagetoken",
@@ -80,7 +80,7 @@ const OFFSET_ARGUMENTS: &[&str] =
     &["offset", "skip", "startat", "startindex", "pageoffset", "startposition", "startrow", "resultoffset", "start", "from"];
 /// Arguments that take the id of the last item.
 const LAST_ID_ARGUMENTS: &[&str] = &["startingafter", "afterid", "lastid", "sinceid"];
-/// Arguments for the number of items in a page, the most usual first.
+/// Arguments for the number of items per page, most common first.
 const SIZE_ARGUMENTS: &[&str] = &[
     "limit",
     "perpage",
@@ -104,7 +104,7 @@ const SIZE_ARGUMENTS: &[&str] = &[
     "num",
 ];
 
-/// Members that hold a token or a number of the next page, wherever they are.
+/// Members that hold a token or a number of the next page, at any place in the answer.
 const NEXT_TOKENS: &[&str] = &[
     "nextcursor",
     "nextpagetoken",
@@ -129,9 +129,9 @@ const NEXT_TOKENS: &[&str] = &[
     "nextstart",
     "nextskip",
 ];
-/// Ends of names that are those of tokens.
+/// Suffixes of names of tokens.
 const POINTERS: &[&str] = &["token", "cursor", "pointer", "marker", "position", "bookmark", "continuation"];
-/// Members that hold a link to the next page, wherever they are.
+/// Members that hold a link to the next page, at any place in the answer.
 const NEXT_LINKS: &[&str] = &[
     "odatanextlink",
     "nextlink",
@@ -143,9 +143,9 @@ const NEXT_LINKS: &[&str] = &[
     "nexthref",
     "nextrecordsurl",
 ];
-/// Members that mean the next page where they are in an object about paging, or directly in the answer.
+/// Members that refer to the next page if they are in an object about paging or directly in the answer.
 const NEXT_WORDS: &[&str] = &["next", "continue", "cursor", "after"];
-/// Objects about paging.
+/// Names of objects about paging.
 const CONTAINERS: &[&str] = &[
     "pagination",
     "paging",
@@ -204,7 +204,7 @@ const MORE: &[&str] = &[
 ];
 const LAST: &[&str] = &["last", "islast", "islastpage", "lastpagereached"];
 
-/// Lists beside the items that are never them.
+/// Names of lists that never contain the items.
 const BESIDE: &[&str] = &[
     "errors",
     "warnings",
@@ -227,7 +227,7 @@ const BESIDE: &[&str] = &[
     "errormessages",
     "names",
 ];
-/// Names of lists of items, the surest first.
+/// Names of lists of items, most reliable first.
 const ITEMS: &[&str] = &[
     "items",
     "data",
@@ -252,25 +252,25 @@ const ITEMS: &[&str] = &[
     "edges",
     "members",
 ];
-/// Objects around a list of items.
+/// Names of objects that contain a list of items.
 const WRAPPERS: &[&str] =
     &["data", "result", "results", "response", "list", "payload", "body", "embedded", "hits", "page", "collection", "items"];
 
-/// Members that are looked at.
+/// Maximum number of examined members, and maximum depth.
 const MAX_MEMBERS: usize = 1000;
 const MAX_DEPTH: usize = 4;
 
-/// A member of an answer outside of its lists.
+/// A member of an answer outside its lists.
 struct Member<'s> {
     path: String,
-    /// Its own name, and that of the object around it; empty for members of the answer itself.
+    /// The member's name, and that of the containing object, which is empty for members of the answer itself.
     name: String,
     around: String,
     shape: &'s Shape,
 }
 
-/// How the list in answers of this shape is paged; `None` where that cannot be told, or the list is not paged. `tool` is the name of the
-/// tool, which may name its items. `has_links` tells whether answers come with a `Link` header.
+/// Infers how the list in answers of this shape is paged. Returns `None` if that is unknown or the list is not paged. `tool` is
+/// the name of the tool, which may indicate the name of the items. `has_links` tells whether answers have a `Link` header.
 pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: bool) -> Option<Paging> {
     let items = items(tool, answer)?;
     let mut members = Vec::new();
@@ -292,7 +292,7 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: 
     };
     let href = members.iter().find(|member| member.around == "next" && member.name == "href" && is_text(member));
 
-    // A service that takes back what it gives, under the same name.
+    // Some services return a token under the name of the argument that takes it.
     let taken = members.iter().find_map(|member| {
         let is_pointer = POINTERS.iter().any(|pointer| member.name.ends_with(pointer));
         let takes = |argument: &&Argument<'_>| argument.types.admits(Type::String) && plain(argument.name) == member.name;
@@ -316,7 +316,7 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: 
         paging.total = path(find(&["count"], &|member| is_number(member) && member.around.is_empty()));
     }
     let size = size_argument(arguments);
-    // Some declare numbers as texts.
+    // Some schemas declare numbers as strings.
     let is_text_of_number = |argument: &Argument<'_>| argument.types.admits(Type::String);
     let text_size = argument(arguments, SIZE_ARGUMENTS, is_text_of_number);
     let text_page = argument(arguments, PAGE_ARGUMENTS, is_text_of_number).filter(|_| text_size.is_some());
@@ -349,11 +349,11 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: 
             by(By::LastId, last_id, None);
             paging.id = Some("id".to_owned());
         }
-        // The number of a page beside a token is for people.
+        // If an answer has a token, a page number is usually meant for display.
         (Some(_), None) if link.is_some_and(|link| NEXT_LINKS.contains(&link.name.as_str())) => by(By::Link, None, link),
         _ if page.is_some() => {
             by(By::Page, page, token.or(link));
-            // Pages to skip are none at first.
+            // The number of pages to skip is 0 for the first page.
             let skipped = page.filter(|argument| plain(argument.name).starts_with("skip")).map(|_| 0);
             paging.first = page.and_then(|argument| argument.first).or(skipped);
         }
@@ -367,13 +367,13 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: 
     Some(paging)
 }
 
-/// The list of a tool that has no argument for a page: whole, unless something in the answer announces more of it. `None` where no list is
-/// seen.
+/// Infers the list of a tool without an argument for a page. The list is complete unless the answer announces more items. Returns
+/// `None` if no list is found.
 pub fn whole(tool: &str, arguments: &[Argument<'_>], answer: &Shape) -> Option<Paging> {
     if has_paging_argument(arguments) {
         return None;
     }
-    // Whatever announces more is found the same way, without an argument that could ask for it.
+    // Announcements are found as in [`infer`], but without an argument that could request the next page.
     let found = infer(tool, &[], answer, false).map(|found| Paging { by: By::Link, argument: None, ..found });
     let size = size_argument(arguments);
     let (size, max_size) = (size.map(|size| size.name.to_owned()), size.and_then(|size| size.maximum));
@@ -398,24 +398,25 @@ pub fn whole(tool: &str, arguments: &[Argument<'_>], answer: &Shape) -> Option<P
     })
 }
 
-/// Whether an argument of that name asks for a page.
+/// Whether an argument with this name selects a page.
 pub fn asks_for_page(name: &str) -> bool {
     let name = plain(name);
     [CURSOR_ARGUMENTS, PAGE_ARGUMENTS, OFFSET_ARGUMENTS, LAST_ID_ARGUMENTS].iter().any(|names| names.contains(&name.as_str()))
 }
 
-/// Whether an argument asks for a page, by its name and type: such a tool gives a list in pages unless its answers say otherwise.
+/// Whether an argument selects a page, judged by its name and type. The list of such a tool is assumed to be paged unless its
+/// answers indicate otherwise.
 pub fn has_paging_argument(arguments: &[Argument<'_>]) -> bool {
     let has = |names: &[&str]| argument(arguments, names, |argument| !is_weak(argument.name)).is_some();
     has(CURSOR_ARGUMENTS)
         || has(PAGE_ARGUMENTS)
         || has(OFFSET_ARGUMENTS)
         || has(LAST_ID_ARGUMENTS)
-        // Such as `after` beside `first`.
+        // An example is `after` together with `first`.
         || size_argument(arguments).is_some() && arguments.iter().any(|argument| asks_for_page(argument.name))
 }
 
-/// The argument for the number of items in a page.
+/// Returns the argument for the number of items per page.
 pub fn size_argument<'a, 'b>(arguments: &'a [Argument<'b>]) -> Option<&'a Argument<'b>> {
     argument(arguments, SIZE_ARGUMENTS, |argument| takes_number(argument.types))
 }
@@ -426,7 +427,7 @@ fn argument<'a, 'b>(
     fits: impl Fn(&Argument<'_>) -> bool,
 ) -> Option<&'a Argument<'b>> {
     let plain: Vec<String> = arguments.iter().map(|argument| plain(argument.name)).collect();
-    // `searchCriteria[pageSize]` too.
+    // This also covers names such as `searchCriteria[pageSize]`.
     let inner: Vec<Option<String>> = arguments.iter().map(|argument| inner_name(argument.name)).collect();
     let named = |name: &str| {
         let is_it = |at: &usize| {
@@ -441,7 +442,7 @@ fn takes_number(types: Types) -> bool {
     types.admits(Type::Integer)
 }
 
-/// Names that mean something else as often as a place in a list.
+/// Whether a name has a meaning outside paging as often as not.
 fn is_weak(name: &str) -> bool {
     matches!(plain(name).as_str(), "start" | "from" | "token" | "next" | "position" | "after" | "marker" | "pageid" | "continue")
 }
@@ -451,19 +452,19 @@ fn is_number_of_page(member: &Member<'_>) -> bool {
         || matches!(member.shape, Shape::Number) && NEXT_WORDS.contains(&member.name.as_str())
 }
 
-/// Whether the description of an argument has one of these.
+/// Whether the description of an argument contains one of these words.
 fn says(argument: &Argument<'_>, words: &[&str]) -> bool {
     let text = argument.says.to_lowercase();
     words.iter().any(|word| text.contains(word))
 }
 
-/// The name in the last brackets.
+/// Returns the name in the last pair of brackets.
 fn inner_name(name: &str) -> Option<String> {
     let (_, inner) = name.strip_suffix(']')?.rsplit_once('[')?;
     Some(plain(inner))
 }
 
-/// A name in lower case, letters and digits only.
+/// Returns a name in lower case, reduced to letters and digits.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -487,7 +488,7 @@ fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Where the items are.
+/// Returns the path of the items.
 fn items(tool: &str, answer: &Shape) -> Option<String> {
     match answer {
         Shape::Array(_) => Some(String::new()),
@@ -502,7 +503,7 @@ fn items(tool: &str, answer: &Shape) -> Option<String> {
     }
 }
 
-/// The member of an object that is the list of items.
+/// Returns the member of an object that is the list of items.
 fn list_of(tool: &str, members: &[(String, Shape)]) -> Option<String> {
     let lists: Vec<(&String, &Shape)> =
         members.iter().filter(|(_, shape)| matches!(shape, Shape::Array(_))).map(|(key, shape)| (key, shape)).collect();
@@ -522,7 +523,7 @@ fn list_of(tool: &str, members: &[(String, Shape)]) -> Option<String> {
         named.next().is_none().then(|| (*first).clone())
     };
     if likely.is_empty() {
-        // Such as a list of messages, where that is what the tool gives.
+        // An example is a list of messages in the answer of a tool for messages.
         let all: Vec<&String> = lists.iter().map(|(key, _)| *key).collect();
         return by_tool(&all).or_else(|| if let [only] = all.as_slice() { Some((*only).clone()) } else { None });
     }

@@ -1,7 +1,8 @@
-//! How the list that a tool gives is divided into pages: where the items are, what announces more of them, which argument asks for them.
+//! How the list that a tool returns is divided into pages: the path of the items, the member that announces more of them, and the
+//! argument that requests them.
 //!
-//! [`infer`] finds it out from the arguments of a tool and the shape of its answers. The compiler uses it with declared output schemas, the
-//! runtime with the first answer of a tool that declares none.
+//! [`infer`] derives this from the arguments of a tool and the shape of its answers. The compiler calls it with declared output
+//! schemas, the runtime with the first answer of a tool without an output schema.
 
 mod infer;
 
@@ -12,9 +13,9 @@ pub use infer::{Argument, Shape, asks_for_page, has_paging_argument, infer, size
 /// The text in [`Tool::paging`](crate::Tool::paging) of a tool that is configured not to be paged.
 pub const NOT_PAGED: &str = "false";
 
-/// How the list of a tool is paged. Places in an answer are keys with dots between them; an empty one is the answer itself.
+/// How the list of a tool is paged. Paths in an answer are keys separated by dots. An empty path is the answer itself.
 ///
-/// Its `Display` is the text in [`Tool::paging`](crate::Tool::paging): one line for each member, its name and its value.
+/// `Display` formats the text in [`Tool::paging`](crate::Tool::paging): one line per member with its name and value.
 ///
 /// ```
 /// use ptc_catalog::{By, Paging};
@@ -26,54 +27,54 @@ pub const NOT_PAGED: &str = "false";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paging {
-    /// How the next page is asked for.
+    /// How the next page is requested.
     pub by: By,
-    /// Where the items are.
+    /// Path of the items.
     pub items: String,
-    /// The argument that asks for another page.
+    /// The argument that requests another page.
     pub argument: Option<String>,
-    /// The number of the first page, where that is known.
+    /// Number of the first page, if known.
     pub first: Option<i64>,
-    /// Where the token, the number or the link of the next page is; nothing there, or null, announces no more.
+    /// Path of the token, number or link of the next page. A missing or null value means that there are no more pages.
     pub next: Option<String>,
-    /// Where it says whether there is more.
+    /// Path of the flag that is true if there are more pages.
     pub more: Option<String>,
-    /// Where it says whether this is the last page.
+    /// Path of the flag that is true on the last page.
     pub last: Option<String>,
-    /// Where the number of all items is.
+    /// Path of the total number of items.
     pub total: Option<String>,
-    /// Where the number of all pages is.
+    /// Path of the total number of pages.
     pub pages: Option<String>,
-    /// Where the number of this page is.
+    /// Path of this page's number.
     pub page: Option<String>,
-    /// The member of an item that is its id, where the last id asks for more.
+    /// The member of an item that is its id, if the last id requests the next page.
     pub id: Option<String>,
-    /// The argument for the number of items in a page.
+    /// The argument for the number of items per page.
     pub size: Option<String>,
-    /// Its declared maximum.
+    /// The declared maximum of that argument.
     pub max_size: Option<i64>,
 }
 
-/// How the next page is asked for.
+/// How the next page is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum By {
-    /// By its number.
+    /// By its number, starting at [`Paging::first`].
     Page,
     /// By the number of items before it.
     Offset,
-    /// By a token that the page before has.
+    /// By a token from the previous page.
     #[default]
     Cursor,
     /// By the id of the last item.
     LastId,
-    /// By the arguments in a link that the page before has.
+    /// By the arguments in a link from the previous page.
     Link,
-    /// By the arguments in the `Link` header of the page before.
+    /// By the arguments in the `Link` header of the previous page.
     Header,
 }
 
 impl By {
-    /// Every way with its name in texts and configs.
+    /// Every variant with its name in texts and configs.
     pub const ALL: [(By, &'static str); 6] = [
         (By::Page, "page"),
         (By::Offset, "offset"),
@@ -83,19 +84,19 @@ impl By {
         (By::Header, "header"),
     ];
 
-    /// Its name.
+    /// Returns the name of the variant.
     pub fn name(self) -> &'static str {
         By::ALL.iter().find(|(by, _)| *by == self).map_or("", |(_, name)| name)
     }
 
-    /// The way of that name.
+    /// Returns the variant with this name.
     pub fn named(name: &str) -> Option<By> {
         By::ALL.iter().find(|(_, own)| *own == name).map(|(by, _)| *by)
     }
 }
 
 impl Paging {
-    /// Reads what `Display` has written; `None` for anything else.
+    /// Parses the text that `Display` formats. Returns `None` for other texts.
     pub fn parse(text: &str) -> Option<Paging> {
         let mut paging = Paging::default();
         let mut has_way = false;
@@ -111,7 +112,7 @@ impl Paging {
         has_way.then_some(paging)
     }
 
-    /// Sets a member other than `by` by its name; `None` where there is no such member, or the value is not one of its.
+    /// Sets a member other than `by`. Returns `None` if the name or the value is invalid.
     pub fn set(&mut self, name: &str, value: &str) -> Option<()> {
         let text = || Some(value.to_owned());
         match name {
@@ -132,7 +133,7 @@ impl Paging {
         Some(())
     }
 
-    /// Every member that is set, with its value.
+    /// Returns every member that is set, with its value.
     pub fn members(&self) -> Vec<(&'static str, String)> {
         let texts = [
             ("argument", &self.argument),
@@ -152,7 +153,7 @@ impl Paging {
         members
     }
 
-    /// One line for people and models: `items in data, next page by cursor from meta.next_cursor, 100 a page`.
+    /// Returns a description in one line: `items in data, next page by cursor from meta.next_cursor, 100 a page`.
     pub fn described(&self) -> String {
         let items = if self.items.is_empty() { "the answer is the list".to_owned() } else { format!("items in {}", self.items) };
         let argument = self.argument.as_deref().unwrap_or_default();
