@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: what a deployment links.
-const MEMBERS: [&str; 5] = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search"];
+const MEMBERS: [&str; 6] = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search", "runtime/text"];
 
 /// What of each member is embedded beside its manifest. Cargo looks for the files of declared targets even where it
 /// does not build them.

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
     let name = full_name(wanted);
     let Some(code) = Code::ALL.iter().find(|code| code.name() == name) else {
         let failure = Failure::new(format!("there is no diagnostic code `{wanted}`"));
-        let hint = match suggest::nearest(&name, Code::ALL.iter().map(|code| code.name())) {
+        let hint = match suggest::closest_match(&name, Code::ALL.iter().map(|code| code.name())) {
             Some(near) => format!("did you mean `{near}`? `ptc-compile explain` lists all codes"),
             None => "`ptc-compile explain` lists all codes".to_owned(),
         };

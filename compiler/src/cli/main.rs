@@ -117,7 +117,7 @@ fn misspelt(args: &[OsString]) -> Option<Failure> {
     if word.starts_with('-') || names().any(|name| name == word) || std::fs::exists(OsStr::new(word)).unwrap_or(true) {
         return None;
     }
-    let near = suggest::nearest(word, names())?;
+    let near = suggest::closest_match(word, names())?;
     Some(Failure::new(format!("there is no command and no file `{word}`")).hint(format!("did you mean `ptc-compile {near}`?")))
 }
 

@@ -1,6 +1,6 @@
 //! `check-program CONFIG PROGRAM…`: programs against the frozen catalog, without running them.
 
-use ptc_check::Concern;
+use ptc_check::FindingKind;
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::ir;
@@ -83,7 +83,7 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
     match Program::compile(text) {
         Err(error) => {
             let error = match catalog {
-                Some(catalog) => ptc_check::with_call(error, text, catalog),
+                Some(catalog) => ptc_check::add_call_hint(error, text, catalog),
                 None => error,
             };
             let message = format!("{}: {}", error.kind, error.message);
@@ -93,12 +93,12 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             let Some(catalog) = catalog else { return };
             let review = ptc_check::review(&program, catalog);
             for finding in review.findings {
-                let code = match finding.concern {
-                    Concern::Fails(_) => Code::CallFails,
-                    Concern::Doubtful | Concern::TakenForList => Code::CallDoubtful,
-                    Concern::Path => Code::PathNotInSchema,
-                    Concern::TakenForValue => Code::TakenForValue,
-                    Concern::Unchecked => Code::UncheckedResult,
+                let code = match finding.kind {
+                    FindingKind::Fails(_) => Code::CallFails,
+                    FindingKind::Suspicious | FindingKind::ResultUsedAsList => Code::CallDoubtful,
+                    FindingKind::UnknownPath => Code::PathNotInSchema,
+                    FindingKind::ResultUsedAsValue => Code::ResultUsedAsValue,
+                    FindingKind::Unchecked => Code::UncheckedResult,
                 };
                 diagnostics.push(hinted(Diagnostic::new(code, finding.message).at(place(Some(finding.span)), ""), finding.hint));
             }

@@ -166,6 +166,9 @@ mod tests {
         assert!(embedded::FILES.iter().any(|(path, _)| *path == "runtime/src/lib.rs"));
         assert!(embedded::FILES.iter().all(|(path, _)| path.starts_with("runtime/")));
         let members = embedded::MANIFEST.lines().find(|line| line.starts_with("members = ")).unwrap_or_default();
-        assert_eq!(members, r#"members = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search"]"#);
+        assert_eq!(
+            members,
+            r#"members = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search", "runtime/text"]"#
+        );
     }
 }

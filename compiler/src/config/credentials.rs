@@ -186,7 +186,8 @@ pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>,
         collect_uses(&upstream.value, &mut named);
     }
     let known = || config.members("credentials").iter().map(|member| &*member.key);
-    let meant = named.iter().filter(|name| !known().any(|key| key == **name)).filter_map(|name| suggest::nearest(name, known()));
+    let meant =
+        named.iter().filter(|name| !known().any(|key| key == **name)).filter_map(|name| suggest::closest_match(name, known()));
     let used: BTreeSet<&str> = named.iter().copied().chain(meant).collect();
     for member in config.members("credentials") {
         if bindings.sound.contains_key(&*member.key) && !used.contains(&*member.key) {

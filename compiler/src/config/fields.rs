@@ -243,8 +243,8 @@ fn unknown_key(
     let meant = free.clone().find(|key| key.aliases.contains(&wrong)).map(|key| key.name);
     let taken = table.keys().find(|key| key.aliases.contains(&wrong));
     let elsewhere = others.iter().find(|other| other.tag != table.tag && other.key(wrong).is_some());
-    let near = suggest::nearest(wrong, free.map(|key| key.name));
-    let given = suggest::nearest(wrong, table.keys().map(|key| key.name));
+    let near = suggest::closest_match(wrong, free.map(|key| key.name));
+    let given = suggest::closest_match(wrong, table.keys().map(|key| key.name));
     let message = format!("unknown key {} in {}", quoted(wrong), table.title);
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reader.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {

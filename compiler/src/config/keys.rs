@@ -41,7 +41,7 @@ pub static CONFIG: Table = Table {
 pub(super) fn is_upstreams(key: &str) -> bool {
     let row = CONFIG.key("upstreams");
     row.is_some_and(|row| row.name == key || row.aliases.contains(&key))
-        || suggest::nearest(key, CONFIG.keys().map(|row| row.name)) == Some("upstreams")
+        || suggest::closest_match(key, CONFIG.keys().map(|row| row.name)) == Some("upstreams")
 }
 
 /// Every entry of the upstreams, under whatever key they stand.

@@ -47,7 +47,7 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
         (Kind::Choice(choices), Tree::String(text)) => {
             if !choices.contains(&&**text) {
                 let listed: Vec<String> = choices.iter().map(|choice| quoted(choice)).collect();
-                let hint = crate::diag::suggest::nearest(text, choices.iter().copied())
+                let hint = crate::diag::suggest::closest_match(text, choices.iter().copied())
                     .map_or_else(|| format!("expected one of {}", listed.join(", ")), |near| format!("did you mean `{near}`?"));
                 let message = format!("{} is no value of `{}`", quoted(text), key.name);
                 reader.fault(Code::UnknownScheme, node, message, "", &hint);
@@ -97,7 +97,7 @@ fn paging(reader: &mut ConfigReader<'_>, node: &Node) {
             name if is_text(name) => "a text of one line",
             _ => "no such member",
         };
-        let near = crate::diag::suggest::nearest(name, known.clone());
+        let near = crate::diag::suggest::closest_match(name, known.clone());
         let hint = match near.filter(|near| *near != name) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {

@@ -77,7 +77,7 @@ fn intended_key(key: &str) -> Option<&'static str> {
         .find(|row| row.name == key)
         .or_else(|| rows().find(|row| row.aliases.contains(&key)))
         .map(|row| row.name)
-        .or_else(|| suggest::nearest(key, rows().map(|row| row.name)))
+        .or_else(|| suggest::closest_match(key, rows().map(|row| row.name)))
 }
 
 /// Masks the `user:password@` of every URL in `node`. With `is_url` the value is expected to be a URL.

@@ -105,7 +105,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
                 Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
                     .at(place.clone(), "an override without effect")
                     .also(list.place(reader.file), "not in this list");
-            diagnostic = match suggest::nearest(id, included.iter().copied()) {
+            diagnostic = match suggest::closest_match(id, included.iter().copied()) {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.hint(format!("add {} to `include_operations`, or remove the override", quoted(id))),
             };

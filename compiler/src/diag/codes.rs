@@ -154,7 +154,7 @@ codes! {
     ProgramCost = "PTC0806" Note "what a program may call";
     ProgramUnreadable = "PTC0807" Error "a stored program that cannot be read";
     ProgramSchema = "PTC0808" Error "a schema of a stored program that cannot be used";
-    TakenForValue = "PTC0809" Error "a result that is taken for its value";
+    ResultUsedAsValue = "PTC0809" Error "a result that is taken for its value";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
 }

@@ -1,5 +1,6 @@
 //! Safe display of text from outside, which may contain control sequences of a terminal.
 
+use ptc_text::join_limited;
 use std::borrow::Cow;
 
 /// Quotes a name from a file for a message: in backticks, with control characters escaped, and cut if it is very long.
@@ -22,12 +23,10 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// Returns a list such as "`a`, `b` and 3 more", with each item as in [`quoted`].
-pub fn quoted_list<'a>(items: impl ExactSizeIterator<Item = &'a str>) -> String {
+/// Returns a list such as "`a`, `b`, and 3 more", with each item as in [`quoted`].
+pub fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 4;
-    let more = items.len().saturating_sub(SHOWN);
-    let shown = items.take(SHOWN).map(quoted).collect::<Vec<_>>().join(", ");
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
+    join_limited(items.map(quoted), ", ", SHOWN)
 }
 
 /// Returns a text for one line of a terminal. Characters that would move the cursor, change colours or change the writing

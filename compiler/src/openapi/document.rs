@@ -1,5 +1,6 @@
 //! Lowers one document: everything that a config includes of it, in the form of the lock file.
 
+use ptc_text::join_limited;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reference::{Followed, References};
@@ -114,7 +115,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             let message = format!("the operation {} is not included", quoted(id));
             let diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
-            let near = suggest::nearest(id, names.iter().map(AsRef::as_ref));
+            let near = suggest::closest_match(id, names.iter().map(AsRef::as_ref));
             diagnostics.push(match near {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.hint("remove the override, or include the operation"),
@@ -148,8 +149,7 @@ impl<'c> LeftOut<'c> {
         let useful: BTreeSet<*const Spanned<String>> = tools.map(|chosen| std::ptr::from_ref(chosen.wanted)).collect();
         for (wanted, list) in &self.by_pattern {
             let count = list.len();
-            let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
-            let shown = list.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ") + &more;
+            let shown = join_limited(list, ", ", SHOWN);
             let what = if count == 1 { "operation that cannot be a tool" } else { "operations that cannot be tools" };
             let diagnostic = if useful.contains(&std::ptr::from_ref(*wanted)) {
                 let message = format!("`{}` leaves out {count} {what}: {shown}", wanted.value);

@@ -233,7 +233,7 @@ fn report_invalid_keywords(node: &Node, out: &Json, file: FileId, faults: &mut F
     if !kind.as_str().is_some_and(is_known) {
         faults.note(kind.place(file), || {
             let what = kind.as_str().map_or_else(|| kind.kind().to_owned(), quoted);
-            let near = kind.as_str().and_then(|text| suggest::nearest(text, known.clone()));
+            let near = kind.as_str().and_then(|text| suggest::closest_match(text, known.clone()));
             let meant = near.map(|name| format!(", which may be meant as `{name}`")).unwrap_or_default();
             format!("{what} is no type of a schema{meant}: any value is taken")
         });

@@ -1,5 +1,6 @@
 //! Makes the tables of a server from a config and the answers of its upstreams.
 
+use ptc_text::join_limited;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -83,11 +84,8 @@ impl Load for Loader {
 fn errors(diagnostics: &Diagnostics) -> String {
     const SHOWN: usize = 10;
     let sorted = diagnostics.sorted();
-    let errors: Vec<&str> =
-        sorted.into_iter().filter(|found| found.severity == Severity::Error).map(|found| found.message.as_str()).collect();
-    let more = errors.len().saturating_sub(SHOWN);
-    let shown = errors.into_iter().take(SHOWN).collect::<Vec<_>>().join("; ");
-    if more == 0 { shown } else { format!("{shown}; and {more} more") }
+    let errors = sorted.into_iter().filter(|found| found.severity == Severity::Error).map(|found| found.message.as_str());
+    join_limited(errors, "; ", SHOWN)
 }
 
 /// Converts a listing for the lock. Every definition becomes a source of its own, so that diagnostics can point into it.

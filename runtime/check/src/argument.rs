@@ -3,8 +3,10 @@
 
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::{Kind, Value, json, print};
+use ptc_text::join_limited;
 
-use crate::{bounds, integers, near_name};
+use crate::{bounds, integers};
+use ptc_text::closest_match;
 
 /// Values that a message lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -50,12 +52,9 @@ fn mismatch(arg: &Arg, value: &Value) -> Option<String> {
 
 /// That a value is none of those that are `allowed`, as the rest of a sentence.
 pub(crate) fn not_one_of(path: &str, allowed: &[&str], value: &Value) -> String {
-    let near = value.as_name().and_then(|name| near_name(name, allowed.iter().map(|text| text.trim_matches('"'))));
+    let near = value.as_name().and_then(|name| closest_match(name, allowed.iter().map(|text| text.trim_matches('"'))));
     let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
-    let more = allowed.len().saturating_sub(LISTED);
-    let listed = allowed.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-    let more = if more > 0 { format!(", … and {more} more") } else { String::new() };
-    format!("'{path}' must be one of {listed}{more}, got {}{near}", shown(value))
+    format!("'{path}' must be one of {}, got {}{near}", join_limited(allowed, ", ", LISTED), shown(value))
 }
 
 /// The JSON type that a value is sent as; `None` for what cannot be sent.

@@ -3,8 +3,9 @@
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::Value;
 use ptc_lisp::print::excerpt;
+use ptc_text::join_limited;
 
-use crate::near_name;
+use ptc_text::closest_match;
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -42,7 +43,7 @@ pub fn missing<'a>(tool: &Tool, is_given: impl Fn(&str) -> bool, undeclared: imp
     if missing.is_empty() {
         return None;
     }
-    let meant = undeclared.take(MAX_COMPARED).find_map(|name| Some((name, near_name(name, missing.iter().copied())?)));
+    let meant = undeclared.take(MAX_COMPARED).find_map(|name| Some((name, closest_match(name, missing.iter().copied())?)));
     let hint = meant.map(|(name, near)| format!("did you mean '{near}' instead of '{}'?", excerpt(name)));
     Some(Refusal { message: format!("missing required args {}", missing.join(", ")), hint })
 }
@@ -50,13 +51,9 @@ pub fn missing<'a>(tool: &Tool, is_given: impl Fn(&str) -> bool, undeclared: imp
 /// That a tool does not declare an argument of this name; `near` is what [`misspelt`] found.
 pub fn unknown(tool: &Tool, name: &str, near: Option<&str>) -> Refusal {
     let hint = near.map_or_else(
-        || {
-            let listed = tool.args.iter().take(LISTED).map(|arg| arg.name).collect::<Vec<_>>().join(", ");
-            match tool.args.len() {
-                0 => "it takes no arguments".to_owned(),
-                n if n > LISTED => format!("its args: {listed}, … and {} more", n - LISTED),
-                _ => format!("its args: {listed}"),
-            }
+        || match tool.args {
+            [] => "it takes no arguments".to_owned(),
+            args => format!("its args: {}", join_limited(args.iter().map(|arg| arg.name), ", ", LISTED)),
         },
         |near| format!("did you mean '{near}'?"),
     );
@@ -65,5 +62,5 @@ pub fn unknown(tool: &Tool, name: &str, near: Option<&str>) -> Refusal {
 
 /// The declared name that an undeclared one is near.
 pub fn misspelt(tool: &Tool, name: &str) -> Option<&'static str> {
-    near_name(name, tool.args.iter().map(|arg| arg.name))
+    closest_match(name, tool.args.iter().map(|arg| arg.name))
 }

@@ -1,6 +1,7 @@
 //! One call in the text against the catalog. Wording and rules are those of the runtime, which checks every call again with
 //! the values that it then has.
 
+use ptc_text::join_limited;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
@@ -8,7 +9,8 @@ use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
 use crate::argument_names::{self, MAX_COMPARED, Refusal};
-use crate::{Concern, Finding, MAX_FINDINGS, argument, meant_tool, near_name};
+use crate::{Finding, FindingKind, MAX_FINDINGS, argument, meant_tool};
+use ptc_text::closest_match;
 
 /// Names that a hint lists before it says how many more there are.
 const LISTED: usize = 30;
@@ -26,15 +28,11 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     let key = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.key);
     let value = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.value);
     let named = |text: String| of_function(text, site.function);
-    let finding = |concern, message, hint: Option<String>, span: Span| Finding {
-        concern,
-        message: named(message),
-        hint: hint.map(named),
-        span,
-    };
-    let (unknown, rejects) = (Concern::Fails(ErrorKind::UnknownTool), Concern::Fails(ErrorKind::ToolError));
+    let finding =
+        |kind, message, hint: Option<String>, span: Span| Finding { kind, message: named(message), hint: hint.map(named), span };
+    let (unknown, rejects) = (FindingKind::Fails(ErrorKind::UnknownTool), FindingKind::Fails(ErrorKind::ToolError));
     if let Some(message) = site.arity.clone() {
-        return findings.push(finding(Concern::Fails(ErrorKind::ArityError), message, Some(WRITTEN.to_owned()), site.span));
+        return findings.push(finding(FindingKind::Fails(ErrorKind::ArityError), message, Some(WRITTEN.to_owned()), site.span));
     }
     if let Some(kind) = site.other_request {
         let message = format!("tool/call takes a map {{:server … :tool … :args {{…}}}}, got {}", kind.described());
@@ -62,7 +60,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     let upstream = site.server.as_deref().map(|server| (server, catalog.upstream(server)));
     if let Some((server, None)) = upstream {
         let names = catalog.upstreams.iter().map(|upstream| upstream.name);
-        let is_near = near_name(server, names.clone()).is_some();
+        let is_near = closest_match(server, names.clone()).is_some();
         let meant = meant_tool(server, site.tool.as_deref(), catalog).filter(|_| !is_near);
         let hint = meant.map_or_else(|| exists(server, "configured upstreams", names), did_you_mean);
         let message = format!("no upstream '{server}' configured");
@@ -84,7 +82,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
     let Some(tool) = upstream.tool(name) else {
         let names = upstream.tools.iter().map(|tool| tool.name);
-        let is_near = near_name(name, names.clone()).is_some();
+        let is_near = closest_match(name, names.clone()).is_some();
         let meant = meant_tool(server, Some(name), catalog).filter(|_| !is_near);
         let hint = meant.map_or_else(|| exists(name, "its tools", names), did_you_mean);
         let message = format!("no tool '{name}' in upstream '{server}'");
@@ -129,8 +127,8 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
             continue;
         }
         let Refusal { message, hint } = argument_names::unknown(tool, name, near);
-        let concern = if tool.closed { rejects } else { Concern::Doubtful };
-        findings.push(finding(concern, rejected(upstream, tool, &message), hint, key(&["args", name])));
+        let kind = if tool.closed { rejects } else { FindingKind::Suspicious };
+        findings.push(finding(kind, rejected(upstream, tool, &message), hint, key(&["args", name])));
     }
 }
 
@@ -166,7 +164,7 @@ fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
     let is_known = |key: &Value| key.as_name().is_some_and(|name| keys.contains(&name));
     let stray = site.keys.as_ref()?.iter().find(|key| !is_known(key))?;
     let name = stray.as_name();
-    let near = name.and_then(|name| near_name(name, keys.iter().copied()));
+    let near = name.and_then(|name| closest_match(name, keys.iter().copied()));
     let hint = match near {
         Some(near) => format!("did you mean :{near}?"),
         None if site.function == "all" => {
@@ -193,7 +191,7 @@ fn did_you_mean((upstream, tool): (&Upstream, &Tool)) -> String {
 
 /// A near name, or all names.
 fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a str> + Clone) -> String {
-    if let Some(near) = near_name(wanted, names.clone()) {
+    if let Some(near) = closest_match(wanted, names.clone()) {
         return format!("did you mean '{near}'?");
     }
     format!("{what}: {}", listed(names))
@@ -201,11 +199,5 @@ fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a
 
 /// The names, up to [`LISTED`].
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let total = names.len();
-    let listed = names.take(LISTED).collect::<Vec<_>>().join(", ");
-    match total {
-        0 => "none".to_owned(),
-        n if n > LISTED => format!("{listed}, … and {} more", n - LISTED),
-        _ => listed,
-    }
+    if names.len() == 0 { "none".to_owned() } else { join_limited(names, ", ", LISTED) }
 }

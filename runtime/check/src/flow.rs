@@ -13,7 +13,7 @@ use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
 
 use crate::output::{self, Step};
-use crate::{Concern, EACH, EACH_SECOND, Finding, MAX_FINDINGS, MissingKey, tool_of};
+use crate::{EACH, EACH_SECOND, Finding, FindingKind, MAX_FINDINGS, MissingKey, tool_of};
 
 /// Functions that give each item of their last argument to their first, or some of them twice or not at all; besides [`EACH`].
 const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
@@ -119,7 +119,7 @@ pub(crate) fn follow<const ALL: bool>(
         let is_certain = site.misused && !site.checked && site.used.is_none();
         if is_certain || ALL {
             findings.push(Finding {
-                concern: if is_certain { Concern::TakenForValue } else { Concern::Path },
+                kind: if is_certain { FindingKind::ResultUsedAsValue } else { FindingKind::UnknownPath },
                 message: what.clone(),
                 hint: Some("it has :ok and :value, or :reason and :message; what the tool gives is under :value".to_owned()),
                 span: *span,
@@ -129,7 +129,7 @@ pub(crate) fn follow<const ALL: bool>(
     for site in sites.iter().filter(|site| !site.checked) {
         if let (Some((name, span)), None) = (&site.listed, site.used) {
             findings.push(Finding {
-                concern: Concern::TakenForList,
+                kind: FindingKind::ResultUsedAsList,
                 message: format!("{name} gets the result of {}, which is a map whatever the tool gives", site.name),
                 hint: Some("what the tool gives is under :value, where :ok is true".to_owned()),
                 span: *span,
@@ -137,7 +137,7 @@ pub(crate) fn follow<const ALL: bool>(
         }
         let Some(span) = site.used.filter(|_| ALL) else { continue };
         findings.push(Finding {
-            concern: Concern::Unchecked,
+            kind: FindingKind::Unchecked,
             message: format!("the value of {} is used without a look at :ok", site.name),
             hint: Some("when the call fails, :value is nil and :message says why".to_owned()),
             span,
@@ -564,7 +564,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 self.closed.push(span);
             }
             self.findings.push(Finding {
-                concern: Concern::Path,
+                kind: FindingKind::UnknownPath,
                 message: format!("{site_name}: {}, by its output schema", missing.message),
                 hint: missing.hint,
                 span,

@@ -24,9 +24,8 @@
 //! - `output`: paths into results against output schemas.
 //! - [`cost`]: how many calls there can be, and what they may change.
 //! - `missing`: keys that a run looked up in answers, against output schemas.
-//! - `meant`: names that are tools, where no program can use them.
-//! - `near`: near names, for suggestions.
-//! - [`own`]: calls of the embedding program's own tools.
+//! - `call_hint`: the call to write where a program uses the name of a tool in another way.
+//! - [`host_tools`]: calls of the embedding program's own tools.
 //! - [`paging`]: reading all pages of a list.
 
 #![forbid(unsafe_code)]
@@ -35,16 +34,15 @@ pub mod argument;
 pub mod argument_names;
 mod bounds;
 mod call;
+mod call_hint;
 pub mod cost;
 mod flow;
+pub mod host_tools;
 mod input_schema;
 mod integers;
-mod meant;
 mod meant_tool;
 mod missing;
-mod near;
 mod output;
-pub mod own;
 pub mod paging;
 
 use ptc_catalog::{Catalog, Tool};
@@ -52,12 +50,11 @@ use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite, sorting}
 
 pub use bounds::pattern_of;
 pub use call::{requires_server, requires_tool};
+pub use call_hint::add_call_hint;
 pub use cost::{Cost, Effects};
-pub use meant::with_call;
+pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;
 pub use missing::keys_not_found;
-pub use near::near_name;
-pub use own::OwnTool;
 
 /// Functions that call their first argument once for each item of their last.
 const EACH: &[&str] = &[
@@ -88,7 +85,7 @@ pub const MAX_FINDINGS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// What sort of thing it is.
-    pub concern: Concern,
+    pub kind: FindingKind,
     /// What is wrong.
     pub message: String,
     /// What to do, where that is known.
@@ -99,18 +96,18 @@ pub struct Finding {
 
 /// What sort of thing a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Concern {
+pub enum FindingKind {
     /// The call fails whenever it is made, with an error of this kind.
     Fails(ErrorKind),
     /// The call is likely not meant so.
-    Doubtful,
+    Suspicious,
     /// The output schema of the tool has nothing at the place that is read. Upstreams keep to their schemas or not, so this is never
     /// certain.
-    Path,
+    UnknownPath,
     /// A result is taken for its value, or for a list: of all that results have, nothing is read.
-    TakenForValue,
+    ResultUsedAsValue,
     /// A function of lists gets a result, which is a map of two or more keys whatever the tool gives.
-    TakenForList,
+    ResultUsedAsList,
     /// The value of a result is used, and nothing asks whether there is one.
     Unchecked,
 }
@@ -118,16 +115,18 @@ pub enum Concern {
 impl Finding {
     /// Whether it is wrong whatever the upstream answers. Otherwise it may be meant so.
     pub fn is_certain(&self) -> bool {
-        matches!(self.concern, Concern::Fails(_) | Concern::TakenForValue)
+        matches!(self.kind, FindingKind::Fails(_) | FindingKind::ResultUsedAsValue)
     }
 
     /// The finding as the error that ends the program, at its place in `source`.
     pub fn into_error(self, source: &str) -> Error {
-        let kind = match self.concern {
-            Concern::Fails(kind) => kind,
-            Concern::Doubtful | Concern::Path | Concern::TakenForValue | Concern::TakenForList | Concern::Unchecked => {
-                ErrorKind::ToolError
-            }
+        let kind = match self.kind {
+            FindingKind::Fails(kind) => kind,
+            FindingKind::Suspicious
+            | FindingKind::UnknownPath
+            | FindingKind::ResultUsedAsValue
+            | FindingKind::ResultUsedAsList
+            | FindingKind::Unchecked => ErrorKind::ToolError,
         };
         let error = Error::at(kind, self.message, source, self.span);
         match self.hint {
@@ -210,7 +209,7 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadli
         }
         by_name.retain(|finding| !findings.contains(finding));
         // A condition may ask for the very value that would be wrong.
-        findings.extend(by_name.into_iter().map(|finding| Finding { concern: Concern::Doubtful, ..finding }));
+        findings.extend(by_name.into_iter().map(|finding| Finding { kind: FindingKind::Suspicious, ..finding }));
     }
     if !sites.is_empty() {
         flow::follow::<ALL>(program, catalog, &sites, &mut findings, deadline);

@@ -2,7 +2,7 @@
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 
-use crate::near_name;
+use ptc_text::closest_match;
 
 /// The tool that names of an upstream and of a tool were most likely meant for: both in one of them (`"petstore/list-pets"`,
 /// `"petstore.list-pets"`), a tool at the place of the upstream, a tool of another upstream, or a slip in either.
@@ -33,12 +33,12 @@ fn qualified(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'stat
 const MAX_CUTS: usize = 8;
 
 fn near_upstream(name: &str, catalog: &Catalog) -> Option<&'static Upstream> {
-    let near = near_name(name, catalog.upstreams.iter().map(|upstream| upstream.name))?;
+    let near = closest_match(name, catalog.upstreams.iter().map(|upstream| upstream.name))?;
     catalog.upstream(near)
 }
 
 fn near_tool(upstream: &'static Upstream, name: &str) -> Option<&'static Tool> {
-    let near = || near_name(name, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
+    let near = || closest_match(name, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
     upstream.tool(name).or_else(near)
 }
 

@@ -3,6 +3,7 @@
 //! A run records objects by their keys ([`MissingKey`]); an object is one of a tool's output schema where it has the required keys and
 //! no key that a closed schema refuses. A look-up is a mistake where none of the schemas that an object may have declares the key.
 
+use ptc_text::join_limited;
 use std::fmt::Write as _;
 
 use ptc_catalog::Catalog;
@@ -10,7 +11,7 @@ use ptc_lisp::missing_keys::{MissingKey, Place};
 use ptc_lisp::{Kind, Value, json};
 
 use crate::flow::RESULT;
-use crate::near_name;
+use ptc_text::closest_match;
 
 /// Keys that a note lists.
 const MAX_LISTED: usize = 12;
@@ -92,13 +93,8 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
 
 /// The sentence, the keys that there are, and the nearest of them.
 fn with_keys(sentence: &str, key: &str, keys: &[String]) -> String {
-    let mut text = format!("{sentence}: the keys are ");
-    let listed: Vec<&str> = keys.iter().take(MAX_LISTED).map(String::as_str).collect();
-    text.push_str(&listed.join(", "));
-    if keys.len() > MAX_LISTED {
-        let _ = write!(text, " and {} more", keys.len() - MAX_LISTED);
-    }
-    if let Some(near) = near_name(key, keys.iter().map(String::as_str)) {
+    let mut text = format!("{sentence}: the keys are {}", join_limited(keys, ", ", MAX_LISTED));
+    if let Some(near) = closest_match(key, keys.iter().map(String::as_str)) {
         let _ = write!(text, "; did you mean :{near}?");
     }
     text

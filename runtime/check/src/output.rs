@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use ptc_catalog::Tool;
 use ptc_lisp::{Kind, Value, json};
 
-use crate::near_name;
+use ptc_text::closest_match;
 
 /// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +63,8 @@ pub(crate) fn missing(root: &Value, path: &[Step]) -> Option<Missing> {
         at = alternatives(root, inside(&at, step).ok()?)?;
     }
     match (inside(&at, last), last) {
-        (Err(Nothing { names, closed, kinds }), Step::Key(key)) => {
-            let near = near_name(key, names.iter().map(String::as_str));
+        (Err(NoSuchPath { names, closed, kinds }), Step::Key(key)) => {
+            let near = closest_match(key, names.iter().map(String::as_str));
             if names.is_empty() && kinds.is_empty() || !closed && near.is_none() && kinds.is_empty() {
                 return None;
             }
@@ -106,7 +106,7 @@ fn entries_have_no_keys(root: &Value, objects: &[&Value], path: &[Step], key: &s
 }
 
 /// What no alternative has.
-struct Nothing {
+struct NoSuchPath {
     /// Keys that they have.
     names: BTreeSet<String>,
     /// Whether each of them refuses others.
@@ -116,9 +116,9 @@ struct Nothing {
 }
 
 /// The schemas one step further; empty where anything may be there.
-fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, Nothing> {
+fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, NoSuchPath> {
     let mut found = Vec::new();
-    let mut nothing = Nothing { names: BTreeSet::new(), closed: true, kinds: Vec::new() };
+    let mut nothing = NoSuchPath { names: BTreeSet::new(), closed: true, kinds: Vec::new() };
     let mut has_object = false;
     for schema in schemas {
         match step {

@@ -1,7 +1,7 @@
 //! Programs and what is found in them.
 
 use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
-use ptc_check::OwnTool;
+use ptc_check::HostTool;
 use ptc_lisp::signature::{Mode, Signature};
 use ptc_lisp::{Bindings, Program};
 
@@ -282,7 +282,7 @@ const MEANT: &[(&str, &str)] = &[
 fn a_name_of_a_tool_is_told_as_its_call() {
     for (source, expected) in MEANT {
         let error = Program::compile(source).expect_err(source);
-        assert_eq!(ptc_check::with_call(error, source, &CATALOG).hint.as_deref(), Some(*expected), "{source}");
+        assert_eq!(ptc_check::add_call_hint(error, source, &CATALOG).hint.as_deref(), Some(*expected), "{source}");
     }
 }
 
@@ -317,7 +317,7 @@ const OWN: &[(&str, Mode, &[&str])] = &[
     ("(tool/find_user {:id \"one\"})", Mode::Enabled, &["id: expected int, got string \"one\""]),
     ("(tool/find_user {:id \"one\"})", Mode::WarnOnly, &[]),
     ("(tool/find_user {})", Mode::Disabled, &[]),
-    // Nothing is known of what is computed, nor of what a function gets.
+    // NoSuchPath is known of what is computed, nor of what a function gets.
     ("(tool/find_user data/args)", Mode::Enabled, &[]),
     ("(tool/find_user (keyword \"id\") 1)", Mode::Enabled, &[]),
     ("(map tool/find_user [{:id 1}])", Mode::Enabled, &[]),
@@ -328,8 +328,8 @@ fn calls_of_own_tools_are_held_to_their_signatures() {
     let signature: Signature = "(id :int, since :datetime?, tags [:string]?) -> :any".parse().expect("a signature");
     for (source, mode, expected) in OWN {
         let program = Program::compile_for(source, &Bindings::default(), &["find_user"]).expect("it compiles");
-        let tool = OwnTool { name: "find_user", signature: &signature, mode: *mode };
-        let findings = ptc_check::own::check(&program, &[tool]);
+        let tool = HostTool { name: "find_user", signature: &signature, mode: *mode };
+        let findings = ptc_check::host_tools::check(&program, &[tool]);
         assert!(findings.iter().all(ptc_check::Finding::is_certain), "{source}");
         let lines: Vec<&str> = findings.iter().flat_map(|f| f.message.lines().skip(1)).map(|line| &line[2..]).collect();
         assert_eq!(&lines, expected, "{source}");

@@ -174,7 +174,7 @@ fn prepare(source: &str, deadline: &Deadline) {
             ptc_check::missing_keys(&program, &CATALOG, deadline);
         }
         Err(error) => {
-            let _ = ptc_check::with_call(error, source, &CATALOG).render(source);
+            let _ = ptc_check::add_call_hint(error, source, &CATALOG).render(source);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Programs, what a review says of their results, and what they cost.
 
 use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
-use ptc_check::Concern;
+use ptc_check::FindingKind;
 use ptc_lisp::Program;
 
 const fn tool(name: &'static str, definition: &'static str, read_only: Option<bool>) -> Tool {
@@ -327,14 +327,14 @@ fn results_are_followed() {
             .findings
             .into_iter()
             .map(|finding| {
-                let concern = match finding.concern {
-                    Concern::Path => "path",
-                    Concern::Unchecked => "unchecked",
-                    Concern::TakenForValue => "taken",
-                    Concern::Fails(_) | Concern::Doubtful | Concern::TakenForList => "call",
+                let kind = match finding.kind {
+                    FindingKind::UnknownPath => "path",
+                    FindingKind::Unchecked => "unchecked",
+                    FindingKind::ResultUsedAsValue => "taken",
+                    FindingKind::Fails(_) | FindingKind::Suspicious | FindingKind::ResultUsedAsList => "call",
                 };
-                assert_eq!(finding.is_certain(), concern == "taken", "{text}");
-                format!("{concern}: {}; {}", finding.message, finding.hint.unwrap_or_default())
+                assert_eq!(finding.is_certain(), kind == "taken", "{text}");
+                format!("{kind}: {}; {}", finding.message, finding.hint.unwrap_or_default())
             })
             .collect();
         assert_eq!(&found, expected, "{text}");
@@ -350,7 +350,7 @@ fn before_a_run_only_certain_findings_and_results_taken_for_lists_are_reported()
         let is_listed = |finding: &str| finding.contains("which is a map whatever the tool gives");
         let reported = expected.iter().filter(|finding| finding.starts_with("taken: ") || is_listed(finding)).count();
         assert_eq!(found.len(), reported, "{text}: {found:?}");
-        let is_right = |finding: &ptc_check::Finding| finding.is_certain() || finding.concern == Concern::TakenForList;
+        let is_right = |finding: &ptc_check::Finding| finding.is_certain() || finding.kind == FindingKind::ResultUsedAsList;
         assert!(found.iter().all(is_right), "{text}");
     }
 }

@@ -50,7 +50,7 @@ pub struct ToolCallSite {
 
 /// A call of a tool of the embedding program, `(tool/NAME …)`, in a program's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnCallSite {
+pub struct HostToolCall {
     /// The range of the call.
     pub span: Span,
     /// The name of the tool, as passed to [`crate::Program::compile_for`].
@@ -92,7 +92,7 @@ enum Defined<'a> {
     Never,
     /// Defined exactly once: it has this value or none.
     Once(&'a Ir),
-    Anyhow,
+    Ambiguous,
 }
 
 /// Finds calls. With `BY_NAME`, names count as the literals that they are bound to. It is a const parameter so that binaries that
@@ -112,7 +112,7 @@ impl<'a, const BY_NAME: bool> Calls<'a, BY_NAME> {
         {
             let defined = match (place(&mut self.globals, own), value) {
                 (Defined::Never, Some(value)) => Defined::Once(value),
-                _ => Defined::Anyhow,
+                _ => Defined::Ambiguous,
             };
             *place(&mut self.globals, own) = defined;
         }
@@ -323,22 +323,22 @@ fn no_map(literal: &Ir) -> Option<Kind> {
 }
 
 /// Finds every call of a tool of the embedding program, in the order of the text.
-pub(crate) fn own_calls(ir: &Ir) -> Vec<OwnCallSite> {
+pub(crate) fn host_tool_calls(ir: &Ir) -> Vec<HostToolCall> {
     let mut sites = Vec::new();
-    find_own_calls(ir, &mut sites);
+    find_host_tool_calls(ir, &mut sites);
     sites
 }
 
-fn find_own_calls(ir: &Ir, out: &mut Vec<OwnCallSite>) {
+fn find_host_tool_calls(ir: &Ir, out: &mut Vec<HostToolCall>) {
     if let Op::Builtin { row, args } = &ir.op
-        && (row.namespace, row.name) == special::OWN_TOOL
+        && (row.namespace, row.name) == special::HOST_TOOL
         && let Some((Ir { op: Op::Const(Value::Str(name)), span }, args)) = args.split_first()
         // In `tool/NAME` as a value, the name and the call have the same span. Its arguments are not known yet.
         && *span != ir.span
     {
-        out.push(OwnCallSite { span: ir.span, name: name.as_str().to_owned(), args: named(args) });
+        out.push(HostToolCall { span: ir.span, name: name.as_str().to_owned(), args: named(args) });
     }
-    ir.children(&mut |child| find_own_calls(child, out));
+    ir.children(&mut |child| find_host_tool_calls(child, out));
 }
 
 /// Returns literal arguments: none, one map, or keys and values in alternation.

@@ -64,12 +64,11 @@ pub mod signature;
 #[doc(hidden)]
 pub mod sorting;
 pub mod special;
-pub mod suggest;
 pub mod temporal;
 pub mod value;
 
 pub use bindings::Bindings;
-pub use call_sites::{OwnCallSite, ToolCallSite, is_upstream_call};
+pub use call_sites::{HostToolCall, ToolCallSite, is_upstream_call};
 pub use deadline::Deadline;
 pub use error::{Error, ErrorKind, Position, Span};
 pub use host::Host;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::analyzer::{Tools, analyze};
 use crate::bindings::Bindings;
-use crate::call_sites::{OwnCallSite, ToolCallSite};
+use crate::call_sites::{HostToolCall, ToolCallSite};
 use crate::deadline::Deadline;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
@@ -94,8 +94,8 @@ impl Program {
     }
 
     /// Finds every `(tool/NAME …)` in the text, in order, with its literal parts.
-    pub fn own_calls(&self) -> Vec<OwnCallSite> {
-        call_sites::own_calls(&self.unit.body)
+    pub fn host_tool_calls(&self) -> Vec<HostToolCall> {
+        call_sites::host_tool_calls(&self.unit.body)
     }
 
     /// Finds an entry of the map literal at `map` by a path of keys, such as `["args", "limit"]`. `None` if the literal has no

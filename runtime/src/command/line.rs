@@ -155,7 +155,7 @@ pub(super) fn read(
                 }
                 if word.is_none() {
                     let commands = COMMANDS.iter().map(|usage| usage.name).chain(["help"]);
-                    let near = value.to_str().and_then(|text| ptc_check::near_name(text, commands));
+                    let near = value.to_str().and_then(|text| ptc_text::closest_match(text, commands));
                     reading.misspelt(&value, near);
                     // What follows is read as if it had been written so.
                     word = near.and_then(Word::of);

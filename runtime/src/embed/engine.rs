@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use ptc_catalog::{Deployment, StoredProgram};
-use ptc_check::{Finding, own};
+use ptc_check::{Finding, host_tools};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::signature::{Checked, Findings};
@@ -99,7 +99,7 @@ impl Engine {
         let Some(name) = &request.stored else { return Ok(()) };
         let Some(program) = self.deployment.program(name) else {
             let names = self.deployment.programs.iter().map(|program| program.name);
-            let near = ptc_check::near_name(name, names).map(|near| format!("; did you mean {near}?"));
+            let near = ptc_text::closest_match(name, names).map(|near| format!("; did you mean {near}?"));
             let message = format!("there is no stored program {name}{}", near.unwrap_or_default());
             return Err(Failure::plain(Reason::ArgsError, message));
         };
@@ -187,7 +187,7 @@ impl EvalHooks for App {
 
     fn check(&self, program: &Program) -> Vec<Finding> {
         let tools: Vec<_> = self.tools.iter().map(Tool::outline).collect();
-        own::check(program, &tools)
+        host_tools::check(program, &tools)
     }
 
     fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use ptc_check::own;
+use ptc_check::host_tools;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply, ReplySender, Reservation};
 use ptc_lisp::json::{self, Size, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
@@ -177,8 +177,8 @@ impl Host for AppHost {
         // Until the copy is made; from then on this thread counts it.
         let copy = reserve_copy(tool, args, &bounds)?;
         let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
-            Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "tool", &findings))
-                .with_hint(own::declared(tool.signature()))
+            Fault::new(ErrorKind::ToolError, host_tools::refused(tool.name(), "tool", &findings))
+                .with_hint(host_tools::declared(tool.signature()))
         })?;
         drop(copy);
         let warnings = checked.warnings.iter().map(ToString::to_string).collect();
@@ -211,7 +211,7 @@ impl Host for AppHost {
         tool.signature()
             .check_result(&typed, tool.mode())
             .map(|checked| checked.value)
-            .map_err(|findings| Fault::new(ErrorKind::ToolError, own::refused(tool.name(), "result", &findings)))
+            .map_err(|findings| Fault::new(ErrorKind::ToolError, host_tools::refused(tool.name(), "result", &findings)))
     }
 
     fn tool_lines(&self) -> Vec<String> {

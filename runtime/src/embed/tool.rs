@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use ptc_check::OwnTool;
+use ptc_check::HostTool;
 use ptc_lisp::Value;
 use ptc_lisp::signature::{Mode, Signature};
 use serde::Serialize;
@@ -144,8 +144,8 @@ impl Tool {
     }
 
     /// As the checker of programs sees it.
-    pub(super) fn outline(&self) -> OwnTool<'_> {
-        OwnTool { name: &self.name, signature: &self.signature, mode: self.mode }
+    pub(super) fn outline(&self) -> HostTool<'_> {
+        HostTool { name: &self.name, signature: &self.signature, mode: self.mode }
     }
 }
 

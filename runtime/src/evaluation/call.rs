@@ -5,7 +5,7 @@ use ptc_catalog::StoredProgram;
 use super::validated::MAX_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
-use ptc_check::near_name;
+use ptc_text::closest_match;
 
 /// The names of the arguments.
 const ARGUMENTS: [&str; 3] = ["program", "context", "output_schema"];
@@ -76,7 +76,7 @@ impl Call {
             return Err("argument `signature` is not supported".into());
         }
         // As does a name that is nearly right; other names are ignored, as clients may send their own.
-        let near = |name: &str| if ARGUMENTS.contains(&name) { None } else { near_name(name, ARGUMENTS) };
+        let near = |name: &str| if ARGUMENTS.contains(&name) { None } else { closest_match(name, ARGUMENTS) };
         if let Some((name, near)) = arguments.members.iter().find_map(|(name, _)| Some((name, near(name)?))) {
             return Err(format!("unknown argument `{name}`: did you mean `{near}`?"));
         }

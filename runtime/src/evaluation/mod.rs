@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
-use ptc_check::{Concern, Finding};
+use ptc_check::{Finding, FindingKind};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
@@ -322,7 +322,7 @@ impl Evaluator {
         let deadline = bounds.deadline();
         let explain = |error: ptc_lisp::Error| match error.kind {
             ErrorKind::Timeout | ErrorKind::Cancelled => bounds.stopped("the program was read and checked"),
-            _ => self.failure(&ptc_check::with_call(error, &call.program, self.upstreams.catalog()), &call.program),
+            _ => self.failure(&ptc_check::add_call_hint(error, &call.program, self.upstreams.catalog()), &call.program),
         };
         let context = around.context(call.context.as_deref().map(context).transpose()?)?;
         let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
@@ -340,11 +340,11 @@ impl Evaluator {
         let missing = ptc_check::missing_keys(&program, self.upstreams.catalog(), &deadline);
         let (closed, open): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_closed);
         findings.extend(
-            closed.into_iter().map(|missing| Finding { concern: Concern::Fails(ErrorKind::ToolError), ..missing.finding }),
+            closed.into_iter().map(|missing| Finding { kind: FindingKind::Fails(ErrorKind::ToolError), ..missing.finding }),
         );
         let keys = open.into_iter().map(|missing| missing.finding);
         let mut notes = notes::of_text(keys, &call.program, "keys that output schemas do not have");
-        let listed: Vec<Finding> = findings.extract_if(.., |finding| finding.concern == Concern::TakenForList).collect();
+        let listed: Vec<Finding> = findings.extract_if(.., |finding| finding.kind == FindingKind::ResultUsedAsList).collect();
         notes.extend(notes::of_text(listed.into_iter(), &call.program, "results that are taken for lists"));
         bounds.check("the program was read and checked")?;
         match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use litemap::LiteMap;
 use ptc_catalog::{Type, Types};
-use ptc_check::near_name;
 use ptc_lisp::{Kind, Value, sorting};
+use ptc_text::closest_match;
 use regex::Regex;
 
 use super::check::{Bound, Check, Id, Node, Properties, Size};
@@ -244,7 +244,7 @@ impl Place<'_> {
         if let Some((_, instead)) = UNSUPPORTED.iter().find(|(keyword, _)| *keyword == name) {
             return self.refuse(format!("`{name}` is not supported{instead}"));
         }
-        let near = near_name(name, KEYWORDS.iter().map(|(keyword, _)| *keyword));
+        let near = closest_match(name, KEYWORDS.iter().map(|(keyword, _)| *keyword));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         self.refuse(format!("unknown keyword{near}"))
     }
@@ -333,7 +333,7 @@ fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<C
         let name = at.string(given)?;
         let found = Type::ALL.iter().find(|(_, known)| *known == name);
         let (kind, _) = found.ok_or_else(|| {
-            let near = near_name(name, Type::ALL.iter().map(|(_, known)| *known));
+            let near = closest_match(name, Type::ALL.iter().map(|(_, known)| *known));
             let near = near.map_or_else(String::new, |near| format!("; did you mean {}?", quoted(near)));
             at.refuse(format!("unknown type {}{near}", quoted(name)))
         })?;

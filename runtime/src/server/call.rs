@@ -171,7 +171,7 @@ impl Server {
         let debug = debug.chain(self.planner.is_some().then_some(agentic::NAME));
         let all =
             [TOOL_NAME].into_iter().chain(debug.clone()).chain(sessions.iter().map(|(name, _)| *name)).chain(stored.clone());
-        if let Some(near) = ptc_check::near_name(name, all) {
+        if let Some(near) = ptc_text::closest_match(name, all) {
             return format!("Did you mean `{near}`?");
         }
         let groups = [TOOL_NAME].into_iter().chain(self.sessions.is_some().then_some("lisp_session_…")).chain(debug);

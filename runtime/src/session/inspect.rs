@@ -1,6 +1,7 @@
 //! What `lisp_session_inspect` shows. Texts are for a model: names and shapes first, values only as previews.
 
 use ptc_lisp::{Kind, Value, print, sorting};
+use ptc_text::join_limited;
 use serde_json::{Map, Value as Json, json};
 
 use super::SessionState;
@@ -93,12 +94,8 @@ fn memory(kept: &SessionState) -> String {
     if kept.bindings.is_empty() {
         return "no bindings".to_owned();
     }
-    let mut lines: Vec<String> =
-        kept.bindings.iter().take(SHOWN).map(|(name, value)| format!("{name}: {}", shape(value))).collect();
-    if kept.bindings.len() > SHOWN {
-        lines.push(format!("… and {} more", kept.bindings.len() - SHOWN));
-    }
-    format!("bindings:\n{}", lines.join("\n"))
+    let lines = kept.bindings.iter().map(|(name, value)| format!("{name}: {}", shape(value)));
+    format!("bindings:\n{}", join_limited(lines, "\n", SHOWN))
 }
 
 /// What a value is, and how large; the value itself where it is short.

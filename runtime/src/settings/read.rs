@@ -297,7 +297,7 @@ impl SettingsParser {
         let others: &[&str] = if serves { &["help", "version"] } else { &["help", "version", "json", "display"] };
         let settings = flags().filter(|flag| self.unpinned || !flag.is_of_config()).map(|flag| flag.name);
         let of_repl = REPL_NAMES.iter().filter(|_| self.repl).map(|(name, _)| *name);
-        ptc_check::near_name(name, settings.chain(of_repl).chain(others.iter().copied()))
+        ptc_text::closest_match(name, settings.chain(of_repl).chain(others.iter().copied()))
     }
 
     /// Warns of settings of a group whose switch is off.

@@ -5,6 +5,7 @@
 //! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
 //! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
 
+use ptc_text::join_limited;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,10 +53,8 @@ impl Drift {
 }
 
 /// The first of `changes`, and how many more there are.
-fn listing<'c>(changes: impl ExactSizeIterator<Item = &'c str>) -> String {
-    let more = changes.len().saturating_sub(MAX_LISTED);
-    let text = changes.take(MAX_LISTED).collect::<Vec<_>>().join("; ");
-    if more == 0 { text } else { format!("{text}; and {more} more") }
+fn listing<'c>(changes: impl Iterator<Item = &'c str>) -> String {
+    join_limited(changes, "; ", MAX_LISTED)
 }
 
 fn fault(why: &str) -> UpstreamError {

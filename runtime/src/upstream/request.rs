@@ -3,6 +3,7 @@
 //! Whatever is wrong here is a fault of the program: the message says which call, what was expected, what was found, and
 //! names what exists.
 
+use ptc_text::join_limited;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -10,10 +11,10 @@ use bytes::Bytes;
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_check::argument::shown;
 use ptc_check::argument_names::{self, MAX_COMPARED, Refusal};
-use ptc_check::near_name;
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
 use ptc_lisp::{ErrorKind, Kind, Value};
+use ptc_text::closest_match;
 
 use super::arguments::{self, Bounds, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Unsendable};
 
@@ -137,16 +138,12 @@ fn names(catalog: &'static Catalog) -> Vec<&'static str> {
 
 /// The names, up to [`LISTED`].
 fn listed(names: &[&str]) -> String {
-    match names.split_at_checked(LISTED) {
-        _ if names.is_empty() => "none".to_owned(),
-        Some((first, rest)) if !rest.is_empty() => format!("{}, … and {} more", first.join(", "), rest.len()),
-        _ => names.join(", "),
-    }
+    if names.is_empty() { "none".to_owned() } else { join_limited(names, ", ", LISTED) }
 }
 
 /// `Did you mean 'x'? `, where a name is near.
 fn near(name: &str, names: &[&str]) -> String {
-    near_name(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
+    closest_match(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
 
 fn check<'v>(

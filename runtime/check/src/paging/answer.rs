@@ -2,6 +2,7 @@
 
 use ptc_catalog::paging::Shape;
 use ptc_lisp::{Kind, Value};
+use ptc_text::join_limited;
 
 /// Members of one object, and levels of objects, that the shape of an answer has.
 const MAX_MEMBERS: usize = 200;
@@ -52,16 +53,11 @@ fn shape_within(value: &Value, depth: usize) -> Shape {
 pub(super) fn described(value: &Value) -> String {
     const LISTED: usize = 12;
     let Some(entries) = value.entries() else { return value.kind().described().to_owned() };
-    let all: Vec<String> = entries
-        .filter_map(|(key, value)| {
-            let count = value.len().filter(|_| value.kind() == Kind::Vector).map_or_else(String::new, |n| format!(" of {n}"));
-            Some(format!("{} ({}{count})", key.as_name()?, value.kind().described()))
-        })
-        .collect();
-    let more = all.len().saturating_sub(LISTED);
-    let shown = all.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let rest = if more == 0 { String::new() } else { format!(" and {more} more") };
-    format!("an object with {shown}{rest}")
+    let members = entries.filter_map(|(key, value)| {
+        let count = value.len().filter(|_| value.kind() == Kind::Vector).map_or_else(String::new, |n| format!(" of {n}"));
+        Some(format!("{} ({}{count})", key.as_name()?, value.kind().described()))
+    });
+    format!("an object with {}", join_limited(members, ", ", LISTED))
 }
 
 #[cfg(test)]

@@ -250,7 +250,7 @@ impl Pages {
             });
         let Some(mut found) = found else { return Err(self.misfit(answer)) };
         if found.by == By::Link && found.next.is_none() && found.total.is_none() && found.more.is_none() {
-            // Nothing but the size of a page could make this list shorter.
+            // NoSuchPath but the size of a page could make this list shorter.
             let given = found.size.as_deref().map(|size| (size.to_owned(), self.given(size).and_then(Value::as_int)));
             let count = answer::at(answer, &found.items).and_then(Value::len).unwrap_or(0);
             if let Some((size, given)) = given

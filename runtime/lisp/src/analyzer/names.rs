@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use super::hints;
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
-use crate::suggest::Wanted;
 use crate::{Value, sorting, special};
+use ptc_text::closest_match;
 
 /// Namespaces as programs may write them, with the namespace of the rows that they select.
 const NAMESPACES: &[(&str, &str)] = &[
@@ -303,21 +303,16 @@ pub(crate) fn near_builtin(name: &str) -> Option<String> {
     }
 }
 
-/// Returns the candidate that is most similar to `name`, if any is close enough. Ties go to the first in alphabetical order.
+/// Returns the candidate that is most similar to `name`, if any is close enough.
 fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut wanted = Wanted::new(name)?;
-    let length = wanted.length();
+    let length = name.chars().count();
     // Names of up to three letters match too easily. They must be a permutation, or lack letters after the same first letter.
     let letters = |text: &str| text.bytes().fold(0u32, |sum, byte| sum + u32::from(byte));
     let first = name.chars().next();
-    let likely = |candidate: &&str| {
+    let is_likely = |candidate: &&str| {
         length > 3
             || candidate.len() == name.len() && letters(candidate) == letters(name)
             || length == 3 && candidate.len() > length && candidate.chars().next() == first
     };
-    candidates
-        .filter(likely)
-        .filter_map(|candidate| Some((wanted.distance(candidate)?, candidate)))
-        .min()
-        .map(|(_, candidate)| candidate)
+    closest_match(name, candidates.filter(is_likely))
 }

@@ -113,19 +113,19 @@ impl Condition {
 
 /// Whether the order of `a` and `b` is in the bit set `orders`.
 #[inline]
-pub(super) fn stands(a: i64, b: i64, orders: u8) -> bool {
+pub(super) fn comparison_holds(a: i64, b: i64, orders: u8) -> bool {
     orders >> (a.cmp(&b) as i8 + 1) & 1 == 1
 }
 
 #[cfg(test)]
 mod tests {
-    use super::stands;
+    use super::comparison_holds;
 
     #[test]
     fn orders_are_bits() {
         for (a, b) in [(1, 2), (2, 2), (3, 2), (i64::MIN, i64::MAX)] {
             assert_eq!(
-                [1, 2, 3, 4, 5, 6].map(|orders| stands(a, b, orders)),
+                [1, 2, 3, 4, 5, 6].map(|orders| comparison_holds(a, b, orders)),
                 [a < b, a == b, a <= b, a > b, a != b, a >= b],
                 "{a} {b}"
             );

@@ -20,11 +20,11 @@ pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>,
         m.called_with_many(args.len())?;
     }
     let result = match arity.slots {
-        0..=1 => filled::<1>(m, globals, closure, arity, args),
-        2 => filled::<2>(m, globals, closure, arity, args),
-        3..=4 => filled::<4>(m, globals, closure, arity, args),
-        5..=8 => filled::<8>(m, globals, closure, arity, args),
-        9..=16 => filled::<16>(m, globals, closure, arity, args),
+        0..=1 => call_with_frame::<1>(m, globals, closure, arity, args),
+        2 => call_with_frame::<2>(m, globals, closure, arity, args),
+        3..=4 => call_with_frame::<4>(m, globals, closure, arity, args),
+        5..=8 => call_with_frame::<8>(m, globals, closure, arity, args),
+        9..=16 => call_with_frame::<16>(m, globals, closure, arity, args),
         _ => {
             let mut slots = vec![Value::Nil; arity.slots.max(args.len())];
             fill(&mut slots, arity, args);
@@ -36,7 +36,7 @@ pub(crate) fn invoke(m: &mut Machine, globals: &Globals, closure: &Arc<Closure>,
 }
 
 #[inline(never)]
-fn filled<const N: usize>(
+fn call_with_frame<const N: usize>(
     m: &mut Machine,
     globals: &Globals,
     closure: &Arc<Closure>,
@@ -110,19 +110,19 @@ pub(super) fn call_closure<A: Arguments>(
         return Err(wrong_arity(m, closure, count, BY_ITSELF));
     };
     match arity.slots {
-        _ if arity.variadic => collected(m, f, closure, args.as_ref()),
-        0..=1 if count <= 1 => evaluated::<1, A>(m, f, closure, arity, args),
-        0..=2 => evaluated::<2, A>(m, f, closure, arity, args),
-        3..=4 => evaluated::<4, A>(m, f, closure, arity, args),
-        5..=8 => evaluated::<8, A>(m, f, closure, arity, args),
-        9..=16 => evaluated::<16, A>(m, f, closure, arity, args),
-        _ => collected(m, f, closure, args.as_ref()),
+        _ if arity.variadic => call_variadic(m, f, closure, args.as_ref()),
+        0..=1 if count <= 1 => call_inline::<1, A>(m, f, closure, arity, args),
+        0..=2 => call_inline::<2, A>(m, f, closure, arity, args),
+        3..=4 => call_inline::<4, A>(m, f, closure, arity, args),
+        5..=8 => call_inline::<8, A>(m, f, closure, arity, args),
+        9..=16 => call_inline::<16, A>(m, f, closure, arity, args),
+        _ => call_variadic(m, f, closure, args.as_ref()),
     }
 }
 
 /// Like [`call_closure`], for large frames and variadic functions.
 #[inline(never)]
-fn collected(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Argument]) -> Result<Value, Raised> {
+fn call_variadic(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &[Argument]) -> Result<Value, Raised> {
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
         values.push(arg.get(m, f)?);
@@ -131,7 +131,7 @@ fn collected(m: &mut Machine, f: &mut Frame<'_>, closure: &Arc<Closure>, args: &
 }
 
 #[inline(never)]
-fn evaluated<const N: usize, A: Arguments>(
+fn call_inline<const N: usize, A: Arguments>(
     m: &mut Machine,
     f: &mut Frame<'_>,
     closure: &Arc<Closure>,

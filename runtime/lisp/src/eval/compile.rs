@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::argument::{Argument, Condition, stands};
+use super::argument::{Argument, Condition, comparison_holds};
 use super::call::{Arguments, call_closure, not_callable};
 use super::fused::copy;
 use super::iterate::{Turn, comprehension};
@@ -104,7 +104,7 @@ fn branch(condition: Condition, then: Code, otherwise: Code) -> Code {
         Condition::Test(test) => Box::new(move |m, f| if test(m, f)? { then(m, f) } else { otherwise(m, f) }),
         Condition::SlotInt { slot, int, orders, otherwise: test } => Box::new(move |m, f| {
             let truth = match f.slots.get(slot) {
-                Some(Value::Int(i)) => stands(*i, int, orders),
+                Some(Value::Int(i)) => comparison_holds(*i, int, orders),
                 _ => test(m, f)?,
             };
             if truth { then(m, f) } else { otherwise(m, f) }

@@ -151,7 +151,7 @@ pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(
         }
         if A::PEEKS && B::PEEKS {
             // The slow path is out of line, so that the code above stays short.
-            calculated_apart::<O, A, B>(&a, &b, row, unary, span, m, f)
+            calculate_cold::<O, A, B>(&a, &b, row, unary, span, m, f)
         } else {
             calculated::<O, A, B>(&a, &b, row, unary, span, m, f)
         }
@@ -160,7 +160,7 @@ pub(super) fn arithmetic<O: Arithmetic, A: Source, B: Source>(
 
 #[cold]
 #[inline(never)]
-fn calculated_apart<O: Arithmetic, A: Source, B: Source>(
+fn calculate_cold<O: Arithmetic, A: Source, B: Source>(
     a: &A,
     b: &B,
     row: &'static Builtin,

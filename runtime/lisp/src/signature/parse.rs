@@ -152,9 +152,8 @@ impl<'s> Parser<'s> {
         known(word).ok_or_else(|| {
             let guessed = GUESSED.iter().find(|(guess, _)| *guess == word).map(|(_, hint)| (*hint).to_owned());
             let near = || {
-                let distance = |name: &str| strsim::damerau_levenshtein(word, name);
-                let (name, _) = PRIMITIVES.iter().min_by_key(|(name, _)| distance(name))?;
-                (distance(name) <= 2).then(|| format!("did you mean :{name}? {TYPES}"))
+                let name = ptc_text::closest_match(word, PRIMITIVES.iter().map(|(name, _)| *name))?;
+                Some(format!("did you mean :{name}? {TYPES}"))
             };
             self.error(start, format!("there is no type :{word}"), guessed.or_else(near).unwrap_or_else(|| TYPES.to_owned()))
         })

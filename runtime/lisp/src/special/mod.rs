@@ -68,7 +68,7 @@ impl std::fmt::Debug for Special {
     }
 }
 
-pub(crate) use tool::{OWN_TOOL, as_value as tool_as_value, call_of as tool_call};
+pub(crate) use tool::{HOST_TOOL, as_value as tool_as_value, call_of as tool_call};
 
 static INDEX: LazyLock<HashMap<&'static str, &'static Special, RandomState>> =
     LazyLock::new(|| all().map(|row| (row.name, row)).collect());

@@ -21,12 +21,12 @@ const MAX_ARGS_BYTES: usize = 400;
 pub(super) type LinkHeader = Arc<OnceLock<String>>;
 
 /// Namespace and name of the builtin that represents all own tools, for code that searches for their calls.
-pub(crate) const OWN_TOOL: (&str, &str) = ("tool", "NAME");
+pub(crate) const HOST_TOOL: (&str, &str) = ("tool", "NAME");
 
 /// The builtin behind `(tool/NAME …)`. Its first argument is the name of the tool.
 static TOOL: Builtin = Builtin {
-    name: OWN_TOOL.1,
-    namespace: OWN_TOOL.0,
+    name: HOST_TOOL.1,
+    namespace: HOST_TOOL.0,
     min: 1,
     max: None,
     notes: packed_docs!("", ["[name & args]"], []),

@@ -226,7 +226,7 @@ impl Repl {
             }
             // A keyword is a value too.
             [word] if word.starts_with(':') => {
-                let near = ptc_check::near_name(word, COMMANDS.iter().map(|(usage, _)| first_word(usage)));
+                let near = ptc_text::closest_match(word, COMMANDS.iter().map(|(usage, _)| first_word(usage)));
                 if let Some(near) = near {
                     written(&format!("; did you mean {near}? :help lists commands\n"));
                 }

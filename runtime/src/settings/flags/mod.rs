@@ -20,8 +20,8 @@ mod terminal;
 
 use std::path::Path;
 
-use ptc_check::near_name;
 use ptc_lisp::sorting;
+use ptc_text::closest_match;
 use zeroize::Zeroizing;
 
 use super::feature::how_to_enable;
@@ -84,7 +84,7 @@ pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> 
         if is_disabled || flags().filter_map(own).any(|known| known == name) {
             return None;
         }
-        Some(match near_name(name, flags().filter_map(own)) {
+        Some(match closest_match(name, flags().filter_map(own)) {
             Some(near) => format!("{variable} is no setting; did you mean {VARIABLE}{near}?"),
             None => format!("{variable} is no setting; --help names the variable of each"),
         })

@@ -3,11 +3,11 @@
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{Error, ErrorKind};
 
-use crate::near_name;
+use ptc_text::closest_match;
 
 /// The error, with the call as a hint where what nothing is bound to names a tool: `petstore/get-pet`, `tool/get-pet`,
 /// `:petstore/get-pet` or `get-pet`.
-pub fn with_call(error: Error, source: &str, catalog: &Catalog) -> Error {
+pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
     let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));
     // A keyword with a namespace is a fault of the reader; of its other faults the place is no name.
     let is_of_name = match error.kind {
@@ -26,7 +26,7 @@ fn named(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static T
     let name = name.strip_prefix("tool/").unwrap_or(name);
     if let Some((server, tool)) = name.split_once('/') {
         let upstream = catalog.upstream(server)?;
-        let near = || near_name(tool, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
+        let near = || closest_match(tool, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
         return Some((upstream, upstream.tool(tool).or_else(near)?));
     }
     let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));

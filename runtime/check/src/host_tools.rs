@@ -4,13 +4,13 @@
 //! Apart from [`check`](crate::check), so that a server without own tools links nothing of signatures.
 
 use ptc_lisp::signature::{Findings, Mode, Signature, underscored};
-use ptc_lisp::{ErrorKind, OwnCallSite, Program};
+use ptc_lisp::{ErrorKind, HostToolCall, Program};
 
-use crate::{Concern, Finding, MAX_FINDINGS};
+use crate::{Finding, FindingKind, MAX_FINDINGS};
 
 /// A tool of the embedding program, `(tool/NAME …)`.
 #[derive(Debug, Clone, Copy)]
-pub struct OwnTool<'a> {
+pub struct HostTool<'a> {
     /// Its name; hyphens and underscores are the same.
     pub name: &'a str,
     /// What it takes and gives.
@@ -20,9 +20,9 @@ pub struct OwnTool<'a> {
 }
 
 /// What is wrong with the calls of own tools in a program, in the order of its text. Only what is written out is looked at.
-pub fn check(program: &Program, tools: &[OwnTool<'_>]) -> Vec<Finding> {
+pub fn check(program: &Program, tools: &[HostTool<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for site in program.own_calls() {
+    for site in program.host_tool_calls() {
         if findings.len() >= MAX_FINDINGS {
             break;
         }
@@ -31,13 +31,13 @@ pub fn check(program: &Program, tools: &[OwnTool<'_>]) -> Vec<Finding> {
     findings
 }
 
-fn look(site: &OwnCallSite, tools: &[OwnTool<'_>], findings: &mut Vec<Finding>) {
+fn look(site: &HostToolCall, tools: &[HostTool<'_>], findings: &mut Vec<Finding>) {
     let Some(args) = &site.args else { return };
     let wanted = underscored(&site.name);
     let Some(tool) = tools.iter().find(|tool| underscored(tool.name) == wanted) else { return };
     let Err(mismatches) = tool.signature.check_written(args, tool.mode) else { return };
     findings.push(Finding {
-        concern: Concern::Fails(ErrorKind::ToolError),
+        kind: FindingKind::Fails(ErrorKind::ToolError),
         message: refused(tool.name, "tool", &mismatches),
         hint: Some(declared(tool.signature)),
         span: site.span,
