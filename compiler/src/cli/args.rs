@@ -207,7 +207,7 @@ pub(crate) enum Threshold {
     Never,
 }
 
-/// A URL that requests can go to, as it was written.
+/// Accepts an `http` or `https` URL and returns it as written.
 fn web_address(text: &str) -> Result<String, String> {
     match url::Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
@@ -384,7 +384,7 @@ impl Default for Messages {
 }
 
 impl Messages {
-    /// How findings and results are printed.
+    /// Returns the format of findings and results.
     pub(crate) fn format(self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
@@ -406,7 +406,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Whether findings are data, for a program to read.
+    /// Whether findings are written as data for a program to read.
     pub(crate) fn is_for_tools(self) -> bool {
         matches!(self, Format::Json | Format::Sarif | Format::Github)
     }
@@ -455,7 +455,7 @@ pub(crate) enum SessionStore {
 }
 
 impl Build {
-    /// What the binary is able to do.
+    /// Returns the optional features of the binary.
     pub(crate) fn abilities(&self) -> render::Abilities {
         let serve = match self.serve {
             ServeOn::Stdio => render::Serve::Stdio,

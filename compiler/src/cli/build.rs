@@ -1,4 +1,4 @@
-//! The default action: from a config to a pinned binary.
+//! The default action: builds a pinned binary from a config.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         }
         return Ok(status);
     }
-    // Everything that can be found is found before any of it is told: tools read one document of findings.
+    // Collect all findings before printing any of them, because tools read one document of findings.
     let prompt = ToolsListSize::measure(tables, args.agentic);
     if let Some(most) = args.max_prompt_bytes.filter(|most| prompt.bytes > *most) {
         let message = format!("clients would pay {} bytes for tools/list, {} are allowed", grouped(prompt.bytes), grouped(most));
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     console.result(&summary(model, &prompt, &output, size, started), || json!({ "built": built() }));
 
     let Some(program) = &args.eval else {
-        // A program has no use for it.
+        // A program that reads the output does not need the suggestion.
         if !args.messages.format().is_for_tools() {
             console.data(&format!("\ntry:  {} eval '{}'\n", shown(&output), suggestion(model)));
         }
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
-/// What was built, as a small table.
+/// Describes the built binary as a small table.
 fn summary(deployment: &Deployment, prompt: &ToolsListSize, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
@@ -156,12 +156,12 @@ fn described(upstream: &ptc_compiler::ir::Upstream) -> Value {
     json!({ "name": upstream.name, "transport": upstream.transport.name(), "tools": upstream.tools.len() })
 }
 
-/// A program that shows something whatever runs: what the first upstream offers.
+/// Returns a program that has a result in every deployment: it lists the tools of the first upstream.
 fn suggestion(deployment: &Deployment) -> String {
     deployment.upstreams.first().map_or_else(|| "(+ 1 2)".to_owned(), |upstream| format!("(dir \"{}\")", upstream.name))
 }
 
-/// A path that a shell runs as it stands.
+/// Returns a path in a form that a shell runs unchanged.
 fn shown(output: &Path) -> String {
     let text = output.display().to_string();
     let text = if output.components().count() == 1 { format!("./{text}") } else { text };
@@ -172,12 +172,13 @@ fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// About how many tokens so many bytes are: four each is the usual rule of thumb for English text and JSON.
+/// Estimates the number of tokens for a size in bytes. Four bytes for each token is the usual rule of thumb for English text and
+/// JSON.
 fn tokens(bytes: u64) -> u64 {
     bytes / 4
 }
 
-/// Digits in groups of three.
+/// Formats a number with a comma between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

@@ -12,11 +12,11 @@ use crate::args::{Build, Lto};
 use crate::progress::Progress;
 use crate::source::{self, Source};
 
-/// Lines of cargo's messages that are shown when it fails.
+/// Maximum number of lines of cargo's messages that are shown when it fails.
 const SHOWN: usize = 60;
 
-/// What `cargo run` sets for the program that it runs. Build scripts that watch such a variable would run again, and with
-/// them everything that depends on them.
+/// Variables that `cargo run` sets for the program that it runs. They are removed, because build scripts that watch one of them
+/// would run again, followed by everything that depends on them.
 const OF_CARGO_RUN: [&str; 8] = [
     "CARGO_MANIFEST_DIR",
     "CARGO_MANIFEST_PATH",
@@ -28,14 +28,15 @@ const OF_CARGO_RUN: [&str; 8] = [
     "OUT_DIR",
 ];
 
-/// Has the linker keep one of functions that are the same instructions, 0.1 MB of them. Nothing of ours compares addresses of functions.
+/// Makes the linker fold functions with identical code, which saves 0.1 MB. No code of this workspace compares function
+/// addresses.
 const FOLD: &str = "-Clink-arg=-Wl,--icf=all";
 
 /// Builds the crate in `folder` and returns the path of its binary.
 pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
     let folding = cfg!(target_os = "linux");
     match attempt(folder, source, args, progress, folding)? {
-        // Rust's own linker can fold, and others that a machine may be set up for; GNU's cannot.
+        // Rust's own linker can fold functions, and so can others that a machine may use; GNU's cannot.
         Err(last) if folding && last.iter().any(|line| line.contains("icf")) => {
             attempt(folder, source, args, progress, false)?.map_err(|last| failed(last, args))
         }
@@ -43,7 +44,7 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
     }
 }
 
-/// One run of cargo: the binary, or the last lines of what cargo said.
+/// Runs cargo once. Returns the path of the binary, or the last lines of cargo's messages.
 fn attempt(
     folder: &Path,
     source: &Source,
@@ -76,12 +77,13 @@ fn attempt(
         command.args(["--jobs", &jobs.to_string()]);
     }
     if folding {
-        // Of the deployment's own crate only, so that the runtime need not be compiled again where the linker refuses.
+        // The flag applies only to the deployment's own crate, so that the runtime is not compiled again if the linker refuses
+        // it.
         command.args(["--", FOLD]);
     }
     let mut child = command.spawn().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    // Both pipes are read at once: either one could fill up.
+    // Read both pipes at the same time: either one could fill up and block cargo.
     let messages = std::thread::spawn(move || {
         let mut text = String::new();
         out.map(|mut out| out.read_to_string(&mut text)).transpose().map(|_| text)
@@ -106,7 +108,8 @@ fn attempt(
     executable(&messages).map(Ok).ok_or_else(|| Failure::new("cargo built the crate and names no binary"))
 }
 
-/// What cargo resolved for the crate in `folder`, on this platform: `cargo metadata`, and the text of its lock file.
+/// Returns cargo's resolution of the crate in `folder` for this platform: the output of `cargo metadata`, and the text of the
+/// lock file.
 pub(crate) fn resolution(folder: &Path, source: &Source, offline: bool) -> Result<(serde_json::Value, String), Failure> {
     let mut command = metadata(&cargo()?, folder, source, offline);
     let output = command.output().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
@@ -130,22 +133,22 @@ fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Comm
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &source.target)
         .stdin(Stdio::null());
-    // Packages of other platforms are part of the resolution and need not be on this machine: cargo would fetch them.
+    // The resolution contains packages of other platforms, which may be absent from this machine. Cargo would fetch them.
     if offline {
         command.arg("--offline");
     }
     command
 }
 
-/// Sets rustc's flags, the same for every deployment, or the runtime would be compiled again.
+/// Sets rustc's flags. They must be equal for every deployment, or the runtime would be compiled again.
 ///
-/// rustc writes `/runtime/…` and `/cargo/…` where sources of this machine are named: panics and `file!()` carry paths into the
-/// binary.
+/// Panics and `file!()` put paths of sources into the binary. The flags replace the paths of this machine by `/runtime/…`,
+/// `/cargo/…` and similar ones.
 fn set_flags(command: &mut Command, source: &Source) {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let home = set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from);
     let cargo_home = set("CARGO_HOME").map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(".cargo")));
-    // Of several that fit, rustc takes the last: inner folders follow outer ones.
+    // If several prefixes match, rustc uses the last, so inner folders come after outer ones.
     let places = [
         (home, "/home"),
         (Some(source.root.clone()), "/runtime"),
@@ -155,8 +158,9 @@ fn set_flags(command: &mut Command, source: &Source) {
     // Frame pointers make unwind tables 0.1 MB smaller, and let an operator's profiler walk the stack.
     let mut flags = vec!["-Cforce-frame-pointers=yes".to_owned()];
     if cfg!(target_os = "linux") {
-        // Under full RELRO rustc calls functions of other crates through the table of offsets, and the linker cannot undo it: with
-        // partial RELRO it lets the linker choose, which calls them directly. The linker is then asked for full RELRO all the same.
+        // Under full RELRO rustc calls functions of other crates through the global offset table, and the linker cannot undo
+        // that. Under partial RELRO rustc lets the linker choose, and the linker makes these calls direct. The second flag makes
+        // the linker apply full RELRO nevertheless.
         flags.extend(["-Crelro-level=partial", "-Clink-arg=-Wl,-z,relro,-z,now"].map(str::to_owned));
     }
     for (place, name) in places {
@@ -164,7 +168,7 @@ fn set_flags(command: &mut Command, source: &Source) {
             flags.push(format!("--remap-path-prefix={}={name}", place.display()));
         }
     }
-    // Cargo takes flags from one place only: the first of these variables that is set, else its configuration.
+    // Cargo reads flags from one source only: the first of these variables that is set, else its configuration.
     let encoded = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok();
     let plain = || Some(std::env::var("RUSTFLAGS").ok()?.split_whitespace().collect::<Vec<_>>().join("\u{1f}"));
     if let Some(own) = encoded.or_else(plain).filter(|own| !own.is_empty()) {
@@ -176,7 +180,7 @@ fn set_flags(command: &mut Command, source: &Source) {
     }
 }
 
-/// The binary that the last artifact message names. The generated crate is the only one with a binary.
+/// Returns the path of the binary in the last artifact message. Only the generated crate has a binary.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -184,7 +188,7 @@ fn executable(messages: &str) -> Option<PathBuf> {
     })
 }
 
-/// `$CARGO`, `cargo` on the path, or where rustup puts it.
+/// Finds cargo: `$CARGO`, `cargo` in `PATH`, or the place where rustup installs it.
 fn cargo() -> Result<PathBuf, Failure> {
     if let Some(set) = std::env::var_os("CARGO").filter(|c| !c.is_empty()) {
         return Ok(set.into());
@@ -210,7 +214,7 @@ fn not_started(program: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot start `{}`: {error}", program.display()))
 }
 
-/// Failures of cargo that have a known way out: a part of its message, and what to do.
+/// Known failures of cargo: a part of the message, and what to do.
 const REMEDIES: [(&str, &str); 6] = [
     ("linker `", "install a C toolchain for linking, for example `apt install gcc` or `xcode-select --install`"),
     ("requires rustc", "the runtime needs a newer Rust: `rustup update stable`"),

@@ -1,4 +1,4 @@
-//! Reads a config with all that belongs to it, and reports what is wrong: the whole of `--check`, the start of a build.
+//! Reads and checks a config with all files that belong to it. This is the whole of `--check`, and the start of a build.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,24 +19,25 @@ use crate::console::Console;
 use crate::{Failure, Status, commands, defaults, program, resolve_lock, source};
 use ptc_compiler::leak::{self, StaticDeployment};
 
-/// Everything that was read for a config, and what was found wrong with it.
+/// The files read for a config, and the findings about them.
 pub(crate) struct Checked {
-    /// All texts.
+    /// The texts of all files.
     pub(crate) sources: Sources,
     /// All findings so far.
     pub(crate) diagnostics: Diagnostics,
-    /// The config; `None` where nothing of it could be read. Entries with faults are left out, so look at
-    /// [`Diagnostics::has_errors`] before building from it.
+    /// The config, or `None` if none of it could be read. Faulty entries are left out, so check [`Diagnostics::has_errors`]
+    /// before building from it.
     pub(crate) config: Option<Config>,
-    /// What the config includes of its OpenAPI documents, by upstream; those behind a `schema_url` are not among them.
+    /// The included operations of the OpenAPI documents that are files, by upstream. Documents behind a `schema_url` are not read
+    /// here.
     pub(crate) documents: BTreeMap<String, LockedUpstream>,
     /// The texts of the stored programs.
     pub(crate) programs: Vec<ir::Program>,
-    /// The config's folder, which relative paths in it start from.
+    /// The folder of the config. Relative paths in the config start there.
     pub(crate) folder: PathBuf,
 }
 
-/// Tools of which `--check` shows how their lists are paged.
+/// Maximum number of tools for which `--check` prints how their lists are paged.
 const MAX_PAGED: usize = 50;
 
 /// `ptc-compile --check CONFIG`
@@ -58,21 +59,21 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     Ok(status)
 }
 
-/// Checks stored programs against the lock; without one it is not known what can be called.
+/// Checks stored programs against the lock. Without a lock their calls are not checked, since the callable tools are unknown.
 fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
     if let Some(lock) = lock {
         lower::paging::check_overrides(config, lock, diagnostics);
     }
-    // Tables of many tools take a while, and only programs are held against them.
+    // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
     let tables =
         lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check", "")));
     program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
-    // What a program may cost is no fault.
+    // The cost of a program is not a fault, so `--check` does not report it.
     diagnostics.forget(Code::ProgramCost);
 }
 
-/// The config named on the command line.
+/// Returns the config named on the command line.
 pub(crate) fn config_path(args: &Build) -> Result<&Path, Failure> {
     args.config.as_deref().ok_or_else(|| Failure::new("no config given").hint("ptc-compile upstreams.json"))
 }
@@ -101,16 +102,16 @@ pub(crate) fn load(path: &Path, syntax: Syntax) -> Result<Checked, Failure> {
     Ok(Checked { sources, diagnostics, config, documents, programs, folder })
 }
 
-/// What a config may hold beside strict JSON.
+/// Returns the syntax of configs: JSON with extensions, or strict JSON.
 pub(crate) fn syntax(args: &Build) -> Syntax {
     if args.strict_json { Syntax::STRICT } else { Syntax::CONFIG }
 }
 
-/// Looks at the machine: no command may be this program or the one to be built, and with `--check-env` every command and secret
-/// must be here.
+/// Checks the machine. No command may be this program or the one to be built. With `--check-env` every command and secret must be
+/// present.
 pub(crate) fn environment(args: &Build, checked: &mut Checked) {
     if args.agentic {
-        // It may be the key of the model.
+        // An unused binding may be the key of the planner's model.
         checked.diagnostics.forget(Code::UnusedBinding);
     }
     let Checked { config: Some(config), folder, diagnostics, .. } = &mut *checked else { return };
@@ -121,8 +122,8 @@ pub(crate) fn environment(args: &Build, checked: &mut Checked) {
     }
 }
 
-/// The deployment of a config as a lock pins it, stored programs included. Reports what is wrong with the
-/// programs. With a planner every credential belongs to it, since its key may be any of them.
+/// Returns the deployment of a config as a lock pins it, with its stored programs. Reports faults of the programs. A deployment
+/// with a planner includes every credential, since the planner's key may be any of them.
 pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<StaticDeployment> {
     let Checked { config: Some(config), sources, diagnostics, programs, .. } = checked else { return None };
     let digest = lock::sha256(sources.get(config.file).text.as_bytes());
@@ -138,10 +139,10 @@ pub(crate) fn deployment(checked: &mut Checked, lock: &Lock, name: &str, agentic
     Some(deployment)
 }
 
-/// Reports every secret that cannot be had here, as the server would when it starts.
+/// Reports every secret that cannot be read on this machine, with the same check that the server makes when it starts.
 fn secrets(checked: &mut Checked) {
     let Some(config) = &checked.config else { return };
-    // The tools do not matter: secrets are those of upstreams.
+    // The deployment has no tools here, because only the secrets of upstreams are checked.
     let deployment = leak::leak_static(&lower::deployment(config, &Lock::default(), "check-env", ""));
     ptc_runtime::secrets::seal();
     for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
@@ -159,7 +160,7 @@ fn secrets(checked: &mut Checked) {
     }
 }
 
-/// Takes in a config or a lock file. `None` where it is larger than any text that is read; the findings say so.
+/// Adds a config or a lock file to `sources`. Returns `None` and reports a finding if the file exceeds the maximum size.
 pub(crate) fn read_source(path: &Path, sources: &mut Sources, diagnostics: &mut Diagnostics) -> Result<Option<FileId>, Failure> {
     let name = path.display().to_string();
     if std::fs::metadata(path).is_ok_and(|file| file.len() > MAX_BYTES as u64) {
@@ -169,7 +170,7 @@ pub(crate) fn read_source(path: &Path, sources: &mut Sources, diagnostics: &mut 
     Ok(Some(sources.add(name, read_text(path)?)))
 }
 
-/// Reads a file that the command line names. Of a device that never ends one byte more than any file may have is taken.
+/// Reads a file that the command line names. Reading stops one byte after the maximum size, since a device may be endless.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
@@ -187,7 +188,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))
 }
 
-/// How lists are paged, a line for each tool that `tool/all` reads by its schemas or by the config.
+/// Describes how lists are paged: one line for each tool that `tool/all` can read by its schemas or by the config.
 fn paged(deployment: &ir::Deployment) -> String {
     let tools = deployment.upstreams.iter().flat_map(|upstream| upstream.tools.iter().map(move |tool| (&upstream.name, tool)));
     let paged: Vec<String> = tools

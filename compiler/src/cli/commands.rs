@@ -1,4 +1,4 @@
-//! The programs of stdio upstreams, looked up on this machine as the runtime does when it starts them.
+//! Finds the commands of stdio upstreams on this machine in the same way as the runtime does when it starts them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::config::model::{Config, EnvPart, McpStdio, Transport};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 
-/// Reports every upstream whose command is this program, or the binary at `output`, through links and `PATH`.
+/// Reports every upstream whose command is this program, or the binary at `output`. Links and `PATH` are resolved.
 pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, diagnostics: &mut Diagnostics) {
     let this = std::env::current_exe().ok().map(|path| (real(&path), "ptc-compile itself"));
     let built = output.map(|path| (real(path), "the binary that is being built"));
-    // Relative commands start from the config's folder, and in a binary that is not told another from its own.
+    // Relative commands start from the config's folder. In a binary without `--config-dir` they start from the binary's own
+    // folder.
     let folders: Vec<&Path> = std::iter::once(folder).chain(output.and_then(Path::parent)).collect();
     for (name, stdio) in children(config) {
         let Some(program) = candidates(stdio, &folders).into_iter().map(|path| real(&path)).find(|path| {
-            // What is to be built need not be there yet.
+            // The binary to be built may not exist yet.
             path.is_file() || built.as_ref().is_some_and(|(built, _)| built == path)
         }) else {
             continue;
@@ -29,7 +30,7 @@ pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, 
     }
 }
 
-/// Warns of every command that is not here.
+/// Warns of every command that is not on this machine.
 pub(crate) fn check_found(config: &Config, folder: &Path, diagnostics: &mut Diagnostics) {
     for (name, stdio) in children(config) {
         if let Some(cd) = stdio.cd.as_ref().filter(|cd| !folder.join(&cd.value).is_dir()) {
@@ -70,7 +71,8 @@ fn children(config: &Config) -> impl Iterator<Item = (&str, &McpStdio)> {
     })
 }
 
-/// Where the program may lie: with a slash in one of `folders`, else in any folder of the `PATH` that it is given.
+/// Returns where the program may be: in each of `folders` if the command has a slash, else the first match in the `PATH` that the
+/// child is given.
 fn candidates(stdio: &McpStdio, folders: &[&Path]) -> Vec<PathBuf> {
     let command = Path::new(&stdio.command.value);
     if stdio.command.value.contains('/') {
@@ -81,7 +83,7 @@ fn candidates(stdio: &McpStdio, folders: &[&Path]) -> Vec<PathBuf> {
         None => std::env::var_os("PATH").unwrap_or_default(),
     };
     let all = std::env::split_paths(&path).map(|folder| folder.join(command));
-    // The first that can be started is the one that is.
+    // Only the first program that can be started is used.
     all.filter(|path| is_program(path)).take(1).collect()
 }
 
@@ -92,11 +94,11 @@ fn resolved(part: &EnvPart) -> OsString {
     }
 }
 
-/// Without links; as it stands, and absolute, where there is nothing yet.
+/// Resolves links. Returns an absolute path if the file does not exist yet.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path)
         .or_else(|_| {
-            // The folder may be there where the file is not.
+            // The folder may exist even if the file does not.
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             Ok::<_, std::io::Error>(std::fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
         })

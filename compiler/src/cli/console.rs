@@ -1,4 +1,4 @@
-//! What is printed, and where: data goes to stdout, messages to stderr.
+//! Prints data to stdout and messages to stderr.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -9,7 +9,7 @@ use ptc_compiler::source::Sources;
 use crate::args::{Color, Format, Messages};
 use crate::{Failure, Status};
 
-/// The terminal, or whatever stands in its place.
+/// The output of a command: a terminal, a pipe or a file.
 #[derive(Debug)]
 pub(crate) struct Console {
     messages: Messages,
@@ -17,7 +17,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// A console that follows the options and, for colours, the environment.
+    /// Makes a console according to the options and, for colours, the environment.
     pub(crate) fn new(messages: Messages) -> Self {
         let color = match messages.color {
             Color::Always => true,
@@ -32,19 +32,19 @@ impl Console {
     }
 
     /// Prints data.
-    #[expect(clippy::unused_self, reason = "whoever prints has a console; where it leads is decided here")]
+    #[expect(clippy::unused_self, reason = "callers print through a console, which decides where the text goes")]
     pub(crate) fn data(&self, text: &str) {
         write(&mut std::io::stdout().lock(), text);
     }
 
     /// Prints a message.
-    #[expect(clippy::unused_self, reason = "whoever prints has a console; where it leads is decided here")]
+    #[expect(clippy::unused_self, reason = "callers print through a console, which decides where the text goes")]
     pub(crate) fn message(&self, text: &str) {
         to_stderr(text);
     }
 
-    /// Prints what came of a command: text for people, one line of JSON where that was asked for. Where findings are a document of
-    /// their own, it is a message.
+    /// Prints the result of a command: text for people, or one line of JSON if that format was chosen. If the findings are a
+    /// document of their own on stdout, the result is a message.
     pub(crate) fn result(&self, text: &str, json: impl FnOnce() -> serde_json::Value) {
         match self.messages.format() {
             Format::Full | Format::Short => self.data(text),
@@ -53,12 +53,12 @@ impl Console {
         }
     }
 
-    /// Prints why the run cannot go on.
+    /// Prints why the run cannot continue.
     pub(crate) fn failure(&self, failure: &Failure) {
         to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));
     }
 
-    /// Prints all findings and a line that counts them, and tells how a run with these findings ends.
+    /// Prints all findings and a line that counts them. Returns the status of a run with these findings.
     pub(crate) fn findings(&self, sources: &Sources, diagnostics: &Diagnostics) -> Status {
         match self.messages.format() {
             Format::Full => to_stderr(&render::full(sources, diagnostics, self.style())),
@@ -76,19 +76,19 @@ impl Console {
         if diagnostics.worst() >= Some(worst) { Status::Findings } else { Status::Clean }
     }
 
-    /// How text is painted.
+    /// Returns the style of printed text.
     pub(crate) fn style(&self) -> Style {
         if self.color { Style::Color } else { Style::Plain }
     }
 }
 
-/// Writes to stderr; nobody is left to tell if that fails.
+/// Writes to stderr. A failure of that cannot be reported.
 pub(crate) fn to_stderr(text: &str) {
     write(&mut std::io::stderr().lock(), text);
 }
 
 fn write(stream: &mut impl Write, text: &str) {
-    // A reader that went away (`| head`) is no fault.
+    // A reader that has gone away, such as `| head`, is not an error.
     if let Err(error) = stream.write_all(text.as_bytes()).and_then(|()| stream.flush())
         && error.kind() != ErrorKind::BrokenPipe
     {

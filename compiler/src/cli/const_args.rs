@@ -21,7 +21,7 @@ pub(crate) struct ArgMismatch {
     pub(crate) hint: String,
 }
 
-/// The first mismatch of every constant argument, except those that the server itself refuses.
+/// Returns the first mismatch of every constant argument, except those that the server itself refuses.
 pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatch> {
     let mut out = Vec::new();
     for site in program.tool_calls_by_name() {
@@ -29,7 +29,7 @@ pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatc
         let Some(tool) = catalog.upstream(server).and_then(|upstream| upstream.tool(name)) else { continue };
         let constants = args.iter().filter_map(|(name, value)| Some((name, value.as_ref().filter(|value| !value.is_nil())?)));
         for (written, value) in constants {
-            // A keyword in Lisp's spelling finds the schema's.
+            // Programs may write an argument in kebab case where the schema has underscores.
             let Some(arg) = tool.arg(written).or_else(|| tool.arg(&written.replace('-', "_"))) else { continue };
             if argument::fault(tool, arg, value).is_some() {
                 continue;
@@ -47,7 +47,7 @@ pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatc
     out
 }
 
-/// The first mismatch of a constant with the schema of its argument.
+/// Returns the first mismatch of a constant with the schema of its argument.
 fn first_mismatch(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
     // Compare the encoded value: keywords and dates are sent as strings.
     let sent = json::encode(value, MAX_BYTES).ok()?;
@@ -55,12 +55,12 @@ fn first_mismatch(tool: &Tool, name: &str, value: &Value) -> Option<Mismatch> {
     mismatch(&definition, name, &json::decode(sent.as_bytes()).ok()?)
 }
 
-/// The first mismatch of a JSON value with the schema in the definition of the tool. `None` also if the schema is missing or
-/// unsupported.
+/// Returns the first mismatch of a JSON value with the schema in the definition of the tool. Also returns `None` if the schema is
+/// missing or unsupported.
 pub(crate) fn mismatch(definition: &Value, name: &str, value: &Value) -> Option<Mismatch> {
     let input = definition.get("inputSchema")?;
     let own = input.get("properties")?.get(name)?;
-    // What the argument's own schema may refer to.
+    // The argument's own schema may refer to these definitions.
     let shared = ["$defs", "definitions"].into_iter().filter_map(|key| Some((Value::string(key), input.get(key)?.clone())));
     let parts = Value::vector(vec![own.clone()]);
     let schema = Schema::compile(&Value::map(shared.chain([(Value::string("allOf"), parts)]))).ok()?;

@@ -1,7 +1,7 @@
-//! Default arguments of operations against the whole schemas of their parameters.
+//! Checks default arguments of operations against the whole schemas of their parameters.
 //!
-//! The library has compared types, lists of values and bounds, and left out the operations where these do not fit. For the rest of
-//! JSON Schema there is the runtime's validator.
+//! The library has already compared types, listed values and bounds, and has left out operations whose defaults do not match. The
+//! runtime's validator checks the rest of JSON Schema.
 
 use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
@@ -13,7 +13,7 @@ use ptc_lisp::{Value, json};
 
 use crate::const_args;
 
-/// Reports the first misfit of every default argument. The values are not repeated: they may be secrets.
+/// Reports the first mismatch of every default argument. The values may be secrets, so messages do not contain them.
 pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut Diagnostics) {
     for tool in locked.tools.values() {
         let Some(operation) = tool.definition.get("_ptc") else { continue };
@@ -31,10 +31,10 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
     }
 }
 
-/// What is wrong with a default, as the rest of a sentence.
+/// Returns the fault of a default as the rest of a sentence.
 fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
     let read = json::decode(default.canonical().as_bytes()).map_err(|why| why.to_string());
-    // A number may be larger than any that is sent.
+    // A number may be too large to be sent.
     let sent = read.and_then(|value| json::encode(&value, const_args::MAX_BYTES).map(|_| value).map_err(|why| why.to_string()));
     let default = match sent {
         Ok(default) => default,
@@ -45,8 +45,8 @@ fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
     Some(format!("is not what its schema asks for{within}: {}", mismatch.without_value()))
 }
 
-/// Where the config gives an argument that default: under the operation's id, else its path, else the words that include it. `None`
-/// where the document does.
+/// Returns where the config gives an argument this default: under the operation's id, its path, or the entry that includes it.
+/// Returns `None` if the default comes from the document.
 fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<Span> {
     let said = |key: &str| operation.get(key).and_then(Json::as_str).unwrap_or_default();
     let named = |is: &dyn Fn(&str) -> bool| {

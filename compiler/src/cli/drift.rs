@@ -1,4 +1,4 @@
-//! `diff` and `update`: the upstreams as they are now against the lock file.
+//! Runs `diff` and `update`, which compare the upstreams as they are now with the lock file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::check::{self, Checked};
 use crate::console::Console;
 use crate::{Failure, Status, files, query_upstreams, resolve_lock};
 
-/// Compares, and changes nothing.
+/// Runs `diff`: compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let lock_path = resolve_lock::path(&args.config);
@@ -25,7 +25,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
             .hint(format!("`ptc-compile update {}` writes it", args.config.display())));
     }
     let found = locks(&args.config, &args.names, &mut checked, console)?;
-    // Nobody knows what an upstream that could not be asked has become.
+    // The new state of an upstream that could not be queried is unknown.
     let is_whole = !checked.diagnostics.has_errors();
     let mut drifted = None;
     let changed = found.and_then(|Locks { old, new, places }| {
@@ -50,11 +50,11 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     Ok(if reached { Status::Findings } else { Status::Clean })
 }
 
-/// Compares, and writes what is there now into the lock file.
+/// Runs `update`: compares, and writes the current state into the lock file.
 pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure> {
     let mut checked = check::load(&args.config, Syntax::CONFIG)?;
     let found = locks(&args.config, &args.names, &mut checked, console)?;
-    // What stands in the way is an error; what changed is only told.
+    // Only findings that prevent the update are errors; changes are merely reported.
     let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors())
     else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
@@ -89,16 +89,16 @@ fn told(changed: Count) -> String {
 
 /// Two locks to compare.
 struct Locks {
-    /// What the lock file says.
+    /// The lock file as it is.
     old: Lock,
-    /// Where it says so.
+    /// The positions of its pins.
     places: Places,
-    /// What it would say if upstreams were pinned now.
+    /// The lock file as it would be if upstreams were pinned now.
     new: Lock,
 }
 
-/// The lock file as it is, and as it would be if the named upstreams (all, where none is named) were pinned now. `None` where one
-/// of them cannot be had; then the findings say why.
+/// Returns the current lock file, and the one that would result if the named upstreams (all, if none is named) were pinned now.
+/// Returns `None` if one of them is not available; the findings then explain why.
 fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<Locks>, Failure> {
     let lock_path: PathBuf = resolve_lock::path(path);
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
@@ -129,7 +129,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     Ok(Some(Locks { old, places, new }))
 }
 
-/// The upstreams that are named, or all.
+/// Returns the named upstreams, or all.
 fn chosen<'c>(config: &'c Config, names: &[String]) -> Result<BTreeSet<&'c str>, Failure> {
     let known = || config.upstreams.keys().map(String::as_str);
     if names.is_empty() {
@@ -149,7 +149,7 @@ fn chosen<'c>(config: &'c Config, names: &[String]) -> Result<BTreeSet<&'c str>,
         .collect()
 }
 
-/// What must be asked for to pin an upstream anew; a document that is a file has been read.
+/// Returns the query that pins an upstream anew. Returns `None` for a document that is a file, since it has been read already.
 fn missing_pin(config: &Config, name: &str) -> Option<MissingPin> {
     let what = match &config.upstreams.get(name)?.transport {
         Transport::OpenApi(entry) if matches!(entry.schema.value, SchemaSource::File(_)) => return None,

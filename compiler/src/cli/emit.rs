@@ -1,4 +1,4 @@
-//! `--emit`: what was made of a config, as text.
+//! Renders the texts of `--emit`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use ptc_compiler::render;
 use crate::args::Emit;
 use crate::{Failure, resolve_lock};
 
-/// One of the texts. The same lock gives the same bytes.
+/// Renders one of the texts. Equal locks give equal bytes.
 pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Config, path: &Path) -> Result<String, Failure> {
     let rendered = match what {
         Emit::Rust => render::catalog(deployment),
@@ -28,7 +28,8 @@ pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Co
     rendered.map_err(|error| Failure::new(error.to_string()))
 }
 
-/// What a build of the config reads. All of it must lie in the config's folder, which is all that a build in a container sees.
+/// Returns the files that a build of the config reads. All of them must be in the config's folder, since a build in a container
+/// sees only that folder.
 fn context(config: &Config, path: &Path) -> Result<render::Context, Failure> {
     let documents = config.upstreams.values().filter_map(|upstream| match &upstream.transport {
         Transport::OpenApi(api) => match &api.schema.value {
@@ -50,11 +51,11 @@ fn context(config: &Config, path: &Path) -> Result<render::Context, Failure> {
     Ok(render::Context { config: name(path), lock: name(&resolve_lock::path(path)), files })
 }
 
-/// The `doc` texts, a heading for each upstream.
+/// Returns the `doc` texts with a heading for each upstream.
 fn docs(deployment: &Deployment) -> String {
     let mut out = String::new();
     for upstream in &deployment.upstreams {
-        // Writing to a string cannot fail, here and below.
+        // Writing to a string cannot fail, here or below.
         let _ = writeln!(out, "# {}\n\n{}\n", upstream.name, upstream.description);
         for tool in &upstream.tools {
             let _ = writeln!(out, "{}\n", tool.doc.trim_end());
@@ -63,7 +64,7 @@ fn docs(deployment: &Deployment) -> String {
     out
 }
 
-/// Upstreams with their tools, arguments in the order of `doc`.
+/// Returns the upstreams with their tools. Arguments are in the order of `doc`.
 fn catalog(deployment: &Deployment) -> Json {
     let upstreams = deployment.upstreams.iter().map(|upstream| {
         Json::object()

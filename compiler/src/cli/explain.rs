@@ -1,4 +1,4 @@
-//! `explain CODE`: the page of a diagnostic code.
+//! Runs `explain CODE`, which prints the page of a diagnostic code.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ fn described(code: Code) -> Value {
     json!({ "code": code.name(), "severity": code.severity().name(), "title": code.title() })
 }
 
-/// `ptc0201` and `201` mean PTC0201.
+/// Returns the full name of a code: `ptc0201` and `201` mean PTC0201.
 fn full_name(wanted: &str) -> String {
     if wanted.chars().all(|c| c.is_ascii_digit()) { format!("PTC{wanted:0>4}") } else { wanted.to_ascii_uppercase() }
 }

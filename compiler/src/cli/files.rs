@@ -1,4 +1,4 @@
-//! Files that are whole or not there: written beside their place and renamed into it.
+//! Replaces files atomically: it writes a temporary file in the same folder and renames it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Failure;
 
-/// Writes a file where its content differs from what is there; tells whether it did. Folders on the way are made.
+/// Writes a file if its content differs, and creates missing folders. Returns whether it wrote.
 pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, Failure> {
     if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
@@ -15,12 +15,12 @@ pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, Failur
     Ok(true)
 }
 
-/// Copies a program to `to`, replacing what is there in one step, so that a running one is not disturbed.
+/// Copies a program to `to`. The file there is replaced in one step, so that a running program is not disturbed.
 pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
     let beside = prepare(to)?;
     let copied = std::fs::copy(from, &beside).and_then(|bytes| std::fs::rename(&beside, to).map(|()| bytes));
     copied.map_err(|error| {
-        // What is left of a failed copy is of no use; that it cannot be removed either changes nothing.
+        // Remove the rest of a failed copy. If that fails too, the outcome is the same.
         let _ = std::fs::remove_file(&beside);
         cannot_write(to, &error)
     })
@@ -36,7 +36,7 @@ fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>)
     })
 }
 
-/// Makes the folder of `path` and names a file in it that no other process or thread uses.
+/// Creates the folder of `path`, and returns the name of a file in it that no other process or thread uses.
 fn prepare(path: &Path) -> Result<PathBuf, Failure> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {

@@ -1,4 +1,4 @@
-//! The generated crate on disk.
+//! Writes the generated crate to disk.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,16 +13,16 @@ use crate::{Failure, files};
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// A generated crate. While it lives, no other `ptc-compile` generates or builds one of the same name.
+/// A generated crate. Until it is dropped, no other `ptc-compile` generates or builds a crate of the same name.
 pub(crate) struct Generated {
-    /// Its folder.
+    /// The folder of the crate.
     pub(crate) folder: PathBuf,
     _lock: File,
 }
 
-/// Writes the crate of a deployment; only files that changed, so that cargo builds only what changed.
+/// Writes the crate of a deployment. Only changed files are written, so that cargo rebuilds only what changed.
 ///
-/// Its text depends on the deployment alone. What belongs to this machine, the place of the runtime, is in
+/// The text depends on the deployment alone. The location of the runtime, which depends on the machine, is in
 /// `.cargo/config.toml` of the crate.
 pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>, source: &Source) -> Result<Generated, Failure> {
     let package = package(&deployment.name);
@@ -31,9 +31,10 @@ pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>,
     let lock = exclusive(&crates.join(format!("{package}.lock")))?;
     let manifest = Manifest::new(&*package, deployment, abilities, &*source.profile);
     let rendered = render::files(deployment, &manifest).map_err(|error| Failure::new(error.to_string()))?;
-    // Cargo takes out of the lock what this crate does not use and puts the crate in. The text that it started from stays
-    // beside it, so that this happens once for each resolution; a manifest that needs more starts from it again. The lock is
-    // reset before what tells that it must be, and the manifest comes last: a run that was stopped on the way is made good by the next.
+    // Cargo removes packages that this crate does not use from the lock file, and adds the crate. The original text is kept
+    // beside it, so that this happens once for each resolution; a manifest that needs more packages starts from the original
+    // again. The lock file is reset before the files that show that a reset is needed are written, and the manifest is written
+    // last. If a run is interrupted, the next one therefore repairs its work.
     let origin = source.cargo_lock.as_bytes();
     let same = |name: &str, bytes: &[u8]| std::fs::read(folder.join(name)).is_ok_and(|old| old == bytes);
     let needs_same = rendered.iter().filter(|file| file.path == MANIFEST).all(|file| same(MANIFEST, file.text.as_bytes()));
@@ -49,7 +50,7 @@ pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>,
     Ok(Generated { folder, _lock: lock })
 }
 
-/// Cargo's configuration that leads the runtime's packages to its sources.
+/// Returns cargo's configuration that maps the runtime's packages to its sources.
 fn patches(root: &Path) -> String {
     let mut text = String::from("[patch.crates-io]\n");
     for (package, folder) in DEPENDENCIES {
@@ -59,20 +60,20 @@ fn patches(root: &Path) -> String {
     text
 }
 
-/// Takes a lock that ends with the file, or with the process.
+/// Takes an exclusive lock, which is released when the file is closed or the process ends.
 fn exclusive(path: &Path) -> Result<File, Failure> {
     files::write_if_changed(path, b"")?;
     let locked = File::options().write(true).open(path).and_then(|file| file.lock().map(|()| file));
     locked.map_err(|error| Failure::new(format!("cannot lock `{}`: {error}", path.display())))
 }
 
-/// The package of a deployment. Binaries of all deployments lie side by side in the shared target directory.
+/// Returns the package name of a deployment. Binaries of all deployments are side by side in one target directory.
 fn package(name: &str) -> String {
     let slug: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     format!("ptc-{}", slug.trim_matches('-'))
 }
 
-/// The name of a deployment: the stem of its output, else what its config is called.
+/// Returns the name of a deployment: the stem of its output file, else the name derived from its config.
 pub(crate) fn name(config: &Path, output: Option<&Path>) -> String {
     match output.and_then(Path::file_stem) {
         Some(stem) => stem.to_string_lossy().into_owned(),
@@ -98,7 +99,7 @@ mod tests {
         assert_eq!(package("a b"), "ptc-a-b");
     }
 
-    /// Every file of a generated crate but cargo's configuration, by its path in the crate.
+    /// Returns every file of a generated crate except cargo's configuration, by its path in the crate.
     fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         let mut waiting = vec![folder.to_owned()];

@@ -1,25 +1,26 @@
-//! `ptc-compile`: the compiler's command line. Files, processes, network and the terminal live in this folder only.
+//! `ptc-compile`: the compiler's command line. Only this folder, and the library's module `serve`, use files, processes and the
+//! network; only this folder uses the terminal.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
 //! | `args` | options and subcommands |
-//! | `check` | reads a config with all that belongs to it; `--check` |
-//! | `commands` | the programs of stdio upstreams, on this machine |
-//! | `build` | the default action |
-//! | `resolve_lock`, `query_upstreams` | the lock file of a build; asking upstreams for what it lacks |
-//! | `source`, `generate`, `cargo` | where the runtime is; the generated crate; its build |
-//! | `sbom` | what a deployment is made of |
+//! | `check` | reads a config with all files that belong to it; `--check` |
+//! | `commands` | finds the commands of stdio upstreams on this machine |
+//! | `build` | the default action: builds a binary |
+//! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
+//! | `source`, `generate`, `cargo` | finds the runtime; writes the generated crate; builds it |
+//! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
-//! | `emit` | what was made of a config, as text |
-//! | `smoke_test` | a program in the new binary |
-//! | `files`, `progress` | whole files; what is going on |
+//! | `emit` | the texts of `--emit` |
+//! | `smoke_test` | evaluates a program in the new binary |
+//! | `files`, `progress` | atomic writes; progress lines |
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
 //! | `manual` | `completions SHELL`, `man DIR` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
-//! | `console` | what is printed, and where |
-//! | `status` | how a run ends |
+//! | `console` | prints data and messages |
+//! | `status` | exit codes and failures |
 //! | `version` | `version` |
 
 #![forbid(unsafe_code)]
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
     status.unwrap_or(Status::Failed.into())
 }
 
-/// The command line; what clap finds wrong with it, or help that it asks for, ends the process.
+/// Parses the command line. If clap reports a fault, or prints help, the process ends.
 fn parse(args: Vec<OsString>, color: Color) -> Result<Cli, Failure> {
     let choice = match color {
         Color::Auto => ColorChoice::Auto,
@@ -90,7 +91,7 @@ fn parse(args: Vec<OsString>, color: Color) -> Result<Cli, Failure> {
     cli.map_err(|error| second_config(&error).unwrap_or_else(|| error.exit()))
 }
 
-/// A word behind a config, which clap takes for a command that it is not.
+/// Reports a second config, which clap takes for an unknown command.
 fn second_config(error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let is_command = Cli::command().get_subcommands().any(|command| command.get_name() == word);
@@ -98,7 +99,7 @@ fn second_config(error: &clap::Error) -> Option<Failure> {
         .then(|| Failure::new(format!("expected one config at a time, found `{word}` too")).hint("run ptc-compile once for each"))
 }
 
-/// What `--color` says, before anybody knows whether the rest is right.
+/// Returns the value of `--color` before the rest of the command line is parsed.
 fn color(args: &[OsString]) -> Color {
     let args: Vec<&str> = args.iter().map_while(|arg| arg.to_str()).take_while(|arg| *arg != "--").collect();
     let apart = args.windows(2).filter_map(|pair| match pair {
@@ -109,7 +110,7 @@ fn color(args: &[OsString]) -> Color {
     word.and_then(|word| Color::from_str(word, false).ok()).unwrap_or(Color::Auto)
 }
 
-/// A first word that is neither a command nor a file, and nearly a command.
+/// Reports a first word that is neither a command nor a file, but similar to a command.
 fn misspelt(args: &[OsString]) -> Option<Failure> {
     let word = args.get(1)?.to_str()?;
     let command = Cli::command();
@@ -173,7 +174,7 @@ fn run(cli: &Cli) -> ExitCode {
     status.into()
 }
 
-/// A panic is a fault of this program: say so, in a sentence, and where.
+/// Reports a panic as a fault of this program, in a sentence and with its position.
 fn report_panic(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
     let reason = info

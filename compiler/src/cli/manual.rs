@@ -1,5 +1,5 @@
-//! `completions SHELL`, `man DIR`: from the command line of ptc-compile, and from the runtime's table of settings for pinned
-//! binaries and for `run` and `repl`, which read that table themselves.
+//! Runs `completions SHELL` and `man DIR`. The command line of ptc-compile comes from clap. That of pinned binaries, and of `run`
+//! and `repl`, which parse it themselves, comes from the runtime's table of settings.
 
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
@@ -15,17 +15,17 @@ use crate::args::{Cli, Completions, Man};
 use crate::console::Console;
 use crate::{Failure, Status};
 
-/// A pinned binary, as far as its command line goes.
+/// The properties of a pinned binary that decide its command line.
 struct Binary {
     name: String,
-    /// Features of the runtime in it.
+    /// The optional features of the runtime in it.
     abilities: Vec<String>,
 }
 
-/// What a binary has that was built without further options.
+/// The features of a binary that was built without further options.
 const USUAL: [&str; 2] = ["http", "http-server"];
 
-/// Prints the script that a shell reads.
+/// Prints the completion script for a shell.
 pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Status, Failure> {
     let (mut command, name) = match &args.binary {
         Some(binary) => {
@@ -38,15 +38,15 @@ pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Statu
     clap_complete::generate(args.shell, &mut command, name.as_str(), &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if args.shell == Shell::Bash {
-        // The generator writes a hyphen of the program's name in two ways, so that the script looks in vain for what follows a
-        // command.
+        // The generator writes a hyphen of the program's name in two different ways, so that the script would not find what
+        // follows a command.
         script = script.replace(&(name.replace('-', "__subcmd__") + "__subcmd__"), &(name.replace('-', "__") + "__subcmd__"));
     }
     console.data(&script);
     Ok(Status::Clean)
 }
 
-/// Writes a page for each command.
+/// Writes a man page for each command.
 pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
     let command = match &args.binary {
         Some(binary) => pinned(&Binary::of(binary)?, false),
@@ -60,7 +60,7 @@ pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
 }
 
 impl Binary {
-    /// What a path or a name stands for. Scripts and files are named after it, so that not everything is a name.
+    /// Resolves a path or a name to a binary. Not every text is a valid name, since scripts and files are named after it.
     fn of(binary: &str) -> Result<Binary, Failure> {
         let path = Path::new(binary);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -74,14 +74,14 @@ impl Binary {
         Ok(Binary { name: name.to_owned(), abilities })
     }
 
-    /// Whether a setting is one of its own.
+    /// Whether the binary has the setting.
     fn takes(&self, flag: &Flag) -> bool {
         let has = |needed: &str| self.abilities.iter().any(|ability| ability == needed);
         !flag.is_of_config() && flag.feature().is_none_or(has)
     }
 }
 
-/// Asks a binary what it was built with.
+/// Asks a binary which features it was built with.
 fn abilities(binary: &Path) -> Result<Vec<String>, Failure> {
     let unasked = |why: String| Failure::new(format!("cannot ask `{}` what it was built with: {why}", binary.display()));
     let output = Process::new(binary).args(["version", "--json"]).stdin(Stdio::null()).output();
@@ -93,9 +93,9 @@ fn abilities(binary: &Path) -> Result<Vec<String>, Failure> {
     Ok(abilities.iter().filter_map(|ability| ability.as_str().map(str::to_owned)).collect())
 }
 
-/// The command line of ptc-compile, with the settings of those commands that leave them to the runtime.
+/// Returns the command line of ptc-compile, with the runtime's settings in the commands that leave parsing to the runtime.
 fn own() -> Command {
-    // Their help is the runtime's.
+    // The runtime prints the help of these commands.
     let served = |command: Command, purpose: Purpose| {
         let usage = format!("ptc-compile {} [CONFIG] [OPTIONS]", command.get_name());
         let command = command.disable_help_flag(false).override_usage(usage);
@@ -112,7 +112,7 @@ fn own() -> Command {
     Cli::command().mut_subcommand("run", run).mut_subcommand("repl", repl)
 }
 
-/// The options of `eval`, and with `repl` those of `repl`.
+/// Adds the options of `eval`, and those of `repl` if `repl` is set.
 fn evaluating(command: Command, repl: bool) -> Command {
     command.args(EVALUATING.iter().filter(|option| repl || !option.of_repl).map(|option| {
         let arg = Arg::new(option.value.or(option.long).unwrap_or_default()).help(option.help);
@@ -128,7 +128,8 @@ fn evaluating(command: Command, repl: bool) -> Command {
     }))
 }
 
-/// The command line of a pinned binary. Settings stand before and after its commands: `everywhere` says so of each.
+/// Returns the command line of a pinned binary. Settings are valid before and after a command; `everywhere` declares that for
+/// each.
 fn pinned(binary: &Binary, everywhere: bool) -> Command {
     let command = Command::new(binary.name.clone())
         .about("An MCP server with one tool, lisp_eval, over the upstreams that it was built with")
@@ -146,7 +147,7 @@ fn pinned(binary: &Binary, everywhere: bool) -> Command {
     }))
 }
 
-/// A setting as an option of a command line.
+/// Converts a setting to an option of a command line.
 fn option(flag: &'static Flag) -> Arg {
     let heading = Group::ALL.iter().find(|(group, _)| *group == flag.group).map(|(_, heading)| *heading);
     let default = match flag.default {

@@ -1,4 +1,4 @@
-//! `operations DOCUMENT`: what of an OpenAPI document can be included, and why the rest cannot.
+//! Runs `operations DOCUMENT`, which lists the operations that can be included, and why the others cannot.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ fn passes(args: &Operations, operation: &Listed) -> bool {
         && !(args.usable && operation.outcome.is_err())
 }
 
-/// One line an operation: what to write into `include_operations`, and its name as a tool or the reasons against it.
+/// Formats one line for each operation: the entry for `include_operations`, and its tool name or the reasons against it.
 fn table(operations: &[&Listed], with_summary: bool) -> String {
     let entry = |operation: &Listed| {
         let entry = operation.id.clone().unwrap_or_else(|| format!("{} {}", operation.method, operation.path));

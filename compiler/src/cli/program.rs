@@ -1,4 +1,4 @@
-//! `check-program CONFIG PROGRAM…`: programs against the frozen catalog, without running them.
+//! Runs `check-program CONFIG PROGRAM…`, which checks programs against the frozen catalog without running them.
 
 use ptc_check::FindingKind;
 use ptc_compiler::config::Config;
@@ -15,11 +15,11 @@ use crate::{Failure, Status, check, const_args};
 use ptc_compiler::leak;
 use ptc_compiler::serve::files;
 
-/// Reports what is wrong with each program.
+/// Reports the findings about each program.
 pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Failure> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
-    // Read before anything is said, so that a path that is wrong is told at once.
+    // Read all programs before anything is printed, so that a wrong path is reported at once.
     let programs: Vec<(String, String)> = args
         .programs
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     let catalog = leak::leak_static(&deployment).catalog;
     for (path, text) in programs {
         let file = sources.add(path, text);
-        // Without its byte order mark, as it is shown.
+        // `Sources` has dropped the byte order mark.
         let text = sources.get(file).text.clone();
         check(&text, file, Some(catalog), &mut diagnostics);
     }
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     Ok(status)
 }
 
-/// Reports what is wrong with stored programs and with their schemas; with their calls too, where the catalog is known.
+/// Reports findings about stored programs and their schemas, and about their calls if the catalog is known.
 pub(crate) fn check_stored(
     config: &Config,
     programs: &[ir::Program],

@@ -1,4 +1,4 @@
-//! What is going on, while it goes on: lines that change on a terminal, plain lines elsewhere.
+//! Shows progress: lines that are updated on a terminal, and plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::console::Console;
 
-/// One stretch of work.
+/// The progress line of one task.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// Starts a stretch of work, told in a few words: "compiling the runtime".
+    /// Starts a task, which `what` describes in a few words, such as "compiling the runtime".
     pub(crate) fn start(console: &Console, what: &str) -> Self {
         Progress { bar: started(console, what, |bar| bar) }
     }
 
-    /// What is done right now; shown on a terminal only.
+    /// Shows the current step, on a terminal only.
     pub(crate) fn step(&self, what: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what.to_owned());
@@ -53,18 +53,18 @@ impl ProgressGroup {
 
 impl Drop for ProgressGroup {
     fn drop(&mut self) {
-        // On a terminal that is gone there is nothing to clear.
+        // If the terminal is gone, there is nothing to clear.
         let _ = self.bars.clear();
     }
 }
 
-/// One line of several. Its time stands still once it is dropped.
+/// One line of a group. Its elapsed time stops when it is dropped.
 pub(crate) struct Line {
     bar: Option<ProgressBar>,
 }
 
 impl Line {
-    /// How it ended, in a word or two; shown on a terminal only.
+    /// Shows the outcome in a word or two, on a terminal only.
     pub(crate) fn end(self, how: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{}: {how}", bar.message()));
@@ -80,7 +80,7 @@ impl Drop for Line {
     }
 }
 
-/// A line that moves, where there is a terminal; elsewhere it is said once. `place` puts it among others before it is drawn.
+/// Starts a spinner on a terminal, and prints the text once elsewhere. `place` adds the spinner to a group before it is drawn.
 fn started(console: &Console, what: &str, place: impl FnOnce(ProgressBar) -> ProgressBar) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         console.message(&format!("{what}\n"));

@@ -1,4 +1,4 @@
-//! Asks upstreams for what the lock file does not have, on the terminal.
+//! Queries upstreams for missing pins, and shows the progress on the terminal.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::console::Console;
 use crate::progress::ProgressGroup;
 use crate::{Failure, defaults};
 
-/// How long what is under way has to end when a signal came.
+/// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// The upstreams of a config, to be asked by [`ask()`] for a server that goes on with their connections.
+/// Prepares the upstreams of a config for [`ask()`], for a server that reuses their connections.
 pub(crate) fn open(config: &Config, folder: &Path, preparation: Preparation<'_>) -> Result<Contacts, Failure> {
     secrets::seal();
     preparation.contacts(ask::bare(config, config), folder).map_err(|missing| without_secrets(&missing))
@@ -32,8 +32,8 @@ fn without_secrets(missing: &[String]) -> Failure {
     Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", missing.join("\n  ")))
 }
 
-/// Asks all at once. An upstream that does not answer, or whose answer cannot be used, is one finding; the others are asked all the
-/// same. Connections are ended, except those of `kept`.
+/// Queries all upstreams in parallel. An upstream that does not answer, or whose answer cannot be used, is reported as one
+/// finding and does not stop the others. Connections are closed, except those of `kept`.
 pub(crate) fn ask(
     config: &Config,
     folder: &Path,
@@ -56,7 +56,7 @@ pub(crate) fn ask(
         let line = lines.start(console, &format!("asking {} for {}", missing_pin.upstream, ask::wanted(missing_pin.what)));
         Box::new(move |ok| line.end(if ok { "done" } else { "failed" })) as ask::Done
     };
-    // A child in the middle of its start, and what it started, would outlive a process that a signal ends.
+    // If a signal ended the process directly, a child that is starting, and processes that it started, would outlive it.
     let work = async {
         let mut signals = ShutdownSignals::listen(true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;

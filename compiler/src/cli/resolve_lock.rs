@@ -18,12 +18,12 @@ use crate::check::{self, Checked};
 use crate::console::Console;
 use crate::{Failure, files, query_upstreams};
 
-/// `upstreams.lock.json` beside `upstreams.json`.
+/// Returns the path of the lock file: `upstreams.lock.json` beside `upstreams.json`.
 pub(crate) fn path(config: &Path) -> PathBuf {
     config.with_file_name(pinned::lock_name(&config.file_name().unwrap_or_default().to_string_lossy()))
 }
 
-/// The lock for a build. `None` if there is none; the findings then explain why.
+/// Resolves the lock for a build. Returns `None` if there is none; the findings then explain why.
 ///
 /// Upstreams that the lock file does not cover are queried in parallel, and the file is rewritten. With `--locked` a stale lock
 /// file is an error; with `--offline` no upstream is queried.
@@ -90,9 +90,9 @@ pub(crate) fn for_build(
     Ok(Some(lock))
 }
 
-/// The lock for `--check`: the upstreams that the lock file covers, and local documents. Queries no upstream and writes nothing.
-/// Stale pins are warnings, and errors with `--locked`; upstreams without a pin are reported only with `--locked`. `None` if there
-/// is no lock; the findings then explain why.
+/// Resolves the lock for `--check` from local files: the upstreams that the lock file covers, and local documents. Queries no
+/// upstream and writes nothing. Stale pins are warnings, or errors with `--locked`; upstreams without a pin are reported only
+/// with `--locked`. Returns `None` if there is no lock; the findings then explain why.
 pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked) -> Result<Option<Lock>, Failure> {
     let path = path(config_path);
     let Ok(old) = read(&path, checked)? else { return Ok(None) };
@@ -120,9 +120,9 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     Ok(Some(lock))
 }
 
-/// The lock for a server without a binary, which is not written: pins of the lock file, and current listings of the other
-/// upstreams. With a live catalog, MCP upstreams are not queried and have no tools yet. Connections stay open for the server.
-/// `None` if there is no lock; the findings then explain why.
+/// Resolves the lock for a server without a binary: pins of the lock file, and current listings of the other upstreams. The
+/// result is not written. With a live catalog, MCP upstreams are not queried and have no tools yet. Connections stay open for the
+/// server. Returns `None` if there is no lock; the findings then explain why.
 pub(crate) fn ephemeral(
     config_path: &Path,
     checked: &mut Checked,
@@ -155,7 +155,7 @@ pub(crate) fn ephemeral(
     Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
 }
 
-/// Reads the lock file, if it exists. The inner `Err` is a file with faults, which are reported as findings.
+/// Reads the lock file if it exists. The inner `Err` means a faulty file, whose faults are reported as findings.
 fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
     // An unreadable file must not count as missing: changed definitions would be trusted.
     if matches!(path.try_exists(), Ok(false)) {
@@ -165,7 +165,7 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
     Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
 }
 
-/// One error for each upstream if there is no lock file.
+/// Returns one error for each upstream, for a build without a lock file.
 fn missing_lock_errors(config: &Config, path: &Path) -> Vec<Diagnostic> {
     let finding = |(name, upstream): (&String, &Upstream)| {
         let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
@@ -175,7 +175,7 @@ fn missing_lock_errors(config: &Config, path: &Path) -> Vec<Diagnostic> {
     config.upstreams.iter().map(finding).collect()
 }
 
-/// The option that forbids queries of upstreams.
+/// Returns the option that forbids queries of upstreams.
 fn offline_flag(args: &Build) -> Option<&'static str> {
     args.locked.then_some("--locked").or_else(|| args.offline.then_some("--offline"))
 }

@@ -1,5 +1,5 @@
-//! `run [CONFIG]`, `repl [CONFIG]`: serve a config, or try programs on it, without building. Everything but the catalog comes from
-//! the runtime, flags included.
+//! Runs `run [CONFIG]` and `repl [CONFIG]`, which serve a config, or evaluate programs with it, without a build. Everything
+//! except the catalog comes from the runtime, including flags.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -17,17 +17,17 @@ use crate::check::{self, Checked};
 use crate::console::Console;
 use crate::{Failure, Status, commands, generate, resolve_lock, version};
 
-/// Serves until the client is done.
+/// Serves until the client disconnects.
 pub(crate) fn run(args: &Serve) -> ExitCode {
     command::run(Invocation { program: "ptc-compile run", version: version::render, args: &args.rest }, open)
 }
 
-/// Evaluates programs one after the other.
+/// Evaluates programs one after another.
 pub(crate) fn repl(args: &Serve) -> ExitCode {
     command::repl(Invocation { program: "ptc-compile repl", version: version::render, args: &args.rest }, open)
 }
 
-/// The deployment of a config, or without any upstreams where there is no config. What is wrong is told here.
+/// Opens the deployment of a config, or one without upstreams if there is no config. Prints the findings.
 fn open(
     config: ConfigChoice<'_>,
     mode: SnapshotMode,
@@ -59,14 +59,14 @@ fn open(
     }
 }
 
-/// `ptc_runner_mcp/upstreams.json` in the user's folder of configs, where it is there.
+/// Returns `ptc_runner_mcp/upstreams.json` in the user's configuration folder, if it exists.
 fn default_config() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(folder.join("ptc_runner_mcp/upstreams.json")).filter(|path| path.is_file())
 }
 
-/// Without upstreams.
+/// The deployment without upstreams.
 static PLAIN: Deployment = Deployment {
     name: "ptc-compile",
     compiler: ptc_compiler::VERSION,
@@ -76,7 +76,7 @@ static PLAIN: Deployment = Deployment {
     programs: &[],
 };
 
-/// `None` where there are faults, which are shown then.
+/// Opens the deployment of a config. Returns `None` if there are faults, which are then printed.
 fn of_config(
     path: &Path,
     mode: SnapshotMode,
@@ -86,7 +86,7 @@ fn of_config(
     let mut checked = check::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
     if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
         commands::check_self(config, folder, None, diagnostics);
-        // The key of a planner, perhaps: its flags are read later.
+        // An unused binding may be the key of a planner, whose flags are parsed later.
         diagnostics.forget(Code::UnusedBinding);
     }
     let found = if checked.diagnostics.has_errors() {

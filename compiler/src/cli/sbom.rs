@@ -1,7 +1,7 @@
-//! `--sbom`: what a deployment is made of, as a CycloneDX 1.6 document.
+//! `--sbom`: writes the software bill of materials of a deployment as a CycloneDX 1.6 document.
 //!
-//! Packages come from cargo's own resolution of the generated crate, upstreams from the frozen catalog. There is no time and no
-//! random number in it: the same deployment gives the same bytes.
+//! Packages come from cargo's own resolution of the generated crate, upstreams from the frozen catalog. The document contains no
+//! time and no random number, so that equal deployments give equal bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,16 +15,16 @@ use ptc_compiler::leak::StaticDeployment;
 /// The reference of the deployment itself.
 const DEPLOYMENT: &str = "deployment";
 
-/// What cargo says of a package that is linked, or runs while others are built.
+/// Cargo's facts about a package that is linked, or that runs while others are built.
 struct Package<'a> {
     facts: &'a Value,
-    /// References of what it depends on.
+    /// References of its dependencies.
     depends_on: BTreeSet<String>,
-    /// Whether it is in the binary, and not only at work when that is built.
+    /// Whether it is linked into the binary, and not only used while the binary is built.
     linked: bool,
 }
 
-/// The document. `metadata` is what `cargo metadata` says of the generated crate, `cargo_lock` its lock file.
+/// Returns the document. `metadata` is the output of `cargo metadata` for the generated crate, `cargo_lock` its lock file.
 pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
     let packages = packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
     let root = text(metadata.get("resolve").and_then(|resolve| resolve.get("root")));
@@ -69,7 +69,7 @@ pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lo
         "services": services,
         "dependencies": dependencies,
     });
-    // Every document has a number of its own; this one is made of its content.
+    // Every document needs a serial number; this one is derived from the content.
     let number = serial(&document.to_string());
     if let Some(members) = document.as_object_mut() {
         members.insert("serialNumber".to_owned(), number.into());
@@ -77,7 +77,7 @@ pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lo
     Ok(format!("{document:#}\n"))
 }
 
-/// Every package that the root leads to, by cargo's id; tests and benches are no part of it.
+/// Returns every package that the root depends on, by cargo's id. Dependencies of tests and benchmarks are left out.
 fn packages(metadata: &Value) -> Option<BTreeMap<&str, Package<'_>>> {
     let facts: BTreeMap<&str, &Value> =
         list(metadata, "packages").iter().map(|package| (text(package.get("id")), package)).collect();
@@ -106,7 +106,7 @@ fn packages(metadata: &Value) -> Option<BTreeMap<&str, Package<'_>>> {
     Some(found)
 }
 
-/// Whether a package runs inside the compiler.
+/// Whether a package is a procedural macro, which runs inside the compiler.
 fn is_macro(package: &Value) -> bool {
     list(package, "targets").iter().any(|target| list(target, "kind").iter().any(|kind| kind == "proc-macro"))
 }
@@ -122,7 +122,7 @@ fn component(package: &Package<'_>, checksums: &BTreeMap<(&str, &str), &str>) ->
     out.insert("scope".to_owned(), if package.linked { "required" } else { "excluded" }.into());
     out.insert("purl".to_owned(), reference(facts).into());
     if let Some(license) = facts.get("license").and_then(Value::as_str) {
-        // Older manifests separate alternatives by a slash, which SPDX does not know.
+        // Older manifests separate alternatives by a slash, which is not valid in SPDX expressions.
         out.insert("licenses".to_owned(), json!([{ "expression": license.replace('/', " OR ") }]));
     }
     if let Some(checksum) = checksums.get(&(name, version)) {
@@ -134,7 +134,7 @@ fn component(package: &Package<'_>, checksums: &BTreeMap<(&str, &str), &str>) ->
     Value::Object(out)
 }
 
-/// An upstream: somebody else's service, on the other side of a boundary of trust.
+/// Describes an upstream as a service: a third party across a trust boundary.
 fn service(upstream: &ptc_catalog::Upstream) -> Value {
     let mut properties =
         vec![property("ptc:tools", &upstream.tools.len().to_string()), property("ptc:transport", upstream.transport.name())];
@@ -170,7 +170,7 @@ fn upstream_ref(name: &str) -> String {
     format!("upstream/{name}")
 }
 
-/// The package URL, which is the reference too.
+/// Returns the package URL, which is also the reference.
 fn reference(facts: &Value) -> String {
     format!("pkg:cargo/{}@{}", text(facts.get("name")), text(facts.get("version")).replace('+', "%2B"))
 }
@@ -179,7 +179,7 @@ fn property(name: &str, value: &str) -> Value {
     json!({ "name": name, "value": value })
 }
 
-/// Checksums of a `Cargo.lock` by name and version; packages of this machine have none.
+/// Returns the checksums of a `Cargo.lock` by name and version. Local packages have none.
 fn checksums(cargo_lock: &str) -> BTreeMap<(&str, &str), &str> {
     let mut found = BTreeMap::new();
     for section in cargo_lock.split("[[package]]").skip(1) {
@@ -194,7 +194,7 @@ fn checksums(cargo_lock: &str) -> BTreeMap<(&str, &str), &str> {
     found
 }
 
-/// A UUID (version 8: made of what whoever makes it likes) out of a digest of the text.
+/// Derives a UUID from a digest of the text. Its version is 8, whose content RFC 9562 leaves to the application.
 fn serial(content: &str) -> String {
     let digest = lock::sha256(content.as_bytes());
     let hex = digest.trim_start_matches("sha256:");

@@ -24,14 +24,14 @@ pub(crate) struct EvalResult {
 
 /// Evaluates `program` in `binary`. Relative paths of the config start from its folder.
 pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalResult, Failure> {
-    // A path without a slash would be looked up in PATH.
+    // A path without a slash would be searched in `PATH`.
     let binary =
         std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
     let output = Command::new(&binary)
         .args(["eval", "--json", "--config-dir"])
         .arg(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
-        // The first connection may have to build an upstream (`cargo run`, `npx`): the handshake timeouts of the config bound that,
-        // not the wall clock of a program that serves a client.
+        // The first connection may have to build an upstream (`cargo run`, `npx`). The handshake timeouts of the config bound
+        // that time, not the program timeout of a server.
         .args(["--program-timeout-ms", "120000"])
         .arg("--")
         .arg(program)

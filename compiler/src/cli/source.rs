@@ -1,11 +1,11 @@
-//! Where the generated crate finds the runtime: this workspace, or the copy inside `ptc-compile`.
+//! Finds the runtime for the generated crate: in this workspace, or as the copy inside `ptc-compile`.
 
 use std::path::{Path, PathBuf};
 
 use crate::args::RuntimeSource;
 use crate::{Failure, files};
 
-/// The runtime's part of the workspace, as this program was built: path and content of every file, sorted by path.
+/// The runtime's part of the workspace at the time when this program was built: path and content of every file, sorted by path.
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
@@ -13,26 +13,26 @@ mod embedded {
 /// SHA-256 of the compiler's own sources and templates, in lower-case hex.
 pub(crate) static COMPILER_DIGEST: &str = embedded::COMPILER;
 
-/// The platform that this program, and with it every deployment, is built for.
+/// The platform of this program, for which every deployment is built.
 pub(crate) static HOST: &str = embedded::HOST;
 
-/// Where a build takes place.
+/// The folders and files that a build uses.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The folder that holds `runtime/`.
     pub(crate) root: PathBuf,
-    /// The resolution that the runtime was tested with.
+    /// The `Cargo.lock` with which the runtime was tested.
     pub(crate) cargo_lock: String,
-    /// `[profile.release]` of the workspace.
+    /// The `[profile.release]` sections of the workspace's manifest.
     pub(crate) profile: String,
     /// The target directory that all deployments share.
     pub(crate) target: PathBuf,
-    /// Where binaries go unless an option says otherwise.
+    /// The folder for binaries without an explicit output path.
     pub(crate) binaries: PathBuf,
 }
 
 impl Source {
-    /// Where the binary of a deployment goes unless an option says otherwise.
+    /// Returns the path of a deployment's binary without an explicit output path.
     pub(crate) fn default_output(&self, deployment: &str) -> PathBuf {
         self.binaries.join(format!("{deployment}{}", std::env::consts::EXE_SUFFIX))
     }
@@ -40,8 +40,8 @@ impl Source {
 
 /// Finds the runtime.
 ///
-/// A `ptc-compile` that lies in a checkout's target directory builds from that checkout, so that a change of the runtime is
-/// in the next binary. Anywhere else it unpacks its own copy into a cache directory.
+/// A `ptc-compile` in a checkout's target directory builds from that checkout, so that a change of the runtime is in the next
+/// binary. Elsewhere it unpacks its own copy into a cache directory.
 pub(crate) fn find(wanted: Option<RuntimeSource>) -> Result<Source, Failure> {
     match wanted {
         None => match std::env::current_exe().ok().as_deref().and_then(checkout) {
@@ -60,7 +60,7 @@ pub(crate) fn find(wanted: Option<RuntimeSource>) -> Result<Source, Failure> {
     }
 }
 
-/// The checkout around a path.
+/// Returns the checkout that contains a path.
 fn checkout(path: &Path) -> Option<&Path> {
     path.ancestors().find(|folder| folder.join("runtime/catalog/Cargo.toml").is_file() && folder.join("Cargo.lock").is_file())
 }
@@ -96,7 +96,7 @@ fn embedded() -> Result<Source, Failure> {
     })
 }
 
-/// Unpacks the copy once: into a folder of its own, then renamed, so that nobody ever sees half of it.
+/// Unpacks the copy once, into a temporary folder that is then renamed, so that an incomplete copy is never visible.
 fn unpack(root: &Path) -> Result<(), Failure> {
     if root.join("Cargo.toml").is_file() {
         return Ok(());
@@ -106,11 +106,11 @@ fn unpack(root: &Path) -> Result<(), Failure> {
         files::write_if_changed(&beside.join(path), bytes)?;
     }
     files::write_if_changed(&beside.join("Cargo.lock"), embedded::LOCK.as_bytes())?;
-    // Last, since it says that the rest is there.
+    // Write this file last, since its presence means that the copy is complete.
     files::write_if_changed(&beside.join("Cargo.toml"), embedded::MANIFEST.as_bytes())?;
     match std::fs::rename(&beside, root) {
         Ok(()) => Ok(()),
-        // Another ptc-compile was faster; its copy is the same.
+        // Another ptc-compile has unpacked an equal copy first.
         Err(_) if root.join("Cargo.toml").is_file() => {
             let _ = std::fs::remove_dir_all(&beside);
             Ok(())
@@ -133,7 +133,7 @@ fn cache() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(format!("cannot use the cache directory `{}`: {error}", cache.display())))
 }
 
-/// The sections of the release profile in a workspace manifest, as they stand there.
+/// Returns the sections of the release profile in a workspace manifest, unchanged.
 fn profile(manifest: &str) -> String {
     let mut inside = false;
     let lines = manifest.lines().filter(|line| {

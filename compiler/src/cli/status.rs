@@ -1,4 +1,4 @@
-//! How a run ends.
+//! Exit codes and failures of a run.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 /// The exit codes of `ptc-compile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Done; there may have been warnings.
+    /// The run succeeded, perhaps with warnings.
     Clean,
-    /// What was asked about has faults.
+    /// The input has faults.
     Findings,
     /// `ptc-compile` could not do its work.
     Failed,
 }
 
 impl Status {
-    /// The status of a run that stopped because of what it found.
+    /// Returns the status of a run that stopped because of its findings.
     pub(crate) fn at_least_findings(self) -> Self {
         if self == Status::Clean { Status::Findings } else { self }
     }
@@ -31,7 +31,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// Why `ptc-compile` could not do its work, in a sentence or two, and what may help.
+/// Why `ptc-compile` could not do its work, in one or two sentences, with a hint.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -39,12 +39,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure told by its sentence.
+    /// Makes a failure with a sentence as its message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Failure { message: message.into(), hint: None }
     }
 
-    /// With what to do about it.
+    /// Adds advice on how to fix the failure.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

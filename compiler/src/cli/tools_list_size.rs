@@ -36,7 +36,7 @@ impl ToolsListSize {
         };
         let debugging = |settings: &mut Settings| {
             settings.diagnostics.tool = true;
-            // The flag chooses it too.
+            // The flag also selects the debug profile.
             settings.response_profile = Profile::Debug;
         };
         ToolsListSize {

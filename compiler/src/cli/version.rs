@@ -1,10 +1,10 @@
-//! `version`, `--version`: which compiler this is, and which runtime its binaries are made of.
+//! Runs `version` and `--version`, which name this compiler and the runtime of its binaries.
 
 use serde_json::json;
 
 use crate::source::COMPILER_DIGEST;
 
-/// One line for people, or one JSON object.
+/// Returns one line for people, or one JSON object.
 pub(crate) fn render(json: bool) -> String {
     let version = ptc_compiler::VERSION;
     if !json {
