@@ -1,4 +1,4 @@
-//! `auth`: the headers that carry secrets.
+//! Reads `auth`: the headers that carry secrets.
 
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
@@ -86,7 +86,7 @@ fn check_binding(
     }
 }
 
-/// What the schemes may be called elsewhere, with their names here.
+/// Names that other tools use for the schemes, with the names used here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("token", "bearer"),
     ("oauth", "bearer"),

@@ -1,4 +1,4 @@
-//! `credentials`: where secrets come from.
+//! Reads `credentials`: the sources of secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Member, Node};
 
-/// A secret shorter than this would be found in ordinary text, so that it cannot be redacted.
+/// Minimum length of a secret in characters. A shorter one would occur in ordinary text, so that it cannot be redacted.
 const MIN_LEN: usize = 8;
 
-/// The bindings of a config: all names, and what was sound of them.
+/// The bindings of a config: the names of all, and the values of the valid ones.
 pub(super) struct Bindings {
     names: BTreeSet<String>,
     sound: BTreeMap<String, Read>,
@@ -24,34 +24,34 @@ pub(super) struct Bindings {
 struct Read {
     binding: Binding,
     hint: Option<Span>,
-    /// Of a literal.
+    /// The position of a literal's value.
     value: Option<Span>,
 }
 
 impl Bindings {
-    /// Whether there is a binding of that name, sound or not.
+    /// Whether there is a binding of that name, valid or not.
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// The sound binding whose secret is in the environment variable `name`.
+    /// Returns the valid binding whose secret is in the environment variable `name`.
     pub(super) fn of_variable(&self, name: &str) -> Option<&str> {
         let is_it = |read: &Read| matches!(&read.binding.source, CredentialSource::Env { var } if var == name);
         self.sound.iter().find(|(_, read)| is_it(read)).map(|(binding, _)| binding.as_str())
     }
 
-    /// All names.
+    /// Returns all names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.names.iter().map(String::as_str)
     }
 
-    /// The scheme hint of a binding, and its place.
+    /// Returns the scheme hint of a binding, and its position.
     pub(super) fn hint(&self, name: &str) -> Option<(&str, &Span)> {
         let read = self.sound.get(name)?;
         Some((read.binding.scheme_hint.as_deref()?, read.hint.as_ref()?))
     }
 
-    /// The place of a literal that does not hold a user and a password.
+    /// Returns the position of a literal that does not contain a user and a password.
     pub(super) fn not_a_pair(&self, name: &str) -> Option<&Span> {
         let read = self.sound.get(name)?;
         match &read.binding.source {
@@ -60,13 +60,13 @@ impl Bindings {
         }
     }
 
-    /// The sound ones.
+    /// Returns the valid bindings.
     pub(super) fn into_sound(self) -> BTreeMap<String, Binding> {
         self.sound.into_iter().map(|(name, read)| (name, read.binding)).collect()
     }
 }
 
-/// Reads all bindings.
+/// Reads all bindings of a config.
 pub(super) fn read(reader: &mut ConfigReader<'_>, config: &Fields<'_>) -> Bindings {
     let mut bindings = Bindings { names: BTreeSet::new(), sound: BTreeMap::new() };
     for member in config.members("credentials") {
@@ -114,7 +114,7 @@ fn read_one(reader: &mut ConfigReader<'_>, member: &Member) -> Option<Read> {
     })
 }
 
-/// What the sources may be called elsewhere, with their names here.
+/// Names that other tools use for the sources, with the names used here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("environment", "env"),
     ("variable", "env"),
@@ -163,11 +163,11 @@ fn literal(reader: &mut ConfigReader<'_>, name: &str, fields: &Fields<'_>) -> Op
     Some(value)
 }
 
-/// `user:pass`, or an object with both.
+/// Whether the value is `user:pass`, or an object with both.
 fn is_pair(value: &str) -> bool {
     match serde_json::from_str::<serde_json::Value>(value) {
         Ok(serde_json::Value::Object(object)) => {
-            // What stands behind the first `:` is the password, whatever was meant.
+            // Everything after the first `:` would be taken as the password, so the user must not contain one.
             let part = |key: &str| object.get(key).and_then(serde_json::Value::as_str);
             part("user").is_some_and(|user| !user.contains(':')) && part("pass").is_some()
         }
@@ -175,8 +175,8 @@ fn is_pair(value: &str) -> bool {
     }
 }
 
-/// Warns of bindings that no `auth` names, be it in an entry with faults or by a name that is nearly right. A binding with an
-/// error has enough said of it.
+/// Warns of bindings that no `auth` refers to. References in faulty entries, and misspelt references, count as uses. Bindings
+/// with errors are skipped, because they have been reported already.
 pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>, bindings: &Bindings) {
     let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
@@ -199,7 +199,7 @@ pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>,
     }
 }
 
-/// Whether an `auth` is written so that nobody can tell which bindings were meant, of which its own faults are told.
+/// Whether an `auth` is so malformed that its bindings cannot be determined. Its own faults are reported elsewhere.
 fn is_unclear(auth: &Node) -> bool {
     let is_emitter = |node: &Node| node.get("binding").is_some_and(|binding| binding.as_str().is_some());
     !is_emitter(auth) && !auth.elements().is_some_and(|emitters| emitters.iter().all(is_emitter))

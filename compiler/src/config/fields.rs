@@ -1,4 +1,4 @@
-//! An object read by its table: unknown and missing keys, types and ranges.
+//! Reads an object by its table: unknown and missing keys, types and ranges.
 
 use super::kinds;
 use super::model::Spanned;
@@ -8,30 +8,30 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Member, Node};
 
-/// What is being read, for messages.
+/// The object that is read, for messages.
 #[derive(Clone)]
 pub(super) struct Subject {
-    /// ``upstream `fs` ``
+    /// The name in messages, such as ``upstream `fs` ``.
     pub(super) name: String,
-    /// Its name or key, where a missing key is reported.
+    /// The position of its name or key, where missing keys are reported.
     pub(super) place: Span,
 }
 
-/// The members of an object that are known and of the right type. What was written under a name that is nearly right is among them:
-/// its name is an error already, and what it holds is checked all the same.
+/// The members of an object that are known and have the right type. A member with a misspelt key is included: the key is reported
+/// as an error, and the value is still checked.
 pub(super) struct Fields<'n> {
     table: &'static Table,
     sound: Vec<(&'static Key, &'n Member)>,
-    /// Those that a later one of the same key replaces.
+    /// Members that a later one with the same key replaces.
     replaced: Vec<(&'static Key, &'n Member)>,
-    /// Those of a wrong type.
+    /// Members of a wrong type.
     unfit: Vec<(&'static Key, &'n Member)>,
 }
 
 impl<'n> Fields<'n> {
-    /// Reads an object and reports all that its table objects to; `None` for anything but an object.
+    /// Reads an object and reports every violation of its table. Returns `None` for other values.
     ///
-    /// `others` are tables of the same family, whose keys are told from misspelt ones.
+    /// `others` are tables of the same family. A key of theirs is reported as misplaced and not as misspelt.
     pub(super) fn read(
         reader: &mut ConfigReader<'_>,
         subject: &Subject,
@@ -42,7 +42,8 @@ impl<'n> Fields<'n> {
         is_object(reader, subject, "", node).then(|| Fields::read_but(reader, subject, table, others, node, &[]))
     }
 
-    /// The same of an object, of which the keys in `told` need neither be there nor be known: that much has been said of them.
+    /// Like [`Fields::read`] for a value known to be an object. The keys in `told` may be missing or unknown, because they have
+    /// been reported already.
     fn read_but(
         reader: &mut ConfigReader<'_>,
         subject: &Subject,
@@ -57,7 +58,7 @@ impl<'n> Fields<'n> {
             if told.contains(&&*member.key) {
                 continue;
             }
-            // The last of two equal keys counts; the parser has reported them.
+            // The last of two equal keys counts; the parser has reported the repetition.
             let repeated = node.members().iter().skip(at + 1).any(|later| later.key == member.key);
             let key = table.key(&member.key).or_else(|| {
                 let name = unknown_key(reader, table, others, node, member)?;
@@ -81,8 +82,8 @@ impl<'n> Fields<'n> {
         fields
     }
 
-    /// Reads an object whose table is chosen by its tag; an unknown tag is given to `unknown`, which reports it and may
-    /// say which case was meant, so that the rest is still checked.
+    /// Reads an object whose table is chosen by its tag. An unknown tag is passed to `unknown`, which reports it and may return
+    /// the table that was meant, so that the rest is still checked.
     pub(super) fn read_variant(
         reader: &mut ConfigReader<'_>,
         subject: &Subject,
@@ -128,48 +129,48 @@ impl<'n> Fields<'n> {
         Some(Fields::read_but(reader, subject, table, variants.cases, node, &told))
     }
 
-    /// The tag of its table.
+    /// Returns the tag of the object's table.
     pub(super) fn tag(&self) -> &'static str {
         self.table.tag
     }
 
-    /// The member of a key, where it is there and sound.
+    /// Returns the member of a key if it is present and valid.
     pub(super) fn member(&self, name: &str) -> Option<&'n Member> {
         debug_assert!(self.table.key(name).is_some(), "{} has no key `{name}`", self.table.title);
         self.sound.iter().find(|(key, _)| key.name == name).map(|(_, member)| *member)
     }
 
-    /// What a later member of the same key replaces.
+    /// Returns the values that a later member with the same key replaces.
     pub(super) fn replaced(&self, name: &str) -> impl Iterator<Item = &'n Node> {
         self.replaced.iter().filter(move |(key, _)| key.name == name).map(|(_, member)| &member.value)
     }
 
-    /// The value of a key that is of a wrong type.
+    /// Returns the value of a key if it has a wrong type.
     pub(super) fn unfit(&self, name: &str) -> Option<&'n Node> {
         self.unfit.iter().find(|(key, _)| key.name == name).map(|(_, member)| &member.value)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn node(&self, name: &str) -> Option<&'n Node> {
         self.member(name).map(|member| &member.value)
     }
 
-    /// A string.
+    /// Returns a string.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.node(name)?.as_str().map(str::to_owned)
     }
 
-    /// A string and its place.
+    /// Returns a string and its position.
     pub(super) fn spanned(&self, reader: &ConfigReader<'_>, name: &str) -> Option<Spanned<String>> {
         reader.spanned(self.node(name)?)
     }
 
-    /// A flag; absent is `false`.
+    /// Returns a flag; `false` if it is absent.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.node(name).and_then(Node::as_bool).unwrap_or(false)
     }
 
-    /// A number, or its default.
+    /// Returns a number, or its default if it is absent.
     pub(super) fn number(&self, name: &str) -> u64 {
         let default = match self.table.key(name).map(|key| key.presence) {
             Some(Presence::Default(value)) => value,
@@ -178,29 +179,29 @@ impl<'n> Fields<'n> {
         self.node(name).and_then(kinds::whole_number).unwrap_or(default)
     }
 
-    /// An array of strings; absent is empty.
+    /// Returns an array of strings; empty if it is absent.
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         self.nodes(name).iter().filter_map(|node| node.as_str().map(str::to_owned)).collect()
     }
 
-    /// An array of strings with their places.
+    /// Returns an array of strings with their positions.
     pub(super) fn spanned_texts(&self, reader: &ConfigReader<'_>, name: &str) -> Option<Vec<Spanned<String>>> {
         let elements = self.node(name)?.elements()?;
         Some(elements.iter().filter_map(|node| reader.spanned(node)).collect())
     }
 
-    /// The elements of an array; absent is empty.
+    /// Returns the elements of an array; empty if it is absent.
     pub(super) fn nodes(&self, name: &str) -> &'n [Node] {
         self.node(name).and_then(Node::elements).unwrap_or(&[])
     }
 
-    /// The members of an object; absent is empty.
+    /// Returns the members of an object; empty if it is absent.
     pub(super) fn members(&self, name: &str) -> &'n [Member] {
         self.node(name).map_or(&[], Node::members)
     }
 }
 
-/// `example` shows what such an object looks like.
+/// Checks that a value is an object, and reports it if not. `example` shows such an object.
 fn is_object(reader: &mut ConfigReader<'_>, subject: &Subject, example: &str, node: &Node) -> bool {
     let is = matches!(node.value, crate::tree::Tree::Object(_));
     if !is {
@@ -210,7 +211,7 @@ fn is_object(reader: &mut ConfigReader<'_>, subject: &Subject, example: &str, no
     is
 }
 
-/// The only case that has a required key which the object holds.
+/// Returns the table of the only case that has a required key which the object contains.
 fn guess(variants: &'static Variants, node: &Node) -> Option<&'static Table> {
     let mut fitting = variants.cases.iter().filter(|table| {
         table
@@ -230,7 +231,7 @@ fn missing_key(reader: &mut ConfigReader<'_>, subject: &Subject, key: &Key) {
     reader.report(Diagnostic::new(Code::MissingKey, message).at(subject.place.clone(), label).hint(hint));
 }
 
-/// Reports a key that the table does not have; the key that was meant, if that is clear.
+/// Reports a key that the table does not have. Returns the key that was meant, if that is clear.
 fn unknown_key(
     reader: &mut ConfigReader<'_>,
     table: &'static Table,

@@ -1,11 +1,11 @@
-//! Names and values of HTTP headers that a config may set.
+//! Checks the names and values of HTTP headers that a config sets.
 
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, Severity, quoted};
 use crate::source::Span;
 use crate::tree::Node;
 
-/// Where a header is set.
+/// The part of a config that sets a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setter {
     /// `static_headers`
@@ -14,14 +14,14 @@ pub(super) enum Setter {
     Auth,
 }
 
-/// A header that a config cannot set, and why.
+/// A header that a config cannot set, and the reason.
 struct Reserved {
     name: &'static str,
     why: &'static str,
     hint: &'static str,
-    /// Reserved in `static_headers` only.
+    /// Whether it is reserved in `static_headers` only.
     static_only: bool,
-    /// Whether it is refused, or only warned of: the contract reserves fewer names than the client sets.
+    /// An error if the header is refused, else a warning. The contract reserves fewer names than the client sets.
     severity: Severity,
 }
 
@@ -37,7 +37,7 @@ const BY_AUTH: &str = "use the `bearer` or `basic` scheme in `auth`";
 const BY_CLIENT: &str = "the client sets it by itself; remove it";
 const NO_COOKIES: &str = "cookies are not sent; if the secret can go into another header, use `custom_header` in `auth`";
 
-/// Names as they are usually written; they compare without case.
+/// Names in their usual spelling; they are compared without case.
 const RESERVED: &[Reserved] = &[
     reserved("Authorization", "it carries a secret", BY_AUTH),
     reserved("Proxy-Authorization", "it carries a secret for the proxy", "give the proxy its credentials outside of this config"),
@@ -74,7 +74,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|row| row.name.eq_ignore_ascii_case(name))
 }
 
-/// Checks a header's name; the place is where it is written. `true` where it can be set.
+/// Checks the name of a header at its position. Returns whether the header can be set.
 pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, place: Span) -> bool {
     let before = reader.errors();
     if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
@@ -99,7 +99,7 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
     reader.errors() == before
 }
 
-/// Checks a literal value.
+/// Checks the literal value of a header.
 pub(super) fn check_value(reader: &mut ConfigReader<'_>, name: &str, node: &Node) {
     let Some(wrong) = node.as_str().and_then(|value| value.chars().find(|c| !matches!(c, ' '..='~'))) else { return };
     let message = format!("the value of {} has characters that no header can have", quoted(name));
@@ -112,12 +112,12 @@ pub(super) fn check_value(reader: &mut ConfigReader<'_>, name: &str, node: &Node
     );
 }
 
-/// Headers that were set so far, to notice the second setting of one.
+/// The headers set so far, to detect a header that is set twice.
 #[derive(Default)]
 pub(super) struct Seen(Vec<(String, Span)>);
 
 impl Seen {
-    /// Takes a header in, or reports that it was set before.
+    /// Adds a header, or reports that it is already set.
     pub(super) fn set(&mut self, reader: &mut ConfigReader<'_>, name: &str, place: Span) {
         let folded = name.to_ascii_lowercase();
         match self.0.iter().find(|(seen, _)| *seen == folded) {
@@ -133,7 +133,7 @@ impl Seen {
     }
 }
 
-/// A `tchar` of RFC 9110.
+/// Whether a character is a `tchar` of RFC 9110.
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }

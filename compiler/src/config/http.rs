@@ -1,4 +1,4 @@
-//! What both HTTP transports share, and the entries of `mcp_http`.
+//! Reads the options that both HTTP transports share, and the entries of `mcp_http`.
 
 use ptc_catalog::ListingLimits;
 
@@ -10,7 +10,7 @@ use super::model::{HttpOptions, McpHttp};
 use super::reader::ConfigReader;
 use super::urls;
 
-/// Reads what an `mcp_http` entry holds beside the keys of every entry.
+/// Reads the keys that only an `mcp_http` entry has.
 pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
     let url = urls::read(reader, fields, "url");
     urls::read(reader, fields, "proxy");
@@ -24,15 +24,15 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'
     })
 }
 
-/// Reads the caps on the list of tools of an MCP entry.
+/// Reads the limits on the list of tools of an MCP entry.
 pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
     ListingLimits { max_bytes: fields.number("max_listing_bytes"), max_tools: fields.number("max_listing_tools") }
 }
 
-/// Reads headers, timeouts and the response cap.
+/// Reads headers, timeouts and the maximum size of responses.
 pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
     let mut seen = Seen::default();
-    // One emitter without its brackets is an error of which has been told; what it says is looked at all the same.
+    // A single emitter without brackets has been reported as an error; its contents are checked nevertheless.
     let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
     let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
     let auth = auth::read(reader, owner, emitters, bindings, &mut seen);

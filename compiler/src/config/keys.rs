@@ -1,4 +1,4 @@
-//! Every key of `upstreams.json`, as rows.
+//! Describes every key of `upstreams.json` as a row of a table.
 
 use ptc_catalog::ListingLimits;
 
@@ -7,10 +7,10 @@ use super::table::{Key, Kind, Table, Variants};
 use crate::diag::suggest;
 use crate::tree::{Member, Node};
 
-/// Longest time that any limit in milliseconds may be: a day.
+/// Maximum of every limit in milliseconds: one day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const MILLISECONDS: Kind = Kind::Number { min: 1, max: DAY_MS, unit: "milliseconds" };
-/// Up to 1 GiB: answers are held in memory.
+/// At most 1 GiB, because responses are held in memory.
 const BYTES: Kind = Kind::Number { min: 1, max: 1 << 30, unit: "bytes" };
 
 const fn key(name: &'static str, kind: Kind, presence: Presence, doc: &'static str) -> Key {
@@ -37,19 +37,19 @@ pub static CONFIG: Table = Table {
     ]],
 };
 
-/// Whether a key of the config is, or is meant as, the one of the upstreams.
+/// Whether a key of the config is `upstreams`, one of its aliases, or a misspelling of it.
 pub(super) fn is_upstreams(key: &str) -> bool {
     let row = CONFIG.key("upstreams");
     row.is_some_and(|row| row.name == key || row.aliases.contains(&key))
         || suggest::closest_match(key, CONFIG.keys().map(|row| row.name)) == Some("upstreams")
 }
 
-/// Every entry of the upstreams, under whatever key they stand.
+/// Returns every entry of the upstreams, even if the key of the object is misspelt.
 pub(super) fn upstreams(root: &Node) -> impl Iterator<Item = &Member> {
     root.members().iter().filter(|member| is_upstreams(&member.key)).flat_map(|member| member.value.members())
 }
 
-/// What every entry of `upstreams` may hold.
+/// The keys of every entry of `upstreams`.
 const ENTRY: &[Key] = &[
     TRANSPORT,
     key("description", Kind::AnyText, Optional, "one line on what the upstream is for"),
@@ -64,7 +64,7 @@ const ENTRY: &[Key] = &[
 
 const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);
 
-/// What every MCP entry may hold.
+/// The keys of every MCP entry.
 const MCP: &[Key] = &[
     key("include_tools", Kind::Names, Optional, "the tools that programs may call; all where left out").or(&[
         "tools",
@@ -86,7 +86,7 @@ const MCP: &[Key] = &[
     key("tool_overrides", Kind::Object, Optional, "changes to what is known of single tools, by name"),
 ];
 
-/// What every entry that speaks HTTP may hold.
+/// The keys of every entry that uses HTTP.
 const HTTP: &[Key] = &[
     key("auth", Kind::List, Optional, "headers that carry secrets, in order").or(&["authentication", "credentials"]),
     key("static_headers", Kind::TextMap, Optional, "literal headers that are no secrets").or(&["headers"]),
@@ -297,7 +297,7 @@ mod tests {
             for key in table.keys() {
                 assert!(!key.doc.is_empty(), "{}: {} has no doc", table.title, key.name);
                 for name in key.aliases.iter().chain([&key.name]) {
-                    // `credentials` is a key of its own elsewhere, and `url` one of another transport.
+                    // `credentials` is also a key of the config, and `url` a key of another transport.
                     assert!(seen.insert(*name), "{}: `{name}` is given twice", table.title);
                 }
             }

@@ -1,4 +1,4 @@
-//! Whether a value is what its row says.
+//! Checks values against the rows of their keys.
 
 use super::reader::ConfigReader;
 use super::table::{Key, Kind, Presence};
@@ -6,7 +6,7 @@ use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 use ptc_catalog::By;
 
-/// Checks a value against its row and reports what is wrong; `true` where it may be read.
+/// Checks a value against its row and reports faults. Returns whether the value may be read.
 pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bool {
     let before = reader.errors();
     match (key.kind, &node.value) {
@@ -58,10 +58,10 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
     reader.errors() == before
 }
 
-/// Members of `paging` that are numbers, with what they say.
+/// Members of `paging` that are numbers, with descriptions.
 pub(super) const PAGING_NUMBERS: [(&str, &str); 2] =
     [("first", "the number of the first page"), ("max_size", "the most items that a page can have")];
-/// Members of `paging` that are texts, besides `by`, with what they say.
+/// Members of `paging` that are strings, except `by`, with descriptions.
 pub(super) const PAGING_TEXTS: [(&str, &str); 10] = [
     ("items", "where the list is in an answer: keys with dots between them; empty where the answer is the list"),
     ("argument", "the argument that asks for another page"),
@@ -75,7 +75,7 @@ pub(super) const PAGING_TEXTS: [(&str, &str); 10] = [
     ("size", "the argument for the number of items in a page"),
 ];
 
-/// Checks what an entry says of the pages of a list.
+/// Checks the `paging` of an entry.
 fn paging(reader: &mut ConfigReader<'_>, node: &Node) {
     let known = PAGING_TEXTS.iter().chain(&PAGING_NUMBERS).map(|(name, _)| *name).chain(["by"]);
     let is_text = |name: &str| PAGING_TEXTS.iter().any(|(own, _)| *own == name);
@@ -124,7 +124,7 @@ fn paging(reader: &mut ConfigReader<'_>, node: &Node) {
     }
 }
 
-/// What a value must be, in a few words.
+/// Describes in a few words what a value must be.
 pub(super) fn expected(kind: Kind) -> &'static str {
     match kind {
         Kind::Text | Kind::AnyText | Kind::Choice(_) => "a string",
@@ -140,7 +140,7 @@ pub(super) fn expected(kind: Kind) -> &'static str {
     }
 }
 
-/// The value of a number that is whole and not negative.
+/// Returns the value of a non-negative whole number.
 pub(super) fn whole_number(node: &Node) -> Option<u64> {
     match &node.value {
         Tree::Number(text) => text.parse().ok(),
@@ -185,7 +185,7 @@ fn number(reader: &mut ConfigReader<'_>, key: &Key, node: &Node, min: u64, max: 
     let whole = !text.contains(['.', 'e', 'E']);
     match text.parse::<u64>() {
         Ok(value) if (min..=max).contains(&value) => {}
-        // Negative, or more digits than fit.
+        // The number is negative, or has too many digits.
         Ok(_) | Err(_) if whole => {
             let message = format!("`{}` is {text}, outside of {min} to {max} {unit}", key.name);
             reader.fault(Code::OutOfRange, node, message, "out of range", "");

@@ -70,7 +70,7 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
     }
 }
 
-/// The known key that equals a key or is closest to it.
+/// Returns the known key that equals a key or is closest to it.
 fn intended_key(key: &str) -> Option<&'static str> {
     let rows = || keys::UPSTREAM.cases.iter().flat_map(Table::keys);
     rows()
@@ -116,8 +116,8 @@ fn mask_except(reader: &mut ConfigReader<'_>, node: &Node, public: &[&str]) {
     }
 }
 
-/// Masks what the text of a config that is not JSON may hold of secrets: all but keys, the words of the config's own
-/// tables, and what is given to keys that are known to be harmless.
+/// Masks possible secrets in the text of a config that is not JSON. Keys, words of the config's own tables, and values of public
+/// keys stay visible; everything else is masked.
 pub(super) fn text(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) {
     let mut scan = Scan { file, diagnostics, key: "", before: '{' };
     let mut start = 0;
@@ -130,9 +130,9 @@ pub(super) fn text(sources: &Sources, file: FileId, diagnostics: &mut Diagnostic
 struct Scan<'a> {
     file: FileId,
     diagnostics: &'a mut Diagnostics,
-    /// The key whose value comes next; empty elsewhere.
+    /// The key whose value follows; empty elsewhere.
     key: &'a str,
-    /// The last character outside of strings: it tells a key from a value.
+    /// The last character outside strings, which distinguishes keys from values.
     before: char,
 }
 
@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
     fn line(&mut self, line: &'a str, start: usize) {
         let strings = strings(line);
         let Some(strings) = strings else {
-            // A quote is missing, so that inside and outside cannot be told apart.
+            // A quote is missing, so that the inside and the outside of strings cannot be distinguished.
             self.key = "";
             self.words(line, start);
             return;
@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
         self.before = text.trim_end().chars().last().unwrap_or(self.before);
     }
 
-    /// Masks every word that is not one of JSON's or the config's own.
+    /// Masks every word that does not belong to JSON's syntax or to the config's own keys.
     fn words(&mut self, text: &str, start: usize) {
         let mut at = 0;
         for word in text.split(|c: char| c.is_whitespace() || "{}[]:,=\"'".contains(c)) {
@@ -183,7 +183,7 @@ impl<'a> Scan<'a> {
             if !is_plain {
                 self.mask(start + at..start + at + word.len());
             }
-            // Every separator is one byte, except for white space beyond ASCII.
+            // Every separator is one byte, except white space beyond ASCII.
             let after = at + word.len();
             at = after + text.get(after..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
         }
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Where the strings of a line begin and end; `None` where one is not closed.
+/// Returns the start and end of each string of a line, or `None` if a string is not closed.
 fn strings(line: &str) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     let mut public: Option<(usize, u8)> = None;

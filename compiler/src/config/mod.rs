@@ -1,19 +1,19 @@
-//! `upstreams.json`: from text to a checked model.
+//! Reads `upstreams.json`: parses its text and checks it.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | [`model`] | what a sound config is |
-//! | [`keys`] | every key, as rows |
-//! | [`table`] | the form of those rows |
+//! | [`model`] | the checked config |
+//! | [`keys`] | every key as a row of a table |
+//! | [`table`] | the types of these rows |
 //! | [`schema`] | the rows as a JSON Schema |
-//! | `fields`, `kinds` | an object and a value read by their rows |
-//! | `upstream`, `stdio`, `http`, `openapi` | the entries of `upstreams` |
-//! | `programs` | programs that clients call as tools |
-//! | `credentials`, `auth` | secrets: where they come from, where they go |
-//! | `headers`, `urls`, `placeholder`, `names` | rules of single values |
-//! | `packages` | packages that are fetched and run without a fixed version |
-//! | `suspects` | what looks like a secret where none belongs |
-//! | `mask` | what no rendering may show |
+//! | `fields`, `kinds` | read an object and a value by their rows |
+//! | `upstream`, `stdio`, `http`, `openapi` | read the entries of `upstreams` |
+//! | `programs` | reads programs that clients call as tools |
+//! | `credentials`, `auth` | read the sources of secrets, and the headers that carry them |
+//! | `headers`, `urls`, `placeholder`, `names` | check single values |
+//! | `packages` | warns of packages that are fetched and run without a fixed version |
+//! | `suspects` | warns of values that look like misplaced secrets |
+//! | `mask_secrets` | marks the texts that no rendering may show |
 
 pub mod keys;
 pub mod model;
@@ -47,16 +47,16 @@ use fields::{Fields, Subject};
 pub use model::Config;
 use reader::ConfigReader;
 
-/// Reads a config and reports all that is wrong with it.
+/// Reads a config and reports all faults.
 ///
-/// `None` where nothing of it could be read. Otherwise the entries that are sound, and apart from them what could be read of
-/// those that are not, so that later phases can report on both. Nothing may be built from a config that was reported an error of:
-/// see [`Diagnostics::has_errors`].
+/// Returns `None` if none of it could be read. The result has the valid entries, and separately the readable parts of faulty
+/// entries, so that later phases can report findings on both. Nothing may be built from a config with errors: check
+/// [`Diagnostics::has_errors`].
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Config> {
     read_as(sources, file, Syntax::CONFIG, diagnostics)
 }
 
-/// The same for a config that may be bound to strict JSON: [`Syntax::STRICT`].
+/// Like [`read`], with a choice of syntax: [`Syntax::STRICT`] accepts only strict JSON.
 pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Config> {
     let Some(root) = tree::parse_as(sources, file, syntax, diagnostics) else {
         mask_secrets::text(sources, file, diagnostics);

@@ -1,4 +1,4 @@
-//! A config that passed its checks: owned, ordered by name, with the places that later phases point at.
+//! The model of a checked config. It is owned, ordered by name, and has the positions that later phases report.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use ptc_catalog::ListingLimits;
 use crate::ir::Json;
 use crate::source::{FileId, Span};
 
-/// A value and where it was written.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
-    /// Its place in the config.
+    /// The position in the config.
     pub place: Span,
 }
 
@@ -23,8 +23,8 @@ pub struct Config {
     pub file: FileId,
     /// Upstreams by name.
     pub upstreams: BTreeMap<String, Upstream>,
-    /// Entries with errors, as far as they could be read: what they name is looked at, so that all faults are found in one
-    /// run, and nothing is built from them. A `base_url` that cannot be read is empty.
+    /// Entries with errors, as far as they could be read. Later phases check them so that all faults are found in one run, but
+    /// nothing is built from them. A `base_url` that cannot be read is empty.
     pub faulty: BTreeMap<String, Upstream>,
     /// Credential bindings by name.
     pub credentials: BTreeMap<String, Binding>,
@@ -35,11 +35,11 @@ pub struct Config {
 /// One entry of `programs`.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Place of the entry's name.
+    /// Position of the entry's name.
     pub place: Span,
     /// `file`, relative to the config's folder.
     pub file: Spanned<String>,
-    /// `description`, one line; may be empty.
+    /// `description` on one line; may be empty.
     pub description: String,
     /// `args`
     pub args: Option<Spanned<Json>>,
@@ -50,17 +50,17 @@ pub struct Program {
 /// One entry of `upstreams`.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    /// Place of the entry's name.
+    /// Position of the entry's name.
     pub place: Span,
-    /// `description`, one line.
+    /// `description` on one line.
     pub description: Option<String>,
-    /// `include_tools` of an MCP entry; `None` grants all.
+    /// `include_tools` of an MCP entry; `None` grants all tools.
     pub include_tools: Option<Vec<Spanned<String>>>,
     /// `accept_definitions`
     pub accept_definitions: Vec<Spanned<String>>,
-    /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or false.
+    /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or `false`.
     pub tool_paging: BTreeMap<String, Spanned<Json>>,
-    /// The rest, by transport.
+    /// The keys that depend on the transport.
     pub transport: Transport,
 }
 
@@ -76,7 +76,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What the config calls it.
+    /// Returns the name of the transport in the config.
     pub fn name(&self) -> &'static str {
         match self {
             Transport::McpStdio(_) => "mcp_stdio",
@@ -95,7 +95,7 @@ pub struct McpStdio {
     pub args: Vec<String>,
     /// `env`, by name, split at `${VAR}`.
     pub env: BTreeMap<String, Vec<EnvPart>>,
-    /// Where the values of `env` stand, by name.
+    /// Positions of the values of `env`, by name.
     pub env_places: BTreeMap<String, Span>,
     /// `inherit_env`
     pub inherit_env: InheritEnv,
@@ -131,12 +131,12 @@ pub enum InheritEnv {
     All,
 }
 
-/// What both HTTP transports share.
+/// The options of both HTTP transports.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// `auth`, in order.
     pub auth: Vec<Auth>,
-    /// `static_headers`, by name as written.
+    /// `static_headers`, by name in the original spelling.
     pub static_headers: BTreeMap<String, String>,
     /// `request_timeout_ms`
     pub request_timeout_ms: u64,
@@ -174,11 +174,11 @@ pub struct OpenApi {
     pub schema: Spanned<SchemaSource>,
     /// `schema_max_bytes`
     pub schema_max_bytes: u64,
-    /// Where it is given.
+    /// The position of `schema_max_bytes`, if it is given.
     pub schema_max_place: Option<Span>,
-    /// `include_operations`, not empty: ids, `GET /path`s and patterns.
+    /// `include_operations`, which is not empty: operation ids, `GET /path` entries and patterns.
     pub include_operations: Vec<Spanned<String>>,
-    /// `exclude_operations`, in the same words.
+    /// `exclude_operations`, in the same forms as `include_operations`.
     pub exclude_operations: Vec<Spanned<String>>,
     /// `operation_overrides`, by operation id or `GET /path`.
     pub operation_overrides: BTreeMap<String, Override>,
@@ -187,26 +187,26 @@ pub struct OpenApi {
 /// Where an OpenAPI document comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaSource {
-    /// A path as written; relative to the config's folder.
+    /// A path as written, relative to the config's folder.
     File(String),
-    /// Fetched at build time only.
+    /// A URL, which is fetched at build time only.
     Url(String),
 }
 
 /// One entry of `operation_overrides`.
 #[derive(Debug, Clone)]
 pub struct Override {
-    /// Place of the operation id.
+    /// Position of the operation id.
     pub place: Span,
     /// `name`
     pub name: Option<Spanned<String>>,
     /// `description`
     pub description: Option<String>,
-    /// `default_args`, by argument name; numbers are as they were written.
+    /// `default_args`, by argument name. Numbers keep their original text.
     pub default_args: Option<BTreeMap<String, Spanned<Json>>>,
     /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
     pub allow_deprecated: bool,
-    /// `paging`: an object, or false.
+    /// `paging`: an object, or `false`.
     pub paging: Option<Spanned<Json>>,
 }
 
@@ -235,9 +235,9 @@ pub enum Auth {
 /// One entry of `credentials`.
 #[derive(Debug, Clone)]
 pub struct Binding {
-    /// Place of the binding's name.
+    /// Position of the binding's name.
     pub place: Span,
-    /// `source` and what belongs to it.
+    /// `source` and the keys that depend on it.
     pub source: CredentialSource,
     /// `scheme_hint`
     pub scheme_hint: Option<String>,

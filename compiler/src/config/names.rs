@@ -1,14 +1,15 @@
-//! The names of upstreams: what programs write after `:server`.
+//! Checks the names of upstreams, which programs write after `:server`.
 
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tool_name::{self, folded};
 use crate::tree::{Member, Node};
 
-/// Longest name in characters.
+/// Maximum length of a name in characters.
 const MAX_LEN: usize = 64;
 
-/// Namespaces of the language: a bare name in discovery means these first, so an upstream of that name is hidden there.
+/// Namespaces of the language. In discovery forms a bare name refers to these first, which would hide an upstream of the same
+/// name.
 const NAMESPACES: &[&str] = &[
     "Boolean",
     "Character",
@@ -50,7 +51,7 @@ const NAMESPACES: &[&str] = &[
     "walk",
 ];
 
-/// Reports names that programs cannot write, or that are easily taken for others.
+/// Reports names that programs cannot write, or that are easily confused with others.
 pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
     for (at, member) in upstreams.iter().enumerate() {
         let name: &str = &member.key;
@@ -99,7 +100,7 @@ fn fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The name with everything odd as `-`; `None` where nothing useful is left.
+/// Replaces unusual characters of a name by `-`. Returns `None` if nothing useful remains.
 fn plain(name: &str) -> Option<String> {
     if !name.is_ascii() {
         return None;
@@ -110,7 +111,7 @@ fn plain(name: &str) -> Option<String> {
     (!plain.is_empty() && plain != name).then_some(plain)
 }
 
-/// Warns of granted tools that hardly any server offers under such a name.
+/// Warns of granted tools whose names are so unusual that a server is unlikely to offer them.
 pub(super) fn check_tools(reader: &mut ConfigReader<'_>, granted: &[Node]) {
     for node in granted {
         let Some(name) = node.as_str() else { continue };

@@ -1,4 +1,4 @@
-//! The entries of `openapi`: a JSON service and the operations of its document.
+//! Reads the entries of `openapi`: a JSON service and the operations of its document.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
 use crate::tree::Node;
 
-/// Reads what an `openapi` entry holds beside the keys of every entry.
+/// Reads the keys that only an `openapi` entry has.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     subject: &Subject,
@@ -29,7 +29,7 @@ pub(super) fn read(
     let http = http::options(reader, &subject.name, fields, bindings);
     let operation_overrides = overrides(reader, fields);
     Some(OpenApi {
-        // Without one the entry has an error already, and its document can be looked at all the same.
+        // A missing `base_url` has been reported as an error. The document is checked nevertheless.
         base_url: match base.zip(fields.spanned(reader, "base_url")) {
             Some((_, url)) => Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place },
             None => Spanned { value: String::new(), place: subject.place.clone() },
@@ -75,7 +75,7 @@ fn schema_source(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fiel
     }
 }
 
-/// The document is fetched with the entry's own secrets, so it should lie where they belong.
+/// Warns if the document is on another origin than `base_url`, because it is fetched with the entry's own secrets.
 fn check_origin(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: &urls::Named<'_>, schema: &urls::Named<'_>) {
     if fields.nodes("auth").is_empty() || base.url.origin() == schema.url.origin() {
         return;
@@ -89,7 +89,7 @@ fn check_origin(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: &urls:
 
 fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
     let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
-    // What a pattern includes is known with the document, and so is which id a path has.
+    // The operations that a pattern includes, and the id of a path, are known only once the document is read.
     let is_id = |entry: &str| !crate::openapi::is_pattern(entry) && !crate::openapi::is_path(entry);
     let all_named = included.iter().all(|entry| is_id(entry));
     let mut overrides = BTreeMap::new();

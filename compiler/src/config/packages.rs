@@ -1,5 +1,5 @@
-//! Programs that fetch a package and run it (`npx`, `uvx` and their like): without a version they run whatever is newest on the
-//! day that the server starts, and the lock file pins the tools of another day.
+//! Warns of commands that fetch a package and run it (`npx`, `uvx` and similar ones) without a version. They run the newest
+//! version at the time when the server starts, whereas the lock file pins the tools of an earlier one.
 
 use super::fields::Fields;
 use super::reader::ConfigReader;
@@ -8,25 +8,25 @@ use crate::tree::Node;
 
 /// A program that fetches packages.
 struct Runner {
-    /// Its name, without folder and `.cmd`.
+    /// The name of the program, without folder and `.cmd`.
     command: &'static str,
-    /// Words before the package; empty where the program does nothing else.
+    /// Words before the package; empty if the program only runs packages.
     words: &'static [&'static str],
     /// Options whose value is the package.
     package: &'static [&'static str],
-    /// Other options that take the next word.
+    /// Other options that consume the next word.
     valued: &'static [&'static str],
-    /// Options that take none. What is in neither list may take one, so that nobody knows where the package is.
+    /// Options without a value. An option in neither list may have a value, so that the position of the package is unknown.
     flags: &'static [&'static str],
-    /// How packages of its registry are named.
+    /// How packages of its registry are written.
     registry: &'static Registry,
 }
 
 /// How packages and their versions are written.
 struct Registry {
-    /// What stands between a package and its version, the one to recommend first.
+    /// Separators between a package and its version. The first is the recommended one.
     separators: &'static [&'static str],
-    /// Least numbers of an exact version: what has fewer is a range.
+    /// Minimum number of components of an exact version; a version with fewer is a range.
     numbers: usize,
 }
 
@@ -172,7 +172,7 @@ const RUNNERS: &[Runner] = &[
     Runner { command: "pipx", words: &["run"], package: &["--spec"], valued: PIPX_VALUED, flags: PIPX_FLAGS, registry: PYTHON },
 ];
 
-/// Warns of a package without a version.
+/// Warns if the command of an entry fetches a package without a version.
 pub(super) fn warn(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let Some(command) = fields.node("command").and_then(Node::as_str) else { return };
     let args: Vec<&str> = fields.nodes("args").iter().map(|node| node.as_str().unwrap_or("")).collect();
@@ -189,7 +189,8 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     reader.report(diagnostic);
 }
 
-/// The package that a command line fetches, with the index of the argument that names it; `None` where that cannot be told.
+/// Returns the package that a command line fetches, with the index of the argument that names it. Returns `None` if it cannot be
+/// determined.
 fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
     match started(command, args)? {
         Started::Itself => own_package(command, args),
@@ -206,17 +207,17 @@ fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usiz
     }
 }
 
-/// What a command line starts.
+/// The program that a command line starts.
 enum Started<'a> {
-    /// The command that it names.
+    /// The command itself.
     Itself,
-    /// What begins at this argument, as `env A=1 npx …` and `cmd /c npx …` do.
+    /// The command line that begins at this argument, as in `env A=1 npx …` and `cmd /c npx …`.
     From(usize),
-    /// What this argument says in the words of a shell, as `sh -c "npx …"` does.
+    /// The shell command line in this argument, as in `sh -c "npx …"`.
     Line(usize, &'a str),
 }
 
-/// `None` for a line of a shell that does more than to start one program.
+/// Returns the program that a command line starts, or `None` for a shell command line that does more than start one program.
 fn started<'a>(command: &str, args: &[&'a str]) -> Option<Started<'a>> {
     let first = |is_before: fn(&str) -> bool| args.iter().position(|arg| !is_before(arg)).unwrap_or(args.len());
     Some(match program(command) {
@@ -235,13 +236,13 @@ fn started<'a>(command: &str, args: &[&'a str]) -> Option<Started<'a>> {
     })
 }
 
-/// The name of a program without its folder and what Windows puts behind it.
+/// Returns the name of a program without its folder and without the file extensions of Windows.
 fn program(command: &str) -> &str {
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
     program.strip_suffix(".cmd").or_else(|| program.strip_suffix(".exe")).unwrap_or(program)
 }
 
-/// The same where the command is no other one's.
+/// Like [`package`], but for a command that does not start another command.
 fn own_package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
     let program = program(command);
     let runner = RUNNERS.iter().find(|runner| runner.command == program && args.starts_with(runner.words))?;
@@ -264,28 +265,28 @@ fn own_package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, 
     None
 }
 
-/// Whether a package is given with one exact version, or is no package of a registry at all.
+/// Whether a package has one exact version, or does not come from a registry.
 fn is_pinned(package: &str, registry: &Registry) -> bool {
     let is_place = package.starts_with(['.', '/', '~', '$']) || package.contains(':') || package.is_empty();
     let version = package.strip_prefix(name(package, registry)).unwrap_or("").trim_start_matches(['@', '=']);
     is_place || is_exact(version, registry)
 }
 
-/// The package without its version. A scope begins with `@` too.
+/// Returns the package without its version. A scope starts with `@` too.
 fn name<'p>(package: &'p str, registry: &Registry) -> &'p str {
     let end = registry.separators.iter().filter_map(|separator| package.get(1..)?.find(separator).map(|at| at + 1)).min();
     let end = end.unwrap_or(package.len());
-    // `name[extra]>=1` is a range, which pins nothing.
+    // `name[extra]>=1` is a range, so it does not pin a version.
     let end = package.find(['>', '<', '~', '!', ' ']).map_or(end, |range| range.min(end));
     package.get(..end).unwrap_or(package)
 }
 
-/// Whether a version is one, and not a tag or a range. `1.2` is a range of npm's, as `1` and `1.2.x` are; Python reads it as
+/// Whether a version is exact, and not a tag or a range. For npm `1.2` is a range, as are `1` and `1.2.x`; for Python it means
 /// `1.2.0`.
 fn is_exact(version: &str, registry: &Registry) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let plain = version.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '!'));
-    // `1!2.3` has an epoch; what follows the numbers names a release before, after or beside that version.
+    // `1!2.3` has an epoch. The text after the numbers names a pre-release, a post-release or a build of that version.
     let release = version.split(['-', '+']).next().unwrap_or(version);
     let release = release.split_once('!').map_or(release, |(_, release)| release);
     let numbers = release.split('.').take_while(|part| part.starts_with(|c: char| c.is_ascii_digit())).count();

@@ -1,4 +1,4 @@
-//! `${VAR}`: resolved in `env` of a stdio upstream when the server starts, and nowhere else.
+//! Handles `${VAR}` placeholders. The server resolves them when it starts, and only in `env` of a stdio upstream.
 
 use ptc_catalog::secret_heuristics;
 
@@ -9,12 +9,12 @@ use crate::diag::{Code, Diagnostic, quoted};
 use crate::source::Span;
 use crate::tree::{Member, Node, Tree};
 
-/// Why a value cannot be split.
+/// Why a value cannot be split at its placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// `${` without `}`.
+    /// A `${` without `}`.
     Unclosed,
-    /// What stands between the brackets is no name of a variable.
+    /// The text between the brackets is not a valid name of a variable.
     Name(String),
 }
 
@@ -39,13 +39,13 @@ pub(super) fn split(value: &str) -> Result<Vec<EnvPart>, Fault> {
     Ok(parts)
 }
 
-/// `[A-Za-z_][A-Za-z0-9_]*`, what a shell could set.
+/// Whether a name matches `[A-Za-z_][A-Za-z0-9_]*`, so that a shell can set the variable.
 pub(super) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Reports the name of a variable that the server reads and no shell could set. Such names also reach comments and keys of the
-/// emitted Dockerfile and Kubernetes manifests, where a line break would become an instruction.
+/// Reports a variable that the server reads but that no shell can set. Such names also reach comments and keys of the emitted
+/// Dockerfile and Kubernetes manifests, where a line break would become an instruction.
 pub(super) fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: Span) {
     if !is_variable(name) {
         let message = format!("{} cannot be the name of an environment variable", quoted(name));
@@ -54,7 +54,7 @@ pub(super) fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: S
     }
 }
 
-/// Warns of every placeholder that stays as it is written.
+/// Warns of every placeholder that is not resolved.
 pub(super) fn warn_where_literal(reader: &mut ConfigReader<'_>, root: &Node) {
     for upstream in keys::upstreams(root) {
         for member in upstream.value.members() {
@@ -74,12 +74,12 @@ pub(super) fn warn_where_literal(reader: &mut ConfigReader<'_>, root: &Node) {
     }
 }
 
-/// Warns of a whole value that is a variable as shells write it: a child is given the dollar sign.
+/// Warns of a value that consists of a variable in shell syntax, because the child would receive it literally.
 fn warn_of_shells(reader: &mut ConfigReader<'_>, variable: &Member) {
     let text = variable.value.as_str().unwrap_or_default();
     let of_windows = text.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
     let Some(name) = text.strip_prefix('$').or(of_windows).filter(|name| is_variable(name)) else { return };
-    // A password may begin so, and is told of as one.
+    // A password may start with `$` too, and is reported as a likely secret.
     if secret_heuristics::scan_named(&variable.key, text).is_some() {
         return;
     }

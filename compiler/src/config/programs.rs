@@ -1,4 +1,4 @@
-//! `programs`: programs of the deployment's owner that clients call as tools.
+//! Reads `programs`: programs of the deployment's owner that clients call as tools.
 
 use super::fields::{Fields, Subject};
 use super::keys;
@@ -9,13 +9,13 @@ use crate::ir::Json;
 use crate::tool_name;
 use crate::tree::{Member, Node};
 
-/// Longest name in characters, as MCP recommends for tools.
+/// Maximum length of a name in characters, as MCP recommends for tools.
 const MAX_NAME_LEN: usize = 64;
 
-/// How the server's own tools begin.
+/// Prefix of the server's own tools.
 const OWN: &str = "lisp_";
 
-/// Reads one program; `None` where it has errors.
+/// Reads one program. Returns `None` if it has errors.
 pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member) -> Option<Program> {
     let before = reader.errors();
     let place = reader.key_place(member);
@@ -57,7 +57,7 @@ fn check_name(reader: &mut ConfigReader<'_>, member: &Member) {
     reader.report(diagnostic);
 }
 
-/// A schema as it stands. Of arguments it is one of an object, or clients could not send them.
+/// Returns a schema unchanged. The schema of arguments must be one of an object, since clients send arguments as an object.
 fn schema(reader: &mut ConfigReader<'_>, node: &Node, key: &str) -> crate::config::model::Spanned<Json> {
     let kind = node.get("type").and_then(Node::as_str);
     if key == "args" && kind != Some("object") {

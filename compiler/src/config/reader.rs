@@ -1,4 +1,4 @@
-//! What every part of the reading shares: the file, the report, and the tally of errors.
+//! State that all parts of the config reader share: the file, the findings, and the number of errors.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::source::{FileId, Span};
 use crate::tree::{Member, Node};
 
-/// A config being read.
+/// The reader of one config.
 pub(super) struct ConfigReader<'a> {
     pub(super) file: FileId,
     diagnostics: &'a mut Diagnostics,
@@ -19,7 +19,7 @@ impl<'a> ConfigReader<'a> {
         ConfigReader { file, diagnostics, errors: 0 }
     }
 
-    /// Takes a finding in.
+    /// Adds a finding.
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
@@ -27,13 +27,13 @@ impl<'a> ConfigReader<'a> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Takes in a finding about a value.
+    /// Adds a finding about a value.
     pub(super) fn fault(&mut self, code: Code, node: &Node, message: impl Into<String>, label: &str, hint: &str) {
         let mut diagnostic = Diagnostic::new(code, message).at(node.place(self.file), label);
         if !hint.is_empty() {
             diagnostic = diagnostic.hint(hint);
         }
-        // What is not JSON has no type: whatever is read in its place is no fault of its own.
+        // A value with a syntax error has no type, so a wrong type is not a fault of its own.
         if code == Code::WrongType && self.diagnostics.has_at(Code::JsonSyntax, &node.place(self.file)) {
             self.errors += 1;
             return;
@@ -41,28 +41,29 @@ impl<'a> ConfigReader<'a> {
         self.report(diagnostic);
     }
 
-    /// Errors so far: what was read since an earlier count is sound if this has not grown.
+    /// Returns the number of errors so far. If the number has not grown since an earlier call, everything read in between is
+    /// valid.
     pub(super) fn errors(&self) -> usize {
         self.errors
     }
 
-    /// No rendering shows the text of `node`.
+    /// Hides the text of `node` in all renderings.
     pub(super) fn mask(&mut self, node: &Node) {
         let range = match node.as_str() {
-            // The quotes stay, so that it is still seen to be a string.
+            // The quotes stay visible, so that the value can be recognized as a string.
             Some(_) if node.range.len() >= 2 => node.range.start + 1..node.range.end - 1,
             _ => node.range.clone(),
         };
         self.diagnostics.mask(Span { file: self.file, range });
     }
 
-    /// No rendering shows that part of the text of a string.
+    /// Hides a part of a string's text in all renderings.
     pub(super) fn mask_part(&mut self, node: &Node, part: &Range<usize>) {
         let place = self.part(node, part);
         if place.range == node.range { self.mask(node) } else { self.diagnostics.mask(place) }
     }
 
-    /// The place of a part of a string's text; of all of it where escapes stand between the text and the file.
+    /// Returns the position of a part of a string's text, or of the whole string if escapes make the text differ from the file.
     pub(super) fn part(&self, node: &Node, part: &Range<usize>) -> Span {
         let first = node.range.start + 1;
         let range = match node.as_str() {

@@ -1,7 +1,7 @@
-//! The JSON Schema of `upstreams.json`, out of the same rows that read it: editors complete and check by it.
+//! Derives the JSON Schema of `upstreams.json` from the rows that the reader uses. Editors complete and check configs by it.
 //!
-//! It says what single values and objects may be. What two places say together (a binding that no credential has, a header set
-//! twice) only `--check` knows.
+//! The schema covers single values and objects. Rules that involve two places (a binding without a credential, a header that is
+//! set twice) are checked only by `--check`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::keys;
 use super::kinds;
 use super::table::{Kind, Presence, Table, Variants};
 
-/// What the members of an object or the elements of a list are, by the key that holds it.
+/// The schema of an object's members or of a list's elements, by the key that holds the object or list.
 enum Inner {
     Table(&'static Table),
     Variants(&'static Variants),
@@ -24,10 +24,10 @@ const INNER: [(&str, Inner); 6] = [
     ("programs", Inner::Table(&keys::PROGRAM)),
 ];
 
-/// Keys of which an object has exactly one, by its tag.
+/// Pairs of keys of which an object must have exactly one, by the tag of the object.
 const EXACTLY_ONE: [(&str, [&str; 2]); 1] = [("openapi", ["schema_file", "schema_url"])];
 
-/// The schema, in the words of draft 2020-12.
+/// Returns the schema, in draft 2020-12.
 pub fn schema() -> Value {
     let mut root = table(&keys::CONFIG, None);
     let head = json!({
@@ -41,7 +41,7 @@ pub fn schema() -> Value {
     root
 }
 
-/// An object read by a table; `tag` is the key that chooses the table.
+/// Returns the schema of an object that is read by a table. `tag` is the key that chooses the table.
 fn table(table: &'static Table, tag: Option<&str>) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -68,7 +68,7 @@ fn table(table: &'static Table, tag: Option<&str>) -> Value {
 
 fn kind(name: &str, kind: Kind) -> Value {
     let inner = || INNER.iter().find(|(key, _)| *key == name).map(|(_, inner)| inner);
-    // As `--check` has it, a text of white space is empty.
+    // Like `--check`, the schema treats a text of only white space as empty.
     let text = || json!({ "type": "string", "pattern": "\\S" });
     match kind {
         Kind::Text => text(),
@@ -128,7 +128,7 @@ fn inner(inner: &Inner) -> Value {
     match inner {
         Inner::Table(inner) => table(inner, None),
         Inner::Variants(variants) => {
-            // Told apart by the tag first, so that an editor speaks of the case that is meant.
+            // Distinguish the cases by the tag first, so that an editor reports faults of the case that is meant.
             let tags: Vec<&str> = variants.tags().collect();
             let cases: Vec<Value> = variants
                 .cases

@@ -1,4 +1,4 @@
-//! The entries of `mcp_stdio`: a child process.
+//! Reads the entries of `mcp_stdio`: child processes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 
-/// Reads what an `mcp_stdio` entry holds beside the keys of every entry.
+/// Reads the keys that only an `mcp_stdio` entry has.
 pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpStdio> {
     for node in [fields.node("command"), fields.node("cd")].into_iter().flatten().chain(fields.nodes("args")) {
         check_nul(reader, node);
@@ -60,7 +60,8 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings:
     })
 }
 
-/// A whole command line where the name of a program belongs: no shell takes it apart. A path may have blanks, and a name never has.
+/// Warns if `command` contains a whole command line, since no shell splits it. A path may contain blanks, but the name of a
+/// program never does.
 fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let Some(node) = fields.node("command") else { return };
     let line = node.as_str().unwrap_or_default().trim();
@@ -68,7 +69,8 @@ fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     if program.contains(['/', '\\']) {
         return;
     }
-    // The rest may hold a secret: it stays out of the message, and where it looks like one out of what is shown around it.
+    // The arguments may contain a secret. They are left out of the message, and if they look like a secret they are also masked
+    // in the excerpt.
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.windows(2).any(|pair| matches!(pair, [before, word] if secret_heuristics::scan_argument(before, word).is_some())) {
         reader.mask(node);
@@ -88,7 +90,8 @@ fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: crate::sourc
     }
 }
 
-/// Settings of the server and credentials are withheld from every child that is not given them by `env`.
+/// Reports variables in `inherit_env` that no child inherits: settings of the server and credentials. A child gets them only by
+/// `env`.
 fn check_inherited(reader: &mut ConfigReader<'_>, node: &Node, bindings: &Bindings) {
     let name = node.as_str().unwrap_or_default();
     let (what, label) = if name.starts_with(RESERVED_PREFIX) {
@@ -110,7 +113,7 @@ fn check_nul(reader: &mut ConfigReader<'_>, node: &Node) {
     }
 }
 
-/// What stands in a placeholder may be a secret, and is not repeated.
+/// Reports a faulty placeholder. Its text may be a secret, so the message does not contain it.
 fn bad_placeholder(reader: &mut ConfigReader<'_>, node: &Node, fault: &Fault) {
     let (message, hint) = match fault {
         Fault::Unclosed => ("`${` is not closed", "close it with `}`: `${VAR}`"),

@@ -1,5 +1,5 @@
-//! What of an entry looks like a secret where secrets do not belong: in arguments, variables, headers, URLs and
-//! default arguments.
+//! Finds values that look like secrets in places where secrets do not belong: arguments, variables, headers, URLs and default
+//! arguments.
 
 use ptc_catalog::secret_heuristics::{SecretCandidate, scan_argument, scan_named, scan_query, scan_token};
 
@@ -8,8 +8,8 @@ use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Member, Node};
 
-/// The suspects of an entry's member: strings that hold one, and which part of them it is. `key` is the key that the member
-/// has or was meant to have.
+/// Returns the likely secrets in a member of an entry: strings, and the part of each that looks like a secret. `key` is the key
+/// of the member, or the key that was meant.
 pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, SecretCandidate)> {
     match key {
         "args" => {
@@ -19,7 +19,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
         }
         "env" | "static_headers" => {
             let settings = value.members().iter().filter_map(|m| Some((m, scan_named(&m.key, m.value.as_str()?)?)));
-            // A header that cannot be set is an error of its own.
+            // A header that cannot be set is reported as an error elsewhere.
             let known = |m: &Member| key == "static_headers" && headers::is_reserved(&m.key);
             settings.map(|(m, s)| (&m.value, SecretCandidate { likely: s.likely && !known(m), ..s })).collect()
         }
@@ -36,7 +36,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
     }
 }
 
-/// What overrides hold, under whatever keys: default arguments stand in the lock, in the binary, and in the texts that models read.
+/// Searches overrides under all keys, because default arguments end up in the lock, in the binary, and in texts that models read.
 fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, SecretCandidate)>) {
     if let Some(suspect) = value.as_str().and_then(|text| scan_named(key, text)) {
         found.push((value, suspect));

@@ -1,113 +1,113 @@
-//! The form of rows that say what an object of the config may hold.
+//! Types of the rows that describe the objects of a config.
 //!
-//! Reading, unknown-key suggestions and type faults derive from the rows in [`super::keys`]; so do the config's schema
-//! and its reference page.
+//! Reading, suggestions for unknown keys and type errors derive from the rows in [`super::keys`]. The config's schema and its
+//! reference page derive from them too.
 
-/// What one key of an object is.
+/// Describes one key of an object.
 #[derive(Debug)]
 pub struct Key {
-    /// As written in the config.
+    /// The key as written in the config.
     pub name: &'static str,
-    /// What its value must be.
+    /// The type of its value.
     pub kind: Kind,
-    /// Whether it must be there, and what holds where it is not.
+    /// Whether it is required, and its default.
     pub presence: Presence,
-    /// One line: what it does.
+    /// One line that describes the key.
     pub doc: &'static str,
-    /// What other tools call the same thing; these names lead to this key in suggestions.
+    /// Names of the key in other tools. Suggestions map them to this key.
     pub aliases: &'static [&'static str],
 }
 
 /// Whether a key must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Must be there.
+    /// The key is required.
     Required,
-    /// May be left out; nothing stands in its place.
+    /// The key may be omitted, and has no default.
     Optional,
-    /// May be left out; this number stands in its place.
+    /// The key may be omitted; this number is its default.
     Default(u64),
 }
 
-/// What a value must be.
+/// The type of a value.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
-    /// A string that is not empty.
+    /// A non-empty string.
     Text,
     /// Any string.
     AnyText,
     /// `true` or `false`.
     Flag,
-    /// A whole number in a range, both ends included.
+    /// A whole number in an inclusive range.
     Number {
-        /// Least.
+        /// Minimum.
         min: u64,
-        /// Most.
+        /// Maximum.
         max: u64,
-        /// `milliseconds`, `bytes`.
+        /// The unit, such as `milliseconds` or `bytes`.
         unit: &'static str,
     },
     /// An array of strings.
     Texts,
-    /// An array of strings with at least one, none of them empty, none twice.
+    /// An array of at least one string. The strings are non-empty and unique.
     Names,
     /// `true`, `false`, or an array as in [`Kind::Names`].
     FlagOrNames,
     /// An object of strings.
     TextMap,
-    /// A string that is not empty, or an object of the strings `user` and `password`; never shown.
+    /// A non-empty string, or an object of the strings `user` and `password`. It is never shown.
     Secret,
     /// One of these strings.
     Choice(&'static [&'static str]),
-    /// An object whose members are read by a caller of their own.
+    /// An object whose members are read by separate code.
     Object,
-    /// An array whose elements are read by a caller of their own.
+    /// An array whose elements are read by separate code.
     List,
-    /// `false`, or an object that says how a list is paged.
+    /// `false`, or an object that describes how a list is paged.
     Paging,
 }
 
-/// The keys of one kind of object.
+/// The keys of one type of object.
 #[derive(Debug)]
 pub struct Table {
-    /// The tag that chooses it among the cases of a [`Variants`]; empty for an object without a tag.
+    /// The tag that chooses this table among the cases of a [`Variants`]; empty for an object without a tag.
     pub tag: &'static str,
-    /// For messages: ``an `mcp_stdio` entry``.
+    /// The name of such an object in messages, such as ``an `mcp_stdio` entry``.
     pub title: &'static str,
-    /// Its keys, in groups that several tables share.
+    /// The keys, in groups that several tables share.
     pub groups: &'static [&'static [Key]],
 }
 
-/// Objects that are told apart by one key.
+/// Objects whose type is chosen by the value of one key.
 #[derive(Debug)]
 pub struct Variants {
-    /// The key: `transport`, `source`, `scheme`.
+    /// The key that chooses: `transport`, `source` or `scheme`.
     pub tag: Key,
-    /// One table for each value of it.
+    /// One table for each value of the key.
     pub cases: &'static [Table],
-    /// One such object, for whoever wrote something else.
+    /// An example of such an object, for error messages.
     pub example: &'static str,
 }
 
 impl Table {
-    /// All keys in order.
+    /// Returns all keys in order.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + Clone {
         self.groups.iter().flat_map(|group| group.iter())
     }
 
-    /// The row of that name.
+    /// Returns the row of a key.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }
 }
 
 impl Variants {
-    /// The table of a tag.
+    /// Returns the table for a tag.
     pub fn case(&self, tag: &str) -> Option<&'static Table> {
         self.cases.iter().find(|table| table.tag == tag)
     }
 
-    /// The values of the tag.
+    /// Returns all values of the tag.
     pub fn tags(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.cases.iter().map(|table| table.tag)
     }

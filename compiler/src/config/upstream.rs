@@ -1,4 +1,4 @@
-//! One entry of `upstreams`: its transport decides the rest.
+//! Reads one entry of `upstreams`. Its transport decides which keys are valid.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::diag::{Code, quoted, suggest};
 use crate::ir::Json;
 use crate::tree::{Member, Node};
 
-/// Reads an entry; `None` where it has errors that leave nothing of it.
+/// Reads an entry. Returns `None` if its errors leave nothing usable.
 pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bindings) -> Option<Upstream> {
     let place = reader.key_place(member);
     let subject = Subject { name: format!("upstream {}", quoted(&member.key)), place: place.clone() };
@@ -36,7 +36,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
     })
 }
 
-/// What `tool_overrides` says of the pages of lists.
+/// Returns `paging` in `tool_overrides`, by tool.
 fn tool_paging(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Spanned<Json>> {
     let mut paging = BTreeMap::new();
     for member in fields.members("tool_overrides") {
@@ -48,7 +48,7 @@ fn tool_paging(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<S
     paging
 }
 
-/// Names of other tools, with what they are called here.
+/// Names that other tools use for the transports, with the names used here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("streamable-http", "mcp_http"),
     ("https", "mcp_http"),

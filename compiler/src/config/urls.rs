@@ -1,4 +1,4 @@
-//! URLs in a config, and the rule that they use TLS unless two opt-ins say otherwise.
+//! Reads the URLs of a config. They must use TLS, unless two options allow plain HTTP.
 
 use url::{Host, Url};
 
@@ -7,14 +7,14 @@ use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic};
 use crate::tree::Node;
 
-/// A URL that a config names.
+/// A URL in a config.
 pub(super) struct Named<'n> {
     pub(super) key: &'static str,
     pub(super) node: &'n Node,
     pub(super) url: Url,
 }
 
-/// Reads the URL of a key, reporting what is wrong with it; `None` where it is absent or cannot be used.
+/// Reads the URL of a key and reports its faults. Returns `None` if it is absent or cannot be used.
 pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: &'static str) -> Option<Named<'n>> {
     let node = fields.node(key)?;
     let text = node.as_str()?;
@@ -82,12 +82,12 @@ fn is_special(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
-/// Whether a host stands where everybody looks for one. Parsers take `https:///x` and `https:x` too, with `x` for the host.
+/// Whether a URL has a host in the usual position. Parsers also accept `https:///x` and `https:x`, with `x` as the host.
 fn has_host(text: &str) -> bool {
     text.split_once(':').and_then(|(_, rest)| rest.strip_prefix("//")).is_some_and(|rest| !rest.starts_with(['/', '\\']))
 }
 
-/// A part of the name of a host that no name has.
+/// Returns what is wrong with a label of the host's name.
 fn odd_label(url: &Url) -> Option<&'static str> {
     let Some(Host::Domain(name)) = url.host() else { return None };
     name.strip_suffix('.').unwrap_or(name).split('.').find_map(|label| match label.len() {
@@ -97,12 +97,12 @@ fn odd_label(url: &Url) -> Option<&'static str> {
     })
 }
 
-/// A character that stands for something in the name of a host. Of `${VAR}` it is told elsewhere.
+/// Returns a character of the host's name that belongs to a template or pattern. `${VAR}` is reported elsewhere.
 fn odd_character(url: &Url) -> Option<char> {
     url.host_str()?.chars().find(|c| matches!(c, '{' | '}' | '*' | '<' | '>'))
 }
 
-/// Reports URLs without TLS that are not opted into, and opt-ins that nothing needs.
+/// Reports URLs without TLS that no option allows, and options that no URL needs.
 pub(super) fn check_security(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, named: &[&Named<'_>]) {
     let sends_auth = !fields.nodes("auth").is_empty();
     let plain = named.iter().find(|named| named.url.scheme() == "http");
