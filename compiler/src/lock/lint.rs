@@ -1,8 +1,8 @@
-//! Checks the definitions of upstreams, which models read and people rarely do, for text that may be an attack.
+//! Checks the definitions of upstreams for text that may be an attack, since models read these definitions and people rarely do.
 //!
-//! Hidden characters and text that addresses models are errors where a definition is pinned for the first time or has changed, so
-//! that a person looks at it before a model does. What the lock file holds already stays a warning. `accept_definitions` of an
-//! entry makes a note of it.
+//! Hidden characters, and text that addresses models, are errors in a definition that is pinned for the first time or has
+//! changed, so that a person reviews it before a model reads it. In definitions that the lock file already has they are warnings,
+//! and notes if the entry accepts the definition with `accept_definitions`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, quoted_list, 
 use crate::ir::Json;
 use crate::tool_name;
 
-/// Wordings that address a model and not whoever wants to know what a tool does. Compared without case.
+/// Wordings that address a model instead of describing a tool. They are compared without case.
 const ADDRESSING: &[&str] = &[
     "ignore previous",
     "ignore all previous",
@@ -36,39 +36,39 @@ const ADDRESSING: &[&str] = &[
     "always use this tool",
 ];
 
-/// Bytes of a definition in canonical form beyond which it is remarkable.
+/// Size of a definition in canonical form, in bytes, above which it is reported.
 const LARGE: usize = 64 * 1024;
-/// Levels of a definition beyond which it is remarkable.
+/// Nesting depth of a definition above which it is reported.
 const DEEP: usize = 48;
 
-/// Different characters that a token has at least: `ghp_xxxxxxxxxxxxxxxxxxxx` shows what one looks like.
+/// Minimum number of distinct characters of a token. Placeholders such as `ghp_xxxxxxxxxxxxxxxxxxxx` have fewer.
 const TOKEN_VARIETY: usize = 10;
 
-/// What definitions are compared with.
+/// Facts that definitions are compared with.
 struct Known<'a> {
-    /// Tools that programs can call, of all upstreams.
+    /// The tools of all upstreams that programs can call.
     tools: BTreeSet<&'a str>,
-    /// Secrets that the config holds.
+    /// The literal secrets of the config.
     secrets: Vec<&'a str>,
 }
 
-/// The name in `accept_definitions` that stands for an upstream's own words.
+/// The name in `accept_definitions` that accepts an upstream's own description of itself.
 const OWN_WORDS: &str = "instructions";
 
-/// How far a definition has been looked at by a person.
+/// Whether a person has reviewed a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Review {
-    /// The old lock does not have it as it is now.
+    /// The old lock does not have the definition in its current form.
     New,
-    /// The old lock has it.
+    /// The old lock has the definition.
     Pinned,
-    /// The config accepts it by name.
+    /// The config accepts the definition by name.
     Accepted,
 }
 
-/// Reports definitions, and what upstreams say of themselves, that hide characters, speak to models, name tools that programs
-/// cannot call, hold secrets, or are very large; each tool and each upstream once for each. `old` is what is pinned so far, `lock`
-/// what is about to be.
+/// Reports definitions, and upstreams' own descriptions, that hide characters, address models, name tools that programs cannot
+/// call, contain secrets, or are very large. Each finding is reported once for each tool and each upstream. `old` is the current
+/// lock, `lock` the one about to be written.
 pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
     let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
         CredentialSource::Literal { value } => Some(value.as_str()),
@@ -110,12 +110,12 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
     }
 }
 
-/// Whether a person must have looked at what a finding of this code is about.
+/// Whether a person must review the text of a finding with this code.
 fn needs_review(code: Code) -> bool {
     matches!(code, Code::HiddenCharacters | Code::AddressesModels)
 }
 
-/// A finding with the severity that a review leaves it. `key` is the name that accepts the definition.
+/// Returns a finding with the severity after review. `key` is the name that accepts the definition.
 fn reviewed(finding: Diagnostic, review: Review, key: &str) -> Diagnostic {
     match review {
         Review::New => finding.hint(format!(
@@ -126,7 +126,7 @@ fn reviewed(finding: Diagnostic, review: Review, key: &str) -> Diagnostic {
     }
 }
 
-/// Warns of accepted names without a finding: what they would accept later has not been looked at.
+/// Warns of accepted names without a finding, because they would also accept unreviewed changes later.
 fn warn_of_needless(
     name: &str,
     upstream: &Upstream,
@@ -134,7 +134,7 @@ fn warn_of_needless(
     needed: &BTreeSet<&str>,
     diagnostics: &mut Diagnostics,
 ) {
-    // A tool that is granted and not yet listed may need it.
+    // A granted tool that is not yet listed may still need it.
     let is_unlisted = |tool: &str| {
         !locked.tools.contains_key(tool) && upstream.include_tools.iter().flatten().any(|wanted| wanted.value == tool)
     };
@@ -153,7 +153,8 @@ fn warn_of_needless(
     }
 }
 
-/// Names that are hard to write, or to tell from each other. Those that the config grants one by one have been looked at with it.
+/// Returns findings about names that are hard to write or to distinguish. Names that the config grants one by one count as
+/// reviewed.
 fn names(upstream: &Upstream, locked: &LockedUpstream) -> Vec<(Code, String)> {
     let mut out = Vec::new();
     let granted: BTreeSet<&str> = upstream.include_tools.iter().flatten().map(|tool| tool.value.as_str()).collect();
@@ -178,7 +179,7 @@ fn names(upstream: &Upstream, locked: &LockedUpstream) -> Vec<(Code, String)> {
     out
 }
 
-/// What an upstream says of itself: a model reads it wherever the config describes the upstream in no other words.
+/// Returns an upstream's own description of itself. Models read it if the config does not describe the upstream.
 fn own_words(upstream: &Upstream, locked: &LockedUpstream) -> Json {
     let title = if matches!(upstream.transport, Transport::OpenApi(_)) { "info.title" } else { "serverInfo.name" };
     let mut said = Json::object();
@@ -214,7 +215,7 @@ fn findings(definition: &Json, size: usize, known: &Known<'_>) -> Vec<(Code, Str
     out
 }
 
-/// The first of each kind, with the member that it stands in.
+/// The first finding of each kind, with the member that contains it.
 #[derive(Default)]
 struct Seen<'a> {
     known: Option<&'a Known<'a>>,
@@ -248,13 +249,13 @@ impl Seen<'_> {
             self.hidden = Some((c, member.to_owned()));
         }
         if self.addressing.is_none() {
-            // A wording may be wrapped, or spaced in any way.
+            // A wording may be wrapped over lines, or have any white space.
             let lower = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
             let found = ADDRESSING.iter().find(|wording| lower.contains(*wording));
             self.addressing = found.map(|wording| (*wording, member.to_owned()));
         }
         let Some(known) = self.known else { return };
-        // Prose speaks of tools; names and values of a schema only look as if.
+        // Only prose refers to tools; names and values of a schema may merely look like it.
         if self.tool.is_none() && matches!(member, "description" | "instructions") {
             let unknown = named_tools(text).into_iter().find(|name| !known.tools.contains(name));
             self.tool = unknown.map(|name| (name.to_owned(), member.to_owned()));
@@ -265,7 +266,7 @@ impl Seen<'_> {
     }
 }
 
-/// What of a text is a secret. The text itself is never repeated.
+/// Returns what kind of secret a text contains. The result never repeats the text.
 fn secret(text: &str, secrets: &[&str]) -> Option<&'static str> {
     if text.contains(REDACTED) {
         return Some("repeats a secret of the config, which was taken out,");
@@ -278,8 +279,8 @@ fn secret(text: &str, secrets: &[&str]) -> Option<&'static str> {
     (variety.len() >= TOKEN_VARIETY).then_some("holds what looks like a secret")
 }
 
-/// Names that a text calls tools: `` `read_file` tool ``, `the read_file tool`, ``the tool `read_file` ``. A plain word counts only
-/// where it is written like a name.
+/// Returns the names that a text calls tools: `` `read_file` tool ``, `the read_file tool`, ``the tool `read_file` ``. A plain
+/// word counts only if it is spelt like a name.
 fn named_tools(text: &str) -> Vec<&str> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_tool = |word: Option<&&str>| {
@@ -288,7 +289,7 @@ fn named_tools(text: &str) -> Vec<&str> {
     };
     let mut names = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        // A sentence that ends between the two does not join them.
+        // Two words do not belong together if a sentence ends between them.
         let before = at.checked_sub(1).and_then(|at| words.get(at)).filter(|word| word.ends_with(char::is_alphanumeric));
         let after = words.get(at + 1).filter(|_| word.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '\'' | '"')));
         if !is_tool(before) && !is_tool(after) {

@@ -1,12 +1,12 @@
-//! `upstreams.lock.json`: what every granted tool was when the catalog was frozen.
+//! `upstreams.lock.json`: the definitions of all granted tools at the time when the catalog was frozen.
 //!
-//! The file is canonical JSON, indented for review. It alone decides what is generated: a build reads definitions from the
-//! lock, and contacts an upstream only where the lock does not cover the config.
+//! The file is canonical JSON, indented for review. It alone decides what is generated: a build reads definitions from the lock,
+//! and queries an upstream only if the lock does not cover the config.
 //!
-//! - [`read`]: text to [`Lock`], with its faults.
-//! - [`mod@write`]: [`Lock`] to text.
-//! - [`resolve`]: what the lock lacks for a config.
-//! - [`mod@lint`]: what is strange in what upstreams say.
+//! - [`read`]: parses a [`Lock`] and reports faults of the file.
+//! - [`mod@write`]: formats a [`Lock`].
+//! - [`resolve`]: finds pins that the lock lacks for a config.
+//! - [`mod@lint`]: checks texts of upstreams for possible attacks.
 
 pub mod lint;
 pub mod read;
@@ -22,32 +22,32 @@ use sha2::{Digest, Sha256};
 use crate::ir::Json;
 use crate::lower::paging;
 
-/// The format that this compiler writes and reads.
+/// Version of the format that this compiler reads and writes.
 pub const VERSION: u32 = 1;
 
 /// A whole lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// By the config's names.
+    /// The upstreams by their names in the config.
     pub upstreams: BTreeMap<String, LockedUpstream>,
 }
 
-/// What is known of one upstream.
+/// The pinned state of one upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockedUpstream {
     /// The transport's name in the config.
     pub transport: String,
     /// Protocol era of an MCP server.
     pub era: Option<Era>,
-    /// What an MCP server calls itself, or title and version of an OpenAPI document.
+    /// Name and version of an MCP server, or title and version of an OpenAPI document.
     pub server: Option<Server>,
-    /// What an MCP server says to models about itself.
+    /// The instructions of an MCP server for models.
     pub instructions: Option<String>,
-    /// Whether every tool of the server was granted, or those of a list.
+    /// Whether every tool of the server was granted, and not only listed ones.
     pub all_tools: bool,
     /// The document of an OpenAPI upstream.
     pub document: Option<Document>,
-    /// Granted tools by exposed name.
+    /// The granted tools by exposed name.
     pub tools: BTreeMap<String, LockedTool>,
 }
 
@@ -60,34 +60,34 @@ pub struct Server {
     pub version: String,
 }
 
-/// An OpenAPI document as it was read.
+/// The OpenAPI document that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// `schema_file` or `schema_url` as configured.
     pub source: String,
     /// SHA-256 of its bytes.
     pub digest: String,
-    /// SHA-256 of what the config selects from it, so that a lock serves while both stay the same.
+    /// SHA-256 of the config's selection from the document. The pin is valid while both digests are unchanged.
     pub selection: String,
 }
 
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedTool {
-    /// The whole definition, unknown fields included.
+    /// The whole definition, including unknown fields.
     pub definition: Json,
-    /// Its canonical text.
+    /// The canonical text of the definition.
     pub canonical: String,
     /// SHA-256 of `canonical`.
     pub digest: String,
-    /// How its list is paged, by its schemas when it was pinned. The same definition keeps it, whatever a later compiler would
-    /// infer.
+    /// How the tool's list is paged, inferred from its schemas when it was pinned. An unchanged definition keeps this value, even
+    /// if a later compiler would infer another.
     pub paging: Option<Paging>,
 }
 
 impl LockedTool {
-    /// A definition with its digest. It is kept in canonical order, so that what is made of it does not depend on whether it
-    /// comes from an upstream or from the lock file.
+    /// Makes a tool from its definition. The definition is put into canonical order, so that derived texts do not depend on
+    /// whether it comes from an upstream or from the lock file.
     pub fn new(definition: Json) -> Self {
         let definition = definition.sorted();
         let canonical = definition.canonical();
@@ -98,8 +98,9 @@ impl LockedTool {
 }
 
 impl Lock {
-    /// SHA-256 over all that a binary is made of: what upstreams are and say of themselves, names and digests of tools, and how
-    /// their lists are paged. Equal catalogs have equal digests, also where a document changed in what the config does not select.
+    /// Returns the SHA-256 of everything that a binary is made of: upstreams and their descriptions of themselves, names and
+    /// digests of tools, and how lists are paged. Equal catalogs have equal digests, even if unselected parts of a document
+    /// differ.
     pub fn catalog_digest(&self) -> String {
         self.digest(true)
     }
@@ -112,7 +113,7 @@ impl Lock {
             if let Some(era) = upstream.era {
                 entry = entry.with("era", Json::string(era.name()));
             }
-            // Where there are no instructions, a model is told this name.
+            // Models read this name if there are no instructions.
             if let Some(server) = &upstream.server {
                 entry = entry.with("server", Json::string(&*server.name));
             }
@@ -131,7 +132,7 @@ impl Lock {
     }
 }
 
-/// `sha256:` and lower-case hex.
+/// Returns `sha256:` and the digest in lower-case hex.
 pub fn sha256(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(71);
     text.push_str("sha256:");

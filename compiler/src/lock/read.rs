@@ -1,4 +1,4 @@
-//! A lock from its tree.
+//! Reads a lock from its syntax tree.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::lower::paging;
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Member, Node};
 
-/// What to do about a lock that is not what a compiler wrote.
+/// Advice for a lock file that was not written by a compiler.
 const REMAKE: &str =
     "restore it from version control, or delete it so that ptc-compile contacts the upstreams and writes it anew";
 
-/// The same of one that another compiler wrote.
+/// Advice for a lock file that another version of the compiler wrote.
 const OTHER_VERSION: &str =
     "use the ptc-compile that wrote it, or delete it so that this one contacts the upstreams and writes it anew";
 
-/// Reads a lock file. `None` where it cannot be used; then `diagnostics` says why.
+/// Reads a lock file. Returns `None` if it cannot be used; `diagnostics` then explains why.
 pub fn read(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<Lock> {
     read_with_places(sources, file, diagnostics).map(|(lock, _)| lock)
 }
 
-/// The same, and where in the file upstreams and tools stand.
+/// Like [`read`], but also returns the positions of upstreams and tools in the file.
 pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagnostics) -> Option<(Lock, Places)> {
     let root = tree::parse(sources, file, diagnostics)?;
     let tools = root.get("upstreams").into_iter().flat_map(Node::members).filter_map(|upstream| upstream.value.get("tools"));
@@ -34,7 +34,7 @@ pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagn
     reader.sound.then(|| (lock, Places::of(&root, file)))
 }
 
-/// Where a lock file pins upstreams and tools: the places of their names.
+/// The positions of the names of pinned upstreams and tools in a lock file.
 #[derive(Debug, Default)]
 pub struct Places {
     upstreams: BTreeMap<String, (Span, BTreeMap<String, Span>)>,
@@ -51,12 +51,12 @@ impl Places {
         Places { upstreams: upstreams.iter().map(|member| (member.key.to_string(), upstream(member))).collect() }
     }
 
-    /// Where an upstream is pinned.
+    /// Returns the position of a pinned upstream.
     pub fn upstream(&self, name: &str) -> Option<&Span> {
         self.upstreams.get(name).map(|(place, _)| place)
     }
 
-    /// Where a tool is pinned.
+    /// Returns the position of a pinned tool.
     pub fn tool(&self, upstream: &str, name: &str) -> Option<&Span> {
         self.upstreams.get(upstream)?.1.get(name)
     }
@@ -66,7 +66,7 @@ struct Reader<'a> {
     file: FileId,
     diagnostics: &'a mut Diagnostics,
     sound: bool,
-    /// Whether the file pins how lists are paged. Those of older compilers do not.
+    /// Whether the file pins how lists are paged. Files of older compilers do not.
     has_paging: bool,
 }
 
@@ -102,7 +102,7 @@ impl Reader<'_> {
             }
         }
         let pinned = self.string(root, "catalog_digest")?;
-        // A tool that was changed has its own message; the sum over all would only repeat it.
+        // A changed tool has its own message, so the digest of the whole catalog is checked only if all tools are unchanged.
         if self.sound && pinned != lock.digest(self.has_paging) {
             self.fault(
                 Code::LockDigest,

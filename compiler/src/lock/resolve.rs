@@ -43,7 +43,8 @@ pub enum Query {
     Document,
 }
 
-/// The pins that a lock for `config` lacks. Upstreams with a `schema_file` lack none: their document is read with every build.
+/// Returns the pins that a lock for `config` lacks. Upstreams with a `schema_file` never lack one, because every build reads
+/// their document.
 pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
     config
         .upstreams
@@ -161,7 +162,7 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
     }
 }
 
-/// The name of a valid definition, or what is wrong with it.
+/// Returns the name of a valid definition, or the fault of an invalid one.
 fn check_definition(tool: &Json) -> Result<String, String> {
     let Json::Object(_) = tool else { return Err("is not an object".to_owned()) };
     let Some(name) = tool.get("name").and_then(Json::as_str).filter(|n| !n.is_empty()) else {
@@ -177,7 +178,7 @@ fn check_definition(tool: &Json) -> Result<String, String> {
     }
 }
 
-/// Why no arguments can match an input schema: arguments are always an object.
+/// Returns why no arguments can match an input schema. Arguments are always an object.
 fn input_fault(input: &Json) -> Option<String> {
     let is_object = |kind: &Json| kind.as_str() == Some("object");
     match input.get("type") {
@@ -199,7 +200,7 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     }
 }
 
-/// One finding for each upstream whose pinned tools would change.
+/// Returns one finding for each upstream whose pinned tools would change.
 pub fn changes(config: &Config, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
     let none = BTreeMap::new();
     let mut found = Vec::new();

@@ -1,10 +1,10 @@
-//! A lock as text.
+//! Formats a lock as text.
 
 use super::{Lock, LockedUpstream, VERSION};
 use crate::ir::Json;
 use crate::lower::paging;
 
-/// The text of the lock file, ending in a line break.
+/// Returns the text of the lock file, which ends in a line break.
 pub fn write(lock: &Lock) -> String {
     let upstreams = lock.upstreams.iter().map(|(name, upstream)| (name.clone(), self::upstream(upstream)));
     let file = Json::object()
