@@ -1,4 +1,4 @@
-//! What `(doc "server/tool")` shows.
+//! Renders the text that `(doc "server/tool")` prints.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,12 @@ use super::shape;
 use super::text::{self, key, literal, one_line};
 use crate::ir::{Arg, Json};
 
-/// Bytes that the types of all arguments should take, and those of one.
+/// Target size in bytes of the types of all arguments together, and of one argument. Labels may exceed it.
 const MAX_TYPES: usize = 2_000;
 const MAX_TYPE: usize = 400;
 
-/// The whole text: reference, prose, arguments, what is required, a call to edit, the shape of the result, how its list is paged, and what
-/// is known of single arguments and of the fields of the result.
+/// Returns the whole text: the tool's name, its description, its arguments, the required ones, a call to edit, the shape of the
+/// result, how its list is paged, and notes on single arguments and on fields of the result.
 ///
 /// ```text
 /// petstore/list-pets
@@ -75,7 +75,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     out
 }
 
-/// The type of an argument: what is inside of it where there is room, else its label.
+/// Returns the type of an argument: its inner structure if that takes at most `room` bytes, else its label.
 fn typed<'s>(schema: &Schema<'s>, node: &'s Json, arg: &Arg, room: usize) -> String {
     let body = schema.body(node);
     let has_inner = ["object", "array"].iter().any(|kind| arg.label.contains(kind));

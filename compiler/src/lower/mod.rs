@@ -1,15 +1,15 @@
-//! From config and lock to the [deployment model](crate::ir).
+//! Lowers a config and a lock to the [deployment model](crate::ir).
 //!
-//! Everything that a program or a model will see of a tool is decided here, and only from the locked definition: the same
-//! lock gives the same catalog.
+//! Everything that programs and models see of a tool is decided here, from the locked definition alone. Equal locks therefore
+//! give equal catalogs.
 //!
-//! - [`schema`]: JSON Schema read for arguments, types and bounds.
-//! - [`shape`]: the shape of a result.
-//! - [`doc`]: the text of `(doc "server/tool")`.
-//! - [`notes`]: the lines of that text on arguments and on fields of the result.
-//! - [`sample`]: the values of the call in that text.
-//! - [`paging`]: how the list of a tool is paged.
-//! - [`text`]: one-line prose, PTC-Lisp literals.
+//! - [`schema`]: reads arguments, types and bounds from JSON Schema.
+//! - [`shape`]: renders the shape of a result.
+//! - [`doc`]: renders the text of `(doc "server/tool")`.
+//! - [`notes`]: renders the lines of that text about arguments and fields of the result.
+//! - [`sample`]: chooses the values in the example call of that text.
+//! - [`paging`]: infers how the list of a tool is paged.
+//! - [`text`]: formats prose on one line, and PTC-Lisp literals.
 
 pub mod doc;
 pub mod notes;
@@ -28,7 +28,8 @@ use crate::config::model::{Auth, Config, Transport};
 use crate::ir::{Arg, Credential, Deployment, Json, Operation, Param, Tool, Upstream};
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 
-/// The deployment of a checked config and a lock that covers it, without stored programs: those are read from files. Upstreams that the lock does not know have no tools.
+/// Returns the deployment of a checked config and a lock that covers it. Stored programs are left out, since they are read from
+/// files. Upstreams that the lock does not have get no tools.
 pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str) -> Deployment {
     let upstreams: Vec<Upstream> = config
         .upstreams
@@ -66,18 +67,18 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
     }
 }
 
-/// Bindings of a config, without their values.
+/// Returns the names and sources of the bindings of a config whose names satisfy `kept`.
 pub fn credentials(config: &Config, kept: impl Fn(&str) -> bool) -> Vec<Credential> {
     let all = config.credentials.iter().filter(|(name, _)| kept(name));
     all.map(|(name, binding)| Credential { name: name.clone(), source: binding.source.clone() }).collect()
 }
 
-/// One tool of a definition.
+/// Lowers one locked tool.
 pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
     tool_with(server, name, locked, None)
 }
 
-/// The same with what the config says of its pages.
+/// Like [`tool`], but also applies the config's `paging`.
 fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json>) -> Tool {
     let definition = &locked.definition;
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
@@ -116,7 +117,7 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     }
 }
 
-/// An argument that is sent anyway need not be given.
+/// Makes an argument optional if it has a default, which is sent anyway.
 fn optional_where_defaulted(args: &mut [Arg], operation: &Operation) {
     for arg in args.iter_mut() {
         if operation.default_args.iter().any(|(name, _)| *name == arg.name) {
@@ -130,7 +131,7 @@ fn optional_where_defaulted(args: &mut [Arg], operation: &Operation) {
     }
 }
 
-/// What is configured, else the first words that the upstream says of itself.
+/// Returns the configured description, else the beginning of the upstream's own description of itself.
 fn description(configured: Option<&str>, locked: Option<&LockedUpstream>) -> String {
     let said = || {
         let locked = locked?;
@@ -139,7 +140,7 @@ fn description(configured: Option<&str>, locked: Option<&LockedUpstream>) -> Str
     configured.map_or_else(|| text::one_line(said().unwrap_or_default(), text::SHORT), |d| text::one_line(d, text::SHORT))
 }
 
-/// The emitters of a transport.
+/// Returns the emitters of a transport.
 pub fn auth(transport: &Transport) -> &[Auth] {
     match transport {
         Transport::McpStdio(_) => &[],
@@ -148,7 +149,7 @@ pub fn auth(transport: &Transport) -> &[Auth] {
     }
 }
 
-/// The binding that an emitter sends.
+/// Returns the binding whose secret an emitter sends.
 pub fn binding(auth: &Auth) -> &str {
     match auth {
         Auth::Bearer { binding } | Auth::Basic { binding } | Auth::CustomHeader { binding, .. } => binding,
@@ -165,7 +166,7 @@ fn annotations(definition: &Json) -> Annotations {
     }
 }
 
-/// The `_ptc` member that [`openapi`](crate::openapi) puts into a definition.
+/// Reads the `_ptc` member that [`openapi`](crate::openapi) puts into a definition.
 fn operation(definition: &Json) -> Option<Operation> {
     let ptc = definition.get("_ptc")?;
     let text = |node: &Json, key| node.get(key).and_then(Json::as_str).map(str::to_owned);

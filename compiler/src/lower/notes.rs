@@ -1,4 +1,4 @@
-//! Notes on the members of a schema, a line for each: what they mean, and which values are right.
+//! Renders notes on the members of a schema: a line for each, with its meaning and its valid values.
 //!
 //! ```text
 //!   :limit - At most this many; 1 to 100; default 20
@@ -14,35 +14,35 @@ use super::schema::Schema;
 use super::text::{self, key, literal, one_line};
 use crate::ir::Json;
 
-/// Members of an object inside of another that have notes.
+/// Maximum number of members of a nested object for which notes are shown.
 const MAX_INNER: usize = 20;
 
-/// Members of an object two levels down that has notes at all.
+/// Maximum number of members of an object two levels down. A larger object has no notes.
 const MAX_INNERMOST: usize = 6;
 
-/// Schemas followed between a member and the members inside of it, or between a schema and one of its keywords.
+/// Maximum number of schemas followed between a member and its inner members, or between a schema and one of its keywords.
 const MAX_DEPTH: usize = 4;
 
-/// Characters of one value, pattern or format.
+/// Maximum length of one value, pattern or format in characters.
 const MAX_VALUE: usize = 80;
 
-/// Bounds that a type of some language has, and that say nothing about a value.
+/// Bounds that come from the integer types of programming languages, so that they say nothing about a value.
 const TYPE_BOUNDS: [&str; 5] = ["9007199254740991", "2147483647", "-9007199254740991", "-2147483648", "9223372036854775807"];
 
-/// Formats that say no more than the type.
+/// Formats that add nothing to the type.
 const PLAIN_FORMATS: [&str; 5] = ["int32", "int64", "float", "double", "string"];
 
-/// Whether values are given to a tool or come from it.
+/// Whether values are passed to a tool or returned by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Everything that an argument is refused for.
+    /// Notes cover every rule that can make an argument invalid.
     Argument,
-    /// What a value means, and which there are.
+    /// Notes cover the meaning of a value and the listed values.
     Result,
 }
 
 impl Side {
-    /// Bytes of all notes together.
+    /// Returns the maximum size of all notes together in bytes.
     fn max_bytes(self) -> usize {
         match self {
             Side::Argument => 4_000,
@@ -50,7 +50,7 @@ impl Side {
         }
     }
 
-    /// How much of each member is shown, the most first: the first that fits is taken.
+    /// Returns the levels of detail, the most detailed first. The first that fits is used.
     fn details(self) -> [Detail; 3] {
         match self {
             Side::Argument => [
@@ -65,17 +65,17 @@ impl Side {
     }
 }
 
-/// How much is shown of one member.
+/// The level of detail for one member.
 #[derive(Debug, Clone, Copy)]
 struct Detail {
-    /// Characters of its description.
+    /// Maximum length of its description in characters; 0 leaves it out.
     prose: usize,
-    /// Bytes of its `enum`.
+    /// Maximum size of its `enum` in bytes.
     values: usize,
 }
 
-/// The notes on members of a document, each with a line break before it. Members without a note have none. Past the budget of the side
-/// the texts become shorter, then the last members are counted.
+/// Returns the notes on members, each preceded by a line break. Members without a note are left out. If the notes exceed the
+/// maximum size of the side, texts become shorter, and then the last members are replaced by their number.
 pub fn notes(schema: &Schema<'_>, members: &[(&str, &Json)], side: Side) -> String {
     let mut entries = Vec::new();
     for detail in side.details() {
@@ -96,7 +96,7 @@ pub fn notes(schema: &Schema<'_>, members: &[(&str, &Json)], side: Side) -> Stri
     out
 }
 
-/// The members of an object, of the items of a list, or of the values of a map.
+/// Returns the members of an object, of the items of a list, or of the values of a map.
 pub fn inner_members<'s>(schema: &Schema<'s>, node: &'s Json) -> Vec<(&'s str, &'s Json)> {
     let mut at = node;
     for _ in 0..=MAX_DEPTH {
@@ -111,8 +111,8 @@ pub fn inner_members<'s>(schema: &Schema<'s>, node: &'s Json) -> Vec<(&'s str, &
     Vec::new()
 }
 
-/// A keyword that holds for a value: of the schema, of what it refers to, of a part of its `allOf`, or of its only alternative beside
-/// `null`.
+/// Returns a keyword that applies to a value. The keyword is searched in the schema, in the schema that it refers to, in the
+/// parts of its `allOf`, and in its only alternative beside `null`.
 pub fn keyword<'s>(schema: &Schema<'s>, node: &'s Json, key: &str, depth: usize) -> Option<&'s Json> {
     if depth > MAX_DEPTH || schema.is_exhausted() {
         return None;
@@ -131,7 +131,7 @@ struct Notes<'n, 's> {
 }
 
 impl<'s> Notes<'_, 's> {
-    /// The line of one member and those of the members inside of it. `around` are the members that it is inside of.
+    /// Returns the line of one member and those of its inner members. `around` has the members that enclose it.
     fn entry(&self, name: &str, node: &'s Json, around: &mut Vec<&'s Json>) -> Option<String> {
         let body = self.schema.body(node);
         if self.schema.is_root(body) || around.iter().any(|outer| ptr::eq(*outer, body)) {
@@ -154,7 +154,7 @@ impl<'s> Notes<'_, 's> {
         }
     }
 
-    /// What a member means, and its rules.
+    /// Returns the meaning of a member, and its rules.
     fn note(&self, name: &str, node: &'s Json) -> String {
         let rules = self.rules(node, 0).join("; ");
         let prose = self.keyword(node, "description").and_then(Json::as_str);
@@ -166,7 +166,7 @@ impl<'s> Notes<'_, 's> {
         }
     }
 
-    /// What a value must be beside its type, and what it is where it is left out.
+    /// Returns the rules for a value beside its type, and its default.
     fn rules(&self, node: &'s Json, depth: usize) -> Vec<String> {
         let mut rules = Vec::new();
         rules.extend(self.values(node));
@@ -188,7 +188,7 @@ impl<'s> Notes<'_, 's> {
         rules
     }
 
-    /// The values of an `enum`, up to the bytes that it may have.
+    /// Returns the values of an `enum`, up to the maximum size.
     fn values(&self, node: &'s Json) -> Option<String> {
         let values = self.keyword(node, "enum")?.elements();
         let mut text = "one of".to_owned();
@@ -204,7 +204,7 @@ impl<'s> Notes<'_, 's> {
         (!values.is_empty()).then_some(text)
     }
 
-    /// The bounds of numbers, lengths and counts.
+    /// Returns the bounds of numbers, lengths and counts.
     fn bounds(&self, node: &'s Json) -> Vec<String> {
         let number = |key: &str| match self.keyword(node, key) {
             Some(Json::Number(text)) if !TYPE_BOUNDS.contains(&text.as_str()) => Some(text.as_str()),
@@ -213,7 +213,7 @@ impl<'s> Notes<'_, 's> {
         let mut bounds = Vec::new();
         let (mut least, mut most) = (number("minimum"), number("maximum"));
         let (mut above, mut below) = (number("exclusiveMinimum"), number("exclusiveMaximum"));
-        // In draft 4, which OpenAPI 3.0 has, a flag says that the bound itself is left out.
+        // In draft 4, which OpenAPI 3.0 uses, a boolean declares that the bound itself is excluded.
         let is_left_out = |key: &str| self.keyword(node, key).and_then(Json::as_bool) == Some(true);
         if is_left_out("exclusiveMinimum") {
             above = least.take();
@@ -254,7 +254,7 @@ fn range(least: Option<&str>, most: Option<&str>, unit: &str) -> Option<String> 
     }
 }
 
-/// The letters and digits of a text in lower case: a description with the same as the name says nothing.
+/// Returns the letters and digits of a text in lower case. A description that equals the name in this form adds nothing.
 fn letters(text: &str) -> String {
     text.chars().take(MAX_VALUE).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! How the list of a tool is paged, by its schemas.
+//! Infers from a tool's schemas how its list is paged.
 
 use ptc_catalog::paging::{self, Argument, Shape};
 use ptc_catalog::{By, Paging, Type, Types};
@@ -10,11 +10,11 @@ use crate::ir::{Arg, Json};
 use crate::lock::{Lock, LockedTool};
 use crate::openapi;
 
-/// Levels of objects of an output schema, and members of one, that are looked at.
+/// Maximum depth of objects in an output schema, and maximum number of members of one object, that are inspected.
 const MAX_DEPTH: usize = 4;
 const MAX_MEMBERS: usize = 200;
 
-/// How the list of a tool is paged by its definition; `None` where its schemas do not tell.
+/// Returns how the list of a tool is paged according to its definition, or `None` if its schemas do not show it.
 pub fn inferred(definition: &Json) -> Option<Paging> {
     let output = definition.get("outputSchema")?;
     let shape = shape(&Schema::new(output), output, MAX_DEPTH);
@@ -24,7 +24,7 @@ pub fn inferred(definition: &Json) -> Option<Paging> {
     paging::infer(tool, &arguments(input, &args), &shape, definition.get("_ptc").and_then(|ptc| ptc.get("linkHeader")).is_some())
 }
 
-/// How a list is paged as configs and lock files write it.
+/// Converts the paging of a list to the form of configs and lock files.
 pub fn json(paging: &Paging) -> Json {
     let value = |name: &str, text: String| match name {
         "first" | "max_size" => Json::Number(text),
@@ -33,7 +33,7 @@ pub fn json(paging: &Paging) -> Json {
     Json::Object(paging.members().into_iter().map(|(name, text)| (name.to_owned(), value(name, text))).collect())
 }
 
-/// Reports overrides of tools that are not there, and those that name an argument which the tool does not have.
+/// Reports overrides of tools that do not exist, and overrides that name an argument which the tool does not have.
 pub fn check_overrides(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
@@ -47,7 +47,7 @@ pub fn check_overrides(config: &Config, lock: &Lock, diagnostics: &mut Diagnosti
                 let said = |key: &str| tool.definition.get("_ptc").and_then(|ptc| ptc.get(key)).and_then(Json::as_str);
                 said("operationId") == Some(key) || said("path").is_some_and(|path| openapi::names_path(key, path))
             };
-            // An override of an operation that is not included is reported elsewhere.
+            // An override of an operation that is not included is reported when the document is read.
             Some((key, paging, locked.tools.values().find(is_meant)?))
         });
         for (key, paging, tool) in operations {
@@ -72,7 +72,7 @@ fn check_names(key: &str, written: &Spanned<Json>, tool: &LockedTool, diagnostic
     let (args, is_closed) = Schema::new(input).arguments();
     for member in ["argument", "size"] {
         let Some(name) = written.value.get(member).and_then(Json::as_str) else { continue };
-        // A tool without declared arguments may take any.
+        // A tool without declared arguments may accept any argument.
         if args.iter().any(|arg| arg.name == name) || args.is_empty() && !is_closed {
             continue;
         }
@@ -85,8 +85,9 @@ fn check_names(key: &str, written: &Spanned<Json>, tool: &LockedTool, diagnostic
     }
 }
 
-/// How the config says that a list is paged; `None` for an object that says nothing. Without `by` it is by token. The
-/// largest size of a page is that of the schemas.
+/// Returns the paging that the config describes, or `None` for an object that describes none. Without `by` the list is paged by
+/// token. If the config has no maximum page size, that of the schemas applies, provided that both name the same argument for the
+/// size.
 pub fn configured(written: &Json, inferred: Option<&Paging>) -> Option<Paging> {
     let mut paging = Paging::default();
     for (name, value) in written.members() {
@@ -101,7 +102,8 @@ pub fn configured(written: &Json, inferred: Option<&Paging>) -> Option<Paging> {
     Some(paging)
 }
 
-/// Whether the first answer of a tool decides: its answers are not declared, and an argument asks for pages.
+/// Whether the first response of a tool must show how its list is paged: its output schema is not declared, and it has an
+/// argument for paging.
 pub fn is_decided_by_answer(definition: &Json, args: &[Arg]) -> bool {
     definition.get("outputSchema").is_none() && paging::has_paging_argument(&arguments(definition.get("inputSchema"), args))
 }
@@ -130,7 +132,7 @@ fn shape(schema: &Schema<'_>, node: &Json, depth: usize) -> Shape {
     let is = |wanted: Type| types.admits(wanted);
     let kinds = [Type::Array, Type::Object, Type::String, Type::Boolean].into_iter().filter(|kind| is(*kind)).count();
     let is_number = is(Type::Integer);
-    // Many leave the type out where a keyword tells it.
+    // Many schemas omit the type if a keyword implies it.
     if types == Types::ANY && !schema.members(node).properties.is_empty() {
         return object(schema, node, depth);
     }
@@ -200,45 +202,45 @@ mod tests {
     fn published_schemas_are_understood() {
         let object = |members: &str| format!(r#"{{"type": "object", "properties": {{{members}}}}}"#);
         let cases = [
-            // Where the type is left out, a keyword tells it; the schema itself may be behind a reference.
+            // If the type is omitted, a keyword implies it. The schema itself may be behind a reference.
             (
                 "",
                 r##"{"$ref": "#/$defs/R", "$defs": {"R": {"properties": {"value": {"items": {}}, "nextLink": {"type": "string"}}}}}"##.to_owned(),
                 Some("by link\nitems value\nnext nextLink"),
             ),
-            // A token that is taken back under its name.
+            // The token is passed back in an argument of the same name.
             (
                 r#""searchPointer": {"type": "string"}"#,
                 object(r#""flagged": {"type": "array"}, "searchPointer": {"type": "string"}"#),
                 Some("by cursor\nitems flagged\nargument searchPointer\nnext searchPointer"),
             ),
-            // A marker is a token even where it is declared as a number.
+            // A marker is a token even if it is declared as a number.
             (
                 r#""marker": {"type": "string"}"#,
                 object(r#""entries": {"type": "array"}, "next_marker": {"type": "integer"}"#),
                 Some("by cursor\nitems entries\nargument marker\nnext next_marker"),
             ),
-            // Numbers that are declared as texts, where both arguments are.
+            // Page numbers may be declared as strings if both arguments are.
             (
                 r#""page": {"type": "string"}, "pageSize": {"type": "string"}"#,
                 r#"{"type": "array"}"#.to_owned(),
                 Some("by page\nitems \nargument page\nsize pageSize"),
             ),
             (r#""page": {"type": "string"}"#, r#"{"type": "array"}"#.to_owned(), None),
-            // Names in brackets.
+            // The names of arguments have brackets.
             (
                 r#""search[currentPage]": {"type": "integer"}, "search[pageSize]": {"type": "integer"}"#,
                 object(r#""items": {"type": "array"}, "total_count": {"type": "integer"}"#),
                 Some("by page\nitems items\nargument search[currentPage]\ntotal total_count\nsize search[pageSize]"),
             ),
-            // The description of an argument decides where its name does not.
+            // The description of an argument decides if its name does not.
             (
                 r#""offset": {"type": "integer", "description": "Page number."}"#,
                 r#"{"type": "array"}"#.to_owned(),
                 Some("by page\nitems \nargument offset"),
             ),
             (r#""offset": {"type": "integer", "description": "A timestamp."}"#, r#"{"type": "array"}"#.to_owned(), None),
-            // The number of the page beside a token that only a link has.
+            // A page number is used instead of a token that only a link contains.
             (
                 r#""Page": {"type": "integer"}, "PageToken": {"type": "string"}"#,
                 object(r#""rows": {"type": "array"}, "meta": {"type": "object", "properties": {"next_page_url": {"type": "string"}}}"#),

@@ -1,4 +1,4 @@
-//! A value to edit, in the call that `doc` shows.
+//! Chooses example values for the call in `doc`.
 
 use ptc_catalog::Type;
 
@@ -7,14 +7,15 @@ use super::schema::Schema;
 use super::text::literal;
 use crate::ir::Json;
 
-/// Bytes of a value that the schema offers.
+/// Maximum size in bytes of a value that the schema offers.
 const MAX_OFFERED: usize = 80;
 
-/// Characters that a text without a value is made long enough for, and levels of required members.
+/// Maximum length in characters of a generated string, and maximum depth of required members.
 const MAX_FILLED: usize = 64;
 const MAX_DEPTH: usize = 3;
 
-/// What the schema offers, else a plain value of the right type within the bounds, with the required members of objects.
+/// Returns a value that the schema offers, else a simple value of the right type within the bounds. Objects get their required
+/// members.
 pub fn sample(schema: &Schema<'_>, node: &Json) -> String {
     sample_within(schema, node, 0)
 }
@@ -66,7 +67,7 @@ fn text<'s>(find: impl Fn(&str) -> Option<&'s Json>) -> String {
     format!("\"{}\"", ".".repeat(length))
 }
 
-/// The bound that 1 is beyond, else 1.
+/// Returns 1 if the bounds allow it, else the bound that excludes it.
 fn number<'s>(find: impl Fn(&str) -> Option<&'s Json>) -> String {
     let bound = |key: &str| match find(key) {
         Some(Json::Number(text)) => text.parse::<f64>().ok().map(|value| (value, text.clone())),

@@ -1,4 +1,4 @@
-//! JSON Schema, read for what a call needs: arguments, their types, their bounds.
+//! Reads the parts of JSON Schema that a call needs: arguments, types and bounds.
 
 use std::cell::Cell;
 use std::collections::hash_map::Entry;
@@ -8,38 +8,38 @@ use ptc_catalog::{Type, Types};
 
 use crate::ir::{Arg, Json};
 
-/// `$ref` hops and nested combinators followed before a schema counts as "anything".
+/// Maximum number of `$ref` hops and nested combinators that are followed. A deeper schema counts as "anything".
 const MAX_DEPTH: usize = 24;
 
-/// Looks at a place of a schema that all questions to one [`Schema`] may take together: alternatives that refer to others multiply, so that
-/// a page of text can stand for more than anybody would wait for. What is not looked at counts as "anything".
+/// Maximum number of schema visits of one [`Schema`]. A small schema can expand exponentially through alternatives that refer to
+/// others. Parts that are not visited count as "anything".
 const MOST_LOOKS: usize = 200_000;
 
-/// Members of an object that are searched as fast as one place is looked at.
+/// Number of members of an object that count as one visit when they are searched.
 const SEARCHED: usize = 16;
 
-/// Members of a schema that only say something about it.
+/// Keywords that only describe a schema.
 pub(crate) const PROSE: [&str; 5] = ["description", "title", "examples", "example", "$comment"];
 
-/// Bytes of a `const` value that a label shows.
+/// Maximum size in bytes of a `const` value in a label.
 const MAX_LABEL: usize = 80;
 
-/// A schema document: local references resolve against its root.
+/// A schema document. Local references are resolved against its root.
 #[derive(Debug)]
 pub struct Schema<'a> {
     root: &'a Json,
-    /// Looks that are left.
+    /// Number of visits that are left.
     left: Cell<usize>,
 }
 
-/// What an object schema says of its members.
+/// The members that an object schema declares.
 #[derive(Debug, Default)]
 pub struct Members<'a> {
-    /// Name and schema, in order of appearance.
+    /// Names and schemas, in order of appearance.
     pub properties: Vec<(&'a str, &'a Json)>,
-    /// Names in `required`, in order.
+    /// The names in `required`, in order.
     pub required: Vec<&'a str>,
-    /// Whether no other member is admitted.
+    /// Whether other members are refused.
     pub closed: bool,
     by_name: HashMap<&'a str, &'a Json>,
     needed: HashSet<&'a str>,
@@ -59,7 +59,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The schema of a member.
+    /// Returns the schema of a member.
     pub fn get(&self, name: &str) -> Option<&'a Json> {
         self.by_name.get(name).copied()
     }
@@ -71,29 +71,29 @@ impl<'a> Members<'a> {
 }
 
 impl<'a> Schema<'a> {
-    /// A document whose local references start at `root`.
+    /// Makes a document whose local references start at `root`.
     pub fn new(root: &'a Json) -> Self {
         Schema { root, left: Cell::new(MOST_LOOKS) }
     }
 
-    /// Takes some of the looks that are left; whether there were as many.
+    /// Consumes visits. Returns whether enough were left.
     fn looks(&self, count: usize) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(count));
         left >= count
     }
 
-    /// Whether more was asked than is looked at, so that answers say less than the schema does.
+    /// Whether the visits are used up, so that results are less precise than the schema.
     pub fn is_exhausted(&self) -> bool {
         self.left.get() == 0
     }
 
-    /// Whether a schema is the whole document.
+    /// Whether a schema is the root of the document.
     pub fn is_root(&self, node: &Json) -> bool {
         std::ptr::eq(self.root, node)
     }
 
-    /// A keyword of a schema: its own, or that of the schema that it refers to.
+    /// Returns a keyword of a schema, or of the schema that it refers to.
     pub fn keyword(&self, node: &'a Json, key: &str) -> Option<&'a Json> {
         let mut node = node;
         for _ in 0..MAX_DEPTH {
@@ -105,7 +105,7 @@ impl<'a> Schema<'a> {
         None
     }
 
-    /// What a local `$ref` of this schema points at.
+    /// Returns the target of a schema's local `$ref`.
     pub fn target(&self, node: &'a Json) -> Option<&'a Json> {
         let pointer = node.get("$ref")?.as_str()?.strip_prefix('#')?;
         let mut at = self.root;
@@ -122,7 +122,7 @@ impl<'a> Schema<'a> {
         Some(at)
     }
 
-    /// The schema that a schema stands for: through `$ref`s, and the only alternative beside `null`.
+    /// Returns the schema behind `$ref`s and behind the only alternative beside `null`.
     pub fn body(&self, node: &'a Json) -> &'a Json {
         let mut node = node;
         for _ in 0..MAX_DEPTH {
@@ -145,7 +145,7 @@ impl<'a> Schema<'a> {
         node
     }
 
-    /// JSON types that the schema admits.
+    /// Returns the JSON types that the schema admits.
     pub fn types(&self, node: &'a Json) -> Types {
         let bits = self.type_bits(node, 0);
         if bits == 0 { Types::ANY } else { Types(collapse(bits)) }
@@ -182,8 +182,8 @@ impl<'a> Schema<'a> {
         bits
     }
 
-    /// The type as documents show it. `const` and `enum` come before `type`; a `const` counts by being there, so that
-    /// `false`, `null`, `0` and `""` show too.
+    /// Returns the type in the notation of documents. `const` and `enum` take precedence over `type`. A `const` counts whenever
+    /// it is present, so that `false`, `null`, `0` and `""` are shown too.
     pub fn label(&self, node: &'a Json) -> String {
         self.label_within(node, 0)
     }
@@ -235,7 +235,7 @@ impl<'a> Schema<'a> {
         names(self.types(node).0)
     }
 
-    /// The only values admitted, as canonical JSON; empty where there is no such bound.
+    /// Returns the only admitted values as canonical JSON; empty if the values are not restricted.
     pub fn allowed(&self, node: &'a Json) -> Vec<String> {
         self.allowed_within(node, 0).unwrap_or_default()
     }
@@ -267,8 +267,8 @@ impl<'a> Schema<'a> {
         parts.iter().find_map(|part| self.allowed_within(part, depth + 1))
     }
 
-    /// The members of an object schema, through `$ref`, `allOf` and alternatives. A member that only some alternatives
-    /// require is optional.
+    /// Returns the members of an object schema, including those behind `$ref`, `allOf` and alternatives. A member that only some
+    /// alternatives require is optional.
     pub fn members(&self, node: &'a Json) -> Members<'a> {
         let mut out = Members::default();
         self.collect(node, &mut out, 0);
@@ -286,7 +286,7 @@ impl<'a> Schema<'a> {
         for name in node.get("required").map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str) {
             out.require(name);
         }
-        // Arguments are the union of all parts, so one part that admits no others closes the whole.
+        // Arguments are the union of all parts, so one part that refuses other members closes the whole.
         let shut = |key| node.get(key).and_then(Json::as_bool) == Some(false);
         out.closed |= shut("additionalProperties") || shut("unevaluatedProperties");
         if let Some(target) = self.target(node) {
@@ -321,13 +321,13 @@ impl<'a> Schema<'a> {
         }
     }
 
-    /// The arguments of an input schema: required ones in the order of `required`, then optional ones by name; and whether
-    /// others are refused.
+    /// Returns the arguments of the input schema, and whether others are refused. Required arguments come first in the order of
+    /// `required`, then optional ones by name.
     pub fn arguments(&self) -> (Vec<Arg>, bool) {
         self.arguments_of(self.root)
     }
 
-    /// The same of an object schema inside.
+    /// Like [`Schema::arguments`], but for an object schema inside the document.
     pub fn arguments_of(&self, node: &'a Json) -> (Vec<Arg>, bool) {
         static ANYTHING: Json = Json::Bool(true);
         let members = self.members(node);
@@ -339,7 +339,7 @@ impl<'a> Schema<'a> {
         (args, members.closed)
     }
 
-    /// A schema as an argument of that name.
+    /// Returns a schema as an argument with that name.
     pub fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
         Arg {
             name: name.to_owned(),
@@ -354,11 +354,11 @@ impl<'a> Schema<'a> {
 const ANY_BITS: u8 = Types::ANY.0;
 const NUMBERS: u8 = Type::Number as u8 | Type::Integer as u8;
 
-/// Bits of a named type; `number` holds the integers, so that intersections come out right.
+/// Returns the bits of a named type. `number` includes the bit of integers, so that intersections are correct.
 fn named(name: &str) -> u8 {
     match name {
         "number" => NUMBERS,
-        // What an unknown type name means is unknown too.
+        // An unknown type name may mean any type.
         other => Type::ALL.iter().find(|(_, n)| *n == other).map_or(ANY_BITS, |(kind, _)| *kind as u8),
     }
 }
@@ -367,7 +367,7 @@ fn of_value(value: &Json) -> u8 {
     value.kind() as u8
 }
 
-/// `number` alone says integers too.
+/// Removes `integer` if `number` is present, since `number` includes it.
 fn collapse(bits: u8) -> u8 {
     if bits & NUMBERS == NUMBERS && bits != ANY_BITS { bits & !(Type::Integer as u8) } else { bits }
 }

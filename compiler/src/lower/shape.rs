@@ -1,4 +1,4 @@
-//! The shape of a result, in a notation that reads like the program that will take it apart:
+//! Renders the shape of a result in a notation that resembles the program that will destructure it:
 //! `{:items [{:id integer :name string?}] :total integer}`.
 
 use ptc_catalog::Types;
@@ -7,25 +7,25 @@ use super::schema::Schema;
 use super::text::key;
 use crate::ir::Json;
 
-/// Bytes that a shape should take. Nesting is cut back until it fits.
+/// Target size of a shape in bytes. The nesting depth is reduced until the shape fits.
 const BUDGET: usize = 1_200;
 
-/// Deepest nesting shown.
+/// Maximum nesting depth of a result's shape.
 const DEEPEST: usize = 6;
 
-/// Deepest nesting shown of an argument.
+/// Maximum nesting depth of an argument's shape.
 const DEEPEST_INNER: usize = 3;
 
-/// Members of one object shown.
+/// Maximum number of members shown of one object.
 const WIDEST: usize = 40;
 
-/// Alternatives and lists inside of each other that are followed without an object between them.
+/// Maximum number of nested alternatives and lists that are followed without an object between them.
 const NESTED: usize = 16;
 
-/// Alternatives of one place shown.
+/// Maximum number of alternatives shown at one position.
 const ALTERNATIVES: usize = 4;
 
-/// The shape of a schema; `any` where it says nothing.
+/// Returns the shape of a schema; `any` if the schema does not restrict values.
 pub fn shape(root: &Json) -> String {
     let mut depth = DEEPEST;
     loop {
@@ -39,7 +39,7 @@ pub fn shape(root: &Json) -> String {
     }
 }
 
-/// The shape of a schema inside of a document, as deep as `max_bytes` allow: at least its type.
+/// Returns the shape of a schema inside a document, as deep as `max_bytes` allows. The result has at least the type.
 pub fn shape_of<'s>(schema: &Schema<'s>, node: &'s Json, max_bytes: usize) -> String {
     let mut out = String::new();
     for depth in (0..=DEEPEST_INNER).rev() {
@@ -52,14 +52,14 @@ pub fn shape_of<'s>(schema: &Schema<'s>, node: &'s Json, max_bytes: usize) -> St
     out
 }
 
-/// Writes a schema so many levels deep, which is an alternative inside of so many others.
+/// Appends the shape of a schema to `out`, up to `depth` levels. `inside` is the number of enclosing alternatives.
 fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mut String) {
-    // Alternatives may go round in a circle.
+    // Alternatives may be recursive.
     if inside > NESTED || schema.is_exhausted() {
         out.push_str("any");
         return;
     }
-    // Over budget already: the caller throws this text away and tries again with less depth.
+    // The text is far beyond the target size already. The caller discards it and retries with less depth.
     if out.len() > BUDGET * 4 {
         return;
     }
@@ -69,7 +69,7 @@ fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mu
     }
     for alternatives in ["anyOf", "oneOf"] {
         let branches = schema.keyword(node, alternatives).map(Json::elements).unwrap_or_default();
-        // Below the deepest level the label names the types: a branch is at least one level deep, and may lead back here.
+        // At depth 0 the label names the types. A branch is at least one level deep, and may refer back here.
         if depth > 0 && !branches.is_empty() && schema.keyword(node, "properties").is_none() {
             let mut texts: Vec<String> = Vec::new();
             for branch in branches {

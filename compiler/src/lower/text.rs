@@ -1,19 +1,19 @@
-//! Prose of upstreams, made fit for one line; and PTC-Lisp text for names and values.
+//! Formats prose of upstreams on one line, and names and values as PTC-Lisp text.
 
 use crate::ir::Json;
 use crate::ir::json::quote;
 
-/// Characters of a description in lists (`dir`, `apropos`, the tool description).
+/// Maximum length of a description in lists (`dir`, `apropos`, the tool description), in characters.
 pub const SHORT: usize = 240;
 
-/// Characters of a description in `doc`.
+/// Maximum length of a description in `doc`, in characters.
 pub const LONG: usize = 1_000;
 
-/// Characters of an argument's description in `doc`.
+/// Maximum length of an argument's description in `doc`, in characters.
 pub const ARGUMENT: usize = 200;
 
-/// One line: white space and control characters become single spaces, and past `limit` characters the text is cut at a
-/// word and ends in `…`.
+/// Returns prose on one line. White space and control characters become single spaces. A text of more than `limit` characters is
+/// truncated at a word boundary and ends in `…`.
 pub fn one_line(prose: &str, limit: usize) -> String {
     let mut line = String::with_capacity(prose.len().min(limit * 4));
     for word in prose.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()) {
@@ -24,12 +24,12 @@ pub fn one_line(prose: &str, limit: usize) -> String {
     }
     let Some((cut, _)) = line.char_indices().nth(limit) else { return line };
     let kept = line.get(..cut).unwrap_or(&line);
-    // A single huge word is cut where it is.
+    // A single long word is cut at the limit.
     let kept = kept.rsplit_once(' ').map_or(kept, |(head, _)| head);
     format!("{}…", kept.trim_end_matches([',', ';', ':', ' ']))
 }
 
-/// A map key in a program: a keyword where the name allows it, else a string.
+/// Returns a map key for a program: a keyword if the name allows it, else a string.
 pub fn key(name: &str) -> String {
     let mut chars = name.chars();
     let plain = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -38,7 +38,7 @@ pub fn key(name: &str) -> String {
     if plain { format!(":{name}") } else { literal(&Json::string(name)) }
 }
 
-/// A JSON value as a PTC-Lisp literal.
+/// Returns a JSON value as a PTC-Lisp literal.
 pub fn literal(value: &Json) -> String {
     match value {
         Json::Null => "nil".to_owned(),
