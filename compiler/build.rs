@@ -1,4 +1,4 @@
-//! Puts the runtime's sources into `ptc-compile`, so that it can build deployments wherever it is installed.
+//! Embeds the runtime's sources into `ptc-compile`, so that an installed `ptc-compile` can build deployments anywhere.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// Members of the embedded workspace: what a deployment links.
+/// Members of the embedded workspace: the crates that a deployment links.
 const MEMBERS: [&str; 6] = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search", "runtime/text"];
 
-/// What of each member is embedded beside its manifest. Cargo looks for the files of declared targets even where it
-/// does not build them.
+/// Parts of each member that are embedded beside its manifest. Cargo requires the files of declared targets even if it does not
+/// build them.
 const PARTS: [&str; 4] = ["src", "benches", "examples", "tests"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let only_rust = part != "src";
             collect(&folder.join(part), only_rust, &mut files)?;
         }
-        // Not the folder as a whole: corpora of the fuzzer lie in it. A path that is not there counts as changed, always.
+        // The folder as a whole must not be watched, since it contains corpora of the fuzzer. A path that does not exist would
+        // always count as changed.
         let parts = PARTS.iter().chain(["Cargo.toml", "build.rs"].iter()).map(|part| folder.join(part));
         for part in parts.filter(|part| part.exists()) {
             println!("cargo:rerun-if-changed={}", part.display());
@@ -73,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes a file in, by its path and its content.
+/// Adds a file's path and content to the digest.
 fn hash(digest: &mut Sha256, root: &Path, file: &Path) -> Result<(), Box<dyn Error>> {
     let path = file.strip_prefix(root)?.to_str().ok_or("paths are UTF-8")?.replace('\\', "/");
     digest.update(path.as_bytes());
@@ -90,7 +91,7 @@ fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> Result<String, std::fmt::Erro
     Ok(out)
 }
 
-/// The workspace's manifest with the runtime's members only. Rows of `[workspace.dependencies]` that nothing uses do no harm.
+/// Returns the workspace's manifest with only the runtime's members. Unused rows of `[workspace.dependencies]` are harmless.
 fn trimmed_manifest(manifest: &str) -> Result<String, Box<dyn Error>> {
     let (head, rest) = manifest.split_once("members = [").ok_or("the workspace lists its members")?;
     let (_, tail) = rest.split_once(']').ok_or("the list of members ends")?;

@@ -1,9 +1,9 @@
-//! What became of pinned tools: two locks compared, each change one finding.
+//! Compares two locks and reports each change of a pinned tool as one finding.
 //!
-//! A change is an error where programs that ran may be refused or do more harm than before, a warning where they may
-//! understand a tool differently, and a note where nothing that worked is lost.
+//! A change is an error if calls that worked may be refused or do more harm than before, a warning if programs may misinterpret a
+//! tool, and a note if everything that worked still works.
 //!
-//! - `input`: what is inside of arguments.
+//! - `input`: compares the inside of arguments.
 
 mod input;
 
@@ -20,23 +20,24 @@ use crate::lower;
 use crate::lower::schema::PROSE;
 use crate::source::Span;
 
-/// Members of a schema whose own members are names, and no keywords.
+/// Keywords of a schema whose members are names and not keywords.
 const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Members of a schema whose items come in any order.
+/// Keywords of a schema whose items have no order.
 const SETS: [&str; 3] = ["enum", "required", "type"];
 
-/// How much changed.
+/// Numbers of changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Tools that changed in any way.
+    /// Number of tools that changed in any way.
     pub tools: usize,
-    /// Upstreams that say something else of themselves.
+    /// Number of upstreams whose own description changed.
     pub upstreams: usize,
 }
 
-/// Reports every change of a tool from `old` to `new`, and of what upstreams say of themselves, for the upstreams of `config` that
-/// both have or that only one has. What `old` pins is the second place of a finding, where `pinned` knows it.
+/// Reports every change from `old` to `new` of a tool or of an upstream's own description, for all upstreams of `config`. An
+/// upstream may be in only one of the locks. If `pinned` has the position of a pin in the old lock, it becomes the second
+/// position of the finding.
 pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnostics: &mut Diagnostics) -> Count {
     let nothing = LockedUpstream::default();
     let mut count = Count::default();
@@ -76,7 +77,7 @@ fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Span>
     }
 }
 
-/// What an upstream says of itself otherwise than before.
+/// Returns the changes in an upstream's own description.
 fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
     let mut out = Vec::new();
     let title = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
@@ -92,13 +93,13 @@ fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<S
     out
 }
 
-/// A text and the one before it, as a sentence shows them.
+/// Describes a text and its predecessor for a sentence.
 fn replaced(was: &str, now: &str) -> String {
     let shown = |text: &str| lower::text::one_line(text, lower::text::SHORT);
     format!("\"{}\", which was \"{}\"", shown(now), shown(was))
 }
 
-/// All differences between two definitions of one tool.
+/// Returns all differences between two definitions of one tool.
 fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
     if before.digest == after.digest {
         return Vec::new();
@@ -150,7 +151,7 @@ fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) ->
     reported
 }
 
-/// Whether anything is told of what an argument takes.
+/// Reports changes of one argument. Returns whether a change of its types or values is reported.
 fn argument(old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
     let name = quoted(&new.name);
     match (old.required, new.required) {
@@ -173,18 +174,18 @@ fn schemas(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec
     requests(before, after, out);
 }
 
-/// How what a tool answers differs.
+/// Describes how the results of a tool differ.
 fn shape(before: &Json, after: &Json) -> String {
     let shown = |definition: &Json| {
         let shape = definition.get("outputSchema").map_or_else(|| "any".to_owned(), lower::shape::shape);
         lower::text::one_line(&shape, lower::text::ARGUMENT)
     };
     let (was, now) = (shown(before), shown(after));
-    // Shapes leave bounds out, and are cut.
+    // Shapes omit bounds, and are truncated, so different schemas can have equal shapes.
     if was == now { "answers in another shape".to_owned() } else { format!("answers {now}, which was {was}") }
 }
 
-/// What an OpenAPI operation is requested by: its path, and how parameters travel.
+/// Reports changes in the request of an OpenAPI operation: its path, and how parameters are sent.
 fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     let ptc = |definition: &Json, key| definition.get("_ptc").and_then(|ptc| ptc.get(key)).cloned();
     let path = |definition: &Json| ptc(definition, "path").as_ref().and_then(Json::as_str).map(str::to_owned);
@@ -196,7 +197,7 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     let params = |definition: &Json| ptc(definition, "params").as_ref().map(Json::elements).unwrap_or_default().to_vec();
     let name = |param: &Json| param.get("arg").or_else(|| param.get("name")).and_then(Json::as_str).map(str::to_owned);
     let known = params(before);
-    // Parameters that come or go are arguments that do, which is told.
+    // Added and removed parameters are reported as arguments.
     let differing = params(after).into_iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != now));
     let names: Vec<String> = differing.filter_map(|param| name(&param)).map(|name| quoted(&name)).collect();
     if !names.is_empty() {
@@ -204,8 +205,8 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     }
 }
 
-/// A schema without prose, and with sets in one order. Names of properties are not keywords, so that one called `description`
-/// stays.
+/// Returns a schema without descriptions, and with unordered lists sorted. Names of properties are not keywords, so that a
+/// property called `description` is kept.
 fn without_annotations(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
         match node {
@@ -233,9 +234,9 @@ fn ordered(list: Json) -> Json {
     Json::Array(items)
 }
 
-/// What a tool says of its effects.
+/// Reports changes of a tool's declared effects.
 fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, String)>) {
-    // The protocol's defaults: a tool may destroy unless it says otherwise.
+    // By the protocol's defaults a tool may be destructive unless it declares otherwise.
     let is_harmless = |said: Annotations| said.read_only == Some(true) || said.destructive == Some(false);
     if is_harmless(before) && !is_harmless(after) {
         out.push((Code::BecameDestructive, "no longer says that it is harmless: it may change or destroy things".to_owned()));
@@ -256,7 +257,7 @@ fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, Str
     }
 }
 
-/// The members in which two definitions differ.
+/// Returns the names of the members in which two definitions differ.
 fn differing(before: &Json, after: &Json) -> String {
     let keys: BTreeSet<&str> = before.members().iter().chain(after.members()).map(|(key, _)| key.as_str()).collect();
     let names: Vec<String> = keys.into_iter().filter(|key| before.get(key) != after.get(key)).map(quoted).collect();

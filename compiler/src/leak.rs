@@ -129,7 +129,7 @@ fn env_part(part: &model::EnvPart) -> ptc::EnvPart {
     }
 }
 
-/// The emitters of an HTTP upstream.
+/// Returns the emitters of an HTTP upstream.
 pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
     list(http.auth.iter().map(|auth| match auth {
         model::Auth::Bearer { binding } => ptc::Auth::Bearer { binding: text(binding) },
@@ -138,7 +138,7 @@ pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
     }))
 }
 
-/// The static headers of an HTTP upstream.
+/// Returns the static headers of an HTTP upstream.
 pub fn headers(http: &model::HttpOptions) -> &'static [(&'static str, &'static str)] {
     list(http.static_headers.iter().map(|(name, value)| (text(name), text(value))))
 }

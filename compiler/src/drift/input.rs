@@ -1,7 +1,8 @@
-//! Input schemas compared level by level: members of objects, items of lists, and bounds.
+//! Compares input schemas level by level: members of objects, items of lists, and bounds.
 //!
-//! Keywords of a schema hold all together, so that one more refuses something and one less admits something, if nothing else
-//! changed. Where several changed at once, nobody can tell without solving them: then what was and what is are shown.
+//! All keywords of a schema apply together. An additional keyword therefore refuses more, and a removed one admits more, if
+//! nothing else changed. If several keywords changed, the effect cannot be determined without solving them, so the message shows
+//! the old and the new values.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crate::ir::{Arg, Json};
 use crate::lower::schema::{PROSE, Schema};
 use crate::lower::text::one_line;
 
-/// Bounds: the keyword, and whether what is larger admits more.
+/// Keywords that are bounds, and whether a larger value admits more.
 const BOUNDS: [(&str, bool); 10] = [
     ("maximum", true),
     ("exclusiveMaximum", true),
@@ -25,7 +26,7 @@ const BOUNDS: [(&str, bool); 10] = [
     ("minProperties", false),
 ];
 
-/// Keywords that only refuse.
+/// Keywords that only restrict.
 const REFUSING: [&str; 15] = [
     "allOf",
     "anyOf",
@@ -44,10 +45,10 @@ const REFUSING: [&str; 15] = [
     "uniqueItems",
 ];
 
-/// Keywords with alternatives and parts, of which types, values and members were compared.
+/// Keywords with alternatives and parts. Their types, values and members are compared separately.
 const COMBINING: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// Keywords that are compared as what they mean, or hold what others refer to.
+/// Keywords that are compared by their meaning, or that hold the targets of references.
 const KNOWN: [&str; 11] = [
     "type",
     "enum",
@@ -62,11 +63,11 @@ const KNOWN: [&str; 11] = [
     "$ref",
 ];
 
-/// Characters of a value that a message shows.
+/// Maximum length in characters of a value in a message.
 const SHOWN: usize = 80;
 
-/// Reports how two input schemas differ beyond names, types and enumerations of arguments. `reported`: arguments already covered by
-/// another finding.
+/// Reports how two input schemas differ beyond names, types and enumerations of arguments. `reported` has the arguments already
+/// covered by another finding.
 pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let mut walk = Walk { old: Schema::new(before), new: Schema::new(after), seen: BTreeSet::new(), out };
     let (known, now) = (walk.old.members(before), walk.new.members(after).properties);
@@ -85,7 +86,7 @@ pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, ou
     walk.keywords("its arguments", before, after);
     let reported = !reported.is_empty() || walk.out.len() > start;
     walk.combined("its arguments", before, after, reported);
-    // What members share may be reached in a way that was not followed.
+    // Shared definitions may be reachable in a way that was not followed.
     let shared = |input: &Json| ["$defs", "definitions"].map(|key| input.get(key).map(without_annotations));
     if walk.out.is_empty() && shared(before) != shared(after) {
         walk.out.push((Code::InputChanged, "bounds its arguments differently".to_owned()));
@@ -98,7 +99,7 @@ pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, ou
     }
 }
 
-/// What is different of the types and values that two arguments take. Whether there is anything.
+/// Reports changes of the types and values that an argument accepts. Returns whether there are any.
 pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, String)>) -> bool {
     let lost = ptc_catalog::Type::ALL.iter().any(|(kind, _)| old.types.admits(*kind) && !new.types.admits(*kind));
     let won = ptc_catalog::Type::ALL.iter().any(|(kind, _)| new.types.admits(*kind) && !old.types.admits(*kind));
@@ -107,7 +108,7 @@ pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, Strin
     } else if won {
         out.push((Code::InputWidened, format!("takes {} for {name}, which was {}", new.label, old.label)));
     }
-    // No list is every value.
+    // An empty list means that every value is allowed.
     let refused: Vec<&str> = match (old.allowed.as_slice(), new.allowed.as_slice()) {
         (_, []) => Vec::new(),
         ([], _) => vec!["all but a few values"],
@@ -127,13 +128,13 @@ pub(super) fn kinds(name: &str, old: &Arg, new: &Arg, out: &mut Vec<(Code, Strin
     lost || won || !admitted.is_empty() || !refused.is_empty()
 }
 
-/// Values that others are not among.
+/// Returns the values that are not among `others`.
 fn beyond<'v>(values: &'v [String], others: &[String]) -> Vec<&'v str> {
     let others: BTreeSet<&str> = others.iter().map(String::as_str).collect();
     values.iter().map(String::as_str).filter(|value| !others.contains(value)).collect()
 }
 
-/// A place inside of an argument: `filter.since`, `tags[]`.
+/// A position inside an argument, such as `filter.since` or `tags[]`.
 #[derive(Clone)]
 struct Path(String);
 
@@ -154,13 +155,13 @@ impl Path {
 struct Walk<'a, 'o> {
     old: Schema<'a>,
     new: Schema<'a>,
-    /// Pairs that were compared: schemas may hold themselves, and one may be shared by many.
+    /// Pairs that were compared. A schema may contain itself, and many schemas may share one.
     seen: BTreeSet<(*const Json, *const Json)>,
     out: &'o mut Vec<(Code, String)>,
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Two schemas of one place; `reported` where its types and values are told of.
+    /// Compares two schemas at one position. `reported` is true if a change of its types or values has been reported.
     fn inside(&mut self, path: &Path, was: &'a Json, now: &'a Json, reported: bool) {
         let (outer_was, outer_now) = (was, now);
         let (was, now) = (self.old.body(was), self.new.body(now));
@@ -185,7 +186,7 @@ impl<'a> Walk<'a, '_> {
         self.combined(&path.shown(), was, now, reported);
     }
 
-    /// The same of a place that is no argument, of whose types and values nothing is told yet.
+    /// Like [`Walk::inside`], but for a position below an argument, whose types and values have not been compared yet.
     fn nested(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
         let arg = |schema: &Schema<'a>, node| Arg {
             name: String::new(),
@@ -215,7 +216,7 @@ impl<'a> Walk<'a, '_> {
             self.out.push((Code::InputBreaking, format!("now requires {}", path.member(name).shown())));
         }
         for name in old.required.iter().filter(|name| !new.requires(name)) {
-            // One that is gone is told.
+            // Removed members are reported elsewhere.
             if new.get(name).is_some() || old.get(name).is_none() {
                 self.out.push((Code::InputWidened, format!("no longer requires {}", path.member(name).shown())));
             }
@@ -231,7 +232,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Bounds, and whatever else is no schema of something inside.
+    /// Compares bounds, and all other keywords that do not contain an inner schema.
     fn keywords(&mut self, name: &str, was: &Json, now: &Json) {
         let keys: BTreeSet<&str> = was.members().iter().chain(now.members()).map(|(key, _)| key.as_str()).collect();
         for key in keys {
@@ -252,13 +253,13 @@ impl<'a> Walk<'a, '_> {
         self.out.push((direction(key, from, to), format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from))));
     }
 
-    /// Alternatives and parts, where nothing is told of what they come to.
+    /// Compares alternatives and parts, unless a change of the resulting types or values has been reported.
     fn combined(&mut self, name: &str, was: &Json, now: &Json, reported: bool) {
         let of = |schema: &Json| COMBINING.map(|key| schema.get(key).map(without_annotations));
         if reported || of(was) == of(now) {
             return;
         }
-        // One more part refuses more only where all the rest stayed.
+        // One more part restricts the schema only if everything else is unchanged.
         let kept = |from: &Json, to: &Json| {
             without_annotations(from).members().iter().all(|(key, value)| without_annotations(to).get(key) == Some(value))
         };
@@ -276,7 +277,7 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// Whether a keyword that changed, came or went refuses more than before.
+/// Returns the code for a keyword that changed, appeared or disappeared: whether it refuses more than before.
 fn direction(key: &str, from: Option<&Json>, to: Option<&Json>) -> Code {
     if let Some((_, larger_admits)) = BOUNDS.iter().find(|(bound, _)| *bound == key) {
         let number = |value: Option<&Json>| match value {
@@ -298,7 +299,7 @@ fn direction(key: &str, from: Option<&Json>, to: Option<&Json>) -> Code {
     }
 }
 
-/// Whether a keyword that only refuses is there: `uniqueItems` that is `false` is as good as none.
+/// Whether a keyword that only restricts has an effect. `uniqueItems: false` has none.
 fn says(value: Option<&Json>) -> bool {
     value.is_some_and(|value| *value != Json::Bool(false))
 }
@@ -311,12 +312,12 @@ fn shown(value: Option<&Json>) -> String {
     value.map_or_else(|| "unsaid".to_owned(), |value| one_line(&value.canonical(), SHOWN))
 }
 
-/// An input schema without its members.
+/// Returns an input schema without its members.
 fn around(input: &Json) -> Json {
     Json::Object(input.members().iter().filter(|(key, _)| key != "properties").cloned().collect())
 }
 
-/// What a schema only says about itself, in order.
+/// Returns the descriptive texts of a schema, in order.
 fn words(schema: &Json) -> Vec<Json> {
     fn collect(node: &Json, is_names: bool, out: &mut Vec<Json>) {
         for (key, value) in node.members() {

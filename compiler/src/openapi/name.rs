@@ -1,7 +1,7 @@
 //! Derives the exposed names of operations.
 
-/// Converts `camelCase`, `snake_case` and every other separator of words into `kebab-case`. `listTraces`, `list_traces` and `List
-/// traces` all become `list-traces`; `getHTTPStatus` becomes `get-http-status`.
+/// Converts `camelCase`, `snake_case` and every other separator of words into `kebab-case`. `listTraces`, `list_traces` and
+/// `List traces` all become `list-traces`; `getHTTPStatus` becomes `get-http-status`.
 pub fn kebab(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::with_capacity(name.len() + 4);
