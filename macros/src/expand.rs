@@ -1,4 +1,4 @@
-//! From a path to tokens.
+//! Expands a path to tokens.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use ptc_compiler::{pinned, render};
 use quote::quote;
 use syn::LitStr;
 
-/// The items of the catalog, with the argument types where they are asked for; or what is wrong with its files.
+/// Returns the items of the catalog, with the argument types if `with_args` is set. Faults of the files are returned as an error.
 pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStream> {
     let fault = |message: String| syn::Error::new(literal.span(), message);
     let crate_folder =
@@ -26,7 +26,7 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
     let deployment = pinned::read(&name, &pinned::deployment_name(&path), &mut sources, &mut diagnostics, &mut |wanted, most| {
         let file = folder.join(wanted);
         let text = read(&file, most)?;
-        // People know the file by its path in the crate.
+        // The path relative to the crate is the one that people know.
         let path = file.strip_prefix(absolute(Path::new(&crate_folder))).unwrap_or(&file).display().to_string();
         inputs.push(file);
         Ok(Text::new(path, text))
@@ -39,7 +39,7 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
         text.push_str(&render::args(&deployment).map_err(|error| fault(error.to_string()))?);
     }
     let items: TokenStream = text.parse().map_err(|error| fault(format!("the generated text is not Rust: {error}")))?;
-    // Mentioned as bytes, so that cargo builds again when one of them changes.
+    // The files are included as bytes, so that cargo rebuilds the crate when one of them changes.
     let inputs: Vec<String> = inputs.iter().map(|file| file.display().to_string()).collect();
     Ok(quote! {
         #items
@@ -47,7 +47,8 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
     })
 }
 
-/// Without `..`, so that messages and `include_bytes!` name the file plainly; as it is where there is no such file.
+/// Returns a path without `..`, so that messages and `include_bytes!` show the file plainly. A path without a file is returned
+/// unchanged.
 fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,7 +1,7 @@
-//! [`catalog!`]: the tables of `ptc-compile` inside any Rust program.
+//! [`catalog!`] embeds the tables of `ptc-compile` in any Rust program.
 //!
-//! The macro is a shell around the compiler's library: what it expands to is, token for token, the `catalog.rs` that
-//! `ptc-compile` writes for the same config. It reads files and contacts nobody, so the lock file must be there.
+//! The macro is a thin wrapper of the compiler's library. Its expansion is, token for token, the `catalog.rs` that `ptc-compile`
+//! writes for the same config. It reads files and contacts no upstream, so the lock file must exist.
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,9 @@ use proc_macro::TokenStream;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, LitStr, Token};
 
-/// Reads `upstreams.json` (a path from the folder of the crate's `Cargo.toml`) with its lock file and OpenAPI documents, and
-/// defines `DEPLOYMENT` and `CATALOG`, statics of `ptc_catalog`'s types. The crate that uses it depends on `ptc-catalog`.
+/// Reads `upstreams.json` with its lock file and OpenAPI documents, and defines `DEPLOYMENT` and `CATALOG`, statics of
+/// `ptc_catalog`'s types. The path is relative to the folder of the crate's `Cargo.toml`. The crate that uses the macro depends
+/// on `ptc-catalog`.
 ///
 /// ```ignore
 /// mod upstreams {
@@ -24,18 +25,19 @@ use syn::{Ident, LitStr, Token};
 /// }
 /// ```
 ///
-/// `catalog!("upstreams.json", args)` also defines `pub mod args`: the arguments of every tool as structs with `serde`, so that a call
-/// of a Rust program that lacks an argument does not compile. The crate then depends on `serde` with its derive, and on `serde_json`.
+/// `catalog!("upstreams.json", args)` also defines `pub mod args`: the arguments of every tool as structs with `serde`, so that a
+/// call in Rust that lacks an argument does not compile. The crate then depends on `serde` with the feature `derive`, and on
+/// `serde_json`.
 ///
-/// Every fault of the config, its documents and its lock file is one compile error at the call. The crate is built again when
-/// one of these files changes.
+/// All faults of the config, its documents and its lock file are reported as one compile error at the macro call. The crate is
+/// rebuilt when one of these files changes.
 #[proc_macro]
 pub fn catalog(input: TokenStream) -> TokenStream {
     let Input { path, with_args } = syn::parse_macro_input!(input as Input);
     expand::expand(&path, with_args).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// What stands between the brackets.
+/// The arguments of the macro call.
 struct Input {
     path: LitStr,
     with_args: bool,

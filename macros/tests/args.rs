@@ -1,4 +1,4 @@
-//! Argument types: what they serialize to is what `:args` of the tool holds.
+//! Tests that argument types serialize to the form of `:args` of the tool.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use shop::args::shop::{
     GetOrder, ListOrders, ListOrdersPlaced, ListOrdersSort, ListOrdersState, Option as Options, Ping, String as Words,
 };
 
-/// The least that `ListOrders` needs.
+/// Returns `ListOrders` with only its required argument.
 fn of_state(state: ListOrdersState) -> ListOrders {
     ListOrders { state, ids: None, labels: None, page_size: None, placed: None, sort: None, r#type: None }
 }

@@ -1,4 +1,4 @@
-//! The macro and `ptc-compile` give the same tables: both come from one function over one model.
+//! Tests that the macro and `ptc-compile` produce equal tables: both come from one function over one model.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ mod expanded {
     ptc_macros::catalog!("tests/configs/petstore.json");
 }
 
-/// What `ptc-compile` writes into the generated crate, committed, and compared with what it would write now.
+/// The committed output of `ptc-compile`, which is compared with its current output.
 #[expect(unreachable_pub, clippy::unreadable_literal, reason = "generated, for a crate's root")]
 mod written {
     include!("configs/petstore.catalog.rs");
@@ -22,7 +22,7 @@ fn the_macro_expands_to_what_the_command_line_writes() {
     assert_eq!(format!("{:#?}", expanded::DEPLOYMENT), format!("{:#?}", written::DEPLOYMENT));
 }
 
-/// What cargo compares with the last build: it builds again when one of these has changed.
+/// Checks the files that rustc records as inputs. Cargo rebuilds the crate when one of them has changed.
 #[test]
 fn a_change_of_any_input_is_a_reason_to_build_again() {
     let program = std::env::current_exe().expect("a test has a path");

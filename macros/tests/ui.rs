@@ -1,12 +1,12 @@
-//! What users of the macro see: every file of `tests/ui/pass` is a program that compiles and runs, every one of `tests/ui/fail` one that
-//! does not, with what rustc says of it beside it.
+//! Tests the macro as users see it. Every file of `tests/ui/pass` is a program that compiles and runs. Every file of
+//! `tests/ui/fail` is a program that does not compile, with rustc's messages beside it.
 //!
-//! `TRYBUILD=overwrite cargo test -p ptc-macros --test ui` writes what is said; read the difference before committing.
+//! `TRYBUILD=overwrite cargo test -p ptc-macros --test ui` writes the current messages; review the difference before committing.
 
 use std::fs;
 use std::path::Path;
 
-/// The configs that the programs name, put where trybuild's own crate has its `Cargo.toml`: paths start there.
+/// Copies the configs of the programs to the folder where trybuild's own crate has its `Cargo.toml`, since paths start there.
 fn place_configs() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target directory");
     let place = target.join("tests/trybuild").join(env!("CARGO_PKG_NAME")).join("configs");
