@@ -1,7 +1,8 @@
-//! Every folder of `fixtures/check`: a config, and what `ptc-compile --check` says of it, with the further options that a file `options`
-//! lists; or what another command says, whose arguments a file `command` holds.
+//! Tests the output of `ptc-compile --check` for the config in every folder of `fixtures/check`. A file `options` lists further
+//! options. A file `command` has the arguments of another command to run instead.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the answers; read the difference before committing.
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the expected outputs; review the difference before
+//! committing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +39,7 @@ fn check(folder: &Path, format: &str) -> Output {
         .expect("ptc-compile can be started")
 }
 
-/// What a fixture's `expected.txt` must say.
+/// Returns the required text of a fixture's `expected.txt`.
 fn answer(folder: &Path) -> String {
     let mut text = String::new();
     for format in ["short", "full"] {
@@ -47,7 +48,7 @@ fn answer(folder: &Path) -> String {
         let code = output.status.code().expect("ptc-compile ends by itself");
         let messages = String::from_utf8(output.stderr).expect("messages are UTF-8");
         assert!(code < 2, "{}: ptc-compile failed: {messages}", folder.display());
-        // Lines without trailing white space, so that editors leave the file alone.
+        // Trailing white space is removed from lines, since editors would remove it from the file.
         text.push_str(&["---- ", format, ", exit ", &code.to_string(), "\n"].concat());
         for line in messages.lines() {
             text.push_str(&without_price(line.trim_end()));
@@ -57,7 +58,7 @@ fn answer(folder: &Path) -> String {
     text
 }
 
-/// A line without what clients pay, which changes with every word of the server's own.
+/// Removes the size of the tool descriptions from a line, because it changes with every word of the server's own texts.
 fn without_price(line: &str) -> String {
     let bounds = line.split_once("clients would pay ").and_then(|(before, rest)| Some((before, rest.split_once(" bytes")?.1)));
     bounds.map_or_else(|| line.to_owned(), |(before, after)| format!("{before}clients would pay … bytes{after}"))
@@ -99,7 +100,7 @@ fn folders_named_good_are_clean_and_all_others_are_not() {
     }
 }
 
-/// A fixture would be a file of 1 GiB: `cli.rs` makes one with nothing in it.
+/// This code has no fixture, since it would need a file of 1 GiB: `cli.rs` makes a sparse one.
 const WITHOUT_FIXTURE: [Code; 1] = [Code::TooLarge];
 
 #[test]
@@ -116,7 +117,7 @@ fn every_code_has_a_fixture_that_provokes_it() {
     assert!(missing.is_empty(), "no fixture provokes {missing:?}");
 }
 
-/// Every secret of the fixtures holds this word; no rendering may show it, nor what a terminal obeys.
+/// Every secret in the fixtures contains this word. No rendering may show it, nor control characters that a terminal obeys.
 #[test]
 fn no_rendering_shows_a_secret() {
     for folder in folders() {

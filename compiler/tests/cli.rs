@@ -1,4 +1,4 @@
-//! `ptc-compile` as a process: exit codes, streams, formats.
+//! Tests `ptc-compile` as a process: exit codes, streams and formats.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// A file that is gone when the test ends.
+/// A file that is deleted when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -45,7 +45,7 @@ impl Drop for Scratch {
 fn exit_codes_tell_clean_findings_and_failure_apart() {
     let utf16 = Scratch::new("utf16.json", b"\xff\xfe{\0}\0");
     let latin1 = Scratch::new("latin1.json", b"{ \"upstreams\": { \"gr\xf6\xdfe\": {} } }");
-    // Nothing of it takes room on a disk, and nothing of it is read.
+    // The file is sparse, so that it takes no disk space, and it is never read.
     let endless = Scratch::new("endless.json", b"");
     let sparse = fs::File::options().write(true).open(endless.path()).and_then(|file| file.set_len((1 << 30) + 1));
     sparse.expect("a file can have a hole");
@@ -103,7 +103,7 @@ fn findings_are_messages_and_json_is_data() {
     assert_eq!(first["hints"][0], "did you mean `github-token`?");
 }
 
-/// `run` and `repl` leave their flags to the runtime, and are a part of this program all the same.
+/// `run` and `repl` leave their flags to the runtime, but they report findings like the other commands.
 #[test]
 fn run_and_repl_tell_findings_as_asked() {
     let config = "credentials_unresolved/upstreams.json";
@@ -119,7 +119,7 @@ fn run_and_repl_tell_findings_as_asked() {
     assert_eq!((json.status.code(), text(&json.stderr).as_str()), (Some(1), ""));
     let first: serde_json::Value = serde_json::from_str(text(&json.stdout).lines().next().expect("a finding")).expect("JSON");
     assert_eq!(first["code"], "PTC0304");
-    // A program's fault has the colours of findings, its value those of the language.
+    // A program's fault is coloured like a finding, its value like source text.
     let colored = run(&["repl", "--color", "always", "-e", "{:a \"z\"}", "-e", "(nope)"]);
     assert!(
         text(&colored.stdout).contains("\u{1b}[32m\"z\"") && text(&colored.stderr).contains("\u{1b}[1;31merror:"),
@@ -180,7 +180,7 @@ fn code_scanning_gets_one_log_with_places_and_rules() {
     let rules: Vec<&serde_json::Value> =
         scan["tool"]["driver"]["rules"].as_array().expect("rules").iter().map(|rule| &rule["id"]).collect();
     assert!(rules.contains(&&"PTC0304".into()), "{rules:?}");
-    // Without findings it is a log all the same: an upload without results closes old ones.
+    // A run without findings writes a log too, because an upload without results closes old findings.
     let clean = run(&["--check", "--format", "sarif", "good_openapi/upstreams.json"]);
     let log: serde_json::Value = serde_json::from_slice(&clean.stdout).expect("JSON");
     assert_eq!(log["runs"][0]["results"], serde_json::json!([]));
@@ -230,7 +230,7 @@ fn operations_are_listed_with_reasons_and_filters() {
     }
 }
 
-/// `ptc-compile` in the quickstart's folder, with these variables set.
+/// Runs `ptc-compile` in the quickstart's folder.
 fn quickstart(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
         .args(args)
@@ -300,7 +300,7 @@ fn links_do_not_hide_that_an_upstream_is_the_compiler_itself() {
     fs::remove_dir_all(&folder).expect("the scratch folder can be removed");
 }
 
-/// A folder of a test, with a config in it.
+/// Makes a folder for a test, with a config in it.
 #[cfg(unix)]
 fn folder_with(name: &str, config: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("ptc-cli-{}-{name}", std::process::id()));
@@ -412,7 +412,7 @@ fn nothing_is_contacted_where_that_is_forbidden() {
 #[test]
 fn a_signal_takes_along_what_an_upstream_started() {
     let folder = folder_with("signal", "");
-    // It starts a child of its own, as `npx` does, and never shakes hands.
+    // The upstream starts a child of its own, as `npx` does, and never completes the handshake.
     let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "sh",
         "args": ["-c", "sleep 1000 & echo $! > grandchild.new; mv grandchild.new grandchild; sleep 1000"]}}}"#;
     fs::write(folder.join("upstreams.json"), config).expect("a file");
@@ -462,7 +462,7 @@ fn what_was_made_of_a_config_can_be_printed() {
     assert_eq!((&pet["operationId"], &pet["args"][0]["required"]), (&"getPet".into(), &true.into()), "{pet}");
 }
 
-/// Two processes have nothing in common but config and lock.
+/// The two processes share only the config and the lock.
 #[test]
 fn the_same_lock_gives_the_same_bytes() {
     for what in ["rust", "args", "docs", "lock", "catalog-json", "html", "container", "k8s"] {
@@ -488,7 +488,7 @@ fn a_gate_for_what_clients_pay() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("error[PTC0901]: clients would pay ") && stderr.contains(", 100 are allowed"), "{stderr}");
 
-    // A binary with a planner has one more tool, which is as dear as it is said to be.
+    // A binary with a planner has one more tool, whose size is part of the reported size.
     let number = |text: &str, before: &str| -> u64 {
         let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}"));
         let digits: String = rest.chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(|c| *c != ',').collect();

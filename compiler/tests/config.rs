@@ -1,4 +1,4 @@
-//! What a sound config becomes: values, defaults, and what is left of a config with a fault.
+//! Tests the model of valid configs: values, defaults, and the remaining parts of a config with a fault.
 
 use std::collections::BTreeMap;
 use std::fs;

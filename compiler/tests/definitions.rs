@@ -1,6 +1,7 @@
-//! Every file of `tests/definitions`: a tool definition, and beside it what the compiler makes of it.
+//! Tests how the compiler lowers the tool definitions in `tests/definitions`. The expected result is beside each file.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test definitions` writes the answers; read the difference before committing.
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test definitions` writes the expected results; review the difference before
+//! committing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -61,7 +62,7 @@ fn definitions_are_read_as_expected() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A tool with as many arguments and fields of the result as asked for, each with 200 values and a long description.
+/// Returns a tool with `members` arguments and result fields, each with 200 values and a long description.
 fn wide(members: usize) -> String {
     let values: Vec<String> = (0..200).map(|n| format!("\"value-{n}\"")).collect();
     let member = |n| {

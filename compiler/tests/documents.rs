@@ -1,7 +1,8 @@
-//! Every OpenAPI document of `tests/documents`, and beside it what each of its operations becomes: the tool, how it is requested, and what
-//! `doc` shows.
+//! Tests how the operations of the OpenAPI documents in `tests/documents` are lowered. The file beside each document has the
+//! tools, their requests, and their `doc` texts.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test documents` writes the answers; read the difference before committing.
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test documents` writes the expected results; review the difference before
+//! committing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 

@@ -1,4 +1,4 @@
-//! What changes of a pinned tool are called, and how bad they are.
+//! Tests the codes and severities of changes of a pinned tool.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -102,7 +102,7 @@ fn every_kind_of_change_has_its_class() {
         assert_ne!(changed, TOOL, "{from}");
         let found = changes(&[TOOL], &[&changed]);
         assert!(found.iter().any(|(c, m)| *c == code && m.starts_with(message)), "{to}: {found:?}");
-        // A change of one thing is one finding, but for a property under another name.
+        // One change gives one finding, except for a renamed property.
         assert!(found.len() == 1 || from.contains("limit"), "{to}: {found:?}");
     }
 }
@@ -125,7 +125,7 @@ fn a_change_that_harms_nobody_hides_no_other() {
     assert_eq!(found, [(Code::InputBreaking, "`a` of `a` now has `maximum` 8 for `n`, which was 9".to_owned())]);
 }
 
-/// The schema of an argument `f`, what becomes of it, and what is said of the tool.
+/// An old and a new schema of an argument `f`, and the expected findings about the tool.
 type Inside = (&'static str, &'static str, &'static [(Code, &'static str)]);
 
 const INSIDE: &[Inside] = &[
@@ -154,7 +154,7 @@ const INSIDE: &[Inside] = &[
         r#"{"type": "array", "items": {"type": "string", "enum": ["a"]}}"#,
         &[(Code::InputBreaking, "refuses \"b\" for `f[]`")],
     ),
-    // Values that go and values that come are both told.
+    // Removed and added values are both reported.
     (
         r#"{"type": "array", "items": {"enum": ["a", "b"]}}"#,
         r#"{"type": "array", "items": {"enum": ["c", "a"]}}"#,
@@ -185,7 +185,7 @@ const INSIDE: &[Inside] = &[
         r#"{"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
         &[(Code::InputBreaking, r#"now has `anyOf` [{"required":["a"]},{"required":["b"]}] for `f`, which was unsaid"#)],
     ),
-    // The usual way to write what may be left out: the only alternative is the schema.
+    // This is the usual way to write an optional schema: the only alternative beside `null` is the schema itself.
     (
         r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
         r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}, {"type": "null"}]}"#,
@@ -194,13 +194,13 @@ const INSIDE: &[Inside] = &[
             (Code::InputWidened, "takes object|null for `f`, which was object"),
         ],
     ),
-    // One that holds itself is compared once.
+    // A recursive schema is compared once.
     (
         r##"{"$ref": "#/$defs/t"}"##,
         r##"{"$ref": "#/$defs/u"}"##,
         &[(Code::InputBreaking, "takes integer for `f.n`, which was number")],
     ),
-    // Neither order nor other words for the same are a change of what is taken.
+    // Neither a different order nor different descriptions change the accepted values.
     (
         r#"{"type": ["object", "null"], "properties": {"a": {"description": "One."}}, "required": ["a", "b"]}"#,
         r#"{"type": ["null", "object"], "properties": {"a": {"description": "Two."}}, "required": ["b", "a"]}"#,
@@ -277,7 +277,7 @@ fn prose_of_an_answer_is_no_other_shape() {
     assert_eq!(codes, [Code::DefinitionChanged]);
 }
 
-/// A folder of its own, gone when the test is done.
+/// A temporary folder that is deleted when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -291,7 +291,7 @@ impl Folder {
         fs::write(self.0.join(name), text).unwrap();
     }
 
-    /// Exit code and all that was said.
+    /// Returns the exit code and all output.
     fn run(&self, args: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).current_dir(&self.0).args(args).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
@@ -305,7 +305,7 @@ impl Drop for Folder {
     }
 }
 
-/// Every class of change, as the formats for tools tell it: code and severity.
+/// Checks that the formats for tools report every class of change, with its code and severity.
 #[test]
 fn tools_read_every_class_of_change() {
     let classes: BTreeMap<String, String> = Code::ALL
@@ -399,7 +399,7 @@ fn what_is_pinned_is_compared_with_what_is_there() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("the config has no upstream `sho`") && said.contains("did you mean `shop`?"), "{said}");
 
-    // A changed definition that speaks to models is pinned only once a person has accepted it by name.
+    // A changed definition that addresses models is pinned only after a person has accepted it by name.
     let (code, said) = folder.run(&["update", "upstreams.json", "shop", "--format", "short"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("error[PTC0622]") && said.contains(r#""accept_definitions": ["list-orders"]"#), "{said}");
@@ -409,9 +409,9 @@ fn what_is_pinned_is_compared_with_what_is_there() {
     let (code, said) = folder.run(&["update", "upstreams.json", "shop", "--format", "short"]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("note[PTC0622]"), "{said}");
-    // What is pinned stays a warning.
+    // A pinned definition stays a warning.
     folder.write("upstreams.json", CONFIG);
-    // What an upstream says strangely is told again and again, and is no change.
+    // A suspicious text is reported again with each run, but it is not a change.
     let (code, said) = folder.run(&["diff", "upstreams.json", "--fail-on", "note", "--format", "short"]);
     assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
     assert!(said.contains("warning[PTC0622]"), "{said}");

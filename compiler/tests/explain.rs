@@ -1,7 +1,8 @@
-//! The examples of `ptc-compile explain`: what a page shows as a fault is one, and what it shows as the way out is not.
+//! Tests the examples of `ptc-compile explain`: the faulty example of a page must provoke its code, and the corrected one must
+//! not.
 //!
-//! Examples are fragments of a config, a document, a lock file or a definition. What is missing around one is added here, as its keys ask
-//! for; then `ptc-compile` itself says what it thinks of it.
+//! Examples are fragments of a config, a document, a lock file or a definition. The test adds the missing parts according to the
+//! keys of a fragment, and runs `ptc-compile` on the result.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
 
@@ -12,18 +13,18 @@ use std::process::Command;
 use ptc_compiler::diag::pages;
 use serde_json::{Map, Value, json};
 
-/// Codes whose examples are told and not shown: what they are about needs another file, an upstream that runs, or its past. Fixtures
-/// provoke them.
+/// Codes whose pages describe the fault in words, because it depends on another file, a running upstream, or the upstream's
+/// history. Fixtures provoke them.
 const TOLD: &[&str] = &[
     "PTC0103", "PTC0104", "PTC0105", "PTC0214", "PTC0215", "PTC0315", "PTC0603", "PTC0604", "PTC0605", "PTC0606", "PTC0608",
     "PTC0610", "PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0616", "PTC0617", "PTC0618", "PTC0619", "PTC0620",
     "PTC0623", "PTC0626", "PTC0706", "PTC0806", "PTC0901",
 ];
 
-/// The document that fragments of configs and programs are about.
+/// The document to which fragments of configs and programs refer.
 const SHOP: &str = include_str!("explain/shop.openapi.json");
 
-/// The first block of code of a section.
+/// Returns the first code block of a section.
 fn block(page: &str, section: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!("## {section}\n"))?;
     let text = rest.split("\n## ").next()?;
@@ -32,7 +33,7 @@ fn block(page: &str, section: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Files, and the arguments of `ptc-compile` that make it look at them.
+/// Files, and the arguments with which `ptc-compile` reads them.
 struct Case {
     files: Vec<(&'static str, String)>,
     args: Vec<&'static str>,
@@ -43,7 +44,8 @@ impl Case {
         Case { files: vec![("upstreams.json", text)], args: vec!["--check", "upstreams.json"] }
     }
 
-    /// `members` beside what an entry needs and they do not say. The text stays as it is: a key may be there twice.
+    /// Makes a config with one entry: the fragment, and the required members that it lacks. The fragment's text is kept
+    /// unchanged, since it may contain a key twice.
     fn entry(fragment: &str, needed: &Value) -> Case {
         let given: Map<String, Value> = serde_json::from_str(fragment).unwrap();
         let added: String = needed
@@ -61,7 +63,7 @@ impl Case {
         Case::config(format!("{{ \"credentials\": {}, \"upstreams\": {{ \"shop\": {entry} }} }}", Value::Object(credentials)))
     }
 
-    /// A document of one operation, which the config includes.
+    /// Makes a config that includes a document of one operation.
     fn document(document: &Value) -> Case {
         let get = document["paths"].as_object().and_then(|paths| paths.iter().next());
         let included = get.map_or_else(|| "*".to_owned(), |(path, _)| format!("GET {path}"));
@@ -89,7 +91,7 @@ impl Case {
         Case::path_item(&json!({ "get": operation }), if in_path { "/orders/{id}" } else { "/orders" })
     }
 
-    /// Two upstreams, of which each offers the same tools.
+    /// Makes a config with two upstreams that offer the same tools.
     fn server(tools: &Value) -> Case {
         let entry = json!({ "transport": "mcp_stdio", "command": "/bin/sh", "args": ["server.sh"], "cd": "." });
         let mut case = Case::config(json!({ "upstreams": { "shop": entry, "notes": entry } }).to_string());
@@ -99,7 +101,7 @@ impl Case {
         case
     }
 
-    /// A definition that a server lists.
+    /// Makes a config whose upstreams list one definition.
     fn definition(members: &Map<String, Value>) -> Case {
         let mut definition = json!({ "name": "search_files", "description": "Searches.", "inputSchema": { "type": "object" } });
         definition.as_object_mut().unwrap().extend(members.clone());
@@ -120,7 +122,7 @@ impl Case {
     }
 }
 
-/// What makes a fragment whole; `None` where it is none that is known.
+/// Returns the case for a fragment, or `None` if the kind of fragment is unknown.
 fn case(fragment: &str) -> Option<Case> {
     let stdio = json!({ "transport": "mcp_stdio", "command": "notes" });
     let http = json!({ "transport": "mcp_http", "url": "https://tools.example.com/mcp" });
@@ -139,7 +141,7 @@ fn case(fragment: &str) -> Option<Case> {
         ];
         return Some(case);
     }
-    // A broken text has no keys; what it is of is seen all the same.
+    // A text with a syntax error has no keys, but its kind is recognized nevertheless.
     if fragment.starts_with('{') && fragment.contains("\"upstreams\"") && !fragment.contains("lock_version") {
         return Some(Case::config(fragment.to_owned()));
     }
@@ -193,7 +195,7 @@ fn case(fragment: &str) -> Option<Case> {
     Some(case)
 }
 
-/// What `ptc-compile` says of a case.
+/// Returns the output of `ptc-compile` for a case.
 fn said(name: &str, case: &Case) -> String {
     let folder: PathBuf = std::env::temp_dir().join(format!("ptc-explain-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

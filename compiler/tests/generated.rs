@@ -1,4 +1,4 @@
-//! What the generated crate is made of.
+//! Tests the files of the generated crate.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -9,7 +9,7 @@ use ptc_compiler::render::{Abilities, Manifest, Serve, SessionStore};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
-/// `Cargo.toml` of a deployment with these entries of `upstreams`.
+/// Returns the `Cargo.toml` of a deployment with these entries of `upstreams`.
 fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();

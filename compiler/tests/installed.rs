@@ -1,4 +1,4 @@
-//! `ptc-compile` away from its workspace: only the program and a config, in an empty folder.
+//! Tests `ptc-compile` outside its workspace: only the program and a config, in an empty folder.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -12,10 +12,10 @@ use std::time::SystemTime;
 use ptc_compiler::ir::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
 
-/// Who builds looks at what is in the cache, which others would change.
+/// Serializes builds, since a build compares the contents of the cache, which another build would change.
 static BUILDING: Mutex<()> = Mutex::new(());
 
-/// An empty folder outside of the workspace, gone when the test is done.
+/// An empty folder outside the workspace, which is deleted when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -25,12 +25,12 @@ impl Folder {
         Folder(path)
     }
 
-    /// Copies the program, and nothing else.
+    /// Copies the program into the folder.
     fn copy_program(&self) {
         fs::copy(env!("CARGO_BIN_EXE_ptc-compile"), self.0.join("ptc-compile")).unwrap();
     }
 
-    /// Copies the program and writes a config with one upstream that is pinned and does not exist.
+    /// Copies the program, and writes a config and a lock file that pins its one upstream, whose program does not exist.
     fn install(&self) {
         self.copy_program();
         fs::write(
@@ -48,7 +48,7 @@ impl Folder {
         fs::write(self.0.join("clinic.lock.json"), lock::write::write(&pinned)).unwrap();
     }
 
-    /// Runs a program of the folder with nothing of this process's environment but `keep`.
+    /// Runs a program of the folder. Only the variables `keep` of this process's environment are passed on.
     fn run(&self, program: &str, args: &[&str], keep: &[&str]) -> Output {
         self.command(program, args, keep).output().unwrap()
     }
@@ -66,7 +66,7 @@ impl Folder {
     }
 }
 
-/// Every compiled runtime in the cache, with the time at which it was written.
+/// Returns every compiled runtime in the cache with the time of its last modification.
 fn runtimes() -> BTreeMap<PathBuf, SystemTime> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![cache()];
@@ -84,14 +84,14 @@ fn runtimes() -> BTreeMap<PathBuf, SystemTime> {
     found
 }
 
-/// Kept between runs, so that the runtime is compiled once for each of its versions.
+/// The cache is kept between runs, so that each version of the runtime is compiled once.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed")
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that stays behind in the system's temporary one does no harm.
+        // If the folder cannot be removed, it stays in the system's temporary folder, which is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -117,12 +117,13 @@ fn it_builds_in_an_empty_folder() {
     shows_no_path(&folder.0.join("target/ptc/clinic"));
 }
 
-/// GNU's linker, for one, does not know the option.
+/// Checks the build with a linker that does not support the folding option, such as GNU's.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn a_linker_that_cannot_fold(folder: &Folder, keep: &[&str]) {
     use std::os::unix::fs::PermissionsExt;
 
-    // Found before the machine's own: a linker that is named to cargo would have it compile everything again.
+    // The script is found in `PATH` before the machine's own linker. If cargo's configuration named another linker, cargo would
+    // compile everything again.
     let linker = folder.0.join("cc");
     let script = "#!/bin/sh\ncase \"$*\" in *--icf*) echo \"unrecognized option '--icf=all'\" >&2; exit 1;; esac\n\
         PATH=${PATH#*:}\nexec cc \"$@\"\n";
@@ -138,7 +139,7 @@ fn a_linker_that_cannot_fold(folder: &Folder, keep: &[&str]) {
     assert!(folder.0.join("plain").metadata().unwrap().len() > folder.0.join("gate").metadata().unwrap().len());
 }
 
-/// Neither where it was built, nor where the sources of what it is made of lie.
+/// Checks that the binary contains neither the path of the build nor the paths of its sources.
 fn shows_no_path(binary: &Path) {
     let bytes = fs::read(binary).unwrap();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().display().to_string();
@@ -147,7 +148,7 @@ fn shows_no_path(binary: &Path) {
         paths.extend(std::env::var(name).ok().filter(|path| path.len() > 1));
     }
     for path in paths {
-        // With a separator behind it, since `/root` alone is a word of many texts.
+        // The separator is part of the pattern, since `/root` alone occurs in many texts.
         let needle = format!("{path}{}", std::path::MAIN_SEPARATOR);
         let found = bytes.windows(needle.len()).position(|part| part == needle.as_bytes());
         let around = found.map(|at| String::from_utf8_lossy(bytes.get(at..at + 120).unwrap_or_default()).into_owned());
@@ -180,7 +181,7 @@ fn a_config_with_a_document_needs_nothing_else() {
     let written = fs::read_to_string(folder.0.join("upstreams.lock.json")).unwrap();
     assert!(written.contains("list-orders") && written.contains("sha256:"), "{written}");
     shows_no_path(&folder.0.join("gate"));
-    // The lock that was written is one to build from, and the next deployment compiles its own crate only.
+    // The written lock can be built from, and the next deployment compiles only its own crate.
     let runtime = runtimes();
     let again = folder.run("ptc-compile", &["upstreams.json", "-o", "next", "--serve", "stdio", "--locked", "--offline"], &keep);
     assert!(again.status.success(), "{}", text(&again.stderr));

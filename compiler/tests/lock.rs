@@ -1,4 +1,4 @@
-//! Lock files: what is written is read back, same lock same bytes, and nothing changed by hand gets through.
+//! Tests lock files: written locks can be read back, equal locks give equal bytes, and changes by hand are detected.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -127,7 +127,7 @@ fn what_was_changed_by_hand_is_refused() {
     }
 }
 
-/// A lock with a tool that is paged by its schemas, and one that is not.
+/// Returns a lock with two tools. By its schemas, one is paged and the other is not.
 fn paged_lock() -> Lock {
     let schemas = r#","inputSchema":{"properties":{"cursor":{"type":"string"},"limit":{"type":"integer","maximum":50}}},
         "outputSchema":{"type":"object","properties":{"data":{"type":"array"},"next_cursor":{"type":"string"}}}"#;
@@ -173,7 +173,7 @@ fn pinned_paging_decides_for_the_same_definition() {
     assert_eq!(lock, old);
     let paging = |lock: &Lock| lower::deployment(&config, lock, "x", "").upstreams[0].tools[0].paging.clone();
     assert!(paging(&lock).contains("items pinned"), "{}", paging(&lock));
-    // Another definition is inferred anew.
+    // The paging of another definition is inferred anew.
     old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap().digest = "sha256:0".into();
     assert!(paging(&resolve::merge(&config, &old, fresh)).contains("items data"));
 }
@@ -204,7 +204,7 @@ fn only_what_the_lock_lacks_is_asked_for() {
     assert_eq!(asked(&fewer, &lock), []);
     let fewer_lock = resolve::merge(&read_config(&fewer), &lock, documents(&config));
     assert_eq!(fewer_lock.upstreams["notes"].tools.keys().collect::<Vec<_>>(), ["b"]);
-    // From a selection nobody can tell what all tools are.
+    // A selection does not show all tools of a server, so the server must be queried.
     assert_eq!(asked(CONFIG, &fewer_lock), [("notes".into(), Query::Tools)]);
     assert_eq!(
         asked(&CONFIG.replace(notes, r#""command": "notes", "include_tools": ["c"]"#), &lock),
@@ -223,7 +223,7 @@ fn listings_that_break_the_protocol_are_findings() {
     let mut diagnostics = Diagnostics::default();
     let mut said = listing(&["a", "a", "read"]);
     said.tools.push(Json::object().with("name", Json::string("x")));
-    // It is not granted, so that nothing depends on it.
+    // The tool is not granted, so its fault does not matter.
     said.tools.push(Json::object().with("name", Json::string("y")));
     said.tools.push(Json::Null);
     let locked = resolve::select_tools("notes", config.upstreams.get("notes").unwrap(), said, &mut diagnostics);

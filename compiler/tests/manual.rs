@@ -1,4 +1,4 @@
-//! Completions as a real bash uses them, and man pages.
+//! Tests completions with a real bash, and man pages.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -12,7 +12,7 @@ fn ptc_compile(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What bash offers for the last of `words`.
+/// Returns the completions that bash offers for the last of `words`.
 fn offered(script: &str, words: &[&str]) -> Vec<String> {
     let (program, mut last) = (words.first().unwrap(), words.iter().rev());
     let (current, before) = (last.next().unwrap(), last.next().unwrap());
@@ -34,7 +34,7 @@ fn bash_completes_ptc_compile() {
     assert_eq!(offered(&script, &["ptc-compile", "check-"]), ["check-program"]);
     assert!(offered(&script, &["ptc-compile", "--"]).contains(&"--max-prompt-bytes".to_owned()));
     assert_eq!(offered(&script, &["ptc-compile", "diff", "--fail-on", "n"]), ["note", "never"]);
-    // What `run` and `repl` take stands in the runtime's table.
+    // The options of `run` and `repl` come from the runtime's table.
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--catalog-m"]), ["--catalog-mode"]);
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--max-tool-c"]), ["--max-tool-calls"]);
     assert_eq!(offered(&script, &["ptc-compile", "run", "--catalog-mode", "i"]), ["inline"]);
@@ -56,7 +56,7 @@ fn bash_completes_a_pinned_binary() {
     }
 }
 
-/// Scripts and pages are named after the binary, so that not everything can be its name.
+/// Scripts and pages are named after the binary, so some names are refused.
 #[test]
 fn names_that_are_none_are_refused() {
     for name in ["bad name", "", "..", "-x", "a/", "gr\u{fc}n", "x;y"] {
@@ -92,7 +92,7 @@ fn every_command_and_every_setting_has_its_page() {
         let shown = format!("--{}\\fR", flag.name);
         let serves = flag.is_built() && flag.applies_to(Purpose::Serve);
         assert_eq!(run.contains(&shown) && run.contains(flag.env), serves, "{}", flag.name);
-        // A name alone is a binary that was built without further options.
+        // A name alone means a binary that was built without further options.
         assert_eq!(gate.contains(&shown), !flag.is_of_config() && plain(flag), "{}", flag.name);
     }
     assert!(page("gate-eval.1").contains("--json"));

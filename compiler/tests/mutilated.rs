@@ -1,4 +1,4 @@
-//! Configs with a hole in them: reading ends, some error is told where a value was lost, and secrets stay hidden.
+//! Tests configs with missing parts: reading terminates, an error is reported if a value was lost, and secrets stay hidden.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn configs() -> Vec<(String, String)> {
     configs
 }
 
-/// The text without its bytes from every third place on: one character, then eight, then all the rest.
+/// Returns variants of a text. From every third position on, one character, eight characters, or all the rest is removed.
 fn holes(text: &str) -> impl Iterator<Item = String> {
     text.char_indices().step_by(3).flat_map(move |(at, _)| {
         let after = move |count: usize| text[at..].char_indices().nth(count).map_or("", |(skip, _)| &text[at + skip..]);
@@ -42,12 +42,12 @@ fn rendered(text: &str) -> (bool, Diagnostics, String) {
 #[test]
 fn a_hole_is_told_and_shows_no_secret() {
     for (name, text) in configs().iter().filter(|(_, text)| text.contains("hunter") && text.len() < 1_500) {
-        // There, names alone tell what is a secret, and a hole in a name leaves nothing to tell it by.
+        // In these configs only a name shows that a value is secret, so that a hole in the name makes the secret undetectable.
         if name.contains("in_plain_sight") {
             continue;
         }
         for mutilated in holes(text) {
-            // A URL that has lost its `@` no longer tells where a password was.
+            // A URL that has lost its `@` no longer shows where a password was.
             if name.contains("urls_") && mutilated.matches('@').count() < text.matches('@').count() {
                 continue;
             }

@@ -1,10 +1,10 @@
-//! The library turns texts into texts. Files, processes, network, clocks and the terminal belong to the command line and to `serve`, which
-//! is behind a feature.
+//! Checks that the library only transforms texts. Files, processes, network, clocks and the terminal are used only by the command
+//! line and by `serve`, which needs a feature.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a module outside of `src/cli` and `src/serve` must not use.
+/// Paths that a module outside `src/cli` and `src/serve` must not use.
 const WORLD: &[&str] = &[
     "std::fs",
     "std::net",

@@ -1,4 +1,4 @@
-//! What large catalogs cost. Not part of an ordinary run, since it measures:
+//! Measures the cost of large catalogs. The test is ignored by default:
 //! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture --test-threads 1`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it stops where anything is wrong, and prints figures")]
@@ -17,7 +17,7 @@ use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
 
-/// A tool of six arguments with prose, as real servers have them.
+/// Returns a tool with six arguments and descriptions, similar to those of real servers.
 fn definition(at: usize) -> Json {
     let text = format!(
         r#"{{"name":"tool_{at}","description":"Does the thing number {at} for whoever asks, and says what came of it in a few words.",
@@ -34,7 +34,7 @@ fn definition(at: usize) -> Json {
     Json::from(&serde_json::from_str::<serde_json::Value>(&text).unwrap())
 }
 
-/// A config with `tools` tools, a hundred in each upstream, and the lock file that pins them.
+/// Returns a config with `tools` tools, a hundred in each upstream, and the lock file that pins them.
 fn inputs(tools: usize) -> (String, Lock) {
     let per = 100.min(tools);
     let mut config = String::from("{\"upstreams\": {");
@@ -58,7 +58,7 @@ fn deployment(tools: usize) -> Deployment {
     lower::deployment(&config, &lock, "scale", "sha256:0")
 }
 
-/// Renders a catalog and compiles it in a program built like a deployment; prints what both cost.
+/// Renders a catalog, compiles it in a program that is built like a deployment, and prints the cost of both.
 fn measure(tools: usize) {
     let started = Instant::now();
     let deployment = deployment(tools);
@@ -97,7 +97,7 @@ fn generated_crates_compile_in_linear_time() {
     }
 }
 
-/// From the start of the binary to its answer of `initialize`, and what it then has resident.
+/// Returns the time from the start of the binary to its `initialize` response, and its resident memory after that.
 fn start(binary: &Path) -> (Duration, String) {
     let started = Instant::now();
     let mut server = Command::new(binary).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -122,7 +122,7 @@ fn large_deployments_build_and_start_quickly() {
     for tools in [100, 5_000] {
         let (config, pinned) = inputs(tools);
         fs::write(folder.join("large.lock.json"), lock::write::write(&pinned)).unwrap();
-        // The first build of all compiles the runtime too; what counts is the next one, after an edit.
+        // The first build also compiles the runtime. The second build, after an edit, is the one that counts.
         for edit in ["first", "edited"] {
             let edited = config.replacen("\"transport\"", &format!("\"description\":\"{edit}\",\"transport\""), 1);
             fs::write(folder.join("large.json"), edited).unwrap();

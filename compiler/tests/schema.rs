@@ -1,4 +1,4 @@
-//! The JSON Schema of configs agrees with `--check` about every fixture, as far as a schema can.
+//! Tests that the JSON Schema of configs agrees with `--check` on every fixture, as far as a schema can express the rules.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use ptc_compiler::ir::Json;
 use ptc_compiler::source::Sources;
 use ptc_compiler::tree;
 
-/// Codes of what single values and objects are, which a schema tells too.
+/// Codes of faults in single values and objects, which a schema detects too.
 const SHAPE: [Code; 11] = [
     Code::UnknownKey,
     Code::MissingKey,
@@ -41,14 +41,14 @@ fn the_schema_and_the_check_agree() {
         let mut diagnostics = Diagnostics::default();
         let file = sources.add("upstreams.json", fs::read_to_string(&path).expect("fixtures are UTF-8"));
         let Some(tree) = tree::parse(&sources, file, &mut diagnostics) else { continue };
-        // One fixture has a number that no double holds, and that this reader refuses.
+        // One fixture has a number that does not fit a double, and this parser refuses it.
         let Ok(value) = serde_json::from_str::<serde_json::Value>(&Json::from(&tree).canonical()) else {
             unread += 1;
             continue;
         };
         config::read(&sources, file, &mut diagnostics);
         let found = diagnostics.sorted();
-        // A schema sees the last of two equal keys only.
+        // A schema validator sees only the last of two equal keys.
         if found.iter().any(|d| d.code == Code::DuplicateKey) {
             continue;
         }
