@@ -1,5 +1,5 @@
-//! One argument of a call against its row in the catalog: what the runtime refuses, and what a literal is refused for before it
-//! runs.
+//! Checks one argument of a call against its row in the catalog. The runtime applies the same rules before a call; for a literal
+//! they apply before the program runs.
 
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::{Kind, Value, json, print};
@@ -8,19 +8,20 @@ use ptc_text::join_limited;
 use crate::{bounds, integers};
 use ptc_text::closest_match;
 
-/// Values that a message lists before it says how many more there are.
+/// Maximum number of values listed in a message. The rest is counted.
 const LISTED: usize = 30;
-/// Bytes of a value in a message.
+/// Maximum bytes of a value in a message.
 const SHOWN_BYTES: usize = 240;
 
-/// What is wrong with a value for an argument of a tool, as the rest of a sentence: `'limit' must be integer, got string "ten"`,
-/// `'limit' must be at least 1, got 0`. Calls in the text and calls that are made go by the same rule.
+/// Returns the reason why a value is rejected for an argument, as the rest of a sentence: `'limit' must be integer, got string
+/// "ten"`, `'limit' must be at least 1, got 0`. The rule is the same for calls in the text of a program and for calls at run
+/// time.
 pub fn fault(tool: &Tool, arg: &Arg, value: &Value) -> Option<String> {
     mismatch(arg, value).or_else(|| bounds::violation(tool, arg.name, value))
 }
 
-/// The value with integers for the doubles without a fraction where the argument's schema takes integers and no other numbers;
-/// `None` where it is sent as it is.
+/// Converts whole doubles to integers where the argument's schema admits integers and no other numbers. Returns `None` if nothing
+/// changes.
 pub fn with_integers(tool: &Tool, arg: &Arg, value: &Value) -> Option<Value> {
     if arg.types.admits(Type::Integer)
         && !arg.types.admits(Type::Number)
@@ -31,12 +32,12 @@ pub fn with_integers(tool: &Tool, arg: &Arg, value: &Value) -> Option<Value> {
     integers::with_integers(tool, arg.name, value)
 }
 
-/// What is wrong with a value by the types and the values that its row admits.
+/// Returns the mismatch between a value and the types and values that the row admits.
 fn mismatch(arg: &Arg, value: &Value) -> Option<String> {
     let Some(found) = json_type(value) else {
         return Some(format!("not JSON-encodable ('{}' is {})", arg.name, value.kind().described()));
     };
-    // A double without a fraction is an integer to JSON Schema.
+    // JSON Schema counts a double without a fraction as an integer.
     let whole = matches!(value.kind(), Kind::Double) && value.as_f64().is_some_and(|d| d.fract() == 0.0);
     let admitted = arg.types.admits(found) || whole && arg.types.admits(Type::Integer);
     if !admitted {
@@ -50,14 +51,14 @@ fn mismatch(arg: &Arg, value: &Value) -> Option<String> {
     Some(not_one_of(arg.name, &arg.allowed().collect::<Vec<_>>(), value))
 }
 
-/// That a value is none of those that are `allowed`, as the rest of a sentence.
+/// Formats the mismatch of a value that is not one of the `allowed` values, as the rest of a sentence.
 pub(crate) fn not_one_of(path: &str, allowed: &[&str], value: &Value) -> String {
     let near = value.as_name().and_then(|name| closest_match(name, allowed.iter().map(|text| text.trim_matches('"'))));
     let near = near.map_or_else(String::new, |near| format!(". Did you mean \"{near}\"?"));
     format!("'{path}' must be one of {}, got {}{near}", join_limited(allowed, ", ", LISTED), shown(value))
 }
 
-/// The JSON type that a value is sent as; `None` for what cannot be sent.
+/// Returns the JSON type that a value is encoded as, or `None` if it cannot be encoded.
 pub(crate) fn json_type(value: &Value) -> Option<Type> {
     Some(match value.kind() {
         Kind::Nil => Type::Null,
@@ -71,7 +72,7 @@ pub(crate) fn json_type(value: &Value) -> Option<Type> {
     })
 }
 
-/// Whether `value` is sent as `wanted`. Keywords count as strings, as they are sent.
+/// Whether `value` is encoded as `wanted`. Keywords are encoded as strings.
 pub(crate) fn equals(wanted: &Value, value: &Value) -> bool {
     match (wanted.as_str(), value.as_name()) {
         (Some(wanted), Some(name)) => wanted == name,
@@ -86,7 +87,7 @@ pub(crate) fn name_of(kind: Type) -> &'static str {
     Type::ALL.iter().find(|(k, _)| *k == kind).map_or("value", |(_, name)| name)
 }
 
-/// A value in a message: one line.
+/// Formats a value for a message, on one line.
 pub fn shown(value: &Value) -> String {
     let text = print::preview(value, SHOWN_BYTES).text;
     text.lines().next().unwrap_or_default().to_owned()

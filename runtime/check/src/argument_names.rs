@@ -1,4 +1,5 @@
-//! The names of a call's arguments against those that its tool declares: the rule for calls in the text and for calls that are made.
+//! Checks the names of a call's arguments against the declared names. The rule is the same for calls in the text of a program and
+//! for calls at run time.
 
 use ptc_catalog::{Arg, Tool, Type};
 use ptc_lisp::Value;
@@ -7,13 +8,14 @@ use ptc_text::join_limited;
 
 use ptc_text::closest_match;
 
-/// Names that a hint lists before it says how many more there are.
+/// Maximum number of names listed in a hint. The rest is counted.
 const LISTED: usize = 30;
 
-/// Names of one call that are compared with those that its tool declares.
+/// Maximum number of names of one call that are compared with the declared names.
 pub const MAX_COMPARED: usize = 100;
 
-/// Why the names of a call are refused, as the rest of a sentence, and what to do where more than `doc` is to be named.
+/// Why the names of a call are rejected, as the rest of a sentence. The hint is set if there is better advice than to read the
+/// tool's `doc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// `missing required args path`
@@ -22,7 +24,8 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-/// The argument of a tool that a name means. A keyword in Lisp's spelling finds the schema's: `:page-size` is `page_size`.
+/// Returns the argument that a name refers to. A keyword matches with hyphens in place of underscores: `:page-size` is
+/// `page_size`.
 pub fn declared(tool: &Tool, written: &str, is_keyword: bool) -> Option<&'static Arg> {
     let is_underscored = |arg: &&Arg| {
         let same = |(written, name): (u8, u8)| written == name || (written == b'-' && name == b'_');
@@ -31,12 +34,12 @@ pub fn declared(tool: &Tool, written: &str, is_keyword: bool) -> Option<&'static
     tool.arg(written).or_else(|| tool.args.iter().find(|arg| is_keyword && is_underscored(arg)))
 }
 
-/// Whether a value leaves an argument out: nil, unless the schema requires the argument and has a use for null.
+/// Whether a value omits an argument. Nil does, unless the argument is required and its schema admits null.
 pub fn is_left_out(arg: &Arg, value: &Value) -> bool {
     value.is_nil() && !(arg.required && arg.types.admits(Type::Null))
 }
 
-/// That required arguments are missing; `undeclared` are given names that the tool does not declare.
+/// Returns a refusal if required arguments are missing. `undeclared` are given names that the tool does not declare.
 pub fn missing<'a>(tool: &Tool, is_given: impl Fn(&str) -> bool, undeclared: impl Iterator<Item = &'a str>) -> Option<Refusal> {
     let required = tool.args.iter().filter(|arg| arg.required && !is_given(arg.name));
     let missing: Vec<&str> = required.map(|arg| arg.name).collect();
@@ -48,7 +51,7 @@ pub fn missing<'a>(tool: &Tool, is_given: impl Fn(&str) -> bool, undeclared: imp
     Some(Refusal { message: format!("missing required args {}", missing.join(", ")), hint })
 }
 
-/// That a tool does not declare an argument of this name; `near` is what [`misspelt`] found.
+/// Returns the refusal of an undeclared name. `near` is the result of [`misspelt`].
 pub fn unknown(tool: &Tool, name: &str, near: Option<&str>) -> Refusal {
     let hint = near.map_or_else(
         || match tool.args {
@@ -60,7 +63,7 @@ pub fn unknown(tool: &Tool, name: &str, near: Option<&str>) -> Refusal {
     Refusal { message: format!("unknown arg '{}'", excerpt(name)), hint: Some(hint) }
 }
 
-/// The declared name that an undeclared one is near.
+/// Returns the declared name that is most similar to an undeclared name, if any.
 pub fn misspelt(tool: &Tool, name: &str) -> Option<&'static str> {
     closest_match(name, tool.args.iter().map(|arg| arg.name))
 }

@@ -1,9 +1,9 @@
-//! The bounds that an argument's schema sets: what is refused before a call.
+//! Checks the constraints of an argument's schema before a call.
 //!
-//! The schema is the one in the tool's definition. Only what it surely rules out counts: keywords that are not listed here, references
-//! that lead out of it, and patterns that Rust's `regex` cannot run bind nothing. Nested values are followed through `properties`,
-//! `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and local references; of them the type and the `enum` are checked as well,
-//! which the catalog has of whole arguments.
+//! The schema is the one in the tool's definition. A value is rejected only if the schema certainly excludes it: unsupported
+//! keywords, external references, and patterns that Rust's `regex` does not support are ignored. Nested values are checked
+//! through `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and local references. For nested values this
+//! includes type and `enum`, which the catalog covers for whole arguments only.
 
 use std::borrow::Cow;
 
@@ -14,25 +14,25 @@ use regex::{Regex, RegexBuilder};
 use crate::argument::{equals, json_type, name_of, not_one_of, shown};
 use crate::input_schema::{InputSchema, admits, member, parts, types};
 
-/// Bytes that a compiled pattern may take.
+/// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
-/// Bytes of a value of an `enum` that a message lists.
+/// Maximum bytes of an `enum` value in a message.
 const MAX_VALUE_BYTES: usize = 1_000;
-/// Values and schemas of one argument that are looked at. What is beyond is taken as it is.
+/// Maximum number of visited pairs of a value and a schema in one argument. The rest is accepted unchecked.
 pub(crate) const MAX_STEPS: u32 = 100_000;
-/// Levels of values and schemas that are looked at.
+/// Maximum nesting depth of values and schemas.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
-/// What is wrong with a value by the bounds of its argument, as the rest of a sentence: `'limit' must be at least 1, got 0`.
+/// Returns the constraint that a value of an argument violates, as the rest of a sentence: `'limit' must be at least 1, got 0`.
 pub(crate) fn violation(tool: &Tool, name: &str, value: &Value) -> Option<String> {
     let schema = InputSchema::of(tool)?;
     Walk { schema, steps: 0 }.violation(schema.argument(name)?, value, &Path { text: name, is_inner: false }, 0)
 }
 
-/// Where a value is.
+/// The position of a value.
 struct Path<'p> {
     text: &'p str,
-    /// Whether it is inside of an argument.
+    /// Whether the value is nested in an argument.
     is_inner: bool,
 }
 
@@ -42,14 +42,14 @@ impl Path<'_> {
     }
 }
 
-/// A walk over a value and its schema.
+/// A traversal of a value with its schema.
 struct Walk {
     schema: &'static InputSchema,
     steps: u32,
 }
 
 impl Walk {
-    /// Whether to stop here.
+    /// Counts a step. Returns whether a limit of the traversal is exceeded.
     fn is_over(&mut self, depth: u32) -> bool {
         self.steps += 1;
         self.steps > MAX_STEPS || depth > MAX_DEPTH
@@ -125,7 +125,7 @@ impl Walk {
         }
     }
 
-    /// An item that a list has twice. Lists that take too many comparisons are taken as they are.
+    /// Returns an item that occurs twice in a list. Lists that need too many comparisons are accepted.
     fn repeated(&mut self, list: &Value) -> Option<Value> {
         let items: Vec<&Value> = list.items()?.collect();
         for (at, item) in items.iter().enumerate() {
@@ -141,7 +141,8 @@ impl Walk {
         None
     }
 
-    /// The rule that a text breaks, as it goes on after `must`. Dates and times are the texts that they are sent as.
+    /// Returns the constraint that a string violates, as the continuation of `must`. Dates and times are checked in their encoded
+    /// form.
     fn text(&self, schema: &Value, value: &Value) -> Option<String> {
         let text: Cow<'_, str> = match (value.as_name(), value.as_temporal()) {
             (Some(name), _) => name.into(),
@@ -168,7 +169,8 @@ impl Walk {
     }
 }
 
-/// That a value inside of an argument has a type that none of its schemas admits; whole arguments are checked by their rows.
+/// Returns a message if none of the schemas admits the type of a nested value. Types of whole arguments are checked by their
+/// rows.
 fn of_other_type<'s>(schemas: impl Iterator<Item = &'s Value>, value: &Value, path: &Path<'_>) -> Option<String> {
     if !path.is_inner {
         return None;
@@ -185,7 +187,7 @@ fn of_other_type<'s>(schemas: impl Iterator<Item = &'s Value>, value: &Value, pa
     (!wanted.is_empty()).then(|| format!("'{}' must be {}, got {found} {}", path.text, wanted.join("|"), shown(value)))
 }
 
-/// That a value inside of an argument is none of those that its schema lists.
+/// Returns a message if a nested value is not one of those that its schema lists.
 fn of_other_value(schema: &Value, value: &Value, path: &str) -> Option<String> {
     let listed: Vec<&Value> = match schema.get("const") {
         Some(only) => vec![only],
@@ -202,10 +204,10 @@ fn wrong(path: &str, rule: &str, value: &Value) -> String {
     format!("'{path}' must {rule}, got {}", shown(value))
 }
 
-/// The rule that a number breaks, as it goes on after `must`.
+/// Returns the constraint that a number violates, as the continuation of `must`.
 fn number(schema: &Value, value: &Value) -> Option<String> {
     let bound = |key: &str| schema.get(key).filter(|bound| bound.as_f64().is_some());
-    // In draft 4, which OpenAPI 3.0 has, a flag says that the bound itself is left out.
+    // In draft 4, which OpenAPI 3.0 uses, `exclusiveMinimum` and `exclusiveMaximum` are flags that exclude the bound itself.
     let is_left_out = |key: &str| schema.get(key).and_then(Value::as_bool) == Some(true);
     let above = |bound: &Value| format!("be greater than {}", shown(bound));
     let below = |bound: &Value| format!("be less than {}", shown(bound));
@@ -234,12 +236,12 @@ fn is_multiple(value: &Value, step: &Value) -> bool {
         return step <= 0 || value % step == 0;
     }
     let (Some(value), Some(step)) = (value.as_f64(), step.as_f64().filter(|step| *step > 0.0)) else { return true };
-    // A decimal such as 0.1 is not exact as a double: only what is clearly between two multiples is refused.
+    // A decimal such as 0.1 has no exact double. Only values that are clearly between two multiples are rejected.
     let times = value / step;
     (times - times.round()).abs() <= 1e-9 * times.abs().max(1.0)
 }
 
-/// The bound of a count that is broken, such as `at least 2 items`.
+/// Returns the bound that a count violates, such as `at least 2 items`.
 fn count(schema: &Value, count: usize, [least, most]: [&str; 2], unit: &str) -> Option<String> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_int).and_then(|bound| usize::try_from(bound).ok());
     let written = |how: &str, bound: usize| Some(format!("{how} {bound} {unit}{}", if bound == 1 { "" } else { "s" }));
@@ -250,16 +252,17 @@ fn count(schema: &Value, count: usize, [least, most]: [&str; 2], unit: &str) -> 
     }
 }
 
-/// A pattern of ECMA-262 as JSON Schema has it, which finds its match anywhere.
+/// Compiles a pattern of ECMA-262, the dialect of JSON Schema. Its matches are not anchored.
 ///
 /// # Errors
 ///
-/// What `regex` does not support, such as look-around, or a pattern that compiles to more than 1 MiB.
+/// Returns an error for syntax that `regex` does not support, such as look-around, and for a pattern that compiles to more than 1
+/// MiB.
 pub fn pattern_of(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&translated(text)).size_limit(PATTERN_BYTES).build()
 }
 
-/// In ECMA-262 digits and word characters are ASCII.
+/// Translates a pattern for `regex`. In ECMA-262, digits and word characters are ASCII.
 fn translated(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -273,7 +276,7 @@ fn translated(text: &str) -> String {
             Some('D') => out.push_str("[^0-9]"),
             Some('w') => out.push_str("[0-9A-Za-z_]"),
             Some('W') => out.push_str("[^0-9A-Za-z_]"),
-            // An escaped letter that means itself to the one, and something to the other.
+            // Patterns of ECMA-262 often escape the slash, which has no special meaning to `regex`.
             Some('/') => out.push('/'),
             Some(other) => out.extend(['\\', other]),
             None => out.push('\\'),

@@ -1,5 +1,5 @@
-//! One call in the text against the catalog. Wording and rules are those of the runtime, which checks every call again with
-//! the values that it then has.
+//! Checks one call in the text against the catalog. Wording and rules are those of the runtime, which checks every call again
+//! with its actual values.
 
 use ptc_text::join_limited;
 use std::cell::OnceCell;
@@ -12,19 +12,19 @@ use crate::argument_names::{self, MAX_COMPARED, Refusal};
 use crate::{Finding, FindingKind, MAX_FINDINGS, argument, meant_tool};
 use ptc_text::closest_match;
 
-/// Names that a hint lists before it says how many more there are.
+/// Maximum number of names listed in a hint. The rest is counted.
 const LISTED: usize = 30;
 
-/// How a call is written.
+/// The syntax of a call, as hints show it.
 const WRITTEN: &str = "write (tool/call {:server \"name\" :tool \"name\" :args {...}})";
 
 pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
     let request = site.request.unwrap_or(site.span);
-    // Read where there is something to report, and once only.
+    // The map is parsed at most once, and only if there is something to report.
     let written = OnceCell::new();
     let entry = |path: &[&str]| written.get_or_init(|| program.written_map(request)).as_ref()?.entry(path);
     let whole = |path: &[&str]| path.get(..1).and_then(entry).map_or(request, |entry| entry.value);
-    // What a name stands for is written somewhere else: then the name is the place.
+    // The value of a name comes from another place in the text. In that case the finding points to the name.
     let key = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.key);
     let value = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.value);
     let named = |text: String| of_function(text, site.function);
@@ -77,7 +77,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         return findings.push(finding(rejects, message, Some(WRITTEN.to_owned()), value(&["tool"])));
     }
     if upstream.tools.is_empty() {
-        // Its tools may not have been asked for yet: the run will tell.
+        // The tools of this upstream may not have been fetched yet. The run reports an unknown tool.
         return;
     }
     let Some(tool) = upstream.tool(name) else {
@@ -123,7 +123,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         compared += 1;
         let near = if compared > MAX_COMPARED { None } else { argument_names::misspelt(tool, name) };
         if !tool.closed && near.is_none() {
-            // An open object takes any name; without a near one there is nothing to say.
+            // An open object accepts any name. Only a similar declared name suggests a mistake.
             continue;
         }
         let Refusal { message, hint } = argument_names::unknown(tool, name, near);
@@ -132,7 +132,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
     }
 }
 
-/// A text about `tool/call` as the text about the function that the program calls.
+/// Rewrites a text about `tool/call` for the function that the program calls.
 fn of_function(text: String, function: &str) -> String {
     const CALL: &str = "tool/call";
     const WRITTEN: &str = "write (tool/call ";
@@ -144,20 +144,20 @@ fn of_function(text: String, function: &str) -> String {
     }
 }
 
-/// What a request without a name at `:server` is refused with, before the run and in it.
+/// Formats the refusal of a request whose `:server` is not a name, before the run and in it.
 pub fn requires_server(found: &Value, catalog: &Catalog) -> String {
     let names = listed(catalog.upstreams.iter().map(|upstream| upstream.name));
     format!("tool/call requires :server (string), got {}. Configured upstreams: {names}", argument::shown(found))
 }
 
-/// What a request without a name at `:tool` is refused with, before the run and in it. `server` is unknown where it is computed and the
-/// program has not run yet.
+/// Formats the refusal of a request whose `:tool` is not a name, before the run and in it. `server` is `None` if it is computed
+/// and the program has not run yet.
 pub fn requires_tool(server: Option<&str>, found: &Value) -> String {
     let upstream = server.map_or_else(String::new, |server| format!(" on upstream '{server}'"));
     format!("tool/call{upstream} requires :tool (string), got {}", argument::shown(found))
 }
 
-/// What is wrong with the keys of a request, whatever their values: message, hint, and the key that should not be there.
+/// Checks the keys of a request independently of their values. Returns message, hint, and the invalid key.
 fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
     const KEYS: [&str; 4] = ["server", "tool", "args", "max"];
     let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..3] };
@@ -184,12 +184,12 @@ fn documented(upstream: &Upstream, tool: &Tool) -> String {
     format!("(doc \"{}/{}\") shows its arguments", upstream.name, tool.name)
 }
 
-/// The tool that was meant, as a call names it.
+/// Suggests a tool in the syntax of a call.
 fn did_you_mean((upstream, tool): (&Upstream, &Tool)) -> String {
     format!("did you mean {{:server {:?} :tool {:?}}}?", upstream.name, tool.name)
 }
 
-/// A near name, or all names.
+/// Suggests the most similar name, or else all names.
 fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a str> + Clone) -> String {
     if let Some(near) = closest_match(wanted, names.clone()) {
         return format!("did you mean '{near}'?");
@@ -197,7 +197,7 @@ fn exists<'a>(wanted: &str, what: &str, names: impl ExactSizeIterator<Item = &'a
     format!("{what}: {}", listed(names))
 }
 
-/// The names, up to [`LISTED`].
+/// Lists the names, up to [`LISTED`].
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     if names.len() == 0 { "none".to_owned() } else { join_limited(names, ", ", LISTED) }
 }

@@ -1,15 +1,16 @@
-//! What a name was meant for that no program can use: models write calls of tools in the ways of other languages.
+//! Suggests the intended call for a name that cannot be used in a program: models write tool calls in the syntax of other
+//! languages.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{Error, ErrorKind};
 
 use ptc_text::closest_match;
 
-/// The error, with the call as a hint where what nothing is bound to names a tool: `petstore/get-pet`, `tool/get-pet`,
+/// Adds the intended call as a hint to an error about an unbound name that refers to a tool: `petstore/get-pet`, `tool/get-pet`,
 /// `:petstore/get-pet` or `get-pet`.
 pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
     let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));
-    // A keyword with a namespace is a fault of the reader; of its other faults the place is no name.
+    // A keyword with a namespace is an error of the reader. Other errors of the reader do not point to a name.
     let is_of_name = match error.kind {
         ErrorKind::UnboundVar | ErrorKind::UnknownTool => true,
         ErrorKind::ParseError => text.is_some_and(|text| text.starts_with(':')),
@@ -30,7 +31,7 @@ fn named(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static T
         return Some((upstream, upstream.tool(tool).or_else(near)?));
     }
     let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
-    // With two of the name nobody knows which.
+    // If two tools have the name, the intended one is unknown.
     found.next().filter(|_| found.next().is_none())
 }
 

@@ -1,7 +1,7 @@
-//! What a program may cost before it is run: how many upstream calls there can be, and what they may change.
+//! Computes the cost of a program before it runs: the number of its upstream calls, and whether they may change anything.
 //!
-//! A count is an upper bound, never an estimate: of two branches the larger counts, and where a call stands in a loop or in a function
-//! that somebody else calls, there is no bound.
+//! A count is an upper bound, never an estimate. Of two branches the larger count is used. A call in a loop, or in a function
+//! that is passed elsewhere, has no bound.
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ use ptc_lisp::{Program, Value, is_upstream_call};
 
 use crate::{EACH, EACH_SECOND, tool_of};
 
-/// What a program may cost.
+/// The cost of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// The most upstream calls that a run can make; `None` where nothing bounds them.
+    /// Maximum number of upstream calls in a run. `None` if it is unbounded.
     pub calls: Option<u64>,
-    /// What the calls may change.
+    /// The possible effects of the calls.
     pub effects: Effects,
 }
 
-/// What calls may change, by what their tools say of themselves.
+/// The possible effects of calls, as declared by their tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effects {
-    /// No calls.
+    /// There are no calls.
     None,
-    /// Every call is of a tool that says it changes nothing, or a `GET`.
+    /// All called tools are declared read-only or are `GET` operations.
     ReadOnly,
-    /// Some tool does not say, or is named by a value that the run computes.
+    /// A called tool does not declare its effects, or its name is computed at run time.
     Unknown,
-    /// Some tool says that it changes something.
+    /// A called tool declares that it changes something.
     Writes,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// The cost of a program.
+/// Computes the cost of a program.
 pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
     let sites = program.tool_calls_by_name();
     let of_site = |site| match tool_of(site, catalog) {
@@ -65,7 +65,7 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
     count.collect(program.ir());
     let calls = count.expr(program.ir(), &mut LiteMap::new());
     if finds(program.ir(), &is_tool_call) {
-        // Whoever gets `tool/call` as a value may call anything.
+        // Code that receives `tool/call` as a value may call any tool.
         effects = effects.max(Effects::Unknown);
     }
     if calls == Some(0) {
@@ -78,26 +78,26 @@ pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
 type Locals<'a> = LiteMap<u32, &'a GroupIr>;
 
 struct Count<'a> {
-    /// What names stand for, by their place. A name that is not in here is none of the program's own.
+    /// Global names by index. A name that is absent is not defined by the program.
     definitions: LiteMap<u32, Definition<'a>>,
     /// Functions whose bodies are being counted.
     under_way: Vec<*const GroupIr>,
-    /// Those that were met again inside: recursion.
+    /// Functions that were reached again from their own body, which means recursion.
     met: Vec<*const GroupIr>,
     expressions_left: u32,
 }
 
-/// What the program defines a name as.
+/// The definition of a global name.
 #[derive(Clone, Copy)]
 enum Definition<'a> {
-    /// One function: it is counted where it is called.
+    /// A single function, which is counted at each call.
     Function(&'a GroupIr),
-    /// Something that is no function literal, or now this and now that: it is counted where it is defined.
+    /// A value other than a function literal, or several definitions. It is counted where it is defined.
     Other,
 }
 
-/// Expressions that are counted. A function's body is counted for each of its calls, which multiplies where functions call each other; past
-/// this there is no bound.
+/// Maximum number of counted expressions. A function's body is counted at each call, so that the work multiplies through nested
+/// calls. Beyond this number the cost is unbounded.
 const MAX_EXPRESSIONS: u32 = 1_000_000;
 
 type Bound = Option<u64>;
@@ -106,7 +106,7 @@ fn sum(a: Bound, b: Bound) -> Bound {
     Some(a?.saturating_add(b?))
 }
 
-/// No bound at all is larger than any.
+/// Returns the larger bound. `None` is larger than any number.
 fn larger(a: Bound, b: Bound) -> Bound {
     Some(a?.max(b?))
 }
@@ -123,7 +123,7 @@ impl<'a> Count<'a> {
         ir.children(&mut |child| self.collect(child));
     }
 
-    /// Calls of one evaluation of an expression.
+    /// Counts the calls of one evaluation of an expression.
     fn expr(&mut self, ir: &'a Ir, locals: &mut Locals<'a>) -> Bound {
         self.expressions_left = self.expressions_left.checked_sub(1)?;
         match &ir.op {
@@ -146,7 +146,7 @@ impl<'a> Count<'a> {
                 let mut all = Some(0);
                 for (slot, value) in bindings {
                     if let Op::Fn(group) = &value.op {
-                        // Counted where it is called, and where it goes elsewhere.
+                        // The function's body is counted where it is called or passed on.
                         all = sum(all, self.captured(group, locals));
                         locals.insert(*slot, group);
                     } else {
@@ -156,7 +156,7 @@ impl<'a> Count<'a> {
                 }
                 sum(all, self.expr(body, locals))
             }
-            // A function that goes elsewhere may be called any number of times.
+            // A function that is passed on may be called any number of times.
             Op::Local(local) => match locals.get(&local.slot) {
                 Some(group) => self.any_number(group),
                 None => Some(0),
@@ -164,7 +164,7 @@ impl<'a> Count<'a> {
             Op::Global { index, .. } => match self.definitions.get(index) {
                 Some(Definition::Function(group)) => self.any_number(group),
                 Some(Definition::Other) => Some(0),
-                // Whatever an earlier program has put there.
+                // The value of the name comes from an earlier program and is unknown.
                 None => None,
             },
             Op::Fn(group) => sum(self.captured(group, locals), self.any_number(group)),
@@ -205,7 +205,7 @@ impl<'a> Count<'a> {
 
     fn builtin(&mut self, namespace: &str, name: &str, args: &'a [Ir], locals: &mut Locals<'a>) -> Bound {
         match (name, args) {
-            // Its pages are known when it runs.
+            // The number of pages is unknown before the run.
             _ if (namespace, name) == ("tool", "all") => None,
             _ if is_upstream_call(namespace, name) => sum(self.all(args, locals), Some(1)),
             (name, [f, items]) if EACH.contains(&name) => {
@@ -222,7 +222,7 @@ impl<'a> Count<'a> {
         }
     }
 
-    /// Calls made by one call of what `f` is.
+    /// Counts the calls that one call of the function `f` makes.
     fn called(&mut self, f: &'a Ir, locals: &mut Locals<'a>) -> Bound {
         let group = match &f.op {
             Op::Fn(group) => Some(&**group),
@@ -241,7 +241,7 @@ impl<'a> Count<'a> {
         }
     }
 
-    /// One call of a function: of its arities the one that calls most.
+    /// Counts one call of a function, using the arity with most calls.
     fn group(&mut self, group: &'a GroupIr) -> Bound {
         let this = std::ptr::from_ref(group);
         if self.under_way.contains(&this) {
@@ -252,7 +252,7 @@ impl<'a> Count<'a> {
         let mut most = Some(0);
         for arity in group.members.iter().flat_map(|member: &MemberIr| &member.arities) {
             let inside = self.expr(&arity.body, &mut LiteMap::new());
-            // A function that calls itself calls as often as it likes.
+            // Recursion makes the number of calls unbounded.
             let again = inside != Some(0) && (names_itself(&arity.body) || self.met.contains(&this) || group.members.len() > 1);
             most = larger(most, if again { None } else { inside });
         }
@@ -260,12 +260,12 @@ impl<'a> Count<'a> {
         most
     }
 
-    /// Any number of calls of a function: none, or no bound.
+    /// Counts an unknown number of calls of a function: 0 if the function makes no calls, otherwise unbounded.
     fn any_number(&mut self, group: &'a GroupIr) -> Bound {
         self.group(group).filter(|most| *most == 0)
     }
 
-    /// What a function takes from around may be functions that call.
+    /// Counts the captured values of a function, which may be functions that call.
     fn captured(&mut self, group: &'a GroupIr, locals: &Locals<'a>) -> Bound {
         let taken = group.captures.iter().filter_map(|capture| match capture {
             Capture::Local(local) => locals.get(&local.slot).copied(),
@@ -275,7 +275,7 @@ impl<'a> Count<'a> {
         taken.into_iter().map(|group| self.any_number(group)).fold(Some(0), sum)
     }
 
-    /// `for` and `doseq`: what follows a collection happens once for each item.
+    /// Counts `for` and `doseq`. The steps after a collection run once per item.
     fn each(&mut self, steps: &'a [Step], locals: &mut Locals<'a>) -> Bound {
         let Some((step, rest)) = steps.split_first() else { return Some(0) };
         match step {
@@ -297,7 +297,7 @@ impl<'a> Count<'a> {
     }
 }
 
-/// What happens once for each of so many items.
+/// Multiplies the count of one iteration by the number of items.
 fn for_each(once: Bound, items: Option<u64>) -> Bound {
     match (once?, items) {
         (0, _) => Some(0),
@@ -305,7 +305,7 @@ fn for_each(once: Bound, items: Option<u64>) -> Bound {
     }
 }
 
-/// Items of a collection that is written out.
+/// Returns the number of items of a literal collection.
 fn size(ir: &Ir) -> Option<u64> {
     match &ir.op {
         Op::Const(value) => value.len().map(|len| len as u64),
@@ -318,8 +318,8 @@ fn size(ir: &Ir) -> Option<u64> {
     }
 }
 
-/// How often `(dotimes [name 3] …)` goes round, and what it does each time: a loop that counts to a limit which is written out. Whatever
-/// else counts so is the same.
+/// Recognises `(dotimes [name 3] …)` by its expansion, a loop that counts to a literal limit. Returns the number of iterations
+/// and the body. Other loops of this form are treated in the same way.
 fn dotimes<'a>(bindings: &'a [(u32, Ir)], looped: &'a Ir, locals: &mut Locals<'_>) -> Option<(u64, &'a Ir)> {
     let ([(limit, Ir { op: Op::Const(most), .. })], Op::Loop { first, inits, body }) = (bindings, &looped.op) else {
         return None;
@@ -336,14 +336,14 @@ fn dotimes<'a>(bindings: &'a [(u32, Ir)], looped: &'a Ir, locals: &mut Locals<'_
     counts.then_some((u64::try_from(turns).unwrap_or(0), inside))
 }
 
-/// Whether an expression is a call of a builtin with what these slots hold.
+/// Whether an expression calls a builtin with these slots as arguments.
 fn is_of(ir: &Ir, name: &str, slots: &[u32]) -> bool {
     let Op::Builtin { row, args } = &ir.op else { return false };
     let same = |(arg, slot): (&Ir, &u32)| matches!(&arg.op, Op::Local(local) if local.slot == *slot);
     row.name == name && args.len() == slots.len() && args.iter().zip(slots).all(same)
 }
 
-/// A function that calls tools of upstreams, such as `tool/call`, as a value.
+/// Whether an expression is a function such as `tool/call`, used as a value.
 fn is_tool_call(op: &Op) -> bool {
     matches!(op, Op::Const(Value::Builtin(row)) if is_upstream_call(row.namespace, row.name))
 }

@@ -1,7 +1,8 @@
-//! Where the results of upstream calls go in a program, and what is taken out of them.
+//! Data-flow analysis: where the results of upstream calls go in a program, and which parts of them are read.
 //!
-//! An expression is known to be a place in a result, or nothing is known of it. Places go through `let`, destructuring, captures,
-//! look-ups and the functions that hand items to a function literal. Anything else that gets a whole result may look at its `:ok`.
+//! An expression is either known to be a place in a result, or unknown. Places are followed through `let`, destructuring,
+//! captures, look-ups, and functions that pass items to a function literal. Any other code that receives a whole result is
+//! assumed to check its `:ok`.
 
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -15,29 +16,31 @@ use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
 use crate::output::{self, Step};
 use crate::{EACH, EACH_SECOND, Finding, FindingKind, MAX_FINDINGS, MissingKey, tool_of};
 
-/// Functions that give each item of their last argument to their first, or some of them twice or not at all; besides [`EACH`].
+/// Functions that pass the items of their last argument to their first, possibly repeatedly or not at all, in addition to
+/// [`EACH`].
 const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
-/// Functions that give one item.
+/// Functions that return one item.
 const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
-/// Functions that give what they get, with fewer items or in another order.
+/// Functions that return the items of their only argument, possibly fewer or in another order.
 const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
-/// The same, where what they get comes last.
+/// Like [`SAME`], but the collection is the last of several arguments.
 const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
-/// Functions of a list that make no sense of a result, which is a map of two or more keys whatever the tool gives; it comes last.
+/// List functions, with the list as the last argument, that are meaningless for a result, which is always a map with at least two
+/// keys.
 const OF_LISTS: &[&str] = &["count", "empty?", "frequencies", "not-empty", "reduce"];
-/// Functions that make a list of what their first argument gives for each item.
+/// Functions that return a list of the values of their first argument for each item.
 const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
-/// Functions that ask whether there is a value.
+/// Functions that test whether there is a value.
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
-/// What a result can have.
+/// The possible keys of a result.
 pub(crate) const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
 
-/// Calls of a program's own functions that are followed inside each other, and expressions that are looked at inside of all.
+/// Maximum depth of followed calls of the program's own functions, and maximum number of expressions visited in all of them.
 const MAX_HELPER_DEPTH: u32 = 8;
 const MAX_HELPER_STEPS: u32 = 100_000;
 
-/// Steps into a result that are followed: each name that a program gives to a part of a part has a path one step longer.
+/// Maximum length of a path in a result. Each name that a program binds to a part of a part makes a path longer.
 const MAX_PATH: usize = 64;
 
 /// A place in the result of a call, or a list of such places.
@@ -45,66 +48,66 @@ const MAX_PATH: usize = 64;
 struct Place {
     site: usize,
     path: Vec<Step>,
-    /// How many lists are around it: of what a function gave for each item.
+    /// Number of nested lists around the place, made by functions such as `map`.
     lists: usize,
 }
 
 impl Place {
-    /// The whole result.
+    /// Whether this is the whole result.
     fn is_result(&self) -> bool {
         self.path.is_empty() && self.lists == 0
     }
 
-    /// Something of what the tool gave.
+    /// Whether this is part of the tool's value.
     fn is_value(&self) -> bool {
         matches!(self.path.first(), Some(Step::Key(first)) if first == "value")
     }
 }
 
-/// A call and what was seen of its result.
+/// A call with the observed uses of its result.
 struct Site {
     tool: Option<&'static Tool>,
     name: String,
-    /// Something asks whether it went well, or may do so.
+    /// Whether code checks the call's success, or may do so.
     checked: bool,
-    /// The first use of its `:value`.
+    /// The position of the first use of its `:value`.
     used: Option<Span>,
-    /// The first look at a key that no result has: what is said of it, and where it is.
+    /// The first look-up of a key that no result has, as message and position.
     misread: Option<(String, Span)>,
-    /// Something is done with what such a look gave, which is nil.
+    /// Whether the value of such a look-up, which is nil, is used.
     misused: bool,
-    /// The first function that takes the result for a list.
+    /// The first function that uses the result as a list.
     listed: Option<(String, Span)>,
 }
 
-/// What slots and captures of the function under way hold.
+/// Places in the slots and captures of the current function.
 #[derive(Default)]
 struct Frame {
     slots: LiteMap<u32, Place>,
     captures: Rc<[Option<Place>]>,
 }
 
-/// A walk that finds `ALL`, or only what holds whatever upstreams answer; no schema is read for that. Two kinds of code, so that a binary
-/// that reviews nothing has nothing of the other.
+/// The traversal. With `ALL` it reports every finding. Without it, it reports only findings that hold for any answer, and reads
+/// no schema. The parameter is a constant, so that a binary without reviews does not contain their code.
 struct Walk<'a, 'p, const ALL: bool> {
-    /// Names that the program defines once, and what as.
+    /// Names that the program defines once, with their places.
     globals: LiteMap<u32, Option<Place>>,
     known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
     sites: Vec<Site>,
-    /// Output schemas, decoded once each, by the address of their tool's definition.
+    /// Decoded output schemas, by the address of the tool's definition.
     schemas: HashMap<usize, Option<Rc<Value>>, RandomState>,
-    /// Functions that the program defines, `None` where a name is defined twice. Calls of them are followed where this is there.
+    /// Functions that the program defines, `None` for names with several definitions. If this is set, calls of them are followed.
     helpers: Option<HashMap<u32, Option<&'p GroupIr>, RandomState>>,
-    /// Calls of helpers that are under way, and expressions that were looked at inside of all.
+    /// Depth of the current calls of helpers, and number of expressions visited in all of them.
     depth: u32,
     helper_steps: u32,
-    /// Places of keys that a closed schema does not have.
+    /// Positions of keys that a closed schema excludes.
     closed: Vec<Span>,
     deadline: &'a Deadline,
     findings: &'a mut Vec<Finding>,
 }
 
-/// Adds what is found about the results of a program's calls.
+/// Adds findings about the results of a program's calls.
 pub(crate) fn follow<const ALL: bool>(
     program: &Program,
     catalog: &Catalog,
@@ -115,7 +118,7 @@ pub(crate) fn follow<const ALL: bool>(
     let sites = sites_of::<ALL>(program, catalog, sites, findings, deadline);
     for site in &sites {
         let Some((what, span)) = &site.misread else { continue };
-        // Who also reads what results have knows what they are.
+        // A program that also reads `:ok` or `:value` evidently knows that it has a result map.
         let is_certain = site.misused && !site.checked && site.used.is_none();
         if is_certain || ALL {
             findings.push(Finding {
@@ -145,8 +148,8 @@ pub(crate) fn follow<const ALL: bool>(
     }
 }
 
-/// The literal keys that output schemas do not have, with whether the schema is closed; also behind calls of functions that the program
-/// defines.
+/// Returns the literal keys that output schemas lack, and whether the schema is closed. Calls of functions that the program
+/// defines are followed.
 pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCallSite], deadline: &Deadline) -> Vec<MissingKey> {
     let name = |site: &ToolCallSite| format!("{}/{}", site.server.as_deref().unwrap_or("?"), site.tool.as_deref().unwrap_or("?"));
     let known = sites.iter().map(|site| (site.span, (tool_of(site, catalog), name(site)))).collect();
@@ -157,7 +160,7 @@ pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCa
     let closed = std::mem::take(&mut walk.closed);
     let mut missing: Vec<MissingKey> = Vec::new();
     for finding in findings {
-        // What a helper does is found for each of its calls.
+        // A helper is visited for each of its calls and would be reported repeatedly.
         if missing.len() < MAX_FINDINGS && !missing.iter().any(|known| known.finding == finding) {
             missing.push(MissingKey { is_closed: closed.contains(&finding.span), finding });
         }
@@ -165,7 +168,7 @@ pub(crate) fn missing_keys(program: &Program, catalog: &Catalog, sites: &[ToolCa
     missing
 }
 
-/// The calls of a program, and what is seen of their results.
+/// Collects the calls of a program and the uses of their results.
 fn sites_of<const ALL: bool>(
     program: &Program,
     catalog: &Catalog,
@@ -181,7 +184,7 @@ fn sites_of<const ALL: bool>(
     let mut walk = Walk::<ALL>::new(known, findings, deadline);
     let mut frame = Frame::default();
     let value = walk.expr(program.ir(), &mut frame);
-    // Whoever reads the program's value sees all of it.
+    // The program's value is shown completely, including any status.
     walk.escapes(value);
     walk.sites
 }
@@ -206,7 +209,7 @@ impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
         }
     }
 
-    /// The output schema of a tool.
+    /// Returns the output schema of a tool.
     fn schema(&mut self, tool: &Tool) -> Option<Rc<Value>> {
         let address = tool.definition.as_ptr().addr();
         self.schemas.entry(address).or_insert_with(|| output::schema(tool).map(Rc::new)).clone()
@@ -214,7 +217,7 @@ impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
 }
 
 impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
-    /// What an expression is known to be.
+    /// Returns the place of an expression's value, if known.
     fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<Place> {
         if self.depth > 0 {
             self.helper_steps += 1;
@@ -253,7 +256,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                     self.asked(last);
                     last = self.expr(part, frame);
                 }
-                // Of what comes before the last, only nil and false are given.
+                // Operands before the last one can only contribute nil or false.
                 self.either(vec![last])
             }
             Op::Or(parts) => {
@@ -315,7 +318,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 given.filter(|_| *collect).map(list)
             }
             Op::Loop { first, inits, body } => {
-                // The parameters of a function, which `recur` fills with something else.
+                // A loop without initial values covers the parameters of a function, which `recur` rebinds.
                 if inits.is_empty() {
                     set(frame, *first, None);
                 }
@@ -334,7 +337,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 self.escapes(given);
                 self.expr(body, frame)
             }
-            // Of the rest nothing is known but what is inside.
+            // The values of other expressions are unknown, but their operands are visited.
             _ => {
                 let mut inside = Vec::new();
                 ir.children(&mut |child| inside.push(child));
@@ -373,7 +376,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         if is_upstream_call(namespace, name) {
             self.each_escapes(args, frame);
             let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
-            // Any other function than `tool/call` gives the value of a call that went well, and ends the program otherwise.
+            // Functions other than `tool/call` return the value of a successful call and end the program otherwise.
             let is_result = name == "call";
             let mut path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
             if name == "all"
@@ -458,7 +461,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             (name, [from, rest @ ..]) if ASKS.contains(&name) => {
                 let place = self.expr(from, frame);
                 self.asked(place.clone());
-                // There is always a result.
+                // A result is never nil or empty, so that such a test is not a check.
                 self.escapes(place.filter(|place| !place.is_result() || name == "contains?"));
                 self.each_escapes(rest, frame);
                 None
@@ -470,7 +473,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    /// Takes note of a function of lists that gets a whole result.
+    /// Records the use of a whole result by a list function. Returns whether it is one.
     fn is_listed(&mut self, name: &str, place: Option<&Place>, span: Span) -> bool {
         let result = place.filter(|place| place.is_result() && OF_LISTS.contains(&name));
         let Some(site) = result.and_then(|place| self.sites.get_mut(place.site)) else { return false };
@@ -478,9 +481,10 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         true
     }
 
-    /// A function literal; `last` is what the last of its parameters, `at`, gets, where that is known. Tells what it gives.
+    /// Visits a function literal and returns the place of its value. `last` is the place of the argument for its last parameter,
+    /// whose index is `at`.
     fn function(&mut self, group: &'p GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
-        // Shared: a `letfn` has as many functions and captures as it likes.
+        // The captures are shared by all arities, since a `letfn` may have many functions with many captures.
         let captures: Rc<[Option<Place>]> = group
             .captures
             .iter()
@@ -502,7 +506,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         if given.len() == 1 { given.pop().flatten() } else { self.either(given) }
     }
 
-    /// A call of a function that the program defines, with what its arguments are known to be.
+    /// Visits a call of a function that the program defines, with the places of its arguments.
     fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame) -> Option<Place> {
         let places: Vec<Option<Place>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
         let mut arities = group.members.iter().flat_map(|member| &member.arities);
@@ -520,18 +524,18 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         given
     }
 
-    /// The place at a key of a place.
+    /// Returns the place at a key of a place.
     fn key(&mut self, from: Place, key: &Value, span: Span) -> Option<Place> {
         let Some(name) = key.as_name() else { return Some(item(from)) };
         let mut place = from;
         self.used(&place);
         if place.lists > 0 {
-            // A list has no keys, and nobody looks at what is in it.
+            // A list has no keys. Its items are not visited.
             return None;
         }
         let site = self.sites.get_mut(place.site)?;
         if place.path == [Step::Item] {
-            // The items of a result are its keys with their values, which have no keys.
+            // The items of a result are pairs of a key and a value, which have no keys.
             let what = format!("the items of the result of {} are its keys with their values, which have no '{name}'", site.name);
             site.misread.get_or_insert((what, span));
             site.misused = true;
@@ -569,22 +573,22 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 hint: missing.hint,
                 span,
             });
-            // What follows has no schema any more.
+            // There is no schema for the rest of the path.
             return None;
         }
         Some(place)
     }
 
-    /// A place is a condition: that asks whether there is anything.
+    /// Records that a place is used as a condition, which checks for a value.
     fn asked(&mut self, place: Option<Place>) {
-        // There is always a result, and always a list.
+        // A whole result and a list are always truthy, so that the condition checks nothing.
         let place = place.filter(|place| !place.path.is_empty() && place.lists == 0);
         if let Some(site) = place.and_then(|place| self.sites.get_mut(place.site)) {
             site.checked = true;
         }
     }
 
-    /// A place goes where nobody follows it: who gets a whole result may look at its `:ok`.
+    /// Records that a place is passed to code that is not followed. Such code may check the `:ok` of a whole result.
     fn escapes(&mut self, place: Option<Place>) {
         let Some(place) = place else { return };
         self.used(&place);
@@ -595,7 +599,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    /// Something is done with what is at a place.
+    /// Records that the value at a place is used.
     fn used(&mut self, place: &Place) {
         if let Some(Step::Key(first)) = place.path.first()
             && !RESULT.contains(&first.as_str())
@@ -612,7 +616,8 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    /// One of several places: nobody knows which. What the tool gave is followed where it is the only one.
+    /// Returns the place of a value that is one of several. It is known only if all known alternatives are the same part of a
+    /// tool's value.
     fn either(&mut self, places: Vec<Option<Place>>) -> Option<Place> {
         let mut known: Vec<Place> = places.into_iter().flatten().collect();
         known.dedup();
@@ -626,7 +631,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 }
 
-/// The place of what a function gave for each item.
+/// Returns the place of a list that a function makes from a value per item.
 fn list(mut place: Place) -> Place {
     place.lists += 1;
     place
@@ -642,7 +647,7 @@ fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
 fn item(mut place: Place) -> Place {
     match place.lists.checked_sub(1) {
         Some(lists) => place.lists = lists,
-        // A longer path is as good as one of this length: no schema is looked at so deep.
+        // A longer path is truncated, since schemas are not followed to this depth.
         None if place.path.len() >= MAX_PATH => {}
         None => place.path.push(Step::Item),
     }

@@ -1,25 +1,25 @@
-//! Calls of the embedding program's own tools against their signatures. Wording is that of the runtime, which checks every call again
-//! with the values that it then has.
+//! Checks calls of the embedding program's own tools against their signatures. The wording is that of the runtime, which checks
+//! every call again with its actual values.
 //!
-//! Apart from [`check`](crate::check), so that a server without own tools links nothing of signatures.
+//! This is separate from [`check`](crate::check), so that servers without such tools do not link the signature parser.
 
 use ptc_lisp::signature::{Findings, Mode, Signature, underscored};
 use ptc_lisp::{ErrorKind, HostToolCall, Program};
 
 use crate::{Finding, FindingKind, MAX_FINDINGS};
 
-/// A tool of the embedding program, `(tool/NAME …)`.
+/// A tool of the embedding program, called as `(tool/NAME …)`.
 #[derive(Debug, Clone, Copy)]
 pub struct HostTool<'a> {
-    /// Its name; hyphens and underscores are the same.
+    /// The name. Hyphens and underscores are equivalent.
     pub name: &'a str,
-    /// What it takes and gives.
+    /// The types of its arguments and result.
     pub signature: &'a Signature,
-    /// How much is insisted on.
+    /// How strictly arguments are checked.
     pub mode: Mode,
 }
 
-/// What is wrong with the calls of own tools in a program, in the order of its text. Only what is written out is looked at.
+/// Returns findings about the calls of own tools in a program, in the order of the text. Only literal arguments are examined.
 pub fn check(program: &Program, tools: &[HostTool<'_>]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for site in program.host_tool_calls() {
@@ -44,12 +44,12 @@ fn look(site: &HostToolCall, tools: &[HostTool<'_>], findings: &mut Vec<Finding>
     });
 }
 
-/// What is said of arguments (`what` is `tool`) or a `result` that do not match: a line for each mismatch.
+/// Formats mismatches of arguments (`what` is `tool`) or of a `result`, one per line.
 pub fn refused(name: &str, what: &str, mismatches: &Findings) -> String {
     format!("tool/{name}: {what} validation errors:\n{mismatches}")
 }
 
-/// The hint beside it.
+/// Formats the hint that belongs to [`refused`].
 pub fn declared(signature: &Signature) -> String {
     format!("its signature is {}", signature.for_programs())
 }

@@ -1,4 +1,4 @@
-//! The input schemas of tools, decoded once for each tool.
+//! The input schemas of tools, each decoded once.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
@@ -10,22 +10,22 @@ use regex::Regex;
 use crate::bounds::pattern_of;
 use crate::integers::whole;
 
-/// Address and length of a tool's definition. Definitions are never freed, so that no other text gets this address.
+/// Address and length of a tool's definition. Definitions are never freed, so that this identifies the definition.
 type Key = (usize, usize);
 
-/// `None` for a tool whose definition has no input schema that is an object.
+/// The decoded schemas. The value is `None` if the definition has no input schema or if it is not an object.
 static SCHEMAS: LazyLock<RwLock<HashMap<Key, Option<&'static InputSchema>>>> = LazyLock::new(RwLock::default);
 
-/// A decoded input schema, with the patterns of it that were needed so far. It is leaked, as catalogs are that are built at run time.
+/// A decoded input schema with its compiled patterns. It is leaked, like a catalog that is built at run time.
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     root: Value,
-    /// `None` for a pattern that `regex` does not support.
+    /// Patterns that were needed so far. The value is `None` if `regex` does not support the pattern.
     patterns: Mutex<HashMap<String, Option<Regex>>>,
 }
 
 impl InputSchema {
-    /// The schema of a tool.
+    /// Returns the schema of a tool.
     pub(crate) fn of(tool: &Tool) -> Option<&'static InputSchema> {
         let key = (tool.definition.as_ptr().addr(), tool.definition.len());
         if let Some(known) = SCHEMAS.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
@@ -39,53 +39,53 @@ impl InputSchema {
         })
     }
 
-    /// The schema of an argument.
+    /// Returns the schema of an argument.
     pub(crate) fn argument(&self, name: &str) -> Option<&Value> {
         member(self.root.get("properties")?, name)
     }
 
-    /// What a schema's reference leads to, or the schema.
+    /// Returns the target of a schema's reference, or the schema itself.
     pub(crate) fn resolved<'s>(&'s self, schema: &'s Value) -> &'s Value {
         self.target(schema).unwrap_or(schema)
     }
 
-    /// What the reference of a schema leads to, where it leads to a part of this one.
+    /// Returns the target of a schema's reference if it is local.
     pub(crate) fn target(&self, schema: &Value) -> Option<&Value> {
         let segments = schema.get("$ref")?.as_str()?.strip_prefix('#')?.split('/').skip(1);
         segments.into_iter().try_fold(&self.root, |at, segment| member(at, &segment.replace("~1", "/").replace("~0", "~")))
     }
 
-    /// Whether a text matches a pattern; `None` where the pattern is not supported.
+    /// Whether a text matches a pattern. Returns `None` for an unsupported pattern.
     pub(crate) fn matches(&self, pattern: &str, text: &str) -> Option<bool> {
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         if !patterns.contains_key(pattern) {
             patterns.insert(pattern.to_owned(), pattern_of(pattern).ok());
         }
-        // A clone shares the program, and the lock is not held while it runs.
+        // A clone shares the compiled program. The lock is released before matching.
         let compiled = patterns.get(pattern).cloned().flatten();
         drop(patterns);
         Some(compiled?.is_match(text))
     }
 }
 
-/// The member of exactly that name: schemas have names with hyphens and with underscores.
+/// Returns the member with exactly this name. A schema may have names that differ only in hyphens and underscores.
 pub(crate) fn member<'v>(map: &'v Value, name: &str) -> Option<&'v Value> {
     map.entries()?.find_map(|(key, value)| (key.as_str() == Some(name)).then_some(value))
 }
 
-/// The schemas in a list of schemas such as `allOf`.
+/// Returns the schemas in a list such as `allOf`.
 pub(crate) fn parts<'v>(schema: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
     schema.get(key).and_then(Value::items).into_iter().flatten()
 }
 
-/// The types that a schema names.
+/// Returns the types that a schema names.
 pub(crate) fn types(schema: &Value) -> impl Iterator<Item = &str> {
     let named = schema.get("type");
     let list = named.and_then(Value::items).into_iter().flatten().filter_map(Value::as_str);
     named.and_then(Value::as_str).into_iter().chain(list)
 }
 
-/// Whether the types that a schema names have one for the value. Names that are no types admit everything.
+/// Whether one of the types that a schema names admits the value. A name that is not a type admits everything.
 pub(crate) fn admits(schema: &Value, value: &Value) -> bool {
     const NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "array", "object", "string"];
     let kinds: &[&str] = match value.kind() {

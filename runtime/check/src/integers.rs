@@ -1,4 +1,4 @@
-//! Which doubles are sent as integers.
+//! Decides which doubles are encoded as integers.
 
 use ptc_catalog::Tool;
 use ptc_lisp::{Kind, Value};
@@ -6,8 +6,8 @@ use ptc_lisp::{Kind, Value};
 use crate::bounds::{MAX_DEPTH, MAX_STEPS};
 use crate::input_schema::{InputSchema, member, parts, types};
 
-/// The value with integers for the doubles without a fraction where the schema of its argument takes integers and no other numbers;
-/// `None` where nothing changes.
+/// Converts whole doubles to integers where the argument's schema admits integers and no other numbers. Returns `None` if nothing
+/// changes.
 pub(crate) fn with_integers(tool: &Tool, name: &str, value: &Value) -> Option<Value> {
     if !has_whole_double(value, &mut 0, 0) {
         return None;
@@ -16,9 +16,9 @@ pub(crate) fn with_integers(tool: &Tool, name: &str, value: &Value) -> Option<Va
     Walk { schema, steps: 0 }.with_integers(&[schema.argument(name)?], value, 0)
 }
 
-/// The integer that a double without a fraction is.
+/// Returns the integer that equals a double without a fraction.
 pub(crate) fn whole(value: &Value) -> Option<i64> {
-    // Beyond 2^63 a double is written with an exponent, which is an integer to JSON Schema too.
+    // From 2^63 on a double is encoded with an exponent, which JSON Schema also accepts as an integer.
     let double = value.as_f64().filter(|d| value.kind() == Kind::Double && d.fract() == 0.0 && d.abs() < 9.2e18)?;
     Some(double as i64)
 }
@@ -36,14 +36,14 @@ fn has_whole_double(value: &Value, steps: &mut u32, depth: u32) -> bool {
     }
 }
 
-/// A walk over a value and its schema.
+/// A traversal of a value with its schema.
 struct Walk {
     schema: &'static InputSchema,
     steps: u32,
 }
 
 impl Walk {
-    /// `schemas` are all that may describe the value.
+    /// Converts a value. `schemas` are all schemas that may describe it.
     fn with_integers(&mut self, schemas: &[&'static Value], value: &Value, depth: u32) -> Option<Value> {
         self.steps += 1;
         if self.steps > MAX_STEPS || depth > MAX_DEPTH {
@@ -87,7 +87,7 @@ impl Walk {
         }
     }
 
-    /// The schemas with those that their references and combinations lead to.
+    /// Returns the schemas together with the targets of their references and combinations.
     fn alternatives(&mut self, schemas: &[&'static Value]) -> Vec<&'static Value> {
         let (mut found, mut waiting, mut depth) = (Vec::new(), schemas.to_vec(), 0);
         while let Some(schema) = waiting.pop() {

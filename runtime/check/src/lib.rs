@@ -1,4 +1,4 @@
-//! Checks a program against a catalog before it runs: what its text alone proves about its upstream calls.
+//! Static checks of a program against a catalog: findings about upstream calls that follow from the text alone.
 //!
 //! ```
 //! use ptc_catalog::Catalog;
@@ -11,21 +11,21 @@
 //! # Ok::<(), ptc_lisp::Error>(())
 //! ```
 //!
-//! [`check`] looks at each call, and for results that are taken for their values or for lists, and is cheap: it runs before every program. [`review`]
-//! also compares what is done with results with their schemas, and is for people.
+//! [`check`] examines each call, and whether results are used as their values or as lists. It is cheap and runs before every
+//! program. [`review`] also compares uses of results with output schemas, and is meant for people.
 //!
-//! - `call`: one call in the text against the catalog.
-//! - [`argument`]: one argument against its row and its schema.
-//! - [`argument_names`]: the names of a call's arguments.
-//! - `bounds`: the bounds that an argument's schema sets.
-//! - `integers`: which doubles are sent as integers.
-//! - `input_schema`: the input schemas of tools, decoded once.
-//! - `flow`: where results go, and what is taken out of them.
-//! - `output`: paths into results against output schemas.
-//! - [`cost`]: how many calls there can be, and what they may change.
-//! - `missing`: keys that a run looked up in answers, against output schemas.
-//! - `call_hint`: the call to write where a program uses the name of a tool in another way.
-//! - [`host_tools`]: calls of the embedding program's own tools.
+//! - `call`: checks one call in the text against the catalog.
+//! - [`argument`]: checks one argument against its row and its schema.
+//! - [`argument_names`]: checks the names of a call's arguments.
+//! - `bounds`: checks the constraints of an argument's schema.
+//! - `integers`: decides which doubles are encoded as integers.
+//! - `input_schema`: decodes the input schemas of tools once.
+//! - `flow`: follows the results of calls through a program.
+//! - `output`: checks paths in results against output schemas.
+//! - [`cost`]: bounds the number of calls and their effects.
+//! - `missing`: checks keys that a run looked up in vain against output schemas.
+//! - `call_hint`: suggests the call for a tool's name that is used as a function or variable.
+//! - [`host_tools`]: checks calls of the embedding program's own tools.
 //! - [`paging`]: reading all pages of a list.
 
 #![forbid(unsafe_code)]
@@ -56,7 +56,7 @@ pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;
 pub use missing::keys_not_found;
 
-/// Functions that call their first argument once for each item of their last.
+/// Functions that call their first argument once for each item of their last argument.
 const EACH: &[&str] = &[
     "every?",
     "filter",
@@ -75,50 +75,51 @@ const EACH: &[&str] = &[
     "sort-by",
 ];
 
-/// Functions that call their first argument once for each item of their last, as its second argument.
+/// Functions that call their first argument once for each item of their last argument, which is passed as second parameter.
 const EACH_SECOND: &[&str] = &["keep-indexed", "map-indexed", "reduce", "reductions"];
 
-/// Findings about one program. With more than these the program is to be written anew, and each of them costs a search for near names.
+/// Maximum number of findings about one program. A program with more has to be rewritten anyway, and each finding costs a search
+/// for similar names.
 pub const MAX_FINDINGS: usize = 100;
 
-/// Something that is, or seems, wrong with a program.
+/// Something that is certainly or possibly wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What sort of thing it is.
+    /// The kind of problem.
     pub kind: FindingKind,
     /// What is wrong.
     pub message: String,
-    /// What to do, where that is known.
+    /// What to do, if known.
     pub hint: Option<String>,
-    /// What is wrong of the call, or what is done with its result.
+    /// Position of the wrong part of a call, or of the use of its result.
     pub span: Span,
 }
 
-/// What sort of thing a finding is.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
-    /// The call fails whenever it is made, with an error of this kind.
+    /// The call always fails with an error of this kind.
     Fails(ErrorKind),
-    /// The call is likely not meant so.
+    /// The call is probably a mistake.
     Suspicious,
-    /// The output schema of the tool has nothing at the place that is read. Upstreams keep to their schemas or not, so this is never
-    /// certain.
+    /// The output schema of the tool does not have the place that is read. Upstreams may deviate from their schemas, so that this
+    /// is never certain.
     UnknownPath,
-    /// A result is taken for its value, or for a list: of all that results have, nothing is read.
+    /// A result is used as if it were its value or a list: the program reads none of the keys that results have.
     ResultUsedAsValue,
-    /// A function of lists gets a result, which is a map of two or more keys whatever the tool gives.
+    /// A list function receives a result, which is always a map with at least two keys.
     ResultUsedAsList,
-    /// The value of a result is used, and nothing asks whether there is one.
+    /// The value of a result is used without a check that the call succeeded.
     Unchecked,
 }
 
 impl Finding {
-    /// Whether it is wrong whatever the upstream answers. Otherwise it may be meant so.
+    /// Whether the program is wrong for every answer of the upstream. Other findings may be intended.
     pub fn is_certain(&self) -> bool {
         matches!(self.kind, FindingKind::Fails(_) | FindingKind::ResultUsedAsValue)
     }
 
-    /// The finding as the error that ends the program, at its place in `source`.
+    /// Converts the finding to the error that ends the program, with its position in `source`.
     pub fn into_error(self, source: &str) -> Error {
         let kind = match self.kind {
             FindingKind::Fails(kind) => kind,
@@ -136,50 +137,50 @@ impl Finding {
     }
 }
 
-/// What is known of a program without running it.
+/// The results of a static review.
 #[derive(Debug)]
 pub struct Review {
-    /// What is or seems wrong with it, in the order of its text.
+    /// The findings, in the order of the text.
     pub findings: Vec<Finding>,
-    /// How often it calls, and with what effect.
+    /// The number of calls and their effects.
     pub cost: Cost,
 }
 
-/// What is wrong with the upstream calls of a program, in the order of its text. Only what is written out is looked at: a name
-/// that is computed is left to the run.
+/// Returns findings about the upstream calls of a program, in the order of the text. Only literal names are examined; computed
+/// names are checked at run time.
 pub fn check(program: &Program, catalog: &Catalog) -> Vec<Finding> {
     look::<false>(program, catalog, &Deadline::none())
 }
 
-/// [`check`] within a time limit.
+/// Like [`check`], within a time limit.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] once the deadline has passed.
+/// Returns [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`] once the deadline has passed.
 pub fn check_until(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Result<Vec<Finding>, Error> {
     let findings = look::<false>(program, catalog, deadline);
     deadline.check()?;
     Ok(findings)
 }
 
-/// The same, and what becomes of the results: places that output schemas do not have, values that are used without a look at `:ok`,
-/// and what the program costs.
+/// Like [`check`], but also reports places that output schemas lack and values that are used without a check of `:ok`, and
+/// computes the cost.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
     Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::of(program, catalog) }
 }
 
-/// A literal key that the output schema of a tool does not have.
+/// A literal key that the output schema of a tool lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingKey {
-    /// What is wrong, with the nearest key.
+    /// The finding, which names the most similar key.
     pub finding: Finding,
-    /// Whether the schema refuses keys that it does not name: then the key cannot be there.
+    /// Whether the schema excludes undeclared keys, so that the key cannot be present.
     pub is_closed: bool,
 }
 
-/// The literal keys that a program reads and that the output schemas of its tools do not have: also behind `let`, destructuring,
-/// threading and functions that it defines. None where no tool that it names declares an output schema; any part of them once the
-/// deadline has passed.
+/// Returns the literal keys that a program reads and that the output schemas of its tools lack. Reads are followed through `let`,
+/// destructuring, threading, and functions that the program defines. The result is empty if no called tool declares an output
+/// schema. It may be incomplete once the deadline has passed.
 pub fn missing_keys(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<MissingKey> {
     let sites = program.tool_calls();
     if !sites.iter().any(|site| tool_of(site, catalog).is_some_and(output::has_schema)) {
@@ -188,7 +189,7 @@ pub fn missing_keys(program: &Program, catalog: &Catalog, deadline: &Deadline) -
     flow::missing_keys(program, catalog, &sites, deadline)
 }
 
-/// The findings, at most [`MAX_FINDINGS`] about calls; any part of them once the deadline has passed.
+/// Returns the findings, at most [`MAX_FINDINGS`] about calls. They may be incomplete once the deadline has passed.
 fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadline) -> Vec<Finding> {
     let mut sites = program.tool_calls();
     let mut findings = Vec::new();
@@ -208,7 +209,7 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadli
             call::check(program, site, catalog, &mut by_name);
         }
         by_name.retain(|finding| !findings.contains(finding));
-        // A condition may ask for the very value that would be wrong.
+        // The program may have tested for just this value, so that the finding is not certain.
         findings.extend(by_name.into_iter().map(|finding| Finding { kind: FindingKind::Suspicious, ..finding }));
     }
     if !sites.is_empty() {
@@ -218,7 +219,7 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadli
     findings
 }
 
-/// The tool that a call names, where it names one that there is.
+/// Returns the tool that a call names, if it exists.
 fn tool_of(site: &ToolCallSite, catalog: &Catalog) -> Option<&'static Tool> {
     catalog.upstream(site.server.as_ref()?)?.tool(site.tool.as_ref()?)
 }

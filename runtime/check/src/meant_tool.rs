@@ -1,11 +1,12 @@
-//! The tool that was meant where a call names another upstream or tool.
+//! Suggests the intended tool for a call that names an unknown upstream or tool.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use ptc_text::closest_match;
 
-/// The tool that names of an upstream and of a tool were most likely meant for: both in one of them (`"petstore/list-pets"`,
-/// `"petstore.list-pets"`), a tool at the place of the upstream, a tool of another upstream, or a slip in either.
+/// Returns the tool that the names of an upstream and of a tool most likely refer to. It recognises both names in one of them
+/// (`"petstore/list-pets"`, `"petstore.list-pets"`), a tool in place of the upstream, a tool of another upstream, and
+/// misspellings of either.
 pub fn meant_tool(server: &str, tool: Option<&str>, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
     if let Some(found) = tool.and_then(|tool| qualified(tool, catalog)) {
         return Some(found);
@@ -19,7 +20,7 @@ pub fn meant_tool(server: &str, tool: Option<&str>, catalog: &Catalog) -> Option
     qualified(server, catalog).or_else(|| only(tool.unwrap_or(server), catalog)).or_else(|| only(server, catalog))
 }
 
-/// Upstream and tool in one text.
+/// Finds upstream and tool in one text.
 fn qualified(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
     let mut cuts = text.char_indices().filter(|(_, c)| matches!(c, '/' | '.' | ':')).take(MAX_CUTS);
     cuts.find_map(|(at, _)| {
@@ -29,7 +30,7 @@ fn qualified(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'stat
     })
 }
 
-/// Separators of one text that are tried.
+/// Maximum number of separators tried in one text.
 const MAX_CUTS: usize = 8;
 
 fn near_upstream(name: &str, catalog: &Catalog) -> Option<&'static Upstream> {
@@ -42,7 +43,7 @@ fn near_tool(upstream: &'static Upstream, name: &str) -> Option<&'static Tool> {
     upstream.tool(name).or_else(near)
 }
 
-/// The one tool of that name, whatever its case and separators; with two of the name it is unknown which was meant.
+/// Returns the only tool with this name, compared without case and separators. If several have it, the intended one is unknown.
 fn only(name: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
     if name.len() > MAX_NAME {
         return None;
@@ -53,5 +54,5 @@ fn only(name: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static To
     found.next().filter(|_| !wanted.is_empty() && found.next().is_none())
 }
 
-/// Bytes of a name that is compared with those of all tools.
+/// Maximum bytes of a name that is compared with those of all tools.
 const MAX_NAME: usize = 200;

@@ -1,7 +1,7 @@
-//! Keys that a program looked up in answers and did not find, against the output schemas of the tools that it called.
+//! Compares keys that a program looked up in answers and did not find with the output schemas of the called tools.
 //!
-//! A run records objects by their keys ([`MissingKey`]); an object is one of a tool's output schema where it has the required keys and
-//! no key that a closed schema refuses. A look-up is a mistake where none of the schemas that an object may have declares the key.
+//! A run records objects by their keys ([`MissingKey`]). An object may be an instance of an object schema if it has the required
+//! keys and no key that a closed schema excludes. A look-up is a mistake if none of the possible schemas declares the key.
 
 use ptc_text::join_limited;
 use std::fmt::Write as _;
@@ -13,25 +13,26 @@ use ptc_lisp::{Kind, Value, json};
 use crate::flow::RESULT;
 use ptc_text::closest_match;
 
-/// Keys that a note lists.
+/// Maximum number of keys listed in a note.
 const MAX_LISTED: usize = 12;
-/// Nodes of the schemas of one tool that are visited.
+/// Maximum number of visited nodes in the schemas of one tool.
 const MAX_NODES: usize = 20_000;
-/// Kinds of values without keys from which on look-ups of one key are those of a walk over all of an answer.
+/// If a key is looked up in at least this many kinds of values without keys, the program traverses the whole answer, and the
+/// look-ups are not reported.
 const KINDS_OF_A_WALK: usize = 3;
 
-/// An object in an output schema.
+/// An object schema within an output schema.
 struct ObjectSchema {
     tool: String,
     names: Vec<String>,
     required: Vec<String>,
     is_closed: bool,
-    /// Whether it may have keys of any name, by a pattern or by a schema for all.
+    /// Whether the object may have undeclared keys, by a pattern or by a schema for all of them.
     is_map: bool,
 }
 
 impl ObjectSchema {
-    /// Whether an object with these sorted keys may be one of this schema.
+    /// Whether an object with these sorted keys may be an instance of this schema.
     fn admits(&self, keys: &[String]) -> bool {
         let has = |names: &[String], name: &String| names.iter().any(|other| other == name);
         let has_only_declared = keys.iter().all(|key| has(&self.names, key));
@@ -41,7 +42,7 @@ impl ObjectSchema {
     }
 }
 
-/// What to tell about keys that were looked up in answers of the tools `called` and are not there: a sentence for each mistake.
+/// Returns a sentence for each mistaken look-up in answers of the tools `called`.
 pub fn keys_not_found(catalog: &Catalog, called: &[(&str, &str)], missing: &[MissingKey]) -> Vec<String> {
     if missing.is_empty() {
         return Vec::new();
@@ -56,7 +57,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
     let times = if *count == 1 { "1 look-up gives nil".to_owned() } else { format!("{count} look-ups give nil") };
     match place {
         Place::Result => {
-            // Each of these is in some result.
+            // Each of these keys occurs in some results.
             (!RESULT.contains(&key.as_str())).then(|| {
                 format!("the result of tool/call has no {shown} ({times}): it has :ok and :value, or :ok, :reason and :message")
             })
@@ -66,7 +67,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
             if admitting.iter().any(|schema| schema.is_map || schema.names.contains(key)) {
                 return None;
             }
-            // The first is as good as any: all have the keys of the object.
+            // All admitting schemas have the keys of the object, so that the first one is as good as any.
             let Some(schema) = admitting.first() else {
                 return (has_undescribed && *is_answered && !is_elsewhere && keys.len() > 1)
                     .then(|| with_keys(&format!("no object of an answer with these keys has {shown} ({times})"), key, keys));
@@ -91,7 +92,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
     }
 }
 
-/// The sentence, the keys that there are, and the nearest of them.
+/// Adds the existing keys and the most similar of them to a sentence.
 fn with_keys(sentence: &str, key: &str, keys: &[String]) -> String {
     let mut text = format!("{sentence}: the keys are {}", join_limited(keys, ", ", MAX_LISTED));
     if let Some(near) = closest_match(key, keys.iter().map(String::as_str)) {
@@ -100,7 +101,7 @@ fn with_keys(sentence: &str, key: &str, keys: &[String]) -> String {
     text
 }
 
-/// The objects in the output schemas of the tools `called`, and whether one of these has no output schema.
+/// Returns the object schemas in the output schemas of the tools `called`, and whether one of these tools has no output schema.
 fn object_schemas(catalog: &Catalog, called: &[(&str, &str)]) -> (Vec<ObjectSchema>, bool) {
     let mut schemas = Vec::new();
     let mut has_undescribed = false;
@@ -111,7 +112,7 @@ fn object_schemas(catalog: &Catalog, called: &[(&str, &str)]) -> (Vec<ObjectSche
         let Some(tool) = catalog.upstream(server).and_then(|upstream| upstream.tool(name)) else { continue };
         let definition = json::decode(tool.definition.as_bytes()).unwrap_or_default();
         match definition.get("outputSchema") {
-            // The keys of parts that count together are beyond what is understood here.
+            // Combined schemas (`allOf`) are not supported.
             Some(_) if tool.definition.contains("\"allOf\"") => {}
             Some(schema) => collect(schema, &format!("{server}/{name}"), &mut schemas),
             None => has_undescribed = true,

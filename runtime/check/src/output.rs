@@ -1,6 +1,6 @@
-//! Paths into results against output schemas.
+//! Checks paths in results against output schemas.
 //!
-//! Only what a schema rules out counts: where it says nothing, or says several things, anything may be there.
+//! A path is reported only if the schema excludes it. If the schema is silent or ambiguous, any value may be there.
 
 use std::collections::BTreeSet;
 
@@ -9,44 +9,44 @@ use ptc_lisp::{Kind, Value, json};
 
 use ptc_text::closest_match;
 
-/// One step into a value.
+/// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The value at a key.
     Key(String),
-    /// One of the items.
+    /// Any of the items.
     Item,
 }
 
-/// What is wrong with the last step of a path, and what to do.
+/// The problem with the last step of a path, and what to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// Whether the schema refuses keys that it does not name.
+    /// Whether the schema excludes undeclared keys.
     pub(crate) is_closed: bool,
 }
 
-/// Schemas behind a `$ref` chain or in nested alternatives that are looked at.
+/// Maximum number of schemas visited through a chain of `$ref` or nested alternatives.
 const MOST: usize = 64;
-/// Names that a hint lists.
+/// Maximum number of names listed in a hint.
 const LISTED: usize = 20;
 
-/// The output schema of a tool, where it has one.
+/// Returns the output schema of a tool, if it has one.
 pub(crate) fn schema(tool: &Tool) -> Option<Value> {
-    // Cheaper than reading a definition that has none.
+    // This test is cheaper than decoding a definition without an output schema.
     if !has_schema(tool) {
         return None;
     }
     json::decode(tool.definition.as_bytes()).ok()?.get("outputSchema").cloned()
 }
 
-/// Whether a tool seems to have an output schema.
+/// Whether the definition of a tool appears to have an output schema.
 pub(crate) fn has_schema(tool: &Tool) -> bool {
     tool.definition.contains("\"outputSchema\"")
 }
 
-/// What an output schema says of a path from `:value` on; `None` where it has nothing against it.
+/// Checks a path below `:value` against an output schema. Returns `None` if the schema does not exclude it.
 pub(crate) fn missing(root: &Value, path: &[Step]) -> Option<Missing> {
     let (last, before) = path.split_last()?;
     if let (Step::Key(key), Some((Step::Item, whole))) = (last, before.split_last()) {
@@ -87,7 +87,7 @@ pub(crate) fn missing(root: &Value, path: &[Step]) -> Option<Missing> {
     }
 }
 
-/// The finding on a function that goes over an object as if it were a list: its items are pairs of a key and a value.
+/// Makes the finding for a function that iterates over an object like a list: the items are pairs of a key and a value.
 fn entries_have_no_keys(root: &Value, objects: &[&Value], path: &[Step], key: &str) -> Missing {
     let whose = if path.is_empty() { "the value".to_owned() } else { format!("what is at {}", written(path)) };
     let mut lists: Vec<&str> = Vec::new();
@@ -105,17 +105,17 @@ fn entries_have_no_keys(root: &Value, objects: &[&Value], path: &[Step], key: &s
     Missing { message: format!("{whose} is an object, whose entries [key value] have no '{key}'"), hint, is_closed: false }
 }
 
-/// What no alternative has.
+/// The result of a step that no alternative admits.
 struct NoSuchPath {
-    /// Keys that they have.
+    /// The keys that the alternatives declare.
     names: BTreeSet<String>,
-    /// Whether each of them refuses others.
+    /// Whether all alternatives exclude undeclared keys.
     closed: bool,
-    /// Types without keys, where no alternative is an object.
+    /// The types of the alternatives, if none of them is an object.
     kinds: Vec<String>,
 }
 
-/// The schemas one step further; empty where anything may be there.
+/// Returns the schemas after one more step. The result is empty if any value may be there.
 fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, NoSuchPath> {
     let mut found = Vec::new();
     let mut nothing = NoSuchPath { names: BTreeSet::new(), closed: true, kinds: Vec::new() };
@@ -131,7 +131,7 @@ fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, NoSu
                 if let Some(inner) = properties.and_then(|properties| properties.get(key)) {
                     found.push(inner);
                 } else if !admits(schema, "object") {
-                    // The value of a key of nil is nil, and says nothing of the path.
+                    // The value of a key of nil is nil, so that a null alternative does not exclude the path.
                     nothing.kinds.extend(types(schema).into_iter().filter(|kind| kind != "null"));
                 } else {
                     has_object = true;
@@ -140,7 +140,7 @@ fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, NoSu
                     let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
                     let is_closed = others.and_then(Value::as_bool) == Some(false);
                     match others {
-                        // Any name may be one that a pattern means.
+                        // Any name may match a pattern.
                         _ if schema.get("patternProperties").is_some() => return Ok(Vec::new()),
                         Some(inner) if inner.kind() == Kind::Map && inner.len() != Some(0) => found.push(inner),
                         _ if names.is_empty() && !is_closed => return Ok(Vec::new()),
@@ -157,7 +157,7 @@ fn inside<'s>(schemas: &[&'s Value], step: &Step) -> Result<Vec<&'s Value>, NoSu
     if found.is_empty() && !schemas.is_empty() { Err(nothing) } else { Ok(found) }
 }
 
-/// The schemas with references followed and alternatives listed; `None` where one of them is beyond what is understood here.
+/// Resolves references and alternatives of the schemas. Returns `None` if a schema uses an unsupported combination.
 fn alternatives<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Option<Vec<&'s Value>> {
     let mut out = Vec::new();
     let mut waiting = schemas;
@@ -173,7 +173,7 @@ fn alternatives<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Option<Vec<&'s 
         }
         let branches = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key));
         match branches {
-            // Parts that count together, or beside alternatives, are more than a path check needs to know.
+            // Combined schemas, and properties beside alternatives, are not supported.
             _ if schema.get("allOf").is_some() => return None,
             Some(_) if schema.get("properties").is_some() => return None,
             Some(branches) => waiting.extend(branches.items()?.filter(|branch| !is_only(branch, "null"))),
@@ -183,7 +183,7 @@ fn alternatives<'s>(root: &'s Value, schemas: Vec<&'s Value>) -> Option<Vec<&'s 
     (!out.is_empty()).then_some(out)
 }
 
-/// What a reference inside the schema points at.
+/// Returns the target of a local reference.
 fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let mut at = root;
     for segment in reference.strip_prefix('#')?.split('/').skip(1) {
@@ -210,7 +210,7 @@ fn is_only(schema: &Value, kind: &str) -> bool {
     types.iter().any(|name| name == kind) && types.iter().all(|name| name == kind || name == "null")
 }
 
-/// A path as programs write it.
+/// Formats a path in the syntax of a program.
 fn written(path: &[Step]) -> String {
     let steps: Vec<String> = path
         .iter()

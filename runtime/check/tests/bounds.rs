@@ -1,10 +1,10 @@
-//! Bounds of arguments, and doubles that are sent as integers.
+//! Constraints of arguments, and doubles that are encoded as integers.
 
 use ptc_catalog::{Annotations, Arg, Tool, Type, Types};
 use ptc_check::argument;
 use ptc_lisp::{Program, Run, Value, print};
 
-/// A tool with one argument `a` of this schema.
+/// Returns a tool with one argument `a` that has this schema.
 fn tool(schema: &str) -> &'static Tool {
     const ANY: Types = Types::of(&[Type::Number, Type::String, Type::Array, Type::Object]);
     static ARGS: [Arg; 1] = [Arg { name: "a", required: false, types: ANY, label: "any", allowed: "" }];
@@ -29,7 +29,7 @@ fn value(source: &str) -> Value {
     Run::new(&program).execute_on_thread().result.unwrap_or_else(|fault| panic!("{source}: {fault}"))
 }
 
-/// Schema, values that it takes, and values with what is said of them.
+/// A schema, accepted values, and rejected values with their messages.
 type Row = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 const ROWS: &[Row] = &[
@@ -68,7 +68,7 @@ const ROWS: &[Row] = &[
         &["\"AB-12\""],
         &[("\"ab-12\"", r#"'a' must match the pattern "^[A-Z]{2}-\\d+$", got "ab-12""#)],
     ),
-    // A pattern that cannot be run binds nothing.
+    // An unsupported pattern is ignored.
     (r#"{"pattern":"^(?=x)y","type":"string"}"#, &["\"z\""], &[]),
     (
         r#"{"format":"date","type":"string"}"#,
@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
             ("\"yesterday\"", "'a' must be a date and time with an offset such as \"2026-01-31T09:30:00Z\", got \"yesterday\""),
         ],
     ),
-    // Other formats bind nothing.
+    // Other formats are ignored.
     (r#"{"format":"email","type":"string"}"#, &["\"x\""], &[]),
     (
         r##"{"items":{"$ref":"#/$defs/page"},"maxItems":3,"minItems":1,"type":"array"}"##,
@@ -121,7 +121,7 @@ const ROWS: &[Row] = &[
         &["2"],
         &[("0", "'a' must be at least 1, got 0"), ("4", "'a' must be at most 3, got 4")],
     ),
-    // A schema that leads to itself ends.
+    // A schema that refers to itself terminates.
     (r##"{"allOf":[{"$ref":"#/properties/a"}],"minimum":1}"##, &["1"], &[("0", "'a' must be at least 1, got 0")]),
 ];
 
@@ -139,7 +139,7 @@ fn values_outside_of_the_bounds_are_refused() {
     }
 }
 
-/// Schema, value, and what is sent; nothing where it is sent as it is.
+/// Schema, value, and the encoded value, or `None` if it is encoded unchanged.
 const INTEGERS: &[(&str, &str, Option<&str>)] = &[
     (r#"{"type":"integer"}"#, "(/ 4 2)", Some("2")),
     (r#"{"type":["integer","null"]}"#, "-2.0", Some("-2")),
@@ -170,7 +170,7 @@ fn doubles_without_a_fraction_are_integers_where_the_schema_takes_only_those() {
 
 #[test]
 fn values_that_share_parts_are_looked_at_in_bounded_time() {
-    // 2^40 paths to one double.
+    // There are 2^40 paths to one double.
     let shared = value("(reduce (fn [v _] [v v]) 2.5 (range 40))");
     let list = tool(r##"{"items":{"$ref":"#/properties/a"},"minimum":3}"##);
     argument::fault(list, &list.args[0], &shared);

@@ -1,4 +1,4 @@
-//! Programs and what is found in them.
+//! Programs with their findings.
 
 use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_check::HostTool;
@@ -36,7 +36,7 @@ static CATALOG: Catalog = Catalog {
     }],
 };
 
-/// Program, then each finding as `certain|perhaps: message; hint`.
+/// A program with its findings, each as `certain|perhaps: message; hint`.
 const CASES: &[(&str, &[&str])] = &[
     (r#"(tool/call {:server "files" :tool "read" :args {:path "a"}})"#, &[]),
     (r#"(tool/call {"server" "files" "tool" "read" "args" {"path" "a" :page-size "1"}})"#, &[]),
@@ -148,7 +148,7 @@ const CASES: &[(&str, &[&str])] = &[
         r#"(tool/call {:server "files" :tool "list" :args nil})"#,
         &["certain: tool 'files.list' rejected args: :args must be a map, got nil; (doc \"files/list\") shows its arguments"],
     ),
-    // Whatever is computed is left to the run.
+    // Computed names are left to the run.
     (r#"(fn [k] (tool/call {:server "files" k "read"}))"#, &[]),
     (r#"(let [s (str "x")] (tool/call {:server s :tool "read"}))"#, &[]),
     (r#"(let [m (assoc {} :path 1)] (tool/call {:server "files" :tool "read" :args m}))"#, &[]),
@@ -178,9 +178,9 @@ const CASES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The same by a review, to which a name counts as the literal that it stands for.
+/// Findings of a review, which resolves names to their literals.
 const NAMED: &[(&str, &[&str])] = &[
-    // Names stand for literals: those of `let`, of a function around, of the one `def`.
+    // Names are resolved through `let`, the parameters of enclosing functions, and a single `def`.
     (
         r#"(let [s "fils"] (tool/call {:server s :tool "read"}))"#,
         &["perhaps: no upstream 'fils' configured; did you mean 'files'?"],
@@ -202,7 +202,7 @@ const NAMED: &[(&str, &[&str])] = &[
             "perhaps: tool 'files.find' rejected args: 'limit' must be integer, got string \"ten\"; (doc \"files/find\") shows its arguments",
         ],
     ),
-    // What a name stands for is not always what it once stood for.
+    // A name with several definitions is not resolved.
     (r#"(def s "fils") (def s "files") (tool/call {:server s :tool "list"})"#, &[]),
     (r#"(let [s "fils" s "files"] (tool/call {:server s :tool "list"}))"#, &[]),
     (r#"(loop [s "fils"] (if (= s "fils") (recur "files") (tool/call {:server s :tool "list"})))"#, &[]),
@@ -221,7 +221,7 @@ fn lines(findings: Vec<ptc_check::Finding>) -> Vec<String> {
     findings.into_iter().map(line).collect()
 }
 
-/// A condition may ask for the very value that would be wrong, so that none of this is certain.
+/// A condition may test for just the wrong value, so that these findings are not certain.
 #[test]
 fn what_names_stand_for_counts_in_a_review() {
     for (source, expected) in NAMED {
@@ -250,7 +250,7 @@ fn a_finding_points_at_what_is_wrong() {
         (r#"(tool/call {:server "files" :tool "find" :args {:limit "ten" :order (str 1) :version 3}})"#, &[r#""ten""#, "3"]),
         (r#"(tool/call {:server "files" :tool "read" :arg {:path "a"}})"#, &[":arg"]),
         (r#"(tool/call {:server "files" :tool "list" :args {:größe 1, "b" 2}})"#, &[":größe", r#""b""#]),
-        // What names stand for is found by the names.
+        // The finding points to the name.
         (r#"(let [s "x" call {:server s :tool "y"}] (tool/call call))"#, &["s"]),
         (r#"(let [a {:größe 1}] (tool/call {:server "files" :tool "list" :args a}))"#, &["a"]),
         (r#"[(tool/call "files" "list") 1]"#, &[r#"(tool/call "files" "list")"#]),
@@ -262,7 +262,7 @@ fn a_finding_points_at_what_is_wrong() {
     }
 }
 
-/// Programs that do not compile, and the call that they were meant for.
+/// Programs that do not compile, with the suggested call.
 const MEANT: &[(&str, &str)] = &[
     ("(files/read {:path 1})", r#"call the tool with (tool/call {:server "files" :tool "read" :args {:path …}})"#),
     ("(files/serch {})", r#"call the tool with (tool/call {:server "files" :tool "search" :args {:pattern …}})"#),
@@ -295,7 +295,7 @@ fn a_finding_is_an_error_at_its_place() {
     assert_eq!(error.position.map(|p| p.line), Some(2));
 }
 
-/// Program, how much is insisted on, and the mismatches that are found before it runs.
+/// A program, how strictly arguments are checked, and the mismatches found before the run.
 const OWN: &[(&str, Mode, &[&str])] = &[
     ("(tool/find-user {:id 1 :since \"2026-05-03T11:14:00Z\"})", Mode::Enabled, &[]),
     ("(tool/find_user {:id \"1\" :other 1})", Mode::Enabled, &[]),
@@ -317,7 +317,7 @@ const OWN: &[(&str, Mode, &[&str])] = &[
     ("(tool/find_user {:id \"one\"})", Mode::Enabled, &["id: expected int, got string \"one\""]),
     ("(tool/find_user {:id \"one\"})", Mode::WarnOnly, &[]),
     ("(tool/find_user {})", Mode::Disabled, &[]),
-    // NoSuchPath is known of what is computed, nor of what a function gets.
+    // Computed values and parameters of functions are unknown.
     ("(tool/find_user data/args)", Mode::Enabled, &[]),
     ("(tool/find_user (keyword \"id\") 1)", Mode::Enabled, &[]),
     ("(map tool/find_user [{:id 1}])", Mode::Enabled, &[]),

@@ -1,5 +1,5 @@
-//! Reading, analysis and checks take time in proportion to the program's size, whatever the program: measured as processor time of the
-//! thread, for two sizes of each shape.
+//! Reading, analysis and checks must take time proportional to the size of any program. Measures the processor time of the thread
+//! for two sizes of each shape.
 
 use std::time::Instant;
 
@@ -37,20 +37,20 @@ static CATALOG: Catalog = Catalog {
     }],
 };
 
-/// Parts of a small program; a large one has [`GROWTH`] times as many.
+/// Number of parts of a small program. A large one has [`GROWTH`] times as many.
 const SMALL: usize = 1_500;
 const GROWTH: usize = 4;
-/// How much longer a large program may take. Linear is [`GROWTH`], quadratic its square.
+/// Maximum ratio of the times. Linear growth gives [`GROWTH`], quadratic growth its square.
 const MAX_RATIO: f64 = 9.0;
-/// Processor time over which a program is measured.
+/// Minimum processor time of a measurement in seconds.
 const MEASURED_SECONDS: f64 = 0.08;
 
-/// What a shape repeats, joined with its frame: `$` is the number of the part, `%` that of the part before.
+/// The repeated parts of a program and the text around them. `$` is the number of the part, `%` that of the previous part.
 struct Shape {
     name: &'static str,
     before: &'static str,
     part: &'static str,
-    /// Between the first run of parts and the second.
+    /// The text between the first and the second run of parts.
     between: &'static str,
     again: &'static str,
     after: &'static str,
@@ -102,7 +102,7 @@ const SHAPES: &[Shape] = &[
     shape("a long unknown method", "(.", "abc", " 1)"),
     shape("an unknown name among locals", "(let [a0 1 ", "abcdefghij$ 1 ", "] abcdefghik)"),
     shape("an unknown name among definitions", "(do ", "(def abcdefghij$ 1) ", "abcdefghik)"),
-    // Each function calls the one before twice: followed without a bound, the last has 2^n calls.
+    // Each function calls the previous one twice. Without a limit on followed calls, the last one has 2^n calls.
     shape(
         "functions that take results",
         "(do (defn f0 [r] (:txt (:value r))) ",
@@ -159,13 +159,13 @@ impl Shape {
     }
 }
 
-/// Processor time of this thread.
+/// Returns the processor time of this thread in seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9
 }
 
-/// What a server does with a program before it runs.
+/// Does what a server does with a program before it runs.
 fn prepare(source: &str, deadline: &Deadline) {
     match Program::compile_until(source, &Bindings::default(), &[], deadline) {
         Ok(program) => {
@@ -179,7 +179,7 @@ fn prepare(source: &str, deadline: &Deadline) {
     }
 }
 
-/// Processor time of one preparation: the mean of as many as the clock, which counts in steps of milliseconds, needs.
+/// Returns the mean processor time of one preparation, repeated until the clock's resolution of milliseconds suffices.
 fn seconds(source: &str) -> f64 {
     prepare(source, &Deadline::none());
     let before = cpu_seconds();
@@ -215,7 +215,7 @@ fn time_before_the_run_grows_with_the_size_of_the_program() {
     });
 }
 
-/// Each of them compiles: a shape with a fault measures nothing behind it.
+/// Every shape must compile: nothing after an error would be measured.
 #[test]
 fn shapes_are_programs() {
     with_stack(|| {
@@ -229,7 +229,7 @@ fn shapes_are_programs() {
     });
 }
 
-/// A pattern in `loop` is analysed twice, so that patterns with defaults inside one another are analysed as often as there are subsets.
+/// A pattern in `loop` is analysed twice. Nested patterns with defaults are therefore analysed 2^n times.
 #[test]
 fn patterns_that_multiply_are_refused() {
     with_stack(|| {
@@ -275,7 +275,7 @@ fn check_ends_soon_after_cancellation() {
 #[test]
 fn deadline_is_seen_while_reading_and_analysing() {
     with_stack(|| {
-        // Some seconds of work without optimisation; it ends by the clock.
+        // These take several seconds without optimisation, and the deadline ends them.
         for source in ["[1 2 3] ".repeat(2_000_000), format!("(do {})", "(let [a 1] (if a [a] 2))".repeat(300_000))] {
             let soon = Instant::now() + std::time::Duration::from_millis(100);
             let before = cpu_seconds();

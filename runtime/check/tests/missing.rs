@@ -1,4 +1,4 @@
-//! Keys that a run looked up in answers and did not find, and what is told about them.
+//! Keys that a run looked up in vain, with the resulting notes.
 
 use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
 use ptc_check::keys_not_found;
@@ -62,7 +62,8 @@ fn key_that_the_schema_of_the_object_does_not_declare_is_told_with_its_keys() {
 
 #[test]
 fn key_that_may_be_there_is_not_told() {
-    // Declared and optional; undeclared in an open object, but seen in another one; a map over names; a map of the program.
+    // Look-ups that are not reported: a declared optional key, an undeclared key of an open object that occurs in another one, a
+    // key of a map with arbitrary names, a key of a map that the program made.
     for (key, keys, is_elsewhere) in [
         ("note", &["id", "total"][..], false),
         ("coupon", &["id", "total"], true),

@@ -1,6 +1,7 @@
-//! All pages of lists, as services with public documentation page them, and as they break.
+//! Reads all pages of lists with the conventions of services with public documentation, and with faults.
 //!
-//! A service here is a function of the arguments. Whatever happens to the list while it is read, the result is all of it or an error.
+//! Each service is a function of the arguments. Whatever happens to the list while it is read, the result must be the complete
+//! list or an error.
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where anything is missing")]
 
@@ -24,7 +25,7 @@ fn upstream(convention: &Convention) -> &'static Upstream {
     Box::leak(Box::new(Upstream { name: "service", description: "", transport, tools }))
 }
 
-/// Reads all pages; the ids of the items, or the error.
+/// Reads all pages. Returns the ids of the items and the number of calls, or the error.
 fn read(convention: &Convention, count: usize, trouble: Trouble, max: Option<usize>) -> Result<(Vec<usize>, usize), String> {
     let upstream = upstream(convention);
     let mut service = Service::new(count, trouble, BASE);
@@ -76,10 +77,10 @@ fn list_that_breaks_while_it_is_read_is_whole_or_an_error() {
                 }
             }
             let is_seen = match trouble {
-                // A token that names the last item finds the next ones all the same, whatever the list has lost.
+                // A token that names the last item still finds the following ones after items were removed.
                 Trouble::WrongTotal | Trouble::Shrinks => convention.has_total,
                 Trouble::EmptyPage => !convention.is_blind,
-                // Numbers of pages are counted here, and ids are those of the items.
+                // Page numbers are counted by the reader, and ids come from the items, so that a loop is impossible.
                 Trouble::Loops => !convention
                     .args
                     .iter()
@@ -97,7 +98,8 @@ fn max_ends_the_list_with_as_few_calls_as_needed() {
         for (max, calls) in [(1, 1), (SIZE, 1), (SIZE + 1, 2), (5 * SIZE, 5)] {
             let (ids, answered) = read(convention, 1000, Trouble::None, Some(max)).expect(convention.name);
             assert_eq!(ids, (0..max).collect::<Vec<_>>(), "{}", convention.name);
-            // To find out whether the first page has the number 0 or 1, or whether the list has changed, may take another call.
+            // Another call may be needed to find out whether the first page has the number 0 or 1, or whether the list has
+            // changed.
             assert!(answered <= calls + usize::from(convention.is_blind), "{}: {answered} calls for {max}", convention.name);
         }
     }
@@ -140,7 +142,7 @@ fn link_to_another_origin_is_not_followed() {
     let convention = &CONVENTIONS[0];
     let upstream = upstream(convention);
     let header = "<https://elsewhere.example.com/items?page=2>; rel=\"next\"";
-    // The page is asked for by its number, which the link only announces.
+    // The page is requested by its number. The link only announces it.
     let mut pages = Pages::new(upstream, &upstream.tools[0], Value::nil(), None).unwrap();
     pages.first();
     let answer = json::decode(br#"[{"id": 1}]"#).unwrap();

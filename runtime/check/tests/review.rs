@@ -1,4 +1,4 @@
-//! Programs, what a review says of their results, and what they cost.
+//! Programs with the findings of a review, and their cost.
 
 use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
 use ptc_check::FindingKind;
@@ -50,7 +50,7 @@ const SLIPPED: &str = "path: the items of the result of shop/orders are its keys
 const TOTAL: &str = "taken: the result of shop/orders has no 'total'; it has :ok and :value, or :reason and :message; what the tool gives is under :value";
 const UNCHECKED: &str = "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why";
 
-/// Programs, and the keys that they read in vain; `closed` where the schema refuses other keys.
+/// Programs with the keys that they read in vain, marked `closed` if the schema excludes undeclared keys.
 const MISSING_KEYS: &[(&str, &[&str])] = &[
     ("(:totl (:value $orders))", &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"]),
     (
@@ -61,7 +61,7 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
         "(let [{:keys [ok value]} $orders {:keys [totl]} value] (if ok totl 0))",
         &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
-    // Behind a function of the program, on the way in and on the way out, and found once.
+    // Results are followed into and out of a function of the program, and reported once.
     (
         "(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) [(:totl (value-of $orders)) (:total (value-of $orders))]",
         &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
@@ -74,7 +74,7 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
         "(defn again [r n] (if (zero? n) (:totl (:value r)) (again r (dec n)))) (again $orders 3)",
         &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
-    // An object is not a list of its lists.
+    // An object is not the list that it contains.
     (
         "(map :id (:value $orders))",
         &[
@@ -84,7 +84,7 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
     ("(map (fn [[k v]] (:id v)) (:value $orders))", &[]),
     ("(map :id (:orders (:value $orders)))", &[]),
     ("(defn value-of [r] (:value r)) (map :id (:orders (value-of $orders)))", &[]),
-    // A name that is defined twice may be either.
+    // A name with two definitions may be either.
     ("(defn f [r] (:value r)) (defn f [r] {:totl 1}) (:totl (f $orders))", &[]),
     ("(:x (:value $mystery))", &[]),
 ];
@@ -104,7 +104,7 @@ fn keys_that_output_schemas_do_not_have_are_found() {
     }
 }
 
-/// Programs with `$t` for a call of the tool t, and what is found.
+/// Programs, in which `$t` is a call of the tool t, with their findings.
 const FINDINGS: &[(&str, &[&str])] = &[
     (r#"(map :id (:orders (tool/value {:server "shop" :tool "orders"})))"#, &[]),
     (
@@ -145,7 +145,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
         "(let [r $orders] (when (:ok r) (get-in r [:value :total :cents])))",
         &["path: shop/orders: what is at [:total] is an integer, which has no 'cents', by its output schema; "],
     ),
-    // Of two kinds of values the one with keys counts, whichever is named first.
+    // If a value may have one of two types, the one with keys is checked, in either order.
     (
         "(let [r $orders] (when (:ok r) (get-in r [:value :one :idd])))",
         &["path: shop/orders: what is at [:one] has no 'idd', by its output schema; did you mean 'id'?"],
@@ -154,7 +154,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
         "(let [r $orders] (when (:ok r) (get-in r [:value :other :idd])))",
         &["path: shop/orders: what is at [:other] has no 'idd', by its output schema; did you mean 'id'?"],
     ),
-    // What a schema leaves open may be there.
+    // An open schema does not exclude anything.
     ("(let [r $orders] (when (:ok r) [(get-in r [:value :open :name]) (get-in r [:value :free :name])]))", &[]),
     ("(let [r $orders] (when (:ok r) (get-in r [:value :labels :x-a])))", &[]),
     ("(let [r $orders] (when (:ok r) [(get-in r [:value :extra :x]) (get-in r [:value :any :x :y])]))", &[]),
@@ -178,7 +178,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
             "unchecked: the value of shop/mystery is used without a look at :ok; when the call fails, :value is nil and :message says why",
         ],
     ),
-    // A result is not its value; with a look at what it is, a wrong key may be a slip that harms nobody.
+    // A result is not its value. If the program checks the result, a wrong key may be harmless.
     ("(map :id (:orders $orders))", &[TAKEN]),
     ("(let [r $orders] (count (get-in r [:orders 0 :id])))", &[TAKEN]),
     ("(let [{:keys [orders]} $orders] (for [o orders] (:id o)))", &[TAKEN]),
@@ -188,7 +188,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("(let [{:keys [ok value orders]} $orders] (when ok value))", &[NONE_SUCH]),
     ("(do (let [r $mystery] (:ok r)) (let [f (fn [x] x)] (:orders (f 1))))", &[]),
     ("(do (let [r $mystery] (:ok r)) (loop [m {:orders 1}] (:orders m)))", &[]),
-    // A result has no items but its keys and values, and no two lists are in it.
+    // The items of a result are its entries, and no such entry has keys.
     ("(map :id $orders)", &[ITEMS]),
     ("(for [o $orders] (:id o))", &[ITEMS]),
     ("(let [r $orders] (:id (first r)))", &[ITEMS]),
@@ -202,14 +202,14 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("(for [[k v] $orders] (:id v))", &[]),
     ("(into {} (filter (fn [[k v]] v) $orders))", &[]),
     ("(let [r $orders] (when (:ok r) (count r)))", &[]),
-    // There is always a result: that it is one says nothing.
+    // A result is always truthy, so that testing it is not a check.
     ("(let [r $mystery] (when r (:value r)))", &[UNCHECKED]),
     ("(if-let [r $mystery] (:value r) :never)", &[UNCHECKED]),
     ("(let [r $mystery] (and (some? r) (:x (:value r))))", &[UNCHECKED]),
     ("(let [r $orders] (if r (count (:orders r)) 0))", &[TAKEN]),
     ("(let [r $mystery] (when (contains? r :value) (:value r)))", &[]),
     ("(let [r (when data/x $orders)] (when r (count (:orders r))))", &[]),
-    // What the tool gave is followed through conditions, definitions and lists of results.
+    // Values are followed through conditions, definitions and lists of results.
     (
         "(let [r $orders items (if (:ok r) (:orders (:value r)) [])] (map :idd items))",
         &["path: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
@@ -253,7 +253,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ),
     ("(let [r (select-keys $orders [:ok :value])] (when (:ok r) (:value r)))", &[]),
     ("(let [r $orders ks [:totl]] (when (:ok r) (select-keys (:value r) (rest ks))))", &[]),
-    // Whoever gets the whole result may look.
+    // Code that receives the whole result may check it.
     ("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) (:x (value-of $mystery))", &[]),
     ("(let [r $mystery] [(:value r) r])", &[]),
     ("(let [r $mystery] (or (:value r) []))", &[]),
@@ -261,7 +261,7 @@ const FINDINGS: &[(&str, &[&str])] = &[
     ("$mystery", &[]),
 ];
 
-/// Programs and their cost.
+/// Programs with their cost.
 const COSTS: &[(&str, &str)] = &[
     ("(+ 1 2)", "no upstream calls"),
     ("$orders", "at most 1 upstream call, read-only"),
@@ -341,8 +341,8 @@ fn results_are_followed() {
     }
 }
 
-/// What an output schema rules out and what nobody asked about may be meant so: before a run, only what fails in every run is said, and that
-/// the keys of a result are counted.
+/// Findings about output schemas and missing checks may be intended. Before a run, only findings that hold in every run are
+/// reported, and list functions that receive a result.
 #[test]
 fn before_a_run_only_certain_findings_and_results_taken_for_lists_are_reported() {
     for (text, expected) in FINDINGS {

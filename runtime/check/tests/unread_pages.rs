@@ -1,4 +1,4 @@
-//! Which programs read the first page of a list and not the rest.
+//! Which programs read only the first page of a list.
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where anything is missing")]
 
@@ -30,7 +30,7 @@ fn upstream() -> &'static Upstream {
     Box::leak(Box::new(Upstream { name: "api", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }))
 }
 
-/// The notes on calls of a tool: the arguments of each, and its answer.
+/// Returns the notes after calls of a tool, each given by its arguments and answer.
 fn notes(tool: usize, calls: &[(&str, &str)]) -> Vec<String> {
     let (upstream, mut pages) = (upstream(), UnreadPages::default());
     let value = |text: &str| json::decode(text.as_bytes()).expect("JSON");

@@ -1,14 +1,14 @@
-//! Looking into one answer.
+//! Access to the parts of one answer.
 
 use ptc_catalog::paging::Shape;
 use ptc_lisp::{Kind, Value};
 use ptc_text::join_limited;
 
-/// Members of one object, and levels of objects, that the shape of an answer has.
+/// Maximum number of members of an object and maximum depth of objects in a shape.
 const MAX_MEMBERS: usize = 200;
 const MAX_DEPTH: usize = 4;
 
-/// The value at a place: keys with dots between them. A key may have dots itself, as in `@odata.nextLink`.
+/// Returns the value at a path of keys separated by dots. A key may contain dots itself, as in `@odata.nextLink`.
 pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if path.is_empty() {
         return Some(value);
@@ -22,13 +22,13 @@ pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-/// A number at a place that counts something; texts of digits count as numbers.
+/// Returns the count at a path. Strings of digits count as numbers.
 pub(super) fn count_at(value: &Value, path: Option<&str>) -> Option<i64> {
     let found = at(value, path?)?;
     found.as_int().or_else(|| found.as_str()?.parse().ok()).filter(|count| *count >= 0)
 }
 
-/// The form of an answer. What is inside of lists is not looked at.
+/// Returns the shape of an answer. Items of lists are not examined.
 pub(super) fn shape(value: &Value) -> Shape {
     shape_within(value, MAX_DEPTH)
 }
@@ -49,7 +49,7 @@ fn shape_within(value: &Value, depth: usize) -> Shape {
     }
 }
 
-/// An answer in a message: its members with their kinds.
+/// Describes an answer for a message by its members and their kinds.
 pub(super) fn described(value: &Value) -> String {
     const LISTED: usize = 12;
     let Some(entries) = value.entries() else { return value.kind().described().to_owned() };

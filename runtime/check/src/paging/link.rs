@@ -1,19 +1,19 @@
-//! Links to other pages, turned back into arguments.
+//! Converts links to other pages back to arguments.
 
 use ptc_catalog::paging::asks_for_page;
 use ptc_catalog::{Place, Tool, Transport, Type, Upstream};
 use ptc_lisp::Value;
 
-/// Whether a text is a link and not a token: tokens may begin with a slash too.
+/// Whether a text is a link rather than a token. Tokens may also begin with a slash.
 pub(super) fn is_link(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://") || (text.starts_with(['/', '?']) && text.contains('='))
 }
 
-/// The arguments that a link gives to a tool.
+/// Returns the arguments of a tool that a link contains.
 ///
 /// # Errors
 ///
-/// The reason for which the link cannot be used.
+/// Returns the reason why the link cannot be used.
 pub(super) fn arguments(upstream: &Upstream, tool: &Tool, link: &str) -> Result<Vec<(&'static str, Value)>, String> {
     if let (Some(origin), Transport::OpenApi(service)) = (origin(link), &upstream.transport)
         && self::origin(service.base_url) != Some(origin.clone())
@@ -34,7 +34,7 @@ pub(super) fn arguments(upstream: &Upstream, tool: &Tool, link: &str) -> Result<
             unknown.push(name);
             continue;
         };
-        // A parameter that is written once for each of its items is left as the program gave it.
+        // A repeated parameter, one per item, keeps the program's value.
         arguments.retain(|(known, _)| *known != argument.name);
         let number = || text.parse().ok().filter(|_| argument.types.admits(Type::Integer)).map(Value::int);
         let flag = || text.parse().ok().filter(|_| argument.types.admits(Type::Boolean)).map(Value::bool);
@@ -42,7 +42,7 @@ pub(super) fn arguments(upstream: &Upstream, tool: &Tool, link: &str) -> Result<
         let value = if takes_text { None } else { number().or_else(flag) };
         arguments.push((argument.name, value.unwrap_or_else(|| Value::string(&text))));
     }
-    // What the tool takes of the link may be what was sent before.
+    // The arguments in the link may all be those of the previous request.
     if arguments.is_empty() || !unknown.is_empty() && !arguments.iter().any(|(name, _)| asks_for_page(name)) {
         let names = if unknown.is_empty() { "none".to_owned() } else { unknown.join(", ") };
         return Err(format!("its parameters ({names}) are not arguments of the tool"));
@@ -50,7 +50,7 @@ pub(super) fn arguments(upstream: &Upstream, tool: &Tool, link: &str) -> Result<
     Ok(arguments)
 }
 
-/// Scheme, host and port, in lower case and without a default port; `None` for a relative link.
+/// Returns scheme, host and port in lower case and without a default port, or `None` for a relative link.
 fn origin(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let scheme = scheme.to_lowercase();
@@ -77,12 +77,12 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The link of a relation in a `Link` header (RFC 8288).
+/// Returns the link of a relation in a `Link` header (RFC 8288).
 pub(super) fn of_relation<'h>(header: &'h str, wanted: &str) -> Option<&'h str> {
     let mut rest = header;
     while let Some((_, after)) = rest.split_once('<') {
         let (link, after) = after.split_once('>')?;
-        // Parameters end at the comma before the next link.
+        // The parameters of a link end at the comma before the next link.
         let end = after.find('<').unwrap_or(after.len());
         let parameters = after.get(..end)?;
         for parameter in parameters.split([';', ',']) {

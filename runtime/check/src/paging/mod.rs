@@ -1,7 +1,8 @@
-//! Reading all pages of a list: the requests, one after the other, and what makes the list whole.
+//! Reads all pages of a list: makes the requests in order and decides whether the list is complete.
 //!
-//! [`Pages`] is a state machine without IO. It gives the arguments of a request and takes the answer; it ends with all items or with an
-//! error, never with a shorter list. [`UnreadPages`] remembers the first pages that a program got, of lists that it did not read on.
+//! [`Pages`] is a state machine without I/O. It returns the arguments of a request and receives the answer. It ends with all
+//! items or with an error, never with an incomplete list. [`UnreadPages`] records the first pages of lists that a program did not
+//! read further.
 
 mod answer;
 mod link;
@@ -17,21 +18,21 @@ use ptc_catalog::paging::{self, Argument, NOT_PAGED};
 use ptc_catalog::{Arg, By, Paging, Tool, Type, Upstream};
 use ptc_lisp::{Kind, Value};
 
-/// The size of a page where the declared maximum is larger: an answer has a limit in bytes.
+/// Maximum page size that is requested, even if the declared maximum is larger. Answers have a limit in bytes.
 const MAX_PAGE_SIZE: i64 = 1000;
 
-/// What comes after a page.
+/// The next action after a page.
 #[derive(Debug)]
 pub enum Progress {
-    /// The list is whole.
+    /// The list is complete.
     Done,
-    /// The arguments of the next page.
+    /// Request the next page with these arguments.
     Next(Value),
-    /// The arguments of all other pages, which may be asked for at once. Their answers are received in this order.
+    /// Request all other pages with these arguments, possibly at the same time. Their answers are received in this order.
     Rest(Vec<Value>),
 }
 
-/// A list that cannot be read as a whole: what is wrong, and what to do.
+/// The reason why a list cannot be read completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// What was expected and what was found.
@@ -46,58 +47,59 @@ pub struct Error {
 pub struct Pages {
     upstream: &'static Upstream,
     tool: &'static Tool,
-    /// The arguments of the program.
+    /// The program's arguments.
     args: Value,
-    /// How the list is paged; unknown until the first answer where no schema tells.
+    /// How the list is paged. Without a schema this is unknown until the first answer.
     paging: Option<Paging>,
-    /// Items after which to stop.
+    /// Number of items after which to stop.
     max: Option<usize>,
     items: Vec<Value>,
-    /// Pages that were received.
+    /// Number of received pages.
     received: usize,
-    /// Where the items of the page before begin.
+    /// Index of the first item of the previous page.
     last_page: usize,
-    /// Items in the first page, and whether a later page had fewer.
+    /// Number of items in the first page, and whether a later page had fewer.
     first_len: usize,
     was_short: bool,
-    /// Number of the page, or items before it, that was received last. `None` where the first page was asked for without a number.
+    /// Page number or offset of the page that was received last. `None` if the first page was requested without a number.
     at: Option<i64>,
-    /// What the program asked to begin with, where it did.
+    /// The page number or offset that the program itself requested, if any.
     begins_at: Option<i64>,
     total: Option<i64>,
     /// Tokens, ids and links that were followed.
     followed: HashSet<String>,
     has_header: bool,
-    /// Whether a page had the member that says whether there is more.
+    /// Whether a page had the member that tells whether there are more.
     says_more: bool,
-    /// Whether the page before announced this one.
+    /// Whether the previous page announced this one.
     was_announced: bool,
     /// The number of the first page.
     base: i64,
-    /// Pages of [`Progress::Rest`] that were not received yet.
+    /// Number of pages of [`Progress::Rest`] that are still outstanding.
     rest: usize,
-    /// Whether the first page was asked for without a number, of which nobody says whether it is 0 or 1.
+    /// Whether the first page was requested without a number, so that its number may be 0 or 1.
     is_base_unknown: bool,
     sent: Value,
-    /// Hashes of the pages that were received, where their items are objects.
+    /// Hashes of received pages with objects as items.
     seen: HashSet<u64>,
-    /// The last item of the page before, with which the next page has to begin: where nothing announces the number of items, pages by
-    /// offset overlap by one, and a list that has become shorter is noticed.
+    /// The last item of the previous page, which the next page has to start with. Pages by offset overlap by one item if no total
+    /// is announced, so that a list that has become shorter is noticed.
     overlap: Option<Value>,
 }
 
-/// The arguments of a tool, as paging sees them.
+/// Returns the arguments of a tool in the form that paging uses.
 pub fn arguments(tool: &Tool) -> Vec<Argument<'static>> {
     let argument = |arg: &'static Arg| Argument { name: arg.name, types: arg.types, first: None, maximum: None, says: "" };
     tool.args.iter().map(argument).collect()
 }
 
 impl Pages {
-    /// The pages of what a tool gives for these arguments, a map. `max` is the number of items after which to stop.
+    /// Starts to read the list that a tool returns for these arguments, a map or nil. `max` is the number of items after which to
+    /// stop.
     ///
     /// # Errors
     ///
-    /// Where the tool is configured not to be paged.
+    /// Returns an error if paging is disabled for the tool by configuration.
     pub fn new(upstream: &'static Upstream, tool: &'static Tool, args: Value, max: Option<usize>) -> Result<Pages, Error> {
         let args = if args.is_nil() { Value::map([]) } else { args };
         let mut pages = Pages {
@@ -131,34 +133,35 @@ impl Pages {
         }
         if let Some(argument) = pages.paging.as_ref().and_then(|paging| paging.argument.clone()) {
             let given = pages.given(&argument);
-            // From a token in the middle on, the total says nothing of the items that are left.
+            // After a start in the middle by a token, the total does not give the number of remaining items.
             pages.begins_at = given.map(|given| given.as_int().unwrap_or(-1));
         }
         Ok(pages)
     }
 
-    /// The arguments of the first page.
+    /// Returns the arguments of the first page.
     pub fn first(&mut self) -> Value {
         self.sent = self.with(&[]);
         self.sent.clone()
     }
 
-    /// The items that were received.
+    /// Returns the received items.
     pub fn into_items(self) -> Vec<Value> {
         self.items
     }
 
-    /// `after 3 pages with 300 items`
+    /// Describes the progress: `after 3 pages with 300 items`.
     pub fn arrived(&self) -> String {
         let pages = if self.received == 1 { "page" } else { "pages" };
         format!("after {} {pages} with {} items", self.received, self.items.len())
     }
 
-    /// Takes the answer to the request that is due, and its `Link` header. `calls_left` is what the budget of calls has left.
+    /// Receives the answer to the next outstanding request, with its `Link` header. `calls_left` is the remaining budget of
+    /// calls.
     ///
     /// # Errors
     ///
-    /// Where the list cannot be told to be whole.
+    /// Returns an error if it cannot be established that the list is complete.
     pub fn receive(&mut self, answer: &Value, header: Option<&str>, calls_left: usize) -> Result<Progress, Error> {
         let paging = match &self.paging {
             Some(paging) => paging.clone(),
@@ -189,7 +192,7 @@ impl Pages {
         self.total = self.total.or(total);
         self.settle_base(&page, answer, &paging);
         if self.is_base_unknown && self.received == 1 && self.last_items() == page.as_slice() && !page.is_empty() {
-            // The first page has the number 1, and has come twice.
+            // The first page was received twice, so that its number is 1.
             self.is_base_unknown = false;
             self.at = Some(1);
             return self.next(answer, header, &paging, announced);
@@ -238,7 +241,7 @@ impl Pages {
         }
     }
 
-    /// Decides by the first answer how the list is paged.
+    /// Determines from the first answer how the list is paged.
     fn decide(&mut self, answer: &Value, header: Option<&str>) -> Result<Paging, Error> {
         let arguments = arguments(self.tool);
         let shape = answer::shape(answer);
@@ -250,7 +253,7 @@ impl Pages {
             });
         let Some(mut found) = found else { return Err(self.misfit(answer)) };
         if found.by == By::Link && found.next.is_none() && found.total.is_none() && found.more.is_none() {
-            // NoSuchPath but the size of a page could make this list shorter.
+            // Only a limited page size could make this list incomplete.
             let given = found.size.as_deref().map(|size| (size.to_owned(), self.given(size).and_then(Value::as_int)));
             let count = answer::at(answer, &found.items).and_then(Value::len).unwrap_or(0);
             if let Some((size, given)) = given
@@ -269,7 +272,7 @@ impl Pages {
         Ok(found)
     }
 
-    /// Whether an answer announces more; `None` where it says nothing.
+    /// Whether an answer announces more pages. Returns `None` if it does not tell.
     fn announced(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> Result<Option<bool>, Error> {
         let flag = |path: &Option<String>| path.as_deref().and_then(|path| answer::at(answer, path)).and_then(Value::as_bool);
         let (more, last) = (flag(&paging.more), flag(&paging.last).map(|last| !last));
@@ -309,7 +312,7 @@ impl Pages {
         Ok(None)
     }
 
-    /// What is known of the number of a page once it is received.
+    /// Updates the base of page numbers after a page was received.
     fn settle_base(&mut self, page: &[Value], answer: &Value, paging: &Paging) {
         let flag = paging.more.as_deref().and_then(|path| answer::at(answer, path));
         if flag.is_some_and(|flag| flag.as_bool().is_some()) {
@@ -353,7 +356,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Further pages after the first, where the answer tells how many there are.
+    /// Returns the number of further pages after the first one, if the answer contains it.
     fn further(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> Option<usize> {
         if self.first_len == 0 {
             return None;
@@ -401,7 +404,7 @@ impl Pages {
         Err(Error { message: self.named(&what), hint })
     }
 
-    /// The request after this page.
+    /// Returns the request after this page.
     fn next(
         &mut self,
         answer: &Value,
@@ -423,7 +426,7 @@ impl Pages {
                     self.is_base_unknown = false;
                 }
                 if self.is_base_unknown {
-                    // Its number is 0 or 1: the answer to 1 tells.
+                    // The first page has the number 0 or 1. The answer to a request for 1 decides.
                     self.at = Some(1);
                     return self.ask(&[(argument, Value::int(1))]);
                 }
@@ -481,7 +484,7 @@ impl Pages {
         }
     }
 
-    /// The number of the next page, by a number or a link in the answer.
+    /// Returns the next page number that the answer announces as a number or a link.
     fn announced_number(&self, argument: &str, token: Option<&Value>, link: Option<&str>) -> Option<i64> {
         let by_link = || {
             let arguments = link::arguments(self.upstream, self.tool, link?).ok()?;
@@ -491,7 +494,7 @@ impl Pages {
         token.and_then(Value::as_int).or_else(by_link)
     }
 
-    /// The pages from a number on: all of them where their number is known, the next one otherwise.
+    /// Requests the pages from a number on: all at once if their number is known, otherwise the next one.
     #[expect(clippy::too_many_arguments, reason = "one page, as it was received")]
     fn rest_of(
         &mut self,
@@ -548,7 +551,7 @@ impl Pages {
         }
     }
 
-    /// The arguments of the program with these in place of its own, and with the largest size of a page.
+    /// Returns the program's arguments, overridden with these, and with the largest page size.
     fn with(&self, due: &[(&str, Value)]) -> Value {
         let paging = self.paging.as_ref();
         let size = paging.and_then(|paging| Some((paging.size.as_deref()?, paging.max_size?)));
@@ -561,7 +564,7 @@ impl Pages {
         Value::map(own.chain(size).chain(due))
     }
 
-    /// What the program gives for an argument.
+    /// Returns the program's value for an argument.
     fn given(&self, name: &str) -> Option<&Value> {
         let mut entries = self.args.entries()?;
         entries
@@ -569,7 +572,8 @@ impl Pages {
             .map(|(_, value)| value)
     }
 
-    /// Services leave out a list without items; then the answer has nothing that could be another one, or an error.
+    /// Whether an answer without the list means an empty list. Some services omit an empty list. The answer must then contain
+    /// nothing that could be another list or an error.
     fn is_empty_without_list(&self, answer: &Value) -> bool {
         let is_plain = |(key, value): (&Value, &Value)| {
             !matches!(value.kind(), Kind::Vector | Kind::Map)
@@ -621,13 +625,13 @@ fn hash(items: &[Value]) -> u64 {
     hasher.finish()
 }
 
-/// Items of one id are the same: other members may have changed meanwhile.
+/// Whether two items are the same. Items with equal ids are, since other members may have changed meanwhile.
 fn is_same_item(one: &Value, other: &Value) -> bool {
     let id = |item: &Value| item.get("id").filter(|id| !id.is_nil()).cloned();
     one == other || id(one).is_some_and(|one| id(other) == Some(one))
 }
 
-/// A name as programs write it is that of the argument once its hyphens are underscores.
+/// Whether a name in a program, after replacing hyphens with underscores, is the name of an argument.
 fn is_same(written: &str, name: &str) -> bool {
     let same = |(w, n): (u8, u8)| w == n || (w == b'-' && n == b'_');
     written.len() == name.len() && written.bytes().zip(name.bytes()).all(same)

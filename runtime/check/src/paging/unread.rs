@@ -1,4 +1,4 @@
-//! Lists of which a program has read the first page alone.
+//! Detects lists of which a program has read only the first page.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashSet};
@@ -10,15 +10,15 @@ use ptc_lisp::Value;
 
 use super::{Pages, answer, arguments, is_same};
 
-/// Answers that are remembered.
+/// Maximum number of remembered answers.
 const MAX_LISTS: usize = 1000;
 
-/// The first pages that one program got, and the further pages that it asked for.
+/// The first pages that a program received, and the further pages that it requested.
 ///
-/// A page is known as asked for, whenever that happens, once a call of the same tool gives an argument that asks for a page, and its other
-/// arguments are among those of the call that gave the first page: most services take the token of the next page alone. A program that
-/// itself asks for fewer items than the tool would give wants no more than these. A program that names what announces the further pages and
-/// never the items, such as `(:total (tool/value …))`, wants to know how many there are.
+/// A list counts as read further if a call of the same tool, at any time, has an argument that selects a page, and its other
+/// arguments are among those of the call that returned the first page: most services require only the token of the next page. A
+/// program that requests fewer items than the default page size wants only these. A program that names a member about further
+/// pages but never the items, such as `(:total (tool/value …))`, wants only the count.
 #[derive(Debug, Default)]
 pub struct UnreadPages {
     first: Vec<FirstPage>,
@@ -31,7 +31,7 @@ struct FirstPage {
     announced: Announced,
 }
 
-/// A call of a tool: its arguments without those for a page, as hashes of names and values.
+/// A call of a tool: its arguments without those that select a page, as hashes of names and values.
 #[derive(Debug)]
 struct Asked {
     upstream: &'static str,
@@ -40,7 +40,7 @@ struct Asked {
 }
 
 impl UnreadPages {
-    /// Takes the answer to a call and its `Link` header.
+    /// Receives the answer to a call, with its `Link` header.
     pub fn receive(
         &mut self,
         upstream: &'static Upstream,
@@ -56,16 +56,16 @@ impl UnreadPages {
         }
     }
 
-    /// Records a request for a page that is not the first one. `is_whole` tells that all pages are asked for.
+    /// Records a request for a page other than the first. `is_whole` is set if all pages are requested.
     pub fn ask(&mut self, upstream: &'static Upstream, tool: &'static Tool, args: &Value, is_whole: bool) {
         if self.asked.len() < MAX_LISTS && (is_whole || asks_for_further_page(tool, args)) {
             self.asked.push(Asked::of(upstream, tool, args));
         }
     }
 
-    /// A sentence for each tool of which a list was not read to its end by the program of this text.
+    /// Returns a sentence for each tool whose list the program with this text did not read to its end.
     pub fn notes(&self, source: &str) -> Vec<String> {
-        // Which call would have gone on is not known any more.
+        // Some requests were not recorded, so that it is unknown which lists were read further.
         if self.asked.len() >= MAX_LISTS {
             return Vec::new();
         }
@@ -116,7 +116,7 @@ impl Asked {
     }
 }
 
-/// The arguments of a call that are not null, by the names that the tool has for them.
+/// Returns the arguments of a call that are not null, with the tool's names.
 fn given<'v>(tool: &'static Tool, args: &'v Value) -> impl Iterator<Item = (&'static str, &'v Value)> {
     let entries = args.entries().into_iter().flatten().filter(|(_, value)| !value.is_nil());
     entries.filter_map(|(key, value)| {
@@ -126,30 +126,30 @@ fn given<'v>(tool: &'static Tool, args: &'v Value) -> impl Iterator<Item = (&'st
     })
 }
 
-/// Whether the arguments ask for a page after the first.
+/// Whether the arguments select a page after the first.
 fn asks_for_further_page(tool: &'static Tool, args: &Value) -> bool {
     let own = Paging::parse(tool.paging).and_then(|paging| paging.argument);
     let is_page = |name: &str| own.as_deref().map_or_else(|| paging::asks_for_page(name), |own| own == name);
     given(tool, args).any(|(name, value)| is_page(name) && !matches!(value.as_int(), Some(0 | 1)))
 }
 
-/// What an answer says of further pages.
+/// The announcement of further pages in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
-    /// The number of all pages.
+    /// Total number of pages.
     pub pages: Option<i64>,
-    /// Items in this page, the first.
+    /// Number of items in this page, the first one.
     pub items: usize,
-    /// The number of all items.
+    /// Total number of items.
     pub total: Option<i64>,
-    /// The member that has the items; empty where the answer is the list.
+    /// Path of the items. Empty if the answer is the list.
     list: String,
-    /// Members that tell of further pages.
+    /// Members that announce further pages.
     tell: Vec<String>,
 }
 
 impl Announced {
-    /// Whether a program names a member that tells of further pages, and not the one that has the items.
+    /// Whether a program names a member that announces further pages, but not the one with the items.
     fn is_only_counted(&self, source: &str) -> bool {
         let mut words = HashSet::new();
         words.extend(source.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').map(|word| word.replace('-', "_")));
@@ -158,8 +158,8 @@ impl Announced {
     }
 }
 
-/// What an answer says of further pages; `None` where it announces none, or where the arguments asked for a page or a number of items in
-/// particular.
+/// Returns the announcement of further pages in an answer. Returns `None` if there is none, or if the arguments select a page or
+/// a number of items.
 pub fn announced(
     upstream: &'static Upstream,
     tool: &'static Tool,

@@ -1,22 +1,22 @@
-//! How services with public documentation page their lists, as data: a service is a function of the arguments.
+//! Paging conventions of services with public documentation, as data. Each service is a function of the arguments.
 
 use ptc_catalog::{Annotations, Arg, Operation, Params, Tool, Type, Types};
 use ptc_lisp::Value;
 
-/// Items in a page of every service.
+/// Number of items per page of every service.
 pub(crate) const SIZE: usize = 30;
 
-/// A way in which a published API pages its lists.
+/// The paging convention of a published API.
 pub(crate) struct Convention {
     pub(crate) name: &'static str,
     /// The arguments and their types.
     pub(crate) args: &'static [(&'static str, Type)],
-    /// The answer for the arguments, as JSON, and its `Link` header.
+    /// Computes the answer for the arguments, as JSON, and its `Link` header.
     pub(crate) answer: fn(&Service, &Value) -> (String, Option<String>),
-    /// Whether a page is addressed by its number, and nothing announces how many items there are: then an item that is taken away from
-    /// before a page that comes later is not noticed.
+    /// Whether pages are addressed by number and no total is announced. In this case the removal of an item from an earlier page
+    /// is not noticed.
     pub(crate) is_blind: bool,
-    /// Whether the answer says how many items there are.
+    /// Whether the answer contains the total number of items.
     pub(crate) has_total: bool,
     pub(crate) paging: &'static str,
 }
@@ -126,7 +126,7 @@ pub(crate) const CONVENTIONS: &[Convention] = &[
         answer: |service, args| {
             let from = service.after(args.get("pageToken"));
             let next = service.token(from).map_or_else(String::new, |next| format!(r#", "nextPageToken": "{next}""#));
-            // A list without items is left out.
+            // This service omits an empty list.
             let rows = if service.len() == 0 { String::new() } else { format!(r#", "files": {}"#, service.page(from)) };
             (format!(r#"{{"kind": "drive#fileList"{rows}{next}}}"#), None)
         },
@@ -265,23 +265,23 @@ pub(crate) const CONVENTIONS: &[Convention] = &[
     },
 ];
 
-/// What goes wrong while a list is read.
+/// A fault while a list is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     None,
-    /// The second answer comes again for every further page.
+    /// The second answer is repeated for every further page.
     Repeats,
-    /// The first and the second page come in turn.
+    /// The first and the second page alternate.
     Alternates,
-    /// Whatever is announced as the next page has come before.
+    /// Each announced next page is one that was already received.
     Loops,
-    /// After the first answer the first item is gone.
+    /// The first item is removed after the first answer.
     Shrinks,
-    /// The total is one more than there are.
+    /// The announced total is too large by one.
     WrongTotal,
-    /// The third answer has no items, and announces what it would.
+    /// The third answer has no items but still announces a next page.
     EmptyPage,
-    /// The second answer is of another form.
+    /// The second answer has another shape.
     OtherShape,
     /// Every request after the first fails.
     Fails,
@@ -298,12 +298,12 @@ pub(crate) const TROUBLES: &[Trouble] = &[
     Trouble::Fails,
 ];
 
-/// Numbers of items of the lists: none, one, one page exactly, one more, two pages exactly, and many.
+/// List lengths: empty, one item, exactly one page, one page and one item, exactly two pages, and many.
 pub(crate) const COUNTS: [usize; 6] = [0, 1, SIZE, SIZE + 1, 2 * SIZE, 1000];
 
-/// What no answer shows. A page that is addressed by its number begins with whatever is there when it is asked for, and where nothing
-/// announces the number of items, an item that moved to the page before is missed. To read each page once more after the next one
-/// would show it, for twice as many calls. And without any announcement a page without items is the end.
+/// Whether a fault cannot be detected from the answers. A page addressed by number starts at the current position of its items.
+/// If no total is announced, an item that moved to the previous page is missed. Rereading each page after the next one would
+/// detect this, for twice as many calls. If nothing is announced at all, an empty page is the end.
 pub(crate) fn is_unnoticed(convention: &Convention, trouble: Trouble) -> bool {
     let is_by_number = convention.is_blind && convention.args.iter().any(|(name, _)| *name == "page");
     match trouble {
@@ -317,7 +317,7 @@ pub(crate) struct Service {
     pub(crate) ids: Vec<usize>,
     pub(crate) trouble: Trouble,
     pub(crate) answered: usize,
-    /// The origin of its links.
+    /// The origin of the service's links.
     pub(crate) base: &'static str,
 }
 
@@ -326,7 +326,7 @@ impl Service {
         Service { ids: (0..count).collect(), trouble, answered: 0, base }
     }
 
-    /// Answers a request, and does to the list what the trouble is; `None` where the request fails.
+    /// Answers a request and applies the fault to the list. Returns `None` if the request fails.
     pub(crate) fn respond(&mut self, convention: &Convention, args: &Value) -> Option<(String, Option<String>)> {
         if self.trouble == Trouble::Fails && self.answered > 0 {
             return None;
@@ -347,7 +347,7 @@ impl Service {
         self.ids.len() + usize::from(self.trouble == Trouble::WrongTotal)
     }
 
-    /// The items from a place on, as a JSON list.
+    /// Returns the items from an index on, as a JSON list.
     fn page(&self, from: usize) -> String {
         if self.trouble == Trouble::EmptyPage && self.answered == 2 {
             return "[]".to_owned();
@@ -368,13 +368,13 @@ impl Service {
         if self.trouble == Trouble::Loops && self.answered > 0 { page } else { page + 1 }
     }
 
-    /// The place after the item that a token names.
+    /// Returns the index after the item that a token names.
     fn after(&self, token: Option<&Value>) -> usize {
         let id = token.and_then(Value::as_str).and_then(|token| token.strip_prefix('i')?.parse().ok());
         id.map_or(0, |id: usize| self.ids.partition_point(|own| *own <= id))
     }
 
-    /// The token for the place after a page.
+    /// Returns the token for the index after a page.
     fn token(&self, from: usize) -> Option<String> {
         if from + SIZE >= self.len() {
             return None;
@@ -393,7 +393,7 @@ pub(crate) fn number(args: &Value, name: &str, default: usize) -> usize {
     args.get(name).and_then(Value::as_int).and_then(|number| usize::try_from(number).ok()).unwrap_or(default)
 }
 
-/// The tool of a convention, an operation over HTTP or a tool over MCP.
+/// Returns the tool of a convention, either an operation over HTTP or an MCP tool.
 pub(crate) fn tool(convention: &Convention, is_operation: bool) -> Tool {
     let leaked = |text: &str| -> &'static str { text.to_owned().leak() };
     let arg = |(name, kind): &(&str, Type)| Arg {
