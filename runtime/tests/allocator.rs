@@ -1,4 +1,4 @@
-//! A program with a global allocator of its own: no engine without a count, and limits that hold with one.
+//! A program with its own global allocator: an engine requires a counting allocator, and its memory limits hold with one.
 
 #![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
 
@@ -9,7 +9,8 @@ use ptc_lisp::limits::Limits;
 use ptc_runtime::alloc::{Counting, NOT_COUNTING};
 use ptc_runtime::embed::{Engine, Request};
 
-/// An allocator that is wrapped from the moment at which the flag is set. Both ways end at the system's, so blocks may change sides.
+/// An allocator that counts once the flag is set. Both modes delegate to the system allocator, so that a block may be allocated
+/// in one mode and freed in the other.
 struct Own {
     counting: Counting<System>,
     wrapped: AtomicBool,
@@ -18,7 +19,7 @@ struct Own {
 #[global_allocator]
 static ALLOCATOR: Own = Own { counting: Counting::over(System), wrapped: AtomicBool::new(false) };
 
-// SAFETY: both allocators pass every call on to the system's unchanged.
+// SAFETY: both modes pass every call to the system allocator unchanged.
 unsafe impl GlobalAlloc for Own {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let wrapped = self.wrapped.load(Ordering::Relaxed);

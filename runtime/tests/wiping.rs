@@ -1,4 +1,4 @@
-//! What is freed of resolved secrets holds none of them.
+//! Freed memory of resolved secrets does not contain them.
 
 #![expect(unsafe_code, reason = "only an allocator sees what is freed")]
 
@@ -10,13 +10,14 @@ use ptc_runtime::secrets::Secrets;
 
 const SECRET: &str = "w1ped/when-it+is-dropped";
 
-/// Counts the blocks that hold the secret when they are freed. Growing a block frees it, since the trait does it by copying.
+/// Counts blocks that contain the secret when they are freed. The default implementation of growing copies a block and frees the
+/// old one.
 struct Watching(AtomicUsize);
 
 #[global_allocator]
 static ALLOCATOR: Watching = Watching(AtomicUsize::new(0));
 
-// SAFETY: every call is passed on to the system's unchanged. Blocks are zeroed first, so that all of one may be read.
+// SAFETY: every call is passed to the system allocator unchanged. Blocks are zeroed first, so that they can be read completely.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         unsafe { System.alloc_zeroed(layout) }
@@ -52,7 +53,7 @@ fn secrets_are_overwritten_before_they_are_freed() {
         catalog: Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() })),
         programs: &[],
     }));
-    // That of the text which was written.
+    // This excludes the copy that was written to the file.
     let before = freed();
     let secrets = Secrets::resolve(deployment, folder).unwrap_or_else(|missing| panic!("{missing:?}"));
     let redactor = secrets.redactor().with("another-secret");

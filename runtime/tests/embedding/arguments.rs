@@ -1,4 +1,4 @@
-//! Arguments of own tools count as memory of the program before a tool gets its copy of them.
+//! Arguments of own tools count as memory of the program before a tool receives its copy of them.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ fn run(engine: &Engine, program: &str) -> String {
 fn shared_arguments_are_refused_within_the_limits_of_the_program() {
     let engine = engine();
     for (note, expected) in [
-        // What is shared 30 times over is two to the thirtieth parts to a tool.
+        // A vector that is shared 30 times has 2^30 elements when it is encoded for a tool.
         ("(reduce (fn [v _] [v v]) 1 (range 30))", "rejected args: they are longer than 104857600 bytes as JSON"),
         ("(reduce (fn [v _] {:a v :b v}) 1 (range 30))", "rejected args: they are longer than 104857600 bytes as JSON"),
-        // As text it would fit. The copy would not.
+        // The encoded text is within the limit, the decoded copy exceeds it.
         ("(reduce (fn [v _] [v v]) 1 (range 22))", "need more than 104857600 bytes"),
     ] {
         let said = run(&engine, &format!("(tool/echo {{:note {note}}})"));
@@ -39,7 +39,7 @@ fn more_than_a_thousand_arguments_are_refused() {
 
 #[test]
 fn memory_of_arguments_is_given_back_after_each_call() {
-    // 10 MB each time, of which 100 MB would not hold 12.
+    // Each call has 10 MB of arguments. All 12 together would exceed 100 MB.
     let program = "(count (map (fn [_] (count (:note (tool/echo {:note [s]})))) (range 12)))";
     let program = format!("(let [s (reduce (fn [s _] (str s s)) \"abcdefghij\" (range 20))] {program})");
     assert_eq!(run(&engine(), &program), "12");

@@ -1,4 +1,4 @@
-//! Engines: tools sync and async, signatures, upstreams, sessions, ends before the end.
+//! Engines: synchronous and asynchronous tools, signatures, upstreams, sessions, and runs that end early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +63,7 @@ fn tools_get_and_give_what_their_signatures_say() {
     assert_eq!(call.result_bytes, json.len() as u64);
     assert_eq!(call.warnings, ["user_id: coerced string \"42\" to int", "tags[0]: coerced string \"a\" to keyword"]);
 
-    // JSON has no keywords and no instants; the signature has.
+    // The signature adds keywords and instants, which JSON does not have.
     let answer = run("(let [u (tool/find-user {:id 1})] [(:name u) (:state u) (.getTime (:since u))])");
     assert_eq!(shown(&answer), "[\"Ada\" :active 1777799640000]");
 }
@@ -85,7 +85,7 @@ fn what_goes_wrong_ends_the_program_and_says_why() {
         ("(tool/find-user {:id 4})", "runtime_error: tool_error: tool/find_user: invalid digit found in string", 1),
         ("(tool/find-user)", "runtime_error: tool_error: tool/find_user: nobody is asked for", 1),
         ("(tool/find-usr {})", "runtime_error: unknown_tool: there is no tool/find-usr", 0),
-        // What the text shows to be wrong is found before anything is called.
+        // Errors that are visible in the text are reported before any call.
         (
             "(do (tool/find-user {:id 1}) (tool/slow {}))",
             "runtime_error: tool_error: tool/slow: tool validation errors:\n- ms: expected int, got nil",
@@ -108,7 +108,7 @@ fn what_goes_wrong_ends_the_program_and_says_why() {
 
 #[test]
 fn calls_overlap() {
-    // None of them is answered before all are under way.
+    // No call is answered before all are in flight.
     let all = Arc::new(tokio::sync::Barrier::new(50));
     let meet = Tool::new_async("meet", "(n :int) -> :int", move |args: Args| {
         let all = Arc::clone(&all);
@@ -126,7 +126,7 @@ fn calls_overlap() {
 fn what_happens_is_told_while_the_program_runs() {
     let (send, heard) = std::sync::mpsc::channel();
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
-    // It opens when the line before it was heard, and never otherwise.
+    // The tool returns only after the listener received the line printed before the call.
     let gate = Tool::new("gate", "(n :int) -> :int", {
         let heard = std::sync::Mutex::new(heard);
         move |args: Args| {
@@ -149,7 +149,7 @@ fn what_happens_is_told_while_the_program_runs() {
                 other => format!("{other:?}"),
             };
             told.lock().unwrap().push(line);
-            // Nobody minds.
+            // A panic of the listener has no effect.
             panic!("a bug of the listener");
         }
     };
@@ -224,7 +224,7 @@ fn a_tool_of_a_program_that_is_dropped_is_aborted() {
         while gone.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // The engine is as good as before.
+        // The engine is still usable.
         assert_eq!(engine.run_async(Request::new("(+ 1 2)")).await.preview(), Ok("3"));
     });
 }
@@ -255,7 +255,7 @@ fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
 
 #[test]
 fn the_memory_limit_holds_over_many_calls() {
-    // Arguments are made on one thread and used on another: what is counted must not drift with them.
+    // Arguments are allocated on one thread and freed on another, which must not distort the count.
     let limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(4 * 1024 * 1024);
     let engine = builder().limits(limits).build().unwrap();
     let text = "x".repeat(4_000);
@@ -279,7 +279,7 @@ fn a_request_may_have_a_signature() {
     let instant = json!({ "limit": 1, "since": "1970-01-01T00:00:01Z" });
     let answer = run("{:count (.getTime data/since) :states []}", instant.clone(), Mode::Enabled);
     assert_eq!(answer.validated(), Some(r#"{"count":1000,"states":[]}"#));
-    // Unchecked, the instant is what JSON had.
+    // Without checks, the instant remains a JSON string.
     let answer = run("{:since data/since}", instant, Mode::Disabled);
     assert_eq!(answer.validated(), Some(r#"{"since":"1970-01-01T00:00:01Z"}"#));
 }
@@ -335,7 +335,7 @@ fn tools_that_cannot_be_offered_are_refused() {
     assert!(matches!(twice, BuildError::Tool(ToolDefinitionError::Twice(_))), "{twice}");
 }
 
-/// A deployment with one service of one tool, which `service` answers. The tool takes `page` and `limit`.
+/// Returns a deployment with one service, which is mocked by `service`. Its only tool has the arguments `page` and `limit`.
 #[cfg(feature = "http")]
 fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     use ptc_catalog::{
@@ -386,7 +386,7 @@ fn upstreams_made_at_run_time_stand_beside_own_tools() {
     assert_eq!(service.requests()[0].header("authorization"), Some("Bearer s3cr3t-token-value"));
 }
 
-/// A list of 520 records in pages of ten, of which a program may read 50, and a loop that asks of none whether it came.
+/// The list has 520 records in pages of ten. A program may call 50 times, and its loop does not check whether a call succeeded.
 #[cfg(feature = "http")]
 #[test]
 fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
@@ -424,13 +424,13 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
         let result: serde_json::Value =
             serde_json::from_str(&answer::tool_result(&silent.evaluation, profile, Era::Stateless)).unwrap();
         let (text, feedback) = (&result["content"][0]["text"], &result["structuredContent"]["feedback"]);
-        // Debug has JSON as its text, in which quotes are escaped.
+        // The text of the debug profile is JSON, in which quotes are escaped.
         let text = text.as_str().unwrap_or_default().replace("\\\"", "\"");
         assert!(notes.iter().all(|note| text.contains(note)), "{}: {text}", profile.name());
         assert_eq!(feedback.as_str(), (profile != Profile::Slim).then_some(notes.join("\n").as_str()), "{}", profile.name());
     }
 
-    // A program that checks each call, and one that is within its budget.
+    // Neither a program that checks each call nor one within its budget gets a note.
     let checked = engine.run(Request::new(looped(&format!("(let [r {call}] (if (:ok r) r nil))"))));
     assert_eq!(
         (shown(&checked).as_str(), checked.notes()),
@@ -439,13 +439,13 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
     let within = engine.run(Request::new(looped(&call.replace("10", "20"))));
     assert_eq!((shown(&within).as_str(), within.notes()), ("520", &[][..]));
 
-    // Forms of discovery have a budget of their own.
+    // Discovery forms have a separate budget.
     let looked_up = engine.run(Request::new(r#"(count (remove nil? (map (fn [_] (dir "api")) (range 28))))"#));
     assert_eq!(shown(&looked_up), "25");
     let note = "budget of discovery forms: 25 for each program, 3 were refused. A refused form gives nil: look up fewer things, or split \
                 the work over programs";
     assert_eq!(looked_up.notes(), [note]);
-    // A program that fails says so as well.
+    // A program that fails also gets the note.
     let failed = engine.run(Request::new(format!(
         "(let [p 1] (dotimes [_ 50] (tool/value {})) (+ 1 (:value {call})))",
         &call["(tool/call ".len()..call.len() - 1]
@@ -455,7 +455,7 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
     assert!(result.contains("type_error") && result.contains("1 of 51 upstream calls failed"), "{result}");
 }
 
-/// In the text a literal is refused before the program runs, and a computed value before anything is sent.
+/// A literal is rejected before the program runs, and a computed value before anything is sent.
 #[cfg(feature = "http")]
 #[test]
 fn arguments_are_held_to_their_bounds_and_integers_are_sent_as_such() {
@@ -486,12 +486,12 @@ fn keys_that_the_output_schema_does_not_have_are_a_note_or_a_fault() {
     let run = |source: &str| {
         engine.run(Request::new(format!("(defn value-of [r] (if (:ok r) (:value r) (fail (:message r)))) {source}")))
     };
-    // A closed schema: nothing is called.
+    // The schema is closed, so that nothing is called.
     let closed = run(r#"(get-in (value-of (tool/call {:server "api" :tool "items"})) [:meta :totl])"#);
     assert_eq!(shown(&closed), "runtime_error: tool_error: api/items: what is at [:meta] has no 'totl', by its output schema");
     assert!(closed.value().unwrap_err().feedback.contains("did you mean 'total'?"), "{closed:?}");
     assert_eq!(service.requests().len(), 0, "a program that is refused sends nothing");
-    // An open one may have the key all the same.
+    // The schema is open, so that the key may be present.
     let open = run(r#"(count (:itms (value-of (tool/call {:server "api" :tool "items"}))))"#);
     assert_eq!(shown(&open), "0");
     let [note] = open.notes() else { panic!("{:?}", open.notes()) };
@@ -598,7 +598,7 @@ fn stored_programs_are_held_to_their_schemas() {
     let half = |n: serde_json::Value| Request::stored("half").context(&json!({ "n": n })).unwrap();
     let answer = engine.run(half(json!(4)));
     assert_eq!((shown(&answer).as_str(), answer.validated()), ("20", Some("20")));
-    // Own tools are there for stored programs too, and arguments may be left out where none is required.
+    // Own tools are available in stored programs. Arguments may be omitted if none is required.
     assert_eq!(shown(&engine.run(Request::stored("always"))), "\"Ada\"");
     for (request, expected) in [
         (Request::stored("haf"), "args_error: there is no stored program haf; did you mean half?"),

@@ -1,4 +1,4 @@
-//! The example does what it says.
+//! Runs the example and checks its behaviour.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::service;
 
-/// One request over a connection of its own; the body of the answer.
+/// Sends one request over a new connection and returns the body of the answer.
 async fn ask(address: std::net::SocketAddr, method: &str, path: &str, body: &str) -> serde_json::Value {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();

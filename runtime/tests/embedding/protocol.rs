@@ -1,4 +1,4 @@
-//! The protocol of `lisp_eval`: descriptions, arguments, payloads, values as JSON.
+//! The protocol of `lisp_eval`: descriptions, arguments, payloads, and values as JSON.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ fn what_a_success_leaves_out() {
         render_success(&full, &SuccessOptions::default().validated(&validated)),
         r#"{"status":"ok","result":"user=> 42","prints":["hi"],"feedback":"computed","truncated":true,"memory":{"changed":{"a":"1"},"stored_keys":["a","b"],"truncated":true},"validated":{"count":7}}"#
     );
-    // Without memory nobody is told that some of it was cut.
+    // A payload without memory does not report that memory was truncated.
     assert_eq!(
         parsed(&render_success(&full, &SuccessOptions::ONE_SHOT)),
         json!({"status": "ok", "result": "user=> 42", "prints": ["hi"], "feedback": "computed", "truncated": false})
@@ -124,7 +124,7 @@ fn answers_become_payloads() {
     assert_eq!(payload["feedback"], "kept = 2\nother = [2]");
     assert_eq!(Execution::of(&second, &Bindings::default()).unwrap().memory.changed.len(), 2);
 
-    // A server's own reasons are none of the closed list.
+    // The protocol has a closed list of reasons, so that a reason of this server is reported as `runtime_error`.
     let cancel = ptc_lisp::Cancel::default();
     cancel.cancel();
     let payload = parsed(&render(&engine.run(Request::new("1").cancel(cancel)), &SuccessOptions::ONE_SHOT));
@@ -265,7 +265,7 @@ fn a_validator_and_a_signature_agree() {
             for json in VALUES {
                 let value = ptc_lisp::json::decode(json.as_bytes()).unwrap();
                 let theirs = schema.validate(&value, &|| false).unwrap().mismatches.is_empty();
-                // JSON Schema counts 3.0 among the integers; a program that computes with it does not.
+                // JSON Schema counts 3.0 as an integer. PTC-Lisp keeps it a double.
                 let double = matches!(*json, "3.0");
                 if !double {
                     assert_eq!(of.validate(&value).is_ok(), theirs, "{text} closed: {closed} {json}");

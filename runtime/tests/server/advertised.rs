@@ -1,4 +1,4 @@
-//! Answers against the `outputSchema` that `tools/list` of the same server advertises.
+//! Compares answers with the `outputSchema` that `tools/list` of the same server advertises.
 
 use litemap::LiteMap;
 use ptc_lisp::json::decode;
@@ -11,11 +11,11 @@ use crate::peer::Peer;
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[("advertised::every_tool_answers_as_it_says", every_tool_answers_as_it_says)];
 
-/// The schemas of a server, by tool.
+/// The output schemas of a server, by tool.
 pub(crate) struct Advertised(LiteMap<String, Option<Schema>>);
 
 impl Advertised {
-    /// What that server lists.
+    /// Reads the schemas that a server lists.
     pub(crate) fn of(server: &mut Peer) -> Advertised {
         server.send(r#"{"jsonrpc":"2.0","id":"advertised","method":"tools/list"}"#);
         let listed: Value = serde_json::from_str(&server.receive()).expect("JSON");
@@ -27,9 +27,9 @@ impl Advertised {
         Advertised(tools.iter().map(|tool| (tool["name"].as_str().expect("a name").to_owned(), schema(tool))).collect())
     }
 
-    /// What is wrong with a result of that tool.
+    /// Returns the mismatch of a result with the schema of its tool, if any.
     pub(crate) fn fault(&self, tool: &str, result: &Value) -> Option<String> {
-        // A tool that there is not is refused in the name of none.
+        // An unknown tool has no schema.
         let schema = self.0.get(tool)?;
         match (schema, result.get("structuredContent")) {
             (None, _) => None,

@@ -1,7 +1,7 @@
-//! `lisp_task`, against an OpenAI-compatible server that replays conversations.
+//! `lisp_task`, tested against an OpenAI-compatible server that replays conversations.
 //!
-//! Each file under `conversations` is one task: the server's flags, the arguments, what the planner answers to each question, parts of
-//! what it has to be asked, and parts of the client's answer.
+//! Each file under `conversations` is one task: the server's flags, the arguments, the planner's answers, parts of the requests
+//! that it must receive, and parts of the answer to the client.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ const SAID: &str = r#"{"outputSchema":{"type":"object","properties":{"said":{"ty
 
 static TOOLS: [Tool; 2] = [tool("echo", &[TEXT], Some(true), SAID), tool("pid", &[], None, "{}")];
 
-/// A deployment with a tool that only reads and one that says nothing of its effects. Its upstream is this binary again.
+/// Returns a deployment with a read-only tool and a tool without declared effects. Its upstream is this binary in another role.
 pub(crate) fn deployment() -> &'static Deployment {
     let command = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
     let transport =
@@ -57,7 +57,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }
 
-/// A planner that says this and that.
+/// Starts a planner that returns the recorded answers.
 fn replay(planner: Vec<Value>) -> Web {
     let next = AtomicUsize::new(0);
     Web::start(move |asked| {
@@ -67,7 +67,7 @@ fn replay(planner: Vec<Value>) -> Web {
     })
 }
 
-/// One recorded answer.
+/// Converts a recorded answer to an HTTP response.
 fn answer(recorded: &Value) -> Answer {
     let said = recorded["say"].as_str().map(|text| {
         let finish = recorded["finish"].as_str().unwrap_or("stop");
@@ -105,7 +105,7 @@ fn answer(recorded: &Value) -> Answer {
     }
 }
 
-/// A server whose planner is there.
+/// Returns a server command that uses the planner.
 fn with_planner(role: &str, planner: &Web, flags: &[&str]) -> Command {
     let mut command = server(role);
     command.args(["--agentic", "--agentic-base-url", &format!("http://{}/v1/", planner.address), "--agentic-model", "replayed"]);
@@ -119,7 +119,8 @@ fn call(server: &mut Peer, arguments: &Value) -> Value {
     serde_json::from_str::<Value>(&server.receive()).expect("a line of JSON")["result"].clone()
 }
 
-/// Whether all that is expected is there; null stands for what must not be. The path of what is not as expected otherwise.
+/// Compares JSON values and returns the first mismatch with its path. Objects may have additional members. An expected null means
+/// that the member must be absent.
 fn lacks(found: &Value, expected: &Value, path: &str) -> Option<String> {
     match (found, expected) {
         (_, Value::Object(members)) if found.is_object() => {
@@ -135,7 +136,7 @@ fn lacks(found: &Value, expected: &Value, path: &str) -> Option<String> {
     }
 }
 
-/// What is not as recorded.
+/// Replays a recorded task and returns the first difference.
 fn differs(recorded: &Value) -> Option<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let planner = replay(list(&recorded["planner"]));
@@ -154,7 +155,7 @@ fn differs(recorded: &Value) -> Option<String> {
         return Some(format!("{name} is there\n{result}"));
     }
     let asked = planner.requests();
-    // What was recorded has been asked for, and nothing else, unless the task ended before.
+    // The planner must receive exactly the recorded requests, except for those after an early end of the task.
     let ended = ["partial_side_effects"].iter().any(|reason| data["reason"] == *reason);
     if asked.len() != list(&recorded["planner"]).len() - usize::from(ended) {
         return Some(format!("asked {} times\n{result}", asked.len()));
@@ -173,7 +174,7 @@ fn differs(recorded: &Value) -> Option<String> {
     None
 }
 
-/// The random name of the marks around data in a conversation, as its first message gives it.
+/// Returns the random name of the marks around data, which the first message of a conversation introduces.
 fn mark(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("Text between <")?;
     let (mark, _) = rest.split_once('>')?;
@@ -199,7 +200,7 @@ fn conversations() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// What a server says that does not start.
+/// Returns the error output of a server that refuses to start.
 fn refused(command: &mut Command) -> String {
     let done = command.output().expect("the server runs");
     assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
@@ -217,7 +218,7 @@ fn offered_only_where_nothing_can_go_wrong() {
         let mut server = Peer::of(&mut with_planner(role, &planner, flags));
         assert_eq!(names(&mut server), ["lisp_eval", "lisp_task"], "{role} {flags:?}");
     }
-    // Without the switch there is no such tool.
+    // Without the flag the tool does not exist.
     let mut server = Peer::start_as("aggregator", &[]);
     assert_eq!(names(&mut server), ["lisp_eval"]);
     let text = call(&mut server, &json!({ "task": "x" }))["content"][0]["text"].clone();
@@ -253,7 +254,7 @@ fn every_fault_of_the_start_is_told() {
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
-    // A key that cannot be had, or that would travel in the open.
+    // The server rejects a key that is unavailable or would be sent over an unencrypted connection.
     let said = refused(server("aggregator").arg("--agentic"));
     assert!(
         said.contains("credential binding 'openrouter' (environment variable OPENROUTER_API_KEY): is not set or empty"),
@@ -271,7 +272,7 @@ fn every_fault_of_the_start_is_told() {
     ];
     let said = refused(server("tasks").args(open).env(VARIABLE, KEY));
     assert!(said.contains("http://planner.example/v1 would carry the key unencrypted"), "{said}");
-    // Without a key it is allowed, and said.
+    // A planner without a key is allowed, with a warning.
     for (url, warned) in [("http://planner.example/v1", true), ("http://127.0.0.1:9/v1", false)] {
         let args = ["--agentic", "--agentic-allow-writes", "--agentic-model", "any", "--agentic-base-url", url];
         let mut server = Peer::of(server("tasks").args(args).env(VARIABLE, KEY));
@@ -282,7 +283,7 @@ fn every_fault_of_the_start_is_told() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-/// A folder of its own.
+/// Creates an empty folder.
 fn tempfile() -> PathBuf {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let name = format!("ptc-agentic-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
@@ -296,7 +297,7 @@ fn what_clients_read_of_it() {
     let mut server = Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes"]));
     let listed = tools(&mut server);
     let tool = listed[1].clone();
-    // What a compiler measures before there is a server is what clients get.
+    // The size that the compiler computes must equal what clients receive.
     let mut settings = Settings::defaults(true);
     settings.agentic.on = true;
     assert_eq!(tools_list_json(deployment(), &settings), json!({ "tools": listed }).to_string());
@@ -313,7 +314,7 @@ fn what_clients_read_of_it() {
     let line =
         log.lines().find(|line| line.contains("\"tasks\"") && line.contains("summary_sha256")).expect("a line of the start");
     assert!(line.contains(&format!("\"summary_bytes\":{}", summary.len())) && !line.contains("echo"), "{line}");
-    // The operator's own words, and a posture that only reads.
+    // The operator's texts are used, and the tool may be restricted to reading.
     let folder = tempfile();
     std::fs::write(folder.join("summary.md"), "Whatever the child says.\n").expect("a file");
     let file = folder.join("summary.md").display().to_string();
@@ -341,7 +342,7 @@ fn what_the_endpoint_is_sent() {
 }
 
 fn secrets_reach_nobody() {
-    // The model echoes the key, in a program, in its words and in an error.
+    // The model echoes the key in a program, in its text and in an error.
     let program = format!("(return \"the key is {KEY}\")");
     let planner = replay(vec![json!({ "say": program }), json!({ "status": 400, "raw": format!("bad key {KEY}") })]);
     let folder = tempfile();
@@ -359,7 +360,7 @@ fn secrets_reach_nobody() {
         "debug",
     ];
     let mut server = Peer::of(with_planner("tasks", &planner, &flags).env(VARIABLE, KEY));
-    // The client says it as well: it does not reach the model.
+    // The client sends the key too. It must not reach the model.
     let first =
         call(&mut server, &json!({ "task": format!("Is {KEY} a key?"), "context": { "k": KEY }, "constraints": { KEY: 1 } }));
     assert_eq!(first["structuredContent"]["answer"], "the key is [REDACTED]", "{first}");
@@ -416,7 +417,7 @@ fn prompts_are_in_traces_only_when_asked_for() {
     }
 }
 
-/// The lines of a task's trace.
+/// Runs a task and returns the lines of its trace.
 fn traced(planner: Vec<Value>, more: &[&str]) -> Vec<Value> {
     let folder = tempfile();
     let trace = folder.display().to_string();
@@ -466,13 +467,13 @@ fn a_trace_tells_what_became_of_each_turn() {
     assert_eq!(calls, [(json!(2), json!("read"))]);
     assert_eq!(lines.last().expect("an end")["program"]["text"], "(return (fn [x] x))");
 
-    // Of programs no more than the policy lets through, of failures their reason.
+    // Programs appear as the trace policy permits. Failures have their reason.
     let lines = traced(planner(), &["--agentic-max-turns", "4", "--trace-payloads", "none"]);
     let ran: Vec<&Value> = lines.iter().filter(|line| line["span"] == "eval").collect();
     assert_eq!((&ran[1]["program"]["bytes"], &ran[1]["reason"]), (&json!(failing.len()), &json!("runtime_error")));
     assert!(lines.iter().all(|line| !line.to_string().contains("(def said")), "{lines:?}");
 
-    // The end of a task that failed has the mark of its last program.
+    // The last line of a failed task has the span of the error in its last program.
     let lines = traced(vec![json!({ "say": "(boom)" })], &["--trace-payloads", "full"]);
     let end = lines.last().expect("an end");
     assert_eq!((&end["event"], &end["error_span"]), (&json!("call.fail"), &json!({ "start": 1, "end": 5 })));
@@ -514,7 +515,7 @@ fn a_cancelled_task_asks_no_more() {
     ];
     let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
     server.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"lisp_task","arguments":{"task":"x"}}}"#);
-    // A task that waits holds its place.
+    // A waiting task still counts as an active call.
     assert!(server.ask("8", "1").contains("busy"));
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
     let answer = server.ask_until_free("9", "(+ 1 2)");

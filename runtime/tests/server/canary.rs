@@ -1,5 +1,5 @@
-//! Secrets of every source and scheme, upstreams that echo them in every place that they have, and a server that says as much as it
-//! can: nothing of what leaves it may hold one.
+//! Secrets of every source and authentication scheme, upstreams that echo them in every part of their answers, and a server with
+//! all output enabled. No output may contain a secret.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("canary::memory_stays_in_the_process", memory_stays_in_the_process),
 ];
 
-// Each has what needs an escape: in JSON, in a URL.
+// Each contains characters that need escaping in JSON or in a URL.
 pub(crate) const BEARER: &str = "b3arer/c4nary+\"one\"";
 const HEADER: &str = "h3ader c4nary&two";
 const BASIC: &str = "ann:b4sic/c4nary?three";
@@ -31,7 +31,7 @@ const ARGUMENT: &str = "arg-c4nary-five";
 const CANARIES: [&str; 5] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT];
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
-    // As if a server had said them when the catalog was frozen.
+    // The texts simulate a server that returned the secrets when the catalog was frozen.
     let description: &'static str = format!("Frozen with {BEARER} and {CHILD}").leak();
     let definition: &'static str =
         json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string().leak();
@@ -64,7 +64,7 @@ impl<T, const N: usize> Leaked<T> for [T; N] {
     }
 }
 
-/// Two MCP servers and an API; the address of the latter two is in the environment.
+/// Returns a deployment with two MCP servers and an API. The address of the last two comes from the environment.
 pub(crate) fn deployment() -> &'static Deployment {
     let variable = |name: &str| -> &'static str { std::env::var(name).expect("the test sets it").leak() };
     let exe = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
@@ -99,7 +99,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
 }
 
-/// The child: echoes its arguments and environment.
+/// Runs the child, which echoes its arguments and environment.
 pub(crate) fn serve() -> ExitCode {
     let secrets: Vec<String> = std::env::args().skip(2).chain(std::env::var("CHILD_TOKEN")).collect();
     crate::echoing::serve(&secrets)
@@ -110,7 +110,7 @@ pub(crate) fn start(command: &str) -> (std::process::Command, PathBuf) {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("canary-{command}"));
     std::fs::write(&file, format!("{HEADER}\n")).expect("a file");
     let mut server = server("canary");
-    // Nobody listens there: who asked a proxy that the environment names would learn nothing of upstreams.
+    // Nothing listens at this address. If the server used a proxy from the environment, every call would fail.
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
         server.env(name, "http://127.0.0.1:9");
     }
@@ -142,7 +142,7 @@ fn no_secret_leaves_the_process() {
         said.push_str(&server.ask(&id.to_string(), program));
         said.push('\n');
     }
-    // What a client says itself comes back to nobody else either.
+    // Secrets in a client's own requests must not be returned or logged either.
     let known = known(&CANARIES.map(str::to_owned));
     for (tool, arguments) in [
         (
@@ -164,7 +164,7 @@ fn no_secret_leaves_the_process() {
         said.push_str(&server.receive());
         said.push('\n');
     }
-    // What a session is called and what it keeps.
+    // Secrets in a session's title and state must not be returned either.
     let mut ask = |tool: &str, arguments: serde_json::Value| {
         let params = json!({"name": tool, "arguments": arguments});
         server.send(&json!({"jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params}).to_string());
@@ -194,7 +194,7 @@ fn no_secret_leaves_the_process() {
     assert!(status.success(), "{log}");
     std::fs::remove_file(file).expect("the file was there");
     assert!(said.contains("\"server\":\"web\",\"tool\":\"text\",\"status\":\"ok\""), "{said}");
-    // It is no proof of anything that a server that says nothing says no secrets.
+    // The absence of secrets is meaningful only if they would have been printed.
     assert!(said.matches("[REDACTED]").count() > 100 && log.matches("[REDACTED]").count() > 10, "{said}\n{log}");
     assert!(traces.matches("[REDACTED]").count() > 100, "{traces}");
     for (what, text) in [("standard output", &said), ("the log", &log), ("the command line", &shown), ("traces", &traces)] {

@@ -1,4 +1,4 @@
-//! The command line: `eval`, `version`, `--help`, and what happens where it is wrong.
+//! The command line: `eval`, `version`, `--help`, and invalid arguments.
 
 use crate::Test;
 use crate::peer::server;

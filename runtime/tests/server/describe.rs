@@ -1,4 +1,4 @@
-//! What clients pay for the tool's description. The bounds are those of the server that this one follows.
+//! The size of the tool's description for clients. The bounds are those of the reference server.
 
 use crate::peer::Peer;
 use crate::{PLAIN, Test};
@@ -45,7 +45,7 @@ const fn tool(name: &'static str, description: &'static str, read_only: bool) ->
 const LONG: &str = "Reads the contents of a file or folder from the file system, and says in some more words what can be expected of \
                     it and what cannot.";
 
-/// As large as the file system server of the reference implementations.
+/// As many tools as the file system server of the reference implementations has.
 static FILES: [Tool; 14] = [
     tool("create_directory", LONG, false),
     tool("directory_tree", LONG, true),
@@ -81,7 +81,7 @@ static AGGREGATOR: Deployment = Deployment {
     },
 };
 
-/// The bytes of the frame around a result: `{"jsonrpc":"2.0","id":"tl","result":…}` and a newline.
+/// Bytes of the frame around a result: `{"jsonrpc":"2.0","id":"tl","result":…}` and a newline.
 const FRAME: usize = 39;
 
 fn size(deployment: &'static Deployment, change: impl FnOnce(&mut Settings)) -> usize {
@@ -118,7 +118,7 @@ fn annotations_say_what_the_tools_may_do() {
     assert_eq!(hints(&AGGREGATOR, |s| s.aggregator_read_only = true), [true, false, false, true]);
 }
 
-/// The tools of a running server without upstreams, by name.
+/// Returns the tools that a running server lists, by name.
 fn listed(role: &str, args: &[&str]) -> std::collections::BTreeMap<String, serde_json::Value> {
     let mut server = Peer::start_as(role, args);
     server.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#);
@@ -145,7 +145,7 @@ fn session_eval_is_not_announced_as_read_only() {
         assert_eq!(hints(&plain[name]), expected, "{name}");
     }
     assert_eq!(plain.len(), 7, "every tool is in the table: {:?}", plain.keys());
-    // Upstreams that change nothing do not make the session read-only.
+    // Read-only upstreams do not make session evaluation read-only.
     let read_only = listed("aggregator", &["--sessions", "--aggregator-read-only"]);
     assert_eq!(hints(&read_only["lisp_eval"]), [yes, no, no, yes]);
     assert_eq!(hints(&read_only["lisp_session_eval"]), [no, no, no, yes]);

@@ -1,4 +1,4 @@
-//! `lisp_debug` and trace files, of real servers.
+//! `lisp_debug` and trace files of real servers.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -120,7 +120,7 @@ fn answers_stay_within_their_bytes() {
     for id in 0..40 {
         eval(&mut server, id, &format!("\"{}\"", "x".repeat(300)));
     }
-    // Ten at least, and four kilobytes at least.
+    // The minimum is ten records and 4 KiB.
     let stats = debug(&mut server, &json!({ "op": "stats" }));
     assert_eq!((&stats["ring_size"], &stats["ring_count"]), (&json!(10), &json!(10)));
     let recent = debug(&mut server, &json!({ "op": "recent" }));
@@ -128,7 +128,7 @@ fn answers_stay_within_their_bytes() {
     assert!(recent.to_string().len() <= 4096 && recent["count"].as_u64().is_some_and(|count| count > 1), "{recent}");
 }
 
-/// The files of a folder, oldest first, each as its lines.
+/// Returns the files of a folder, oldest first, each as its lines.
 fn traces(folder: &std::path::Path) -> Vec<Vec<Value>> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("readable").path()).collect();
@@ -166,7 +166,7 @@ fn a_file_for_each_call() {
     assert_eq!((&files[0][1]["span"], &files[0][2]["span"]), (&json!("analyze"), &json!("eval")));
     let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
     assert_eq!((&got["source"], &got["record"][0]["event"]), (&json!("trace_file"), &json!("call.start")));
-    // A later process counts what an earlier one left.
+    // A later process includes the files of earlier ones in its count.
     drop(server);
     let mut server = Peer::start(&["--trace-dir", path, "--trace-max-files", "2"]);
     call(&mut server, &json!("x"), "lisp_eval", &json!({}));
@@ -177,7 +177,7 @@ fn a_file_for_each_call() {
 }
 
 fn policies_of_payloads() {
-    // What `sha256sum` says of them.
+    // These digests were computed with `sha256sum`.
     const PROGRAM: &str = "6a69ec7664d719176fb18545267a0dcffcb0292b99d812fe957928d120d6ab03";
     const CONTEXT: &str = "1d0681e4b12aeb3db2f80c5a5fd6fef31611779b311d6c7caa91afa250068b98";
     const RESULT: &str = "c97aa6980b97b39d7844a8d0773de3f980907b8361040b4f81e496a120fcc9a1";
@@ -218,11 +218,11 @@ fn only_traces_are_taken_away() {
     }
     assert!(foreign.iter().all(|name| folder.join(name).exists()));
     assert_eq!(std::fs::read_dir(&folder).expect("the folder is there").count(), foreign.len() + 2);
-    // What a program fails with is a result: files have its size.
+    // The value of `fail` is a result, so that files contain only its size.
     let got = debug(&mut server, &json!({ "op": "get", "request_id": "5" }));
     let end = got["record"].as_array().and_then(|lines| lines.last()).expect("an end");
     assert_eq!((&end["reason"], end.get("message"), &end["message_bytes"]), (&json!("fail"), None, &json!(15)), "{end}");
-    // The ring has what a file has lost.
+    // The ring buffer still has what is missing in a file.
     for entry in std::fs::read_dir(&folder).expect("the folder is there") {
         std::fs::write(entry.expect("readable").path(), "").expect("emptied");
     }
@@ -255,7 +255,7 @@ fn the_folder_is_made() {
     eval(&mut server, 2, "2");
     assert_eq!((traces(&folder).len(), &traces(&folder)[0][0]["request_id"]), (1, &json!("2")));
 
-    // Nothing can be made there any more: each call is told of once.
+    // The folder cannot be created again. Each failed write is reported once.
     std::fs::remove_dir_all(&around).expect("it goes");
     std::fs::write(&around, "").expect("a file");
     let answer = eval(&mut server, 3, "3");
@@ -305,7 +305,7 @@ fn times_of_a_timeline() {
     assert!(end(&analyze) <= time(&eval, "start_us") + 1, "{lines:?}");
     assert_eq!(calls.len(), 2);
     for call in &calls {
-        // Each number is rounded down by itself.
+        // Each number is rounded down separately.
         assert!(time(&eval, "start_us") <= time(call, "start_us") && end(call) <= end(&eval) + 2, "{lines:?}");
         assert_eq!(time(call, "duration_ms"), time(call, "duration_us") / 1000);
     }

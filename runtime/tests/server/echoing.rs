@@ -1,5 +1,5 @@
-//! Upstreams that echo the secrets they are given in every place that they have, and what has to become of that: programs that show it
-//! in every way that there is, and a look for it in whatever left the process.
+//! Upstreams that echo their secrets in every part of an answer, programs that show these answers in every way, and a search for
+//! the secrets in all output of the process.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::web::{Answer, Asked};
 
-/// Tools of an MCP server. Each answers in another place of an answer.
+/// Tools of an MCP server. Each echoes in another part of an answer.
 pub(crate) const TOOLS: [&str; 10] = ["bits", "die", "error", "events", "fail", "header", "json", "refuse", "structured", "text"];
 
-/// Operations of the JSON service, whose paths are their names.
+/// Operations of the JSON service. The path of each is its name.
 pub(crate) const OPERATIONS: [&str; 4] = ["bits", "fail", "header", "json"];
 
-/// What an upstream knows, in all spellings.
+/// Returns the secrets of an upstream in all spellings.
 pub(crate) fn known(secrets: &[String]) -> String {
     let mut text = String::new();
     for secret in secrets {
@@ -29,7 +29,7 @@ pub(crate) fn known(secrets: &[String]) -> String {
     text
 }
 
-/// As encoders write it that escape less than they could, more, or twice.
+/// Returns the spellings of encoders that escape less than possible, more than necessary, or twice.
 fn spellings(secret: &str) -> Vec<String> {
     let json = json!(secret).to_string();
     let json = &json[1..json.len() - 1];
@@ -53,7 +53,7 @@ fn spellings(secret: &str) -> Vec<String> {
     ]
 }
 
-/// With every character as `\u` and its number.
+/// Escapes every UTF-16 unit as `\uXXXX`.
 fn numbered(secret: &str) -> String {
     secret.encode_utf16().fold(String::new(), |mut all, unit| {
         let _ = write!(all, "\\u{unit:04X}");
@@ -65,7 +65,7 @@ fn url(secret: &str) -> String {
     percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// The result of a tool: every place that MCP has.
+/// Returns the result of a tool with the secrets in every part that MCP defines.
 fn result(name: &str, known: &str) -> Value {
     let text = json!([{"type": "text", "text": known}, {"type": known, known: known}]);
     match name {
@@ -84,14 +84,14 @@ fn listing(known: &str) -> Value {
     json!({"tools": TOOLS.map(|name| json!({"name": name, "title": known, "description": known, "inputSchema": {"type": "object"}}))})
 }
 
-/// An MCP server on standard input and output that knows `secrets`, of which there is one at least.
+/// Runs an MCP server on standard input and output that knows `secrets`, at least one.
 pub(crate) fn serve(secrets: &[String]) -> ExitCode {
     let known = known(secrets);
     let say = |text: &str| {
         let mut output = std::io::stdout().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
     };
-    // Across the ends of writes, and longer than what is kept of a line.
+    // Standard error receives the secrets byte by byte, and then in a line that is longer than the log keeps.
     for byte in known.bytes() {
         let _ = std::io::stderr().write_all(&[byte]);
     }
@@ -128,14 +128,14 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
         say(&format!("{}\n", json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": known}})));
         let frame = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
         if name == "bits" {
-            // A byte that is no text, where nobody reads it.
+            // A byte that is not UTF-8, in a member that the client ignores.
             let hidden = numbered(&secrets[0]);
             let text = format!(r#""result":{{"content":[{{"type":"text","text":"{hidden}"}}]}}}}"#);
             let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"x":""#);
             let _ = std::io::stdout().write_all(&[start.as_bytes(), b"\xff\",", text.as_bytes(), b"\n"].concat());
             continue;
         }
-        // In two writes, the first of which ends within a secret.
+        // The frame is sent in two writes, the first of which ends within a secret.
         let half = frame.find(&secrets[0]).map_or(frame.len() / 2, |at| at + 5);
         say(&frame[..half]);
         std::thread::sleep(Duration::from_millis(5));
@@ -145,7 +145,7 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// An MCP server over HTTP, and a JSON service: they know the secrets in the headers of a request.
+/// Answers as an MCP server over HTTP and as a JSON service, with the secrets from the headers of the request.
 pub(crate) fn web(asked: &Asked) -> Answer {
     let authorization = asked.header("authorization").unwrap_or_default();
     let decoded = authorization.strip_prefix("Basic ").and_then(|bits| String::from_utf8(STANDARD.decode(bits).ok()?).ok());
@@ -194,7 +194,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
         (None, "fail") => {
             plain(422, "application/problem+json", json!({"title": known, "detail": known, "more": {&known: known}}).to_string())
         }
-        // After a byte order mark, and with every character escaped.
+        // A byte order mark comes first, and every character is escaped.
         (None, "json") => {
             let hidden = numbered(&secrets[0]);
             plain(200, "application/json", format!("\u{feff}{{\"k\":\"{hidden}\",\"v\":{}}}", json!(known)))
@@ -204,7 +204,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
     }
 }
 
-/// Programs that call the tools of these servers and show what they get in every way that there is.
+/// Returns programs that call the tools of these servers and show the answers in every way.
 pub(crate) fn programs(servers: &[(&str, &[&str])]) -> Vec<String> {
     let mut programs: Vec<String> = Vec::new();
     for (server, tools) in servers {
@@ -220,7 +220,7 @@ pub(crate) fn programs(servers: &[(&str, &[&str])]) -> Vec<String> {
     programs
 }
 
-/// Fails where a text has one of the canaries, in whatever spelling: as it stands, and decoded once and again.
+/// Panics if a text contains a canary in any spelling, as it is or after up to four rounds of decoding.
 pub(crate) fn assert_clean(canaries: &[&str], what: &str, text: &str) {
     let mut text = text.to_owned();
     for layer in 0..5 {
@@ -236,13 +236,14 @@ pub(crate) fn assert_clean(canaries: &[&str], what: &str, text: &str) {
     }
 }
 
-/// What decoding does not take back to the secret itself.
+/// Returns the spellings that decoding does not reduce to the secret itself.
 fn irreducible(secret: &str) -> Vec<String> {
     let quoted = json!(secret).to_string();
     let mut all = vec![secret.to_owned(), secret.replace(' ', "+"), url(secret), quoted[1..quoted.len() - 1].to_owned()];
     for inner in [secret, &url(secret), STANDARD.encode(secret).trim_end_matches('=')] {
         for offset in 0..3 {
-            // What of base64 depends on the secret alone. The end of a base64 within another depends on what follows.
+            // Only the middle of a base64 text depends on the secret alone. The end of nested base64 depends on the following
+            // text.
             let text = STANDARD.encode(format!("{}{inner}", &"xy"[..offset]));
             let (first, past) = ((offset * 8usize).div_ceil(6), (offset + inner.len()) * 8 / 6);
             all.push(text[first..past - 2].to_owned());
@@ -251,7 +252,7 @@ fn irreducible(secret: &str) -> Vec<String> {
     all
 }
 
-/// Without a layer of escapes of URLs, JSON and HTML, and without line breaks.
+/// Removes one layer of URL, JSON and HTML escapes, and line breaks.
 fn decoded(text: &str) -> String {
     let text: Vec<u8> = percent_encoding::percent_decode(text.as_bytes()).filter(|b| !matches!(b, b'\r' | b'\n')).collect();
     let text = String::from_utf8_lossy(&text);
@@ -266,7 +267,7 @@ fn decoded(text: &str) -> String {
             }
             (None, Some('n' | 'r')) => out.push_str(&part[1..]),
             (None, Some(_)) => out.push_str(part),
-            // Two of them stand for one.
+            // Two backslashes encode one.
             (None, None) => {
                 out.push('\\');
                 out.push_str(parts.next().unwrap_or_default());

@@ -1,7 +1,8 @@
-//! Frames in, frames out: every file of `tests/server/frames` is one conversation with a real server.
+//! Each file of `tests/server/frames` is a conversation with a real server.
 //!
-//! `! ARGS` starts the server with these arguments, `> FRAME` is sent, `< FRAME` must be the next answer, byte for byte but for the digest of the runtime. A frame
-//! without an answer has none: the next answer would be the wrong one. Results are held to the `outputSchema` of their tool too. `PTC_UPDATE_FRAMES=1` writes the answers anew.
+//! `! ARGS` starts the server with these arguments. `> FRAME` is sent. `< FRAME` must be the next answer, byte for byte except
+//! for the digest of the runtime. A frame without `<` after it must not be answered, since the next answer would differ. Results
+//! must also match the `outputSchema` of their tool. `PTC_UPDATE_FRAMES=1` rewrites the answers.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::peer::Peer;
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[("frames::conversations", conversations)];
 
-/// Ends a conversation: whatever else was answered comes before its answer.
+/// The last request of a conversation. All other answers come before its answer.
 const LAST: &str = r#"{"jsonrpc":"2.0","id":"end of conversation","method":"ping"}"#;
 
 fn conversations() {
@@ -44,7 +45,7 @@ fn conversations() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The conversation with the answers that the server gives now.
+/// Replays a conversation and returns it with the server's current answers.
 fn converse(text: &str) -> String {
     let mut lines = text.lines().peekable();
     let args = lines.next().and_then(|line| line.strip_prefix('!')).expect("the first line has the arguments");
@@ -53,7 +54,7 @@ fn converse(text: &str) -> String {
     for line in lines {
         let answer;
         let shown = if line.starts_with("< ") {
-            // The only part of an answer that changes with every change of the sources.
+            // The digest is the only part of an answer that changes with the sources.
             answer = format!("< {}", server.receive().replace(ptc_runtime::DIGEST, "sha256:of-the-runtime"));
             &answer
         } else {
@@ -73,7 +74,7 @@ fn converse(text: &str) -> String {
     actual
 }
 
-/// Results that are not what their tools advertise.
+/// Lists results that do not match the schemas that their tools advertise.
 fn faults(conversation: &str) -> Vec<String> {
     let args = conversation.lines().next().and_then(|line| line.strip_prefix('!')).unwrap_or_default();
     let advertised = Advertised::of(&mut Peer::start(&args.split_whitespace().collect::<Vec<_>>()));

@@ -1,7 +1,7 @@
-//! Pinned binaries, driven through real pipes: one without upstreams, and one with an upstream that is a process of its own.
+//! Pinned binaries, driven through real pipes: one without upstreams, and one whose upstream is a separate process.
 //!
-//! The server under test is this very binary in another role, so that it is never older than its tests. That takes a `main` of its
-//! own: `libtest-mimic` gives the tests their usual command line.
+//! The server under test is this binary in another role, so that it is never older than its tests. This requires a custom `main`.
+//! `libtest-mimic` provides the usual command line for tests.
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Trial};
 use ptc_catalog::{Catalog, Deployment};
 
-/// A name and what it runs; a failure panics.
+/// A name and a function. A failure panics.
 type Test = (&'static str, fn());
 
 static PLAIN: Deployment = Deployment {
@@ -47,7 +47,7 @@ static PLAIN: Deployment = Deployment {
     programs: &[],
 };
 
-/// In the environment of a child: what it is to be.
+/// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_TEST_ROLE";
 
 fn main() -> ExitCode {

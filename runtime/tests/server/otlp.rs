@@ -1,4 +1,4 @@
-//! Spans of calls at collectors that take them, and at collectors that misbehave.
+//! Spans of calls, exported to working and to misbehaving collectors.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -32,7 +32,7 @@ fn call(server: &mut Peer, id: u64, program: &str, meta: &Value) -> String {
     server.receive()
 }
 
-/// The spans of all requests, once the server has ended.
+/// Returns the spans of all requests.
 fn spans(web: &Web) -> Vec<Value> {
     let bodies = web.requests().into_iter().map(|asked| asked.json());
     bodies.flat_map(|body| body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans").clone()).collect()
@@ -155,7 +155,7 @@ fn what_is_refused_is_counted_and_told_once() {
     let web = Web::start(|_| Answer::json(400, json!({ "message": "no such thing" })));
     let mut server = Peer::start(&["--otlp-endpoint", web.url("")]);
     call(&mut server, 1, "1", &Value::Null);
-    // Two batches: the second goes out with the end.
+    // There are two batches. The second one is sent when the server ends.
     while web.requests().is_empty() {
         std::thread::yield_now();
     }
@@ -181,7 +181,7 @@ fn a_collector_that_hangs_holds_nobody() {
     while web.requests().is_empty() {
         std::thread::yield_now();
     }
-    // More than may wait.
+    // These are more spans than may be queued.
     for id in 1..5000 {
         assert!(call(&mut server, id, "1", &Value::Null).contains("user=> 1"));
     }
@@ -191,7 +191,7 @@ fn a_collector_that_hangs_holds_nobody() {
         .find(|line| line.contains("before the process ended"))
         .map_or(Value::Null, |line| serde_json::from_str(line).expect("JSON"));
     let count = |name: &str| told[name].as_u64().expect("a number");
-    // Those on their way are neither.
+    // Spans in flight are neither lost nor waiting.
     assert!(count("lost") > 0 && count("waiting") > 0 && count("lost") + count("waiting") < 15_000, "{told}");
 }
 

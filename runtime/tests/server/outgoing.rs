@@ -1,6 +1,6 @@
-//! What a program passes to `tool/call` stays within its limits of memory and time, over every transport.
+//! Values that a program passes to `tool/call` stay within its limits of memory and time, over every transport.
 //!
-//! The server is a process of its own, so that its peak of resident memory is that of one program.
+//! Each server is a separate process, so that its peak resident memory is that of one program.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ pub(crate) const TESTS: &[Test] = &[
     ("outgoing::response_flag_lowers_the_cap_of_an_entry", response_flag_lowers_the_cap_of_an_entry),
 ];
 
-/// The program's limits: 100 MB and 1.5 s. It has to end within 1.6 s, and the process stays below 130 MB.
+/// The program's limits are 100 MB and 1.5 s. It must end within 1.6 s, and the process must stay below 130 MB.
 const LIMITS: [&str; 4] = ["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "1500"];
 const MAX_RESIDENT_KB: u64 = 130 * 1024;
-/// An unoptimised build computes longer between two looks at the clock, and shares its processors with other tests.
+/// Unoptimised code is slower between two checks of the deadline, and shares the processors with other tests.
 const MAX_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 8_000 } else { 1_600 });
 
-/// Every style of every place, with the argument `v`.
+/// Every style in every place, with the argument `v`.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("path_simple", "/x/{v}/y", "path simple - - v"),
     ("path_simple_explode", "/x/{v}/y", "path simple explode - v"),
@@ -50,7 +50,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("query_pipe", "/x", "query pipeDelimited - - v"),
     ("query_deep", "/x", "query deepObject explode - v"),
     ("query_json", "/x", "query json - - v"),
-    // Where a parameter is only a part of a segment.
+    // The parameter is only part of a path segment.
     ("two", "/files/{a}{b}", "path simple - - a\npath simple - - b"),
     ("hidden", "/dot/.{name}", "path simple - - name"),
     ("acl", "/files/{name}?acl", "path simple - - name"),
@@ -73,7 +73,7 @@ fn tool(name: &'static str, operation: Option<Operation>) -> Tool {
     }
 }
 
-/// An API, an MCP server behind HTTP at the same address, and a child that does not read.
+/// Returns a deployment with an API, an MCP server over HTTP at the same address, and a child that does not read.
 pub(crate) fn deployment() -> &'static Deployment {
     let base: &'static str = std::env::var("OUTGOING_WEB").unwrap_or_else(|_| "http://127.0.0.1:9".into()).leak();
     let cap = std::env::var("OUTGOING_CAP").ok().and_then(|cap| cap.parse().ok()).unwrap_or(2 * 1024 * 1024);
@@ -103,7 +103,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     }))
 }
 
-/// The child: shakes hands, and reads nothing after that.
+/// Runs the child, which completes the handshake and then stops reading.
 pub(crate) fn serve_deaf() -> ExitCode {
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
@@ -118,19 +118,19 @@ pub(crate) fn serve_deaf() -> ExitCode {
             _ => break,
         }
     }
-    // Its parent kills it.
+    // The parent kills this process.
     loop {
         std::thread::sleep(Duration::from_mins(10));
     }
 }
 
-/// The API, which echoes the target, and the MCP server, whose tool `hang` is never answered.
+/// Starts the API, which echoes the request target, and the MCP server, whose tool `hang` never answers.
 fn service() -> Web {
     Web::start(|asked: &Asked| {
         if asked.target != "/mcp" {
             return Answer::json(200, json!({ "target": asked.target, "padding": "x".repeat(5_000) }));
         }
-        // The bodies are large, and their beginning says enough.
+        // The bodies are large. The first bytes suffice to identify the request.
         let head = asked.body.get(..200).unwrap_or(&asked.body);
         let digits = head.split("\"id\":").nth(1).unwrap_or_default();
         let id: String = digits.chars().take_while(char::is_ascii_digit).collect();
@@ -156,14 +156,15 @@ fn start(web: &Web, args: &[&str]) -> Peer {
     Peer::of(&mut command)
 }
 
-/// Peak of the resident memory of a process.
+/// Returns the peak resident memory of a process in kB.
 fn peak_kb(pid: u32) -> u64 {
     let status = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/status"))).expect("the server lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// What a program passes: its name, what comes before the call, the argument, and what encoders say of it: in an address, and as JSON.
+/// A value that a program passes: its name, the code before the call, the argument, and the expected errors of encoding it in an
+/// address and as JSON.
 struct Shape {
     name: &'static str,
     before: &'static str,
@@ -218,7 +219,7 @@ const SHAPES: &[Shape] = &[
         before: "(def v (vec (range 500000)))",
         value: "v",
         in_address: IN_ADDRESS,
-        // They fit, and are sent. Nobody answers.
+        // The value fits and is sent, but never answered.
         as_json: TIMEOUT,
     },
     Shape {
@@ -244,10 +245,10 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// Runs `program` in a server of its own, and holds it to its limits.
+/// Runs `program` in a new server and checks its limits.
 fn assert_within_limits(web: &Web, what: &str, program: &str, expected: &str) {
     let mut server = start(web, &LIMITS);
-    // A server that has answered once has started.
+    // The first answer shows that the server has started.
     assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"), "{what}");
     let began = Instant::now();
     let answer = server.ask("2", program);
@@ -262,7 +263,7 @@ fn call(upstream: &str, tool: &str, args: &str) -> String {
     format!("(tool/call {{:server \"{upstream}\" :tool \"{tool}\" :args {args}}})")
 }
 
-/// 50 calls at once, each with 7 MB.
+/// Returns a program that makes 50 calls at once with 7 MB each.
 fn many_calls(upstream: &str, tool: &str) -> String {
     let call = call(upstream, tool, "{:v s}");
     format!(r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))] (count (pmap (fn [_] {call}) (range 50))))"#)
@@ -306,7 +307,7 @@ fn frames_of_ended_programs_are_not_kept() {
         let answer = server.ask_until_free("1", &ten);
         assert!(answer.contains("the program ran longer than 400 ms"), "{answer}");
     }
-    // The child's pipe is full with the first frame; none of the others waits for it.
+    // The first frame fills the child's pipe. The frames of ended programs must not be kept.
     let peak = peak_kb(server.id());
     assert!(peak <= MAX_RESIDENT_KB, "{peak} kB");
 }
@@ -315,7 +316,7 @@ fn memory_of_answered_calls_is_given_back() {
     let web = service();
     let mut server = start(&web, &["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "60000"]);
     let call = call("web", "answer", "{:v s}");
-    // 220 MB one after the other, each of them freed by the thread that sends.
+    // The calls send 220 MB in sequence. The sending thread frees each request.
     let program = format!(
         r#"(let [s (reduce (fn [s _] (str s s)) "abcdefg" (range 20))] (reduce + (map (fn [_] (if (< 7000000 (:value {call})) 1 0)) (range 30))))"#
     );
@@ -327,7 +328,7 @@ fn memory_of_answered_calls_is_given_back() {
 
 fn arguments_are_checked_in_linear_time() {
     let web = service();
-    // Names come as data: making them takes a program longer than checking them.
+    // The names come from the context, since a program would take longer to make them than the server to check them.
     let entries = (0..500_000).map(|index| format!("\"a-b_{index}\":1")).collect::<Vec<_>>().join(",");
     let limits =
         ["--max-frame-bytes", "67108864", "--max-context-bytes", "33554432", "--program-memory-limit-bytes", "104857600"];
@@ -343,7 +344,7 @@ fn arguments_are_checked_in_linear_time() {
         assert!(answer.contains("500000 arguments are given, and one call takes at most 1000"), "{upstream}: {answer}");
         assert!(began.elapsed() <= MAX_TIME, "{upstream}: {:?}", began.elapsed());
     }
-    // Names that differ in dash and underscore alone are different ones where no schema knows them.
+    // Without a schema, names that differ only in hyphens and underscores are distinct.
     let mut server = start(&web, &LIMITS);
     let spelled = r#"(into {} (mapcat (fn [i] [[(keyword (str "a-" i)) i] [(keyword (str "a_" i)) i]]) (range 500)))"#;
     let answer = server.ask("1", &format!("(:ok {})", call("web", "answer", spelled)));
@@ -364,7 +365,7 @@ fn path_arguments_cannot_leave_the_operation() {
         ("bare_format", r#"{:format "."}"#, "'format' would make the segment '..' of the path"),
         ("path_label", r#"{:v "."}"#, "'v' is part of the path and cannot be"),
         ("path_simple", r#"{:v ".."}"#, "'v' is part of the path and cannot be"),
-        // Servers that decode a path before they split it read `..` in these.
+        // Some servers decode a path before they split it, and would read `..` in these.
         ("two", r#"{:a "../" :b "."}"#, "'a' and 'b' would make the segment '..%2F.' of the path"),
         ("hidden", r#"{:name "/../x"}"#, "'name' would make the segment '.%2F..%2Fx' of the path"),
         ("path_simple", r#"{:v "../x"}"#, "'v' is part of the path and cannot be"),
@@ -391,7 +392,7 @@ fn response_flag_lowers_the_cap_of_an_entry() {
     let web = service();
     let program = format!("(let [r {}] (or (:message r) (:ok r)))", call("api", "query_form", "{:v 1}"));
     for (entry, flag, expected) in [
-        // Answers have 5,000 bytes.
+        // Each answer has 5,000 bytes.
         ("2097152", None, "user=> true"),
         ("4194304", Some("2097152"), "user=> true"),
         ("2097152", Some("1000"), "the answer is larger than 1000 bytes (--max-upstream-response-bytes)"),

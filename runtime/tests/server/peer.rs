@@ -1,4 +1,4 @@
-//! A real server process behind real pipes.
+//! A server process behind pipes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A test fails after that long without the line that it waits for: generous, because it never passes by it.
+/// Time limit for an awaited line, after which a test fails. It is generous since no passing test depends on it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Peer {
@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     log: Option<JoinHandle<String>>,
 }
 
-/// A server, with nothing in its environment.
+/// Returns the command of a server with an empty environment.
 pub(crate) fn server(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
     command.env_clear().env(crate::ROLE, role);
@@ -37,7 +37,7 @@ impl Peer {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the example starts");
         let (send, lines) = channel();
         let output: ChildStdout = child.stdout.take().expect("it was piped");
-        // A thread that always reads: a test that waits for a line can give up, and a server that writes much never blocks.
+        // A separate thread reads all output. A test can stop waiting for a line, and a server that writes much is never blocked.
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { break };
@@ -65,7 +65,7 @@ impl Peer {
         self.lines.recv_timeout(PATIENCE).expect("an answer comes")
     }
 
-    /// Everything that is still answered until the server ends.
+    /// Returns the remaining answers until the server ends.
     pub(crate) fn rest(&self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
     }
@@ -82,7 +82,7 @@ impl Peer {
         self.receive()
     }
 
-    /// Asks until a place is free.
+    /// Repeats a request until the server is not busy.
     pub(crate) fn ask_until_free(&mut self, id: &str, program: &str) -> String {
         loop {
             let answer = self.ask(id, program);
@@ -101,7 +101,7 @@ impl Peer {
         rustix::process::kill_process(pid, signal).expect("the server lives");
     }
 
-    /// Waits for the end; the status and what was logged.
+    /// Waits for the end. Returns the status and the log.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let status = self.child.wait().expect("the server ends");
         (status, self.log.take().expect("it ends once").join().expect("logs are UTF-8"))

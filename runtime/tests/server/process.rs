@@ -1,4 +1,4 @@
-//! What a server process does at its edges: cancellation, limits of frames, floods, and every way to end.
+//! Limits of a server process: cancellation, sizes of frames, floods, and every way to end.
 
 use std::io::Write;
 
@@ -53,13 +53,13 @@ fn calls_do_not_see_each_other() {
 }
 
 fn concurrent_calls_do_not_see_each_other() {
-    // One call has defined its name and runs on while another asks for it.
+    // One call has defined a name and keeps running while another one looks it up.
     let mut server = Peer::start(PATIENT);
     server.call("1", &format!("(def secret 41) {ENDLESS}"));
     let other = server.ask("2", "secret");
     assert!(other.contains("\"isError\":true") && !other.contains("41"), "{other}");
     drop(server);
-    // Many calls define the same name, each to its own value, and look at it all the while.
+    // Many concurrent calls define the same name with different values, and read it repeatedly.
     let mut server = Peer::start(&["--max-concurrent-calls", "8"]);
     for round in 0..20 {
         for call in 0..8 {
@@ -79,20 +79,20 @@ fn a_cancelled_call_stops_and_is_not_answered() {
     for id in ["7", "\"seven\""] {
         server.call(id, ENDLESS);
     }
-    // Both places are taken now, and stay taken.
+    // Both places are occupied.
     assert!(server.ask("8", "1").contains("busy"));
     for id in ["7", "\"seven\""] {
         server.send(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"user"}}}}"#
         ));
     }
-    // The places are given back: soon, but not before the evaluations have noticed.
+    // The places are released once the evaluations notice the cancellation.
     let answer = server.ask_until_free("9", "(+ 1 2)");
     assert!(answer.contains(r#""id":9"#) && answer.contains("user=> 3"), "{answer}");
 }
 
 fn no_result_is_longer_than_its_envelope() {
-    // A byte of text takes six of JSON, and of printed lines it is those that count.
+    // One byte of text can take six bytes of JSON. The encoded bytes count for printed lines.
     let odd = r#"(apply str (repeat 1000 "\u0001"))"#;
     for (profile, most) in [("slim", 32), ("structured", 96), ("debug", 512)] {
         let mut server = Peer::start(&["--response-profile", profile]);
@@ -118,12 +118,12 @@ fn no_result_is_longer_than_its_envelope() {
         let answer: Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
         answer["result"]["structuredContent"].clone()
     };
-    // What was printed goes first, where that leaves the rest whole.
+    // Printed lines are dropped first, if the rest then fits.
     let content =
         validated(r#"(dotimes [i 50] (println (apply str (repeat 300 "p")))) (vec (repeat 8 (apply str (repeat 1990 "\""))))"#);
     assert_eq!((&content["prints"], &content["prints_truncated"]), (&Value::Null, &true.into()), "{content}");
     assert_eq!(content["validated"].as_array().map(Vec::len), Some(8), "{content}");
-    // What was validated is told even where nothing else is.
+    // The validated value is reported even if everything else is dropped.
     let content = validated(r#"(vec (repeat 3000 "\u0001\u0001"))"#);
     assert_eq!((&content["output_truncated"], &content["validated_bytes"]), (&true.into(), &45_001.into()), "{content}");
     assert!(content["validated_preview"].as_str().is_some_and(|text| text.starts_with('[')), "{content}");
@@ -134,13 +134,13 @@ fn no_result_is_longer_than_its_envelope() {
         let answer: Value = serde_json::from_str(&server.receive()).expect("a whole line of JSON");
         answer["result"]["structuredContent"].clone()
     };
-    // A session is told of also where a value is cut short for the envelope.
+    // The session is reported even if the value is truncated.
     let id = ask("lisp_session_start", json!({}))["session_id"].clone();
     let program = r#"(def k 1) (println "hello") (apply str (repeat 100000 "\u0001"))"#;
     let content = ask("lisp_session_eval", json!({ "session_id": id, "program": program }));
     assert_eq!((&content["memory"]["changed_keys"], &content["session"]["turn"]), (&json!(["k"]), &json!(1)), "{content}");
     assert!(content["result"].as_str().is_some_and(|text| text.starts_with("user=> \"")), "{content}");
-    // An exact value within its budget is told before its preview.
+    // An exact value within its budget has priority over its preview.
     let mut server = Peer::start(&["--response-profile", "debug", "--program-memory-limit-bytes", "50000000"]);
     let mut ask = |program: &str| {
         let arguments = json!({ "program": program, "output_schema": { "type": "array" } });
@@ -152,7 +152,7 @@ fn no_result_is_longer_than_its_envelope() {
     };
     let content = ask(r#"(vec (repeat 24000 "ab"))"#);
     assert_eq!((content["validated"].as_array().map(Vec::len), &content["truncated"]), (Some(24_000), &json!(true)), "whole");
-    // Depth is a length too: a client's parser gives up on the whole message.
+    // Depth is limited too, since a client's parser would reject the whole message.
     for (levels, is_there) in [(100, true), (101, false), (3_000, false)] {
         let content = validated(&format!("(nth (iterate vector 1) {levels})"));
         assert_eq!(content.get("validated").is_some(), is_there, "{levels}");
@@ -225,7 +225,7 @@ fn the_end_of_input_ends_calls_and_process() {
         }
         ping(&mut server, 2);
         drop(server.input.take());
-        // What is not answered by then is answered as cancelled.
+        // Calls without an answer by then are answered as cancelled.
         let rest = server.rest();
         assert_eq!(rest.len(), call.iter().count(), "{rest:?}");
         assert!(rest.iter().all(|answer| answer.contains("cancelled: the run was cancelled")), "{rest:?}");
@@ -311,14 +311,14 @@ fn panic_is_logged_through_the_redactor() {
     assert!(panic["place"].as_str().is_some_and(|place| place.contains("process.rs")), "{panic}");
 }
 
-/// A program of some 12 MB that takes seconds to read and check.
+/// Returns a program of about 12 MB that takes seconds to read and check.
 fn large_program() -> String {
     format!("(do {} 1)", "(let [a 1 b (+ a 1)] (if a b {:k [a b]}))\n".repeat(300_000))
 }
 
 const LARGE: [&str; 4] = ["--max-program-bytes", "20000000", "--max-frame-bytes", "40000000"];
 
-/// Seconds of processor time that a process has used.
+/// Returns the processor time of a process in seconds.
 fn cpu_seconds(server: &Peer) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.id())).expect("the server lives");
     let fields = stat.rsplit(')').next().expect("it has a name").split_whitespace();
@@ -336,12 +336,12 @@ fn time_limit_includes_reading_and_checking() {
 
 fn cancellation_stops_reading_and_checking() {
     let mut server = Peer::start(&[&LARGE[..], PATIENT].concat());
-    // What it takes to receive and decode the message, without the program's analysis.
+    // This measures the time to receive and decode a message of this size without analysing a program.
     server.ask("0", &format!("; {}\n1", "x".repeat(12_000_000)));
     let before = cpu_seconds(&server);
     server.call("1", &large_program());
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
-    // Its thread has ended once the server shuts down.
+    // The thread of the cancelled call must become idle.
     assert!(server.ask("2", "(+ 1 2)").contains("user=> 3"));
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let first = cpu_seconds(&server);
@@ -357,7 +357,7 @@ fn long_unknown_name_is_refused_quickly() {
     let answer = server.ask("1", &format!("({} 1)", "abcdefghij".repeat(6_000)));
     assert!(answer.contains("nothing is bound to"), "{answer}");
     let used = cpu_seconds(&server) - before;
-    // Comparing it with every builtin takes ten times as much and more.
+    // A comparison with every builtin would take at least ten times as long.
     assert!(used < 0.5, "{used} s");
 }
 
@@ -388,10 +388,10 @@ fn special_form_is_not_hidden_by_a_local() {
     assert!(server.ask("2", "(let [when vector] (when 1 2))").contains("user=> [1 2]"));
 }
 
-/// In the environment of a process that is to panic: the file at whose sight it does.
+/// Environment variable with the path of a file. The process panics when the file appears.
 const PANIC_TRIGGER: &str = "PTC_TEST_PANIC";
 
-/// A thread that panics with a secret in its message, and then removes the file.
+/// Starts a thread that panics with a secret in its message when the file appears, and then removes the file.
 pub(crate) fn panic_when_triggered() {
     let Some(trigger) = std::env::var_os(PANIC_TRIGGER) else { return };
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! A program on a terminal of its own.
+//! A program on a pseudo-terminal.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
 
-/// A test fails after that long without what it waits for: generous, because it never passes by it.
+/// Time limit for awaited output, after which a test fails. It is generous since no passing test depends on it.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Rows and columns.
+/// Rows and columns of the terminal.
 pub(crate) const SIZE: (u16, u16) = (40, 120);
 
 pub(crate) struct Terminal {
@@ -41,7 +41,7 @@ impl Terminal {
         (&*self.pty).write_all(text.as_bytes()).expect("the terminal is there");
     }
 
-    /// Waits for a text after what was waited for before; what came up to it.
+    /// Waits for a text after the previously awaited one. Returns the output up to its end.
     pub(crate) fn shows(&mut self, wanted: &str) -> String {
         let seen = self.seen;
         let text = self.until(&format!("{wanted:?}"), |text| text[seen..].contains(wanted));
@@ -50,7 +50,7 @@ impl Terminal {
         text[seen..end].to_owned()
     }
 
-    /// Waits until what was written from the start on is as it should be; all of it.
+    /// Waits until the whole output satisfies a condition. Returns the output.
     pub(crate) fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
         let (lock, changed) = &*self.shown;
         let text = lock.lock().expect("no panic");
@@ -60,7 +60,7 @@ impl Terminal {
         text.clone()
     }
 
-    /// Waits until the program has computed for a while.
+    /// Waits until the program has used processor time.
     #[allow(dead_code, reason = "only the tests of the line editor have no other sign")]
     pub(crate) fn computes(&self) {
         let ticks = || -> u64 {
@@ -78,18 +78,18 @@ impl Terminal {
         self.child.id()
     }
 
-    /// Waits for a good end.
+    /// Waits for the program to exit successfully.
     pub(crate) fn ends(self) {
         self.ended();
     }
 
-    /// The same; the terminal is there still.
+    /// Like [`Terminal::ends`], but returns the terminal, which remains usable.
     pub(crate) fn ended(mut self) -> Terminal {
         assert_eq!(self.child.wait().expect("it ends").code(), Some(0));
         self
     }
 
-    /// Whether the terminal gathers lines before a program gets them.
+    /// Whether the terminal is in canonical mode, which delivers whole lines.
     pub(crate) fn is_canonical(&self) -> bool {
         let modes = rustix::termios::tcgetattr(&*self.pty).expect("a terminal has modes").local_modes;
         modes.contains(rustix::termios::LocalModes::ICANON)
@@ -98,7 +98,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

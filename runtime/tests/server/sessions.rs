@@ -1,4 +1,4 @@
-//! Sessions over a real pipe: what outlives a call, what a fault leaves, and every cap.
+//! Sessions over a pipe: state that outlives a call, the effect of faults, and every limit.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ impl Client {
         (answer["id"].as_u64().expect("an id"), answer["result"].clone())
     }
 
-    /// The result of a call that nothing else runs beside.
+    /// Calls a tool and returns the result. No other call is running.
     fn result(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.send(tool, arguments);
         let (answered, result) = self.receive();
@@ -83,7 +83,7 @@ fn definitions_and_results_outlive_a_call() {
     assert_eq!(client.eval(&one, "[*1 *2]")["result"], "user=> [21 20]");
     let changed = client.result("lisp_session_eval", &json!({ "session_id": one, "program": "(def x 11) (twice x)" }));
     assert_eq!(changed["content"][0]["text"], "user=> 22\n[stored: x]");
-    // Another session, and a call without one, know nothing of it.
+    // Neither another session nor a call without a session sees the definition.
     for answer in [client.eval(&two, "x"), client.data("lisp_eval", &json!({ "program": "x" }))] {
         assert_eq!(answer["status"], "error", "{answer}");
     }
@@ -187,7 +187,7 @@ fn all_sessions_keep_half_of_the_budget() {
     let refused = client.eval(&sessions[2], keep);
     assert_eq!(refused["reason"], "session_limit_exceeded", "{refused}");
     assert!(refused["message"].as_str().is_some_and(|text| text.contains("--memory-budget-bytes")), "{refused}");
-    // It is as it was, and goes on; what another one lets go is free again.
+    // The refused session is unchanged and usable. Memory that another session releases becomes available.
     assert!(client.eval(&sessions[2], "text")["message"].as_str().is_some_and(|text| text.contains("text")));
     client.data("lisp_session_close", &json!({ "session_id": sessions[0] }));
     assert_eq!(client.eval(&sessions[2], keep)["result"], "user=> 24000000");
@@ -219,7 +219,7 @@ fn what_was_closed_is_not_kept() {
     let mut late = 0;
     for round in 0..300 {
         let id = client.open();
-        // Its last step is one that looks at nothing else while it runs.
+        // The last step of the program does not check for cancellation.
         let program = format!("(def x 1) (let [v (vec (range {}))] (compare v (vec v)))", (round % 30) * 200);
         let running = client.send("lisp_session_eval", &json!({ "session_id": id, "program": program }));
         client.send("lisp_session_close", &json!({ "session_id": id }));
@@ -230,7 +230,7 @@ fn what_was_closed_is_not_kept() {
         late += 1;
         assert_eq!(first.1["structuredContent"]["closed"], true);
         let told = &second.1["structuredContent"];
-        // What ended before the session did was kept, and its answer was only slower.
+        // An evaluation that completed before the session was closed is kept. Only its answer was late.
         let was_kept = told["status"] == "ok" && told["session"]["turn"] == 1;
         assert!(was_kept || (told["reason"] == "cancelled" && told.get("memory").is_none()), "{told}");
     }
@@ -247,7 +247,7 @@ fn closing_ends_what_runs() {
     for (program, waits) in
         [(r#"(def x 1) (tool/call {:server "child" :tool "hang" :args {}})"#, true), ("(def x 1) (loop [] (recur))", false)]
     {
-        // Each with an upstream of its own, which has heard of nothing else.
+        // Each round has a new upstream without earlier calls.
         let mut client = Client { server: Peer::start_as("aggregator", &[STRUCTURED, &patient].concat()), next: 0 };
         let id = client.open();
         let running = client.send("lisp_session_eval", &json!({ "session_id": id, "program": program }));
@@ -272,12 +272,12 @@ fn closing_ends_what_runs() {
     }
 }
 
-/// When is for the tests of the store, which are given the time.
+/// Exact times are tested with the store, which takes the time as a parameter.
 fn sessions_end_by_age_and_by_idleness() {
     for short in ["--session-ttl-ms", "--session-idle-timeout-ms"] {
         let mut client = Client::start(&[STRUCTURED, &[short, "200"]].concat());
         let id = client.open();
-        // Listing uses nothing, so that a session that is only listed ends as well.
+        // Listing does not count as use, so that a session that is only listed expires too.
         while client.data("lisp_session_list", &json!({}))["count"] != 0 {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -303,7 +303,7 @@ fn inspection_and_forgetting() {
         .data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["x", "nope"], "clear": ["prints", "history"] }));
     assert_eq!((&forgot["removed_bindings"], &forgot["stored_keys"]), (&json!(["x"]), &json!(["cfg", "f"])));
     assert_eq!((&forgot["usage"]["print_entries"], &forgot["usage"]["history_count"]), (&json!(0), &json!(0)));
-    // A number of another kind is another value.
+    // A number of another type is a different value.
     let changed = client.eval(&id, "(def n 2)")["memory"]["changed_keys"].clone();
     assert_eq!((changed, &client.eval(&id, "(def n 2.0)")["memory"]["changed_keys"]), (json!(["n"]), &json!(["n"])));
     client.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["n"] }));

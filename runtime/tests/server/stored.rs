@@ -1,4 +1,4 @@
-//! Stored programs: tools of their own, with arguments and results that their schemas vouch for.
+//! Stored programs are tools whose arguments and results are validated against their schemas.
 
 use ptc_catalog::{Catalog, Deployment, StoredProgram};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const NUMBERS: &str = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
 
-/// Doubles its work with each reference, without end.
+/// A schema whose references multiply the work without end.
 const COSTLY: &str = r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{
 "a":{"anyOf":[{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"},{"$ref":"#/$defs/b"}]},
 "b":{"anyOf":[{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"},{"$ref":"#/$defs/c"}]},
@@ -29,7 +29,7 @@ const COSTLY: &str = r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{
 "h":{"anyOf":[{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"},{"$ref":"#/$defs/i"}]},
 "i":{"type":"string"}}}"##;
 
-/// A deployment with three programs.
+/// A deployment with three stored programs.
 pub(crate) static DEPLOYMENT: Deployment = Deployment {
     name: "stored",
     compiler: "none",
@@ -86,7 +86,7 @@ fn arguments_are_data_and_results_are_structured() {
     assert_eq!(sum["content"][0]["text"], r#"{"sum":3}"#);
     let plain = call(&mut server, "plain-sum", &json!({ "a": 5 }));
     assert_eq!((&plain["content"][0]["text"], plain.get("structuredContent")), (&"user=> 5".into(), None));
-    // A program of the client's runs beside them, and sees nothing of their arguments.
+    // A client's program runs beside them and does not see their arguments.
     let own = call(&mut server, "lisp_eval", &json!({ "program": "data/a" }));
     assert_eq!(own["content"][0]["text"], "user=> nil");
 }

@@ -1,4 +1,4 @@
-//! `repl`: as a script, and as a conversation on a real pseudo-terminal.
+//! `repl` as a script, and interactively on a pseudo-terminal.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -26,7 +26,7 @@ fn repl(args: &[&str], input: &str) -> (Option<i32>, String, String) {
     let mut command = server("plain");
     command.arg("repl").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    // It may not read at all.
+    // The process may exit without reading.
     let _ = child.stdin.take().expect("it was piped").write_all(input.as_bytes());
     let done = child.wait_with_output().expect("it ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
@@ -39,7 +39,7 @@ fn a_script_ends_at_its_first_fault() {
     let (code, out, err) = repl(&["-e", "1", "-e", "(+ 1\n  yy)", "-e", "3"], "");
     assert_eq!((code, out.as_str()), (Some(1), "1\n"));
     assert!(err.starts_with("error: ") && err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
-    // What it printed before the fault is not lost.
+    // Output before the error is kept.
     let (code, out, err) = repl(&["-e", "(println \"a\") (/ 1 0)"], "");
     assert_eq!((code, out.as_str()), (Some(1), "a\n"), "{err}");
     let (code, _, err) = repl(&["--max-tool-calls", "x"], "");
@@ -65,7 +65,7 @@ fn a_program_comes_on_standard_input() {
     assert!(err.contains("fail: :no"), "{err}");
     let (code, _, err) = repl(&[], " \n");
     assert!(code == Some(2) && err.contains("standard input: expected a program, found nothing"), "{code:?} {err}");
-    // No more is read than may run, whatever else would come.
+    // Input is read only up to the maximum size of a program.
     for text in ["x".repeat(100_000), "é".repeat(100_000)] {
         let (code, _, err) = repl(&["--max-program-bytes", "50000"], &text);
         assert!(code == Some(1) && err.contains("max_program_bytes"), "{err}");
@@ -106,7 +106,7 @@ fn scripts_leave_traces() {
     std::fs::remove_dir_all(folder).expect("it was made above");
 }
 
-/// A script's value is data: whole where it is JSON, and where it is cut somebody is told.
+/// The value of a script is data: JSON output is complete, and other output reports on standard error that it was truncated.
 fn values_are_shown_as_asked() {
     let (code, out, err) = repl(&["--display", "json", "-e", "(println \"on its way\") (range 100000)"], "");
     let whole: Vec<u32> = serde_json::from_str(&out).expect("JSON and nothing else");
@@ -124,7 +124,7 @@ fn values_are_shown_as_asked() {
     assert!(err.contains("what the program printed was cut"), "{err}");
 }
 
-/// The same on a terminal that has lines only.
+/// Starts an interactive session on a terminal without line editing.
 fn conversation(args: &[&str]) -> Terminal {
     let exe = std::env::current_exe().expect("a test has a file");
     Terminal::start(Command::new(exe).env_clear().env("TERM", "dumb").env(crate::ROLE, "plain").arg("repl").args(args))
@@ -142,12 +142,12 @@ fn a_conversation_remembers() {
     terminal.shows("42\r\n");
     terminal.types("(+ *1 1)\n");
     terminal.shows("43\r\n");
-    // A fault harms nothing, and can be looked at.
+    // An error does not end the session and can be inspected.
     terminal.types("(twice nope)\n");
     terminal.shows("nope");
     terminal.types("[(:reason *e) (twice 1) *1]\n");
     terminal.shows("[:runtime_error 2 43]");
-    // So can what it was told with; a comment is no program.
+    // The value of `fail` can be inspected too. A comment is not a program.
     terminal.types("(fail {:why 1})\n");
     terminal.shows("fail: {:why 1}");
     terminal.types("; a note\n");
@@ -161,7 +161,7 @@ fn a_conversation_remembers() {
     terminal.ends();
     let mut terminal = conversation(&[]);
     terminal.shows("user=> ");
-    // The end of input.
+    // Control-D is the end of input.
     terminal.types("\u{4}");
     terminal.ends();
 }
@@ -172,13 +172,13 @@ fn an_interrupt_ends_the_program_alone() {
     terminal.types("(def kept 7) (println \"on its way\")\n");
     terminal.shows("on its way\r\n");
     terminal.types("(println (* 6 7) \"so far\") (loop [i 0] (recur (inc i)))\n");
-    // Lines come while the program runs. An interrupt that comes before the line is read takes the line with it.
+    // Lines are printed while the program runs. An interrupt before a line is read would discard the line.
     terminal.shows("42 so far\r\n");
     terminal.types("\u{3}");
     let since = terminal.shows("cancelled");
     assert!(!since.contains("so far"), "a line comes once: {since}");
     terminal.shows("user=> ");
-    // What is half typed goes as well.
+    // An interrupt also discards incomplete input.
     terminal.types("(+ 1\n");
     terminal.shows("#_=> ");
     terminal.types("\u{3}");
@@ -189,7 +189,7 @@ fn an_interrupt_ends_the_program_alone() {
     terminal.ends();
 }
 
-/// A value with characters that command a terminal as an escape sequence does.
+/// A value with control characters, of which one starts an escape sequence on a terminal.
 const ESCAPING: &str = "(str \"a\" (char 155) \"b\" (char 127))";
 
 fn commands_of_the_prompt() {

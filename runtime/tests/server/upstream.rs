@@ -1,4 +1,4 @@
-//! What of an upstream reaches a client, and what becomes of its process.
+//! Which parts of an upstream reach a client, and the life of its process.
 
 use std::io::{BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -55,12 +55,12 @@ static TOOLS: [Tool; 4] = [
     tool("pid", &[]),
 ];
 
-/// A deployment whose one upstream is this binary again.
+/// Returns a deployment whose only upstream is this binary in another role.
 pub(crate) fn deployment() -> &'static Deployment {
     deployed("aggregator", vec![child("child", 100)])
 }
 
-/// One with two upstreams, of which the first takes one call at a time.
+/// Returns a deployment with two upstreams, the first of which accepts one call at a time.
 pub(crate) fn crowd() -> &'static Deployment {
     deployed("crowd", vec![child("narrow", 1), child("wide", 100)])
 }
@@ -78,7 +78,7 @@ fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment
     Box::leak(Box::new(Deployment { name, compiler: "none", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 
-/// The upstream: answers what it is asked, except `hang`; to `heard`, what it heard of `hang`.
+/// Runs the upstream. It answers all calls except `hang`. The tool `heard` returns the messages that it received about `hang`.
 pub(crate) fn serve() -> ExitCode {
     let (mut hanging, mut heard) = (Vec::new(), Vec::new());
     for line in std::io::stdin().lock().lines() {
@@ -178,13 +178,13 @@ fn children_end_with_the_server() {
             Some(signal) => server.signal(signal),
         }
         let (status, log) = server.end();
-        // A killed server has no time to end anything: the kernel does.
+        // A killed server cannot end its children. The kernel does so.
         assert!(status.success() || signal == Some(Signal::KILL), "{log}");
         assert_gone(pid);
     }
 }
 
-/// Ended, and collected: by us or by whoever adopts orphans, which may take a moment.
+/// Waits until a process has ended and was reaped, by the server or by the process that adopts orphans.
 fn assert_gone(pid: u32) {
     let stat = PathBuf::from(format!("/proc/{pid}/stat"));
     let gone = (0..500).any(|_| {
@@ -208,7 +208,7 @@ fn children_end_with_an_evaluation() {
     }
 }
 
-/// A child with a child of its own, whose process ids every call answers. It lists one tool of those in the catalog.
+/// A child with a child of its own, whose process ids every call returns. It lists only one of the catalog's tools.
 const FAMILY: &str = r#"#!/bin/sh
 : > "$0.started"
 sleep 600 <&- >&- 2>&- &
@@ -225,7 +225,7 @@ while read -r line; do
 done
 "#;
 
-/// `server("aggregator")` whose upstream is that child, and the file that says that it was started.
+/// Returns `server("aggregator")` with that child as upstream, and the path of the file that shows that it was started.
 fn with_family(test: &str) -> (Command, PathBuf) {
     let script = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("family-{test}-{}", std::process::id()));
     std::fs::write(&script, FAMILY).expect("a file");
@@ -301,7 +301,7 @@ fn eager_connections_fail_at_start() {
         said.contains("aggregator: error: upstream 'child': upstream_unavailable: cannot start '/no/such/program'"),
         "{said}"
     );
-    // Without it the server starts, and the call fails alone.
+    // Without the flag the server starts, and only the call fails.
     let mut lazy = server("aggregator");
     let lazy = lazy.env("PTC_TEST_UPSTREAM", "/no/such/program").args(["eval", &call("pid", "{}")]);
     let said = lazy.output().expect("the server runs").stdout;
@@ -345,7 +345,7 @@ fn literal_and_computed_requests_are_refused_alike() {
         (r#"{:server "child" :tool ""}"#, r#"tool/call on upstream 'child' requires :tool (string), got \"\""#),
         (r#"{:server "child" :tool [1]}"#, "tool/call on upstream 'child' requires :tool (string), got [1]"),
     ] {
-        // The first is refused before it runs, the second in the run.
+        // The first program is rejected before it runs, the second at run time.
         for program in [format!("(tool/call {request})"), format!("(tool/call (merge {{}} {request}))")] {
             let answer = server.ask("1", &program);
             assert!(answer.contains(&format!("tool_error: {expected}\\n")), "{program}: {answer}");
@@ -355,7 +355,8 @@ fn literal_and_computed_requests_are_refused_alike() {
 
 fn many_wrong_calls_are_refused_quickly() {
     let mut server = Peer::start_as("aggregator", &["--max-program-bytes", "2000000"]);
-    // Without a cap each of them is reported, and for each the text of its call is read again: minutes for the second program.
+    // Without a limit on findings, the text of each call would be read again for each report, which takes minutes for the second
+    // program.
     let numbered = |part: &str, count: usize| (0..count).map(|at| part.replace('$', &at.to_string())).collect::<String>();
     let calls = numbered(r#"(tool/call {:server "child" :tool "ecko$"})"#, 10_000);
     let arguments = numbered(":txt$ 1 ", 20_000);
@@ -378,7 +379,7 @@ fn a_failure_that_nothing_asks_for_is_noted() {
         (unasked.clone(), "slim", true),
         (unasked.clone(), "structured", true),
         (unasked, "debug", true),
-        // Kept for a later program, which has no note of its own.
+        // The answer is kept for a later program, which gets no note.
         (format!("(def answer {call})"), "structured", true),
         (format!("(let [answer {call}] (if (:ok answer) 1 []))"), "slim", false),
     ] {

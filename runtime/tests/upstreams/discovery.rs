@@ -1,4 +1,4 @@
-//! Discovery forms, as programs use them, over frozen and live catalogs.
+//! Discovery forms in programs, over frozen and live catalogs.
 
 use ptc_catalog::{Annotations, Era, McpStdio, OpenApi, Operation, Params, Tool, Transport};
 use ptc_lisp::host::{Discovery, Host};
@@ -34,7 +34,7 @@ fn world() -> World {
     ])
 }
 
-/// The answer of a program as JSON, or the fault's message.
+/// Runs a program. Returns its value as JSON, or the message of the fault.
 fn ask(world: &World, program: &str) -> String {
     match world.evaluate(program, Limits::default()) {
         Ok(value) => json::encode(&value, 1 << 20).unwrap(),
@@ -69,14 +69,14 @@ fn forms_answer_as_documented() {
         (r#"(dir "")"#, r#"dir requires a quoted symbol or string ref, got """#),
         ("(dir 5)", "dir requires a quoted symbol or string ref, got 5"),
         ("(dir nil)", "dir requires a quoted symbol or string ref, got nil"),
-        // The name of one, a synonym in the name of the other; the language's functions come after.
+        // The first tool matches by its name, the second by a synonym. Functions of the language follow.
         ("(take 2 (apropos \"read\"))", r#"["fs/read_file - Read the contents of a file","fs/get_info - Metadata of one"]"#),
         (r#"(clojure.string/starts-with? (nth (apropos "read") 2) "local: ")"#, "true"),
-        // A name comes first in every spelling, also among other words.
+        // A matching name ranks first in every spelling, also among other words.
         ("(take 1 (apropos \"thread-dump\"))", r#"["fs/thread_dump"]"#),
         ("(take 1 (apropos \"read with ThreadDump\"))", r#"["fs/thread_dump"]"#),
         ("(take 1 (apropos \"fs/get_info\"))", r#"["fs/get_info - Metadata of one"]"#),
-        // An annotation is a word too, and stems join forms.
+        // Annotations are searchable words, and words match by their stems.
         ("(take 1 (apropos \"readonly\"))", r#"["fs/get_info - Metadata of one"]"#),
         ("(take 1 (apropos \"pulled request\"))", r#"["fs/camelCaseTool - List pull requests"]"#),
         ("(count (apropos \"read\" {:limit 2}))", "2"),
@@ -92,19 +92,19 @@ fn forms_answer_as_documented() {
         ("(apropos nil)", "apropos requires query (non-empty string), got nil"),
         ("(doc 'fs/read_file)", r#""the doc""#),
         ("(doc \"api/list_items\")", r#""the doc""#),
-        // Several names, each of which counts against the budget.
+        // Several names are allowed, each of which counts against the budget.
         (r#"(doc ["fs/read_file" "api/list-items"])"#, r#""the doc\n\nthe doc""#),
         (
             r#"(doc ["fs/read_file" "fs/nope"])"#,
             "no tool 'nope' in upstream 'fs'. Known tools: camelCaseTool, get_info, read_file, thread_dump",
         ),
         ("(doc [])", r#""""#),
-        // Whatever the language calls so, too.
+        // The prefix distinguishes a tool from a function of the language with the same name.
         ("(= (dir 'fs) (dir \"upstream:fs\"))", "true"),
         ("(doc \"upstream:fs/read_file\")", r#""the doc""#),
         ("(:server (meta \"upstream:fs/read_file\"))", r#""fs""#),
         ("(dir \"upstream:nope\")", "no upstream 'nope' configured. Configured upstreams: api, fs"),
-        // Every way of naming a tool.
+        // Suggestions recognise every way to name a tool.
         (
             "(dir 'read-file)",
             "no upstream 'read-file' configured. Did you mean tool 'read_file' of upstream 'fs'? Configured upstreams: api, fs",
@@ -147,7 +147,8 @@ fn forms_answer_as_documented() {
     }
 }
 
-/// Upstreams whose tools are still to be asked for: what stands for them, what asks, and what becomes of those that do not answer.
+/// Upstreams whose tools are not fetched yet: their placeholders, the forms that fetch the tools, and upstreams that do not
+/// answer.
 #[test]
 fn live_upstreams_are_asked_when_a_form_needs_them() {
     let world = || {
@@ -173,7 +174,7 @@ fn live_upstreams_are_asked_when_a_form_needs_them() {
     }
 }
 
-/// A query may be as long as a program's strings.
+/// A query may be as long as a program's strings, but has a limit on words.
 #[test]
 fn a_book_is_no_query() {
     let world = world();
@@ -203,7 +204,7 @@ fn answers_and_uses_are_bounded() {
             settings.max_catalog_ops = 3;
         },
     );
-    // The fourth is beyond the budget.
+    // The fourth form exceeds the budget.
     let program = r#"[(dir "fs") (meta "fs/aa") (doc "fs/aa") (tool/servers)]"#;
     assert_eq!(ask(&small, program), r#"[["fs/aa - one"],null,"the doc",null]"#);
 }

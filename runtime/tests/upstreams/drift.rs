@@ -1,4 +1,4 @@
-//! Tools that are not what they were when the catalog was frozen.
+//! Tools that differ from the frozen catalog.
 
 use ptc_catalog::{Era, McpStdio, Tool, Transport};
 use ptc_runtime::upstream::OnDrift;
@@ -6,7 +6,7 @@ use ptc_runtime::upstream::OnDrift;
 use crate::peer;
 use crate::world::{World, tool, upstream};
 
-/// What the peer lists as `t0`, spelled in another way, and a tool that it does not have.
+/// Returns a world with the peer's tool `t0`, formatted differently, and with a tool that the peer does not have.
 fn world(policy: OnDrift, frozen: &'static str) -> World {
     let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
     let tools = vec![Tool { definition: frozen, ..tool("t0") }, tool("vanished"), tool("wrong_id")];
@@ -19,7 +19,7 @@ const NARROWER: &str = r#"{"inputSchema":{"properties":{"q":{"type":"string"}},"
 
 #[test]
 fn a_policy_decides_what_becomes_of_a_call() {
-    // The peer answers calls of tools that it does not know with an error of its own.
+    // The peer answers calls of unknown tools with an error of its own.
     let called = "upstream_error: unknown tool (JSON-RPC error -32602)";
     let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it with --on-drift warn";
     let narrower = "upstream_error: tool 't0' has changed: argument 'q' is gone; the catalog";

@@ -1,4 +1,4 @@
-//! Peers that misbehave: what a program is told of each, whose time ran out, and that the next call works.
+//! Misbehaving peers: the error that a program sees, the origin of a timeout, and the success of the next call.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::peer;
 use crate::web::{Answer, Asked, End, Web};
 use crate::world::{Program, World, eventually, operation, tool, upstream};
 
-/// A behaviour, and what a program is told by an `mcp_http` and an `openapi` upstream that shows it: the start of the answer and
-/// the status in the call's record.
+/// A behaviour, with the answers of an `mcp_http` and an `openapi` upstream that show it: the start of the answer and the status
+/// in the call's record.
 struct Row {
     name: &'static str,
     mcp: (&'static str, Option<u16>),
@@ -31,15 +31,15 @@ const ROWS: &[Row] = &[
     both("truncated", "upstream_unavailable: the answer was cut off: ", Some(200)),
     both("chunk_missing", "upstream_unavailable: the answer was cut off: ", Some(200)),
     both("reset_in_body", "upstream_unavailable: the answer was cut off: ", Some(200)),
-    // What is legal, and seldom.
+    // These are legal but rare.
     Row { name: "shouted_headers", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
     Row { name: "trailers", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
     Row { name: "early_hints", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
     Row { name: "http_1_0", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
-    // An answer that nobody asked for is not taken for that to the next request.
+    // An unsolicited answer is not taken for the answer to the next request.
     Row { name: "unasked", mcp: ("text fine", Some(200)), api: ("json ", Some(200)) },
     both("endless_head", "upstream_error: the answer is not HTTP: ", None),
-    // Nothing is asked for compressed, and nothing is decompressed: a bomb stays as small as it came.
+    // The client neither requests nor decodes compression, so that a decompression bomb has no effect.
     Row {
         name: "compressed",
         mcp: ("upstream_error: the answer is not a JSON-RPC response: ", Some(200)),
@@ -87,7 +87,7 @@ const ROWS: &[Row] = &[
     both("status_503", "upstream_unavailable: HTTP 503 Service Unavailable (retry after 120 s): {\"detail\"", Some(503)),
 ];
 
-/// The same for what takes too long: whose time it was, and what took it.
+/// Slow peers, with the message that names the phase which timed out.
 const SLOW: &[(&str, &str, Option<u16>)] = &[
     ("hang", "the time ran out while waiting for an answer", None),
     ("hang_after_head", "the time ran out while reading the answer", Some(200)),
@@ -246,7 +246,7 @@ fn every_fault_over_http_is_told_as_what_it_is() {
     }
 }
 
-/// A stack that grew with the data would end here.
+/// Recursion in the parser would overflow the stack.
 #[test]
 fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
@@ -296,7 +296,7 @@ fn a_timeout_over_http_says_what_took_the_time() {
 
 #[test]
 fn a_connection_that_is_not_made_is_what_takes_the_time() {
-    // A listener whose queue is full answers no SYN.
+    // A listener with a full accept queue answers no SYN.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let address = listener.local_addr().unwrap();
@@ -339,7 +339,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         assert!(answer.starts_with(told), "{answer}");
         assert_eq!(web.requests().len(), sent);
     }
-    // On a connection that has carried an answer: what came then answered another request.
+    // On a reused connection the earlier answer does not count as the beginning of this one, so that the read is repeated.
     let count = std::sync::atomic::AtomicU32::new(0);
     let web = Web::start(move |_| match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
         1 => Answer::Raw(vec![], End::Reset),
@@ -352,7 +352,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         assert!(program.call("api", "fine", "{}").starts_with("json "));
         assert_eq!(web.requests().len(), sent);
     }
-    // Tools of an MCP server: only those that say that they read.
+    // Calls of MCP tools are repeated only if the tool is declared read-only.
     for (read_only, sent) in [(None, 1), (Some(true), 2)] {
         let web = Web::start(mcp);
         let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
@@ -365,14 +365,14 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
     }
 }
 
-/// A server that began to answer has done what it was asked for, as far as anybody knows.
+/// A server that has begun to answer may already have executed the request.
 #[test]
 fn what_was_answered_in_part_is_not_asked_for_again() {
     for part in ["H", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 103 Early Hints\r\n\r\n"] {
         for end in [End::Close, End::Reset] {
-            // On a new connection, and on one that has carried an answer.
+            // Both a new and a reused connection are tested.
             let web = Web::start(move |asked| match asked.target.as_str() {
-                // Time for the part to be read before the connection is lost.
+                // The pause lets the client read the part before the connection is lost.
                 "/partly" => Answer::Raw(vec![(0, part.into()), (50, Vec::new())], end),
                 _ => Answer::json(200, "{}"),
             });
@@ -389,7 +389,7 @@ fn what_was_answered_in_part_is_not_asked_for_again() {
     }
 }
 
-/// None of the answers ends, so that what is held of them is in no value of the program.
+/// None of the answers ends, so that the received bytes are not in any value of the program.
 #[test]
 fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
     let filler = "x".repeat(1_000_000);
@@ -442,7 +442,7 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
             settings.call_timeout = Duration::from_secs(30);
         })
     };
-    // What a child prints before the handshake is not for us.
+    // Output of a child before the handshake is ignored.
     let world = world_of("chatty");
     for (name, args, told) in rows {
         let program = world.program();
@@ -477,7 +477,7 @@ fn what_a_program_does_not_wait_for_says_where_it_was() {
     let told = "the program ended while waiting for an answer";
     eventually("the request is written", || program.last().error.as_deref() == Some(told));
     assert_eq!(program.last().reason, Some("timeout"));
-    // A live upstream that never finishes its handshake.
+    // A live upstream that never completes its handshake.
     let mute = World::live(vec![upstream("peer", Transport::McpStdio(spec("mute")), Vec::new())], |_| {});
     let deadline = std::time::Instant::now().checked_add(Duration::from_millis(300));
     let host = mute.upstreams.program(WaitLimits { deadline, ..WaitLimits::default() });
@@ -490,13 +490,13 @@ fn what_a_program_does_not_wait_for_says_where_it_was() {
 
 #[test]
 fn a_child_that_does_not_read_its_input_keeps_requests_queued() {
-    // It shakes hands and then reads no more.
+    // This child completes the handshake and then stops reading.
     let script = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; exec sleep 600"#;
     let spec = McpStdio { args: vec!["-c", script].leak(), era: Some(Era::Handshake), ..McpStdio::new("sh") };
     let world = World::with(vec![upstream("peer", Transport::McpStdio(spec), vec![tool("echo")])], Vec::new(), |settings| {
         settings.call_timeout = Duration::from_millis(500);
     });
-    // More than a pipe holds.
+    // The frame is larger than a pipe's buffer.
     let args = json!({"message": "x".repeat(200_000)}).to_string();
     let told = "timeout: 'peer' did not answer the call within 500 ms (--upstream-call-timeout-ms): the time ran out while the request was queued, because the server does not read its input";
     assert_eq!(world.program().call("peer", "echo", &args), told);

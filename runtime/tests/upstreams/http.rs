@@ -13,7 +13,7 @@ use crate::world::{World, eventually, tool, upstream};
 const TOOLS: [&str; 13] =
     ["answered", "big", "cut", "echo", "fail", "hang", "html", "list", "moved", "progress", "rpc", "status", "stream"];
 
-/// The answer of a server of the handshake era without sessions; that to a call is the caller's, who gets its frame.
+/// Answers like a server of the handshake era without sessions. `call` makes the answer to a tool call from its frame.
 pub(crate) fn handshaking(asked: &Asked, call: impl FnOnce(&Value) -> Answer) -> Answer {
     let frame = asked.json();
     match frame["method"].as_str() {
@@ -26,7 +26,7 @@ pub(crate) fn handshaking(asked: &Asked, call: impl FnOnce(&Value) -> Answer) ->
     }
 }
 
-/// A server of the handshake era, with sessions.
+/// Returns a server of the handshake era with sessions.
 fn legacy(sessions: Arc<AtomicU32>) -> impl Fn(&Asked) -> Answer + Send + Sync {
     move |asked| {
         let frame = asked.json();
@@ -165,7 +165,7 @@ fn a_session_that_is_forgotten_is_made_again_once_for_all() {
     let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let program = world.program();
     assert_eq!(program.call("web", "echo", r#"{"message":"a"}"#), "text a");
-    // The server restarts: it knows no session of before.
+    // The server restarts and has lost its sessions.
     sessions.store(10, Ordering::SeqCst);
     let tickets: Vec<_> = (0..8).map(|_| program.start("web", "echo", r#"{"message":"b"}"#)).collect();
     for ticket in tickets {
@@ -178,8 +178,8 @@ fn a_session_that_is_forgotten_is_made_again_once_for_all() {
     assert_eq!(sessions.load(Ordering::SeqCst), 11);
 }
 
-/// A tool may say 404 or 400 itself: the second is not taken for a lost session, the first only once, and the program sees what it
-/// said.
+/// A tool may itself cause a 404 or 400. The 400 is not taken for a lost session, the 404 only once, and the program sees the
+/// error.
 #[test]
 fn refusals_with_a_session_are_told_as_they_are() {
     let web = Web::start(legacy(Arc::default()));
@@ -279,7 +279,7 @@ fn a_secret_that_a_header_holds_is_not_cut_to_a_part_of_it() {
     assert_eq!(answer, "upstream_error: HTTP 307 Temporary Redirect: it redirects to nowhere (retry after [REDACTED])");
 }
 
-/// A server that asks without end and takes no answer.
+/// The server sends requests without end and accepts no answers.
 #[test]
 fn requests_of_a_server_cost_no_more_than_a_few_connections() {
     let web = Web::start(|asked| {
@@ -301,7 +301,7 @@ fn requests_of_a_server_cost_no_more_than_a_few_connections() {
 
 #[test]
 fn what_cannot_be_reached_is_unavailable() {
-    // A port that was just free.
+    // This port was just released.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let refused = world(McpHttp::new(format!("http://127.0.0.1:{port}/mcp").leak()));
     let answer = refused.program().call("web", "echo", "{}");
@@ -353,13 +353,13 @@ fn a_server_that_comes_late_is_reached_later() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// A stream that ends early is taken up again after its last event, once the pause that the server asks for is over.
+/// A stream that ends early is resumed after its last event, after the delay that the server requests.
 #[test]
 fn a_broken_stream_is_taken_up_again() {
     let web = Web::start(|asked| {
         if asked.method == "GET" {
             let rest = match asked.header("last-event-id") {
-                // Broken once more, before anything new.
+                // The stream breaks again before any new message.
                 Some("a-1") => {
                     ": still here\n\nid: a-2\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n".to_owned()
                 }

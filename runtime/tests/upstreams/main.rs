@@ -1,6 +1,6 @@
 //! Upstream clients against real peers: child processes over pipes, servers over sockets.
 //!
-//! The child process is this test binary itself, started with `PTC_PEER` set: see [`peer`].
+//! The child process is this test binary, started with `PTC_PEER` set: see [`peer`].
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a failed step is a failed test")]
 

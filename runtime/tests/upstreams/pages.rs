@@ -1,4 +1,4 @@
-//! `tool/all` over HTTP: the conventions of published APIs, whole and broken; pages one after the other and at once.
+//! `tool/all` over HTTP: the conventions of published APIs, complete and with faults, with pages in sequence and in parallel.
 
 #[path = "../../check/tests/conventions/mod.rs"]
 mod conventions;
@@ -17,7 +17,7 @@ use self::conventions::{CONVENTIONS, COUNTS, Convention, Service, TROUBLES, Trou
 
 const PAGES: usize = 20;
 
-/// The service of a convention over HTTP, and what is said of it here.
+/// A world with the HTTP service of a convention.
 struct Peer {
     world: World,
     service: Arc<Mutex<Service>>,
@@ -41,7 +41,7 @@ impl Peer {
         Peer { world, service, base }
     }
 
-    /// The ids of all items, or the error of the program.
+    /// Reads all pages. Returns the ids of all items, or the error of the program.
     fn read(&self, count: usize, trouble: Trouble) -> Result<Vec<usize>, String> {
         *self.service.lock().unwrap() = Service::new(count, trouble, self.base);
         let program = r#"(map :id (tool/all {:server "service" :tool "list"}))"#;
@@ -51,7 +51,7 @@ impl Peer {
     }
 }
 
-/// The arguments in a query, as the mock service sees them.
+/// Returns the arguments in the query of a request to the mock service.
 fn arguments(target: &str) -> Value {
     let pairs = target.split_once('?').map_or("", |(_, query)| query).split('&').filter_map(|pair| pair.split_once('='));
     Value::map(pairs.map(|(name, text)| {
@@ -72,7 +72,7 @@ fn lists_of_every_convention_are_whole_or_a_fault() {
                 match peer.read(count, *trouble) {
                     Ok(ids) if ids != all => assert!(is_unnoticed(convention, *trouble), "{name}: {trouble:?}: {ids:?}"),
                     Ok(_) => {
-                        // A second page is always asked for where nothing says that the first is the last.
+                        // A second page is requested unless the first one is known to be the last.
                         let is_failed = *trouble == Trouble::Fails && count > conventions::SIZE;
                         let is_miscounted = *trouble == Trouble::WrongTotal && convention.has_total;
                         assert!(!is_failed && !is_miscounted, "{name}: {trouble:?} is not noticed");
@@ -84,8 +84,8 @@ fn lists_of_every_convention_are_whole_or_a_fault() {
     }
 }
 
-/// A service with twenty pages of three items at `/numbered` and `/tokens`, which answers after `delay`. The fourth page of `/failing` is a
-/// failure.
+/// Returns a service with twenty pages of three items at `/numbered` and `/tokens`, which answers after `delay`. The fourth page
+/// of `/failing` fails.
 fn world(delay: Duration) -> (World, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&calls);
@@ -181,7 +181,7 @@ fn failed_page_ends_the_others_that_are_under_way() {
 
 #[test]
 fn pages_by_number_take_a_quarter_of_the_time_of_a_loop() {
-    // Long enough that the load of the machine matters little beside it.
+    // The delay is long compared with variations of the machine's load.
     let (world, _) = world(Duration::from_millis(200));
     let time = |program: &str| {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Calls of one program that overlap.
+//! Overlapping calls of one program.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn a_peer(tools: Vec<ptc_catalog::Tool>) -> World {
     })
 }
 
-/// Budgets are taken from by all threads of a program at once: neither one too many nor one too few.
+/// All threads of a program share its budgets, which must allow exactly the permitted number.
 #[test]
 fn budgets_are_exact_across_threads() {
     let world = a_peer(vec![tool("echo")]);
@@ -33,7 +33,7 @@ fn budgets_are_exact_across_threads() {
             "{:cap_exhausted 25 :ok 50}",
         ),
         (r#"(frequencies (pmap (fn [_] (nil? (dir "peer"))) (range 75)))"#, "{false 25 true 50}"),
-        // Neither is paid from the other's.
+        // Calls and discovery forms have separate budgets.
         (
             r#"(do (doall (pmap (fn [_] (dir "peer")) (range 30)))
                    (doall (pmap (fn [_] (tool/call {:server "peer" :tool "echo"})) (range 10)))
@@ -46,7 +46,7 @@ fn budgets_are_exact_across_threads() {
     }
 }
 
-/// Integers that a double cannot hold, in both directions, and digits as they were.
+/// Integers beyond the precision of a double are preserved in both directions, and so are the digits of decimals.
 #[test]
 fn numbers_come_back_as_they_went() {
     let world = a_peer(vec![tool("args"), tool("structured")]);
@@ -59,7 +59,7 @@ fn numbers_come_back_as_they_went() {
     assert_eq!(found, "[true true true 9007199254740994 12345678901234567890124]");
 }
 
-/// None of the peers lists its tools before all of them are asked, of which there are more than workers.
+/// No peer lists its tools before all of them are asked. There are more peers than workers.
 #[test]
 fn listings_are_waited_for_at_once() {
     const PEERS: usize = 12;
@@ -96,13 +96,13 @@ fn listings_are_waited_for_at_once() {
     let all = |one: &str| format!("[{}]", [one; PEERS].join(" "));
     let (value, calls) = form("calls", r#"(:value (tool/call {:server p :tool "t"}))"#);
     assert_eq!(value, all("\"done\""));
-    // Each was begun before the last of them listed its tools.
+    // Each call began before the last peer listed its tools.
     let ended = calls.iter().map(|call| call.started + call.took).min().unwrap();
     assert!(calls.len() == PEERS && calls.iter().all(|call| call.status == "ok" && call.started < ended));
     assert_eq!(form("forms", "(count (dir p))").0, all("1"));
 }
 
-/// Two upstreams never list their tools. One program waits for the first, which is all that may.
+/// Two upstreams never list their tools. One program waits for the first, which is the maximum.
 #[test]
 fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
     let spec = || McpStdio { args: &["-c", "while read -r line; do :; done"], ..McpStdio::new("sh") };
@@ -139,7 +139,7 @@ fn programs_that_wait_for_a_list_count_as_waiting_for_the_upstream() {
     drop(ticket);
 }
 
-/// One branch waits for a list that never comes while another one uses up the memory of the program.
+/// One branch waits for a list that never comes, while another one exhausts the memory of the program.
 #[test]
 fn wait_for_a_list_ends_when_memory_is_exhausted() {
     let spec = McpStdio { args: &["-c", "while read -r line; do :; done"], ..McpStdio::new("sh") };
@@ -153,7 +153,7 @@ fn wait_for_a_list_ends_when_memory_is_exhausted() {
     assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
 }
 
-/// The peer answers none of the calls before all of them are open, so that they succeed together or not at all.
+/// The peer answers no call before all of them are open, so that either all succeed or none.
 #[test]
 fn fifty_calls_are_open_at_once() {
     let world = a_peer(vec![tool("gate")]);
@@ -176,6 +176,6 @@ fn arguments_of_calls_that_wait_for_a_list_count_as_memory_of_the_program() {
                        (count (pmap (fn [_] (tool/call {:server "peer" :tool "t0" :args {:v s}})) (range 50))))"#;
     let fault = world.evaluate(program, limits).unwrap_err();
     assert_eq!(fault.kind, ptc_lisp::ErrorKind::MemoryExceeded, "{fault}");
-    // A branch that had not come to its own arguments speaks of the program's values alone.
+    // The branch that fails may not have encoded its arguments yet, so that the message mentions only the program's values.
     assert!(fault.to_string().contains("need more than 41943040 bytes"), "{fault}");
 }

@@ -1,7 +1,7 @@
 //! A small MCP server over standard input and output that misbehaves on demand.
 //!
-//! It runs as the test `peer::serve` of this binary, so that the test harness's own banner is the garbage before the handshake
-//! that clients must tolerate.
+//! It runs as the test `peer::serve` of this binary. The banner of the test harness therefore precedes the handshake, which
+//! clients must tolerate.
 
 use std::io::{BufRead, Write};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use ptc_catalog::{EnvPart, McpStdio};
 use serde_json::{Value, json};
 
-/// The config of a peer in one of its modes.
+/// Returns the config of a peer in one of its modes.
 pub(crate) fn spec(mode: &'static str) -> McpStdio {
     let exe = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
     let env: &'static [(&str, &[EnvPart])] =
@@ -28,12 +28,12 @@ fn serve() {
 
 #[derive(Default)]
 struct Seen {
-    /// Ids of calls of `gate` that wait for others.
+    /// Ids of calls of `gate` that wait for other calls.
     gate: Vec<Value>,
     cancelled: Vec<Value>,
     answers: Vec<Value>,
     grandchild: u32,
-    /// What it was greeted with.
+    /// Parameters of the received handshake.
     greeting: Value,
 }
 
@@ -43,7 +43,7 @@ fn put(frame: &Value) {
 
 fn put_line(line: &[u8]) {
     let mut out = std::io::stdout().lock();
-    // One write per line, and errors ignored: the client may be gone.
+    // Each line is one write. Errors are ignored, since the client may be gone.
     let _ = out.write_all(&[line, b"\n"].concat());
     let _ = out.flush();
 }
@@ -63,7 +63,7 @@ fn run(mode: &str) {
     }
     let seen = Arc::new(Mutex::new(Seen::default()));
     if mode == "family" {
-        // In the same process group, with none of the pipes.
+        // The grandchild is in the same process group and holds none of the pipes.
         let null = std::process::Stdio::null;
         #[expect(clippy::zombie_processes, reason = "the test looks at who ends it")]
         let child = std::process::Command::new("sleep").arg("600").stdin(null()).stdout(null()).stderr(null()).spawn().unwrap();
@@ -115,7 +115,7 @@ fn handle(mode: &str, frame: &Value, seen: &Arc<Mutex<Seen>>) {
 }
 
 fn list(mode: &str, frame: &Value, result: &impl Fn(Value)) {
-    // What the first process lists is gone in the next one.
+    // A second process of this mode lists fewer tools than the first.
     if let Some(file) = mode.strip_prefix("changes:") {
         let names: &[&str] = if std::path::Path::new(file).exists() { &["t0"] } else { &["crash", "echo", "t0"] };
         std::fs::write(file, "").unwrap();
@@ -190,7 +190,7 @@ fn call(frame: &Value, seen: &Arc<Mutex<Seen>>) {
                 std::thread::sleep(Duration::from_millis(100));
             }
         }
-        // Answers nobody before so many wait at once.
+        // No call is answered before the given number of calls waits.
         "gate" => {
             let mut seen = seen.lock().unwrap();
             seen.gate.push(id);

@@ -1,4 +1,4 @@
-//! A call that only reads and is answered with 429 and a short delay is sent once more after that delay.
+//! A read-only call that is answered with 429 and a short delay is repeated once after that delay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,8 +15,8 @@ use crate::world::{Program, World, operation, tool, upstream};
 const REFUSAL: &str =
     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32029,"message":"slow down","data":{"limit":"2 calls in a second"}}}"#;
 
-/// An upstream over MCP and one over OpenAPI that answer the first `refusals` calls with 429 and `retry_after`, and the number of
-/// calls that they get.
+/// Returns an MCP and an OpenAPI upstream that answer the first `refusals` calls with 429 and `retry_after`, and a counter of
+/// received calls.
 fn world(refusals: usize, retry_after: &'static str) -> (World, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&calls);

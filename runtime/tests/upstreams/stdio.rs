@@ -1,4 +1,4 @@
-//! MCP over a child's pipes.
+//! MCP over the pipes of a child process.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ fn calls_overlap_on_one_pipe() {
     let world = world_of("plain");
     let program = world.program();
     let tickets: Vec<_> = (0..40).map(|_| program.start("peer", "slow", r#"{"ms":300}"#)).collect();
-    // One after the other they would take 12 s, more than a call may.
+    // In sequence the calls would take 12 s, which exceeds the timeout of a call.
     for ticket in tickets {
         assert!(matches!(ticket.wait(None), WaitOutcome::Reply(Reply::Text(text)) if text == "done"));
     }
@@ -102,10 +102,10 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
         answer,
         "timeout: 'peer' did not answer the call within 250 ms (--upstream-call-timeout-ms): the time ran out while waiting for an answer"
     );
-    // The program that stops waiting itself.
+    // The program itself stops waiting.
     drop(program.start("peer", "slow", r#"{"ms":500}"#));
     eventually("a second cancellation", || {
-        // A call that is given up before it was sent needs none; on a busy machine any call may run out of time.
+        // A call that is abandoned before it was sent needs no cancellation. On a busy machine any call may time out before that.
         let given_up = world.program().start("peer", "slow", r#"{"ms":500}"#);
         std::thread::sleep(Duration::from_millis(50));
         drop(given_up);
@@ -147,7 +147,7 @@ fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
         other => panic!("{other:?}"),
     }
     assert_eq!(program.call("peer", "echo", r#"{"message":"back"}"#), "text back");
-    // Crash after crash without a good answer in between: the pause is said.
+    // After repeated crashes without a good answer in between, the error names the pause.
     assert!(program.call("peer", "crash", "{}").contains("exit status: 7"));
     assert!(program.call("peer", "crash", "{}").contains("exit status: 7"));
     let answer = program.call("peer", "crash", "{}");
@@ -236,7 +236,7 @@ fn a_child_sees_what_its_entry_grants() {
         let granted = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL", "FOO", "PTC_PEER"];
         assert!(granted.contains(&name.as_str()) || name.starts_with("LC_"), "{name}");
     }
-    // Cargo sets it for tests.
+    // Cargo sets this variable for tests.
     assert!(env(InheritEnv::Names(&["CARGO_PKG_NAME"]))["env"]["CARGO_PKG_NAME"].is_string());
     assert!(env(InheritEnv::All)["env"].as_object().unwrap().len() > base["env"].as_object().unwrap().len());
 }
@@ -248,7 +248,7 @@ fn secrets_do_not_come_back() {
     let secret = std::env::var("CARGO_PKG_DESCRIPTION").unwrap();
     let spec = McpStdio { env, era: Some(Era::Handshake), ..peer::spec("plain") };
     let bindings = vec![Binding { name: "b", source: Source::Literal { value: "l1teral-s3cret" } }];
-    // Who needs a binding is not who says it back.
+    // The secret of one upstream is also redacted in the answers of another.
     let web = McpHttp { auth: &[Auth::Bearer { binding: "b" }], ..McpHttp::new("http://127.0.0.1:9") };
     let upstreams = vec![
         upstream("peer", Transport::McpStdio(spec), TOOLS.map(tool).into()),
@@ -282,7 +282,7 @@ fn budgets_hold_over_threads() {
 }
 
 fn is_running(pid: u64) -> bool {
-    // A zombie has ended; who reaps an orphan is not ours to say.
+    // A zombie has ended. Which process reaps an orphan does not matter.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z') && !rest.starts_with('X'))
 }
@@ -300,14 +300,14 @@ fn shutdown_leaves_no_process_behind() {
     let answer = world.program().call("peer", "echo", "{}");
     assert_eq!(answer, "upstream_unavailable: the server is shutting down");
 
-    // The same without a shutdown: the runtime is dropped.
+    // The processes also end if the runtime is dropped without a shutdown.
     let world = world_of("family");
     let seen = json_of(&world.program().call("peer", "seen", "{}"));
     let pids = [seen["pid"].as_u64().unwrap(), seen["grandchild"].as_u64().unwrap()];
     drop(world);
     eventually("the end of both", || !pids.iter().any(|pid| is_running(*pid)));
 
-    // And after a crash of the leader.
+    // They also end after the leader of the process group crashed.
     let world = world_of("family");
     let program = world.program();
     let grandchild = json_of(&program.call("peer", "seen", "{}"))["grandchild"].as_u64().unwrap();
@@ -402,7 +402,7 @@ fn wrong_requests_are_faults_of_the_program() {
     assert_eq!(fault(&echo(ptc_lisp::Value::map(doubled))), format!("{unsendable}the keys :a and \"a\" are one in JSON)"));
     assert!(program.0.calls().is_empty(), "faults of the program are no calls");
 
-    // Optional and nil is left out; a keyword in Lisp's spelling is the schema's name; keyword values are strings.
+    // Optional nil arguments are omitted, keywords with hyphens match the schema's names, and keyword values are sent as strings.
     let request = ptc_lisp::Value::map([
         (ptc_lisp::Value::string("server"), ptc_lisp::Value::string("peer")),
         (ptc_lisp::Value::string("tool"), ptc_lisp::Value::string("args")),

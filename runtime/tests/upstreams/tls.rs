@@ -1,4 +1,4 @@
-//! HTTPS: whom it trusts, and many calls over one HTTP/2 connection.
+//! HTTPS: trusted certificates, and many calls over one HTTP/2 connection.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,16 +13,16 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::world::{World, operation, upstream};
 
-/// A server with a certificate of its own making, which is its PEM. It speaks HTTP/2 alone, and answers each request with the
-/// number of connections that there were, unless its path says otherwise.
+/// A server with a self-signed certificate. It supports only HTTP/2 and answers each request with the number of connections so
+/// far, unless its path has a special meaning.
 struct Secure {
     url: &'static str,
     certificate: String,
-    /// Paths of the requests that came.
+    /// Paths of the received requests.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-/// What speaks TLS for `localhost` with a certificate of its own making, and that as PEM.
+/// Returns a TLS acceptor for `localhost` with a self-signed certificate, and the certificate as PEM.
 pub(crate) fn acceptor(protocols: &[&[u8]]) -> (TlsAcceptor, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -106,7 +106,7 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
     }
 }
 
-/// Requests share a connection: what came on it, or did not, says nothing of one of them.
+/// Requests share a connection, so that its state does not show whether one of them was executed.
 #[test]
 fn a_read_over_http2_is_repeated_where_the_server_says_that_it_did_not_begin() {
     let home = World::new(Vec::new());

@@ -1,4 +1,4 @@
-//! HTTPS through a proxy, which sees where to and nothing else.
+//! HTTPS through a proxy, which sees only the destination.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::tls::acceptor;
 use crate::web::{Answer, Web};
 use crate::world::{World, tool, upstream};
 
-/// Listens on a port of its own; each connection is for `serve`.
+/// Listens on a new port and calls `serve` for each connection.
 fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     world: &World,
     serve: impl Fn(TcpStream) -> F + Send + 'static,
@@ -31,7 +31,8 @@ fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     address
 }
 
-/// A proxy that opens tunnels, or answers with another status. It notes the head of each request and how many tunnels were closed.
+/// A proxy that opens tunnels, or answers with another status. It records the head of each request and the number of closed
+/// tunnels.
 struct Proxy {
     url: &'static str,
     heads: Arc<Mutex<Vec<String>>>,
@@ -41,7 +42,7 @@ struct Proxy {
 trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
 
-/// A proxy that is reached by TLS where there is an acceptor.
+/// Starts a proxy, which uses TLS if an acceptor is given.
 fn proxy(world: &World, status: &'static str, tls: Option<TlsAcceptor>) -> Proxy {
     let (heads, closed) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<u32>>::default());
     let (noted, counted) = (Arc::clone(&heads), Arc::clone(&closed));
@@ -65,7 +66,7 @@ fn proxy(world: &World, status: &'static str, tls: Option<TlsAcceptor>) -> Proxy
                 return client.shutdown().await;
             }
             let mut server = TcpStream::connect(target).await?;
-            // TLS that ends without a word is an error here, and an end like any other.
+            // A TLS connection closed without `close_notify` is an error here, but counts as closed.
             let _ = copy_bidirectional(&mut client, &mut server).await;
             *counted.lock().unwrap() += 1;
             Ok(())
@@ -83,7 +84,7 @@ fn a_proxy_carries_https_without_reading_it() {
             Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"content": content}}))
         })
     });
-    // The server's TLS ends here.
+    // This acceptor terminates the TLS of the server.
     let (acceptor, certificate) = acceptor(&[b"http/1.1"]);
     let behind = web.address;
     let secure = listen(&home, move |stream| {
@@ -94,7 +95,7 @@ fn a_proxy_carries_https_without_reading_it() {
         }
     });
     let url: &'static str = format!("https://localhost:{}/mcp", secure.port()).leak();
-    // Whoever carries the tunnel speaks HTTP/1, also where it could do more.
+    // The connection to the proxy uses HTTP/1.1, even if the proxy supports HTTP/2.
     let (of_proxy, more) = crate::tls::acceptor(&[b"h2", b"http/1.1"]);
     let world = |proxy: &Proxy| {
         let spec = McpHttp { proxy: Some(proxy.url), era: Some(Era::Handshake), ..McpHttp::new(url) };

@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) target: String,
-    /// Names in lower case.
+    /// Headers with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -25,28 +25,28 @@ impl Asked {
     }
 }
 
-/// What the server does with a request.
+/// The answer to a request.
 pub(crate) enum Answer {
-    /// Status, headers (lines) and body.
+    /// Status, header lines and body.
     Full(u16, Vec<String>, Vec<u8>),
-    /// An event stream: chunks with a pause before each, closed at the end.
+    /// An event stream: chunks with a pause in ms before each, closed at the end.
     Stream(Vec<(u64, String)>),
-    /// Bytes with a pause before each part, and how it ends.
+    /// Raw bytes with a pause in ms before each part, and the way it ends.
     Raw(Vec<(u64, Vec<u8>)>, End),
-    /// Nothing until the client gives up.
+    /// No answer, until the client gives up.
     Hang,
-    /// The connection is closed.
+    /// The connection is closed without an answer.
     Close,
 }
 
-/// How a raw answer ends.
+/// The end of a raw answer.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
     /// The connection is closed in order.
     Close,
-    /// It is reset.
+    /// The connection is reset.
     Reset,
-    /// Nothing more comes until the client gives up.
+    /// The connection stays open until the client gives up.
     Hang,
 }
 

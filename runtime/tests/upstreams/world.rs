@@ -1,4 +1,4 @@
-//! A deployment made for one test, on a runtime of its own.
+//! A deployment for one test, with its own runtime.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, ProgramHost, UpstreamSettings, Upstreams, WaitLimits};
 use serde_json::value::RawValue;
 
-/// Upstreams and the thread that drives them.
+/// Upstreams and the thread of their event loop.
 pub(crate) struct World {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) handle: tokio::runtime::Handle,
@@ -18,7 +18,7 @@ pub(crate) struct World {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// A tool that takes anything.
+/// Returns a tool that accepts any arguments.
 pub(crate) fn tool(name: &'static str) -> Tool {
     Tool {
         name,
@@ -69,7 +69,7 @@ impl World {
         World::made(upstreams, credentials, change, Upstreams::new)
     }
 
-    /// The same over a live catalog: what an upstream lists becomes tools that take anything.
+    /// Like [`World::new`], with a live catalog: the tools that an upstream lists accept any arguments.
     pub(crate) fn live(upstreams: Vec<Upstream>, change: impl FnOnce(&mut UpstreamSettings)) -> World {
         let load = |bare: &'static Upstream, listing: Listing| {
             let named = |raw: &RawValue| {
@@ -99,7 +99,7 @@ impl World {
         let dir = std::path::PathBuf::from("/");
         let secrets = Secrets::resolve(deployment, &dir).unwrap_or_else(|missing| panic!("{missing:?}"));
         let mut settings = UpstreamSettings::new(dir, handle.clone());
-        // Most peers list no tools; what becomes of those that do has tests of its own.
+        // Most peers list no tools. Drift is covered by separate tests.
         settings.on_drift = OnDrift::Off;
         change(&mut settings);
         let upstreams = make(deployment, secrets, settings);
@@ -110,7 +110,7 @@ impl World {
         Program(self.upstreams.program(WaitLimits::default()))
     }
 
-    /// Runs a whole program.
+    /// Runs a program.
     pub(crate) fn evaluate(&self, source: &str, limits: Limits) -> Result<Value, ptc_lisp::Error> {
         let program = ptc_lisp::Program::compile(source)?;
         let patience = WaitLimits::default();
@@ -143,11 +143,11 @@ impl Drop for World {
     }
 }
 
-/// One evaluation's host.
+/// The host of one evaluation.
 pub(crate) struct Program(pub(crate) Arc<ProgramHost>);
 
 impl Program {
-    /// The request of a call whose arguments are JSON.
+    /// Returns the request of a call with JSON arguments.
     pub(crate) fn request(server: &str, tool: &str, args: &str) -> Value {
         Value::map([
             (Value::keyword("server"), Value::string(server)),
@@ -164,7 +164,7 @@ impl Program {
         }
     }
 
-    /// The answer in one line: `json …`, `text …`, `none`, or `reason: message`.
+    /// Calls a tool. Returns the answer in one line: `json …`, `text …`, `none`, or `reason: message`.
     pub(crate) fn call(&self, server: &str, tool: &str, args: &str) -> String {
         match self.submit(&Program::request(server, tool, args)).unwrap_or_else(|fault| panic!("{fault:?}")) {
             Reply::Json(json) => format!("json {}", String::from_utf8(json).unwrap()),
@@ -185,7 +185,7 @@ impl Program {
     }
 }
 
-/// Waits until `done`, which must come true.
+/// Polls `done` until it is true, and panics if that takes too long.
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if done() {

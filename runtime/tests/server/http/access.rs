@@ -1,4 +1,4 @@
-//! Who may connect and call: tokens, sessions, connections, sockets.
+//! Authentication and limits of access: tokens, sessions, connections, sockets.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ fn client_with(site: &Site, token: Option<&'static str>) -> Client {
     Client { token, ..site.client() }
 }
 
-/// A path in the folder for temporary files that no other test has.
+/// Returns a unique path in the folder for temporary files.
 fn scratch(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ptc-access-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -61,7 +61,7 @@ fn valid_token_passes_after_missing_and_wrong_ones() {
     client.token = Some(TOKEN);
     assert_eq!(client.initialize().status, 200);
     assert_eq!(client.eval("(+ 1 2)"), "user=> 3");
-    // Neither token is in a line of the log.
+    // Neither token appears in the log.
     assert_eq!(site.logged("http_auth_rate_limited")["source"], "127.0.0.1");
     site.signal(Signal::TERM);
     let (status, log) = site.end();
@@ -75,7 +75,7 @@ fn reply_to_repeated_wrong_token_is_delayed() {
     assert_eq!(wrong.initialize().status, 401);
     let before = Instant::now();
     wrong.send("GET", "/mcp", &[], "");
-    // Others are served meanwhile.
+    // Other clients are served in the meantime.
     assert_eq!(client_with(&site, Some(TOKEN)).initialize().status, 200);
     assert_eq!(wrong.receive().status, 429);
     assert!(before.elapsed() >= Duration::from_secs(1), "{:?}", before.elapsed());
@@ -85,7 +85,7 @@ fn idle_session_is_evicted_for_a_new_client() {
     let site = Site::start(&["--http-max-sessions", "40"]);
     let mut first = site.connected();
     let mut second = site.connected();
-    // Clients that went away without a word.
+    // These clients disappeared without closing their sessions.
     for n in 0..38 {
         assert_eq!(site.client().initialize().status, 200, "{n}");
     }
@@ -95,7 +95,7 @@ fn idle_session_is_evicted_for_a_new_client() {
     assert_eq!(first.eval("2"), "user=> 2", "it was used since");
 }
 
-/// Tries again until it is so, for half a minute.
+/// Polls a condition for up to 30 seconds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let before = Instant::now();
     while !is_so() {
@@ -104,7 +104,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A server that starts under limits of open descriptors.
+/// Returns a command that starts a server under limits on open descriptors.
 fn limited(limits: &str, of: &Command, args: &[&str]) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")]).arg(of.get_program()).args(of.get_args()).args(args);
@@ -126,7 +126,7 @@ fn health_answers_on_admin_port_while_listener_is_saturated() {
     let open = std::fs::read_dir(format!("/proc/{}/fd", site.id())).expect("it lives").count();
     assert!(open < 128, "{open} descriptors leave none for upstreams");
     drop(silent);
-    // The server has to notice first that they are gone: until then it closes further connections of this address.
+    // Until the server notices that the connections are closed, it rejects further ones from this address.
     let answers = || {
         let mut stream = TcpStream::connect(site.address)?;
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
@@ -210,7 +210,7 @@ fn unix_socket_serves_its_owner() {
     site.signal(Signal::TERM);
     assert!(site.end().0.success());
     assert!(!path.exists(), "its file is gone with it");
-    // A server that was killed leaves its socket behind.
+    // A killed server leaves its socket file behind.
     let site = start();
     site.signal(Signal::KILL);
     drop(site);
@@ -235,7 +235,7 @@ fn token_is_read_from_a_file() {
     assert_eq!(site.client().initialize().status, 401);
     assert_eq!(client_with(&site, Some(TOKEN)).initialize().status, 200);
     assert!(site.seen().iter().all(|line| !line.contains("can read the arguments")));
-    // On the command line it can be read by others, which is worth a warning.
+    // Other users can read a token on the command line, so that the server warns.
     let site = Site::start(&["--http-auth-token", TOKEN]);
     assert!(site.seen().iter().any(|line| line.contains("can read the arguments of a process")), "{:?}", site.seen());
     for (args, part) in [

@@ -1,4 +1,4 @@
-//! What a listening server does over time: sessions, limits, cancellation, the end.
+//! A listening server over time: sessions, limits, cancellation, shutdown.
 
 use std::io::{ErrorKind, Write as _};
 use std::time::{Duration, Instant};
@@ -44,14 +44,14 @@ fn stateless_call(client: &mut Client, id: u64, program: &str) {
     client.send("POST", "/mcp", &headers, &body);
 }
 
-/// Asks until a call gets a place: what was stopped has given its own back.
+/// Repeats a call until it is accepted, which shows that the stopped call has released its place.
 fn place(client: &mut Client) {
     while client.eval("(+ 1 2)") != "user=> 3" {
         std::thread::yield_now();
     }
 }
 
-/// Has a call run: sends it again while it is refused for want of a place.
+/// Starts a call that does not end. Sends it again while it is refused as busy.
 fn hold(client: &mut Client, send: impl Fn(&mut Client)) {
     send(client);
     while client.is_answered_within(Duration::from_millis(200)) {
@@ -67,7 +67,7 @@ fn calls_on_one_connection() {
     for n in 0..200 {
         assert_eq!(client.eval(&format!("(+ {n} 1)")), format!("user=> {}", n + 1));
     }
-    // Another connection, another session: nothing is seen of the first.
+    // Another connection has another session and does not see the first one's definitions.
     client.eval("(def secret 41)");
     assert!(site.connected().eval("secret").starts_with("runtime_error"));
 }
@@ -80,11 +80,11 @@ fn ids_of_sessions_do_not_meet() {
     let mut beside = site.beside(&one);
     let again = beside.post(&call(1, "1"));
     assert!(again.status == 200 && again.body.contains("already in flight"), "{again:?}");
-    // Nor can one session cancel what another runs.
+    // A session cannot cancel the calls of another session.
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(two.post(&cancel).status, 202);
     assert!(beside.post(&call(1, "1")).body.contains("already in flight"));
-    // In the stateless era every request is its own.
+    // In the stateless era request ids belong to one request.
     let (mut three, mut four) = (site.client(), site.client());
     stateless_call(&mut three, 1, ENDLESS);
     stateless_call(&mut four, 1, "(+ 1 2)");
@@ -110,13 +110,13 @@ fn cancellation_by_notification_delete_and_hanging_up() {
     place(&mut other);
     assert_eq!(client.post(&call(7, "1")).status, 404);
 
-    // The stateless era has no other way: the connection ends.
+    // In the stateless era a call is cancelled by closing its connection.
     let mut client = site.client();
     hold(&mut client, |client| stateless_call(client, 1, ENDLESS));
     drop(client);
     place(&mut other);
 
-    // Before that era a client that comes back later is nothing unusual: its call goes on.
+    // In the handshake era a client may reconnect, so that a closed connection does not cancel its call.
     let client = {
         let mut client = site.connected();
         hold(&mut client, |client| client.send_eval(8, ENDLESS));
@@ -155,10 +155,10 @@ fn caps_of_sessions_and_calls() {
     for (id, client) in running.iter_mut().enumerate() {
         hold(client, |client| client.send_eval(id as u64 + 10, ENDLESS));
     }
-    // A third call of the session waits for as long as calls wait; nobody else does.
+    // A third call of the session is refused after the queue timeout. Other sessions are not affected.
     assert!(second.eval("1").starts_with("busy: server busy: no place"));
     assert_eq!(late.eval("(+ 1 2)"), "user=> 3");
-    // A session is gone when nobody has used it for its time.
+    // A session expires after its idle timeout.
     let site = Site::start(&["--http-session-idle-timeout-ms", "50"]);
     let mut client = site.connected();
     std::thread::sleep(Duration::from_millis(60));
@@ -178,12 +178,12 @@ fn large_and_slow_requests_are_cut_off() {
     let large = "x".repeat(3000);
     let answer = site.client().ask("POST", "/mcp", &[], &large);
     assert!(answer.status == 413 && answer.body == "payload too large", "{answer:?}");
-    // The same without its length said before.
+    // The limit also applies to a chunked body, whose length is not announced.
     let mut client = site.client();
     client.send("POST", "/mcp", &[("Content-Length", ""), ("Transfer-Encoding", "chunked")], "");
     client.write(format!("5dc\r\n{}\r\n5dc\r\n{}\r\n0\r\n\r\n", "x".repeat(1500), "x".repeat(1500)).as_bytes());
     assert_eq!(client.receive().status, 413);
-    // A body that does not come, a head that does not end, a connection without a request.
+    // Timeouts apply to an incomplete body, an incomplete head, and a connection without a request.
     let mut client = site.client();
     client.send("POST", "/mcp", &[("Content-Length", "100")], "{");
     assert_eq!(client.receive().status, 408);
@@ -191,7 +191,7 @@ fn large_and_slow_requests_are_cut_off() {
     client.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
     assert!(client.try_receive().is_none_or(|answer| answer.status == 408));
     assert!(site.client().try_receive().is_none_or(|answer| answer.status == 408));
-    // Nor does a head of any length.
+    // The length of a head is limited too.
     let mut client = site.client();
     let header = format!("x-long: {}\r\n", "x".repeat(1000));
     client.write(format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{}", header.repeat(60)).as_bytes());
@@ -235,12 +235,12 @@ fn bodies_are_bounded_together() {
     let begin = |bytes: usize| {
         let mut client = site.client();
         client.send("POST", "/mcp", &[("Content-Length", &length)], "");
-        // Who is refused is not read to the end.
+        // The server does not read a rejected request to the end, so that the write may fail.
         let _ = client.stream.get_mut().write_all(&part.as_bytes()[..bytes]);
         client
     };
-    // Who of them is one too many depends on whom the server reads first. An answer may be lost with what was sent behind it: then
-    // the question is asked again.
+    // Which of the five is rejected depends on the order in which the server reads them. The answer may be lost together with
+    // unread data. In that case the request is repeated.
     let mut reading: Vec<Client> = (0..5).map(|_| begin(15 * MIB)).collect();
     let refused = (0..5).cycle().take(200).find_map(|turn| {
         let client = &mut reading[turn];
@@ -249,7 +249,7 @@ fn bodies_are_bounded_together() {
     let refused = refused.filter(|answer| answer.status == 503).expect("one of five is refused");
     assert_eq!((refused.header("retry-after"), refused.header("connection")), (Some("1"), Some("close")));
     assert!(refused.body.contains("too many requests are being read"), "{refused:?}");
-    // Small ones find their place, and whoever goes gives back what it had.
+    // Small bodies are still accepted, and closed connections release their memory.
     assert_eq!(site.connected().eval("1"), "user=> 1");
     drop(reading);
     let mut answers = std::iter::repeat_with(|| begin(16 * MIB).try_receive()).take(200).flatten();
@@ -258,7 +258,7 @@ fn bodies_are_bounded_together() {
 }
 
 fn sigterm_drains() {
-    // What runs goes on; what is new is refused, and a balancer is told.
+    // Running calls continue, new ones are refused, and `/ready` reports the draining to load balancers.
     let mut site = Site::start(PATIENT);
     let (mut client, mut late) = (site.connected(), site.client());
     hold(&mut client, |client| client.send_eval(1, ENDLESS));
@@ -302,7 +302,7 @@ fn what_is_read_while_draining_is_refused() {
     let body = call(2, "1").to_string();
     let (half, rest) = body.split_at(20);
     client.send("POST", "/mcp", &[("Content-Length", &body.len().to_string())], half);
-    // Its head has been read when a request behind it on the same thread is answered.
+    // The request's head has been read once a later request on the same thread is answered.
     assert_eq!(site.connected().eval("1"), "user=> 1");
     site.signal(Signal::TERM);
     site.logged("draining");
@@ -359,7 +359,7 @@ fn a_slow_disk_stops_nobody_else() {
     };
     let mut client = site.connected();
     client.eval("1");
-    // Reading a pipe that nobody writes to takes for ever.
+    // Reading a named pipe without a writer blocks forever.
     let file = std::fs::read_dir(&folder).expect("a folder").next().expect("a trace").expect("readable").path();
     std::fs::remove_file(&file).expect("it is there");
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).expect("a pipe");
@@ -409,7 +409,7 @@ fn settings_that_contradict_each_other() {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.code() == Some(2) && said.contains(part), "{args:?}: {said}");
     }
-    // A port that is taken is an error with its reason, not a server that nobody reaches.
+    // A port that is in use is a startup error with its reason.
     let site = Site::start(&[]);
     let port = site.address.port().to_string();
     let done = crate::peer::server("plain").args(["--http", "--http-port", &port]).output().expect("it runs");
@@ -432,7 +432,7 @@ fn pipelined_requests_are_held_back() {
         body.len()
     );
     let many = one.repeat(200);
-    // Nobody reads: sooner or later nothing more is taken, and the server is as large as it was.
+    // The client does not read. Eventually the server stops accepting requests, without using more memory.
     let stream = client.stream.get_mut();
     stream.set_write_timeout(Some(Duration::from_millis(500))).expect("a socket takes it");
     let mut sent = 0;
@@ -517,11 +517,11 @@ fn program_sessions_belong_to_the_token() {
     let (mut one, mut two) = (connect(), connect());
     let opened = tool(&mut one, "lisp_session_start", json!({}))["structuredContent"]["session_id"].clone();
     tool(&mut one, "lisp_session_eval", json!({ "session_id": opened, "program": "(def x 20)" }));
-    // It outlives the protocol session in which it was opened.
+    // A session of the tool outlives the protocol session in which it was opened.
     assert_eq!(one.ask("DELETE", "/mcp", &[], "").status, 204);
     let seen = tool(&mut two, "lisp_session_eval", json!({ "session_id": opened, "program": "(inc x)" }));
     assert_eq!(seen["content"][0]["text"], "user=> 21", "{seen}");
-    // The stateless era names it by the argument as well.
+    // In the stateless era the session is also named by the argument.
     let mut three = site.client();
     three.token = Some(TOKEN);
     let arguments = json!({ "session_id": opened, "program": "(* 2 x)" });

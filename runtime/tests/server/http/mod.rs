@@ -1,4 +1,4 @@
-//! MCP over HTTP: real sockets, real processes.
+//! MCP over HTTP with real sockets and processes.
 
 mod access;
 mod life;

@@ -1,4 +1,4 @@
-//! Many callers at once: the queue, fairness, memory.
+//! Many concurrent callers: the queue, fairness, memory.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -31,19 +31,19 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [ONE_PLACE, more].concat()
 }
 
-/// A sample of the metrics.
+/// Returns the value of a metric.
 fn metric(client: &mut Client, name: &str) -> f64 {
     let text = client.ask("GET", "/metrics", &[], "").body;
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
 }
 
-/// A sample that is a number of something.
+/// Returns the value of a metric that is a count.
 fn count(client: &mut Client, name: &str) -> u64 {
     metric(client, name) as u64
 }
 
-/// Waits until a metric has that value.
+/// Waits until a metric has this value.
 fn until(site: &Site, name: &str, value: u64) {
     let (mut client, began) = (site.client(), Instant::now());
     while count(&mut client, name) != value {
@@ -52,7 +52,7 @@ fn until(site: &Site, name: &str, value: u64) {
     }
 }
 
-/// A client whose call has the only place.
+/// Starts a call that occupies the only place, and returns its client.
 fn holder(site: &Site) -> Client {
     let mut client = site.connected();
     client.send_eval(1, ENDLESS);
@@ -60,7 +60,7 @@ fn holder(site: &Site) -> Client {
     client
 }
 
-/// Ends the session of a client, with its calls.
+/// Ends the session of a client and its calls.
 fn delete(site: &Site, client: &Client) {
     assert_eq!(site.beside(client).ask("DELETE", "/mcp", &[], "").status, 204);
 }
@@ -71,7 +71,7 @@ fn calls_wait_for_their_time_in_the_queue() {
     let mut waiting = site.connected();
     let began = Instant::now();
     waiting.send_eval(1, "(+ 1 2)");
-    // What runs no program never waits.
+    // Requests that run no program never wait.
     let mut other = site.connected();
     for method in ["ping", "tools/list"] {
         assert_eq!(other.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method })).status, 200);
@@ -81,7 +81,7 @@ fn calls_wait_for_their_time_in_the_queue() {
     let told = &refused["result"]["structuredContent"];
     assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(300)), "{refused}");
     assert_eq!(count(&mut waiting, r#"ptc_refusals_total{reason="queue_timeout"}"#), 1);
-    // One that waits is answered when there is a place.
+    // A waiting call runs as soon as a place is free.
     waiting.send_eval(2, "(+ 1 2)");
     until(&site, "ptc_programs_queued", 1);
     delete(&site, &holding);
@@ -99,7 +99,7 @@ fn who_gives_up_leaves_the_queue() {
     assert_eq!(site.beside(&waiting).post(&cancel).status, 202);
     assert!(waiting.receive().text().starts_with("cancelled"));
     until(&site, "ptc_programs_queued", 0);
-    // The stateless era has no other way to say it: the connection ends.
+    // In the stateless era a call is cancelled by closing its connection.
     let mut client = site.client();
     let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": "1" } }));
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -120,7 +120,7 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     let mut waiting: Vec<Client> = (0..QUEUE).map(|_| site.beside(&session)).collect();
     for (id, client) in waiting.iter_mut().enumerate() {
         if id + 1 == QUEUE {
-            // The server reads its connections in an order of its own: only this way the last request is the newest in the queue.
+            // The server reads connections in any order. Waiting here makes the last request the newest entry of the queue.
             until(&site, "ptc_programs_queued", id as u64);
         }
         client.send_eval(id as u64, "1");
@@ -129,7 +129,7 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     let mut probe = site.client();
     let ready = probe.ask("GET", "/ready", &[], "");
     assert!(ready.status == 503 && ready.body.contains("queue_full"), "{ready:?}");
-    // The session that has all of it is refused; another one displaces its newest entry.
+    // The session that fills the queue is refused. A call of another session displaces the newest entry.
     let mut more = site.beside(&session);
     assert!(more.post(&call(9_999, "1")).body.contains("as many calls wait"), "a full queue takes more of the same");
     let mut newcomer = site.connected();
@@ -139,7 +139,7 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     waiting.push(newcomer);
     site.signal(Signal::TERM);
     for client in &mut waiting {
-        // The end of the first gives its place to another, which may be done before it is stopped.
+        // The end of the first call gives its place to a waiting one, which may complete before it is stopped.
         let answer = client.receive();
         assert!(["the call was cancelled", "user=> 1"].iter().any(|end| answer.body.contains(end)), "{answer:?}");
     }
@@ -209,7 +209,7 @@ fn the_memory_budget_is_one_for_all() {
     assert!(count(&mut other, r#"ptc_refusals_total{reason="memory_budget"}"#) >= 4);
 }
 
-/// Each context takes some 36 MB as values, of which two do not fit.
+/// Each context takes about 36 MB as values, so that two exceed the budget.
 fn context_counts_in_the_memory_budget() {
     let site = Site::start(&["--memory-budget-bytes", "67108864", "--program-timeout-ms", "5000", "--http-metrics"]);
     let context = format!(r#"{{"x":[{}[0]]}}"#, "[0],".repeat(500_000));
@@ -224,7 +224,7 @@ fn context_counts_in_the_memory_budget() {
     until(&site, "ptc_memory_used_bytes", 0);
 }
 
-/// A server with two upstreams, of which `narrow` takes one call at a time.
+/// Starts a server with two upstreams. `narrow` accepts one call at a time.
 fn crowd(args: &[&str]) -> Site {
     let always = ["--http", "--http-disable-auth", "--http-port", "0", "--http-metrics", "--upstream-call-timeout-ms", "60000"];
     Site::of(server("crowd").args(always).args(["--program-timeout-ms", "60000"]).args(args))
@@ -237,12 +237,12 @@ fn tool(upstream: &str, tool: &str) -> String {
 
 fn an_upstream_takes_calls_one_after_the_other() {
     let site = crowd(&[]);
-    // The child has to be ready: of two calls that wait for its start, either may be first.
+    // The child must have started. Otherwise either of two calls that wait for it may be first.
     assert!(site.connected().eval(&tool("narrow", "echo")).ends_with("\"hi\""));
     let mut holding = site.connected();
     holding.send_eval(1, &tool("narrow", "hang"));
     until(&site, "ptc_programs_waiting", 1);
-    // The event loop takes calls in order: after this one, the first has its place.
+    // The event loop handles calls in order. After this call, the first one has its place.
     assert!(site.connected().eval(&tool("wide", "echo")).ends_with("\"hi\""));
     let mut waiting = site.connected();
     waiting.send_eval(1, &tool("narrow", "echo"));

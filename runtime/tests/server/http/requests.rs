@@ -1,4 +1,4 @@
-//! One request, one answer: every entry of `requests.txt`.
+//! Sends each request of `requests.txt` and compares its answer.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub(super) const TESTS: &[Test] = &[("http::requests", requests)];
 const REQUESTS: &str = include_str!("requests.txt");
 
 fn requests() {
-    // A switch that is on by default is turned off with a value of its own.
+    // A flag that is on by default is turned off with `=false`.
     let arguments = ["--http-auth-token", TOKEN, "--http-auth-rate-limit=false", "--http-instance-label", "test"];
     let site = Site::start(&arguments);
     let mut session = site.client();

@@ -1,4 +1,4 @@
-//! HTTPS with a certificate of the settings.
+//! HTTPS with a certificate from the settings.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -34,10 +34,10 @@ fn https() {
     let mut stream = StreamOwned::new(connection, TcpStream::connect(site.address).expect("it listens"));
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut answer = String::new();
-    // The end may come without a farewell.
+    // The server may close the connection without `close_notify`.
     let _ = stream.read_to_string(&mut answer);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"status":"ok"}"#), "{answer}");
-    // Who does not speak TLS is not answered in plain HTTP.
+    // A client that does not use TLS gets no plain HTTP answer.
     let mut plain = site.client();
     plain.send("GET", "/health", &[], "");
     assert!(plain.try_receive().is_none_or(|answer| answer.status != 200));

@@ -1,4 +1,4 @@
-//! A real server process that listens, and a client that writes what it is told to, byte for byte.
+//! A listening server process, and a client that sends exact bytes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A test fails after that long without what it waits for: generous, because it never passes by it.
+/// Time limit for an awaited event, after which a test fails. It is generous since no passing test depends on it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdef-0123456789abcdef";
@@ -17,22 +17,22 @@ pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdef-0123456789abcd
 pub(crate) struct Site {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// Where the admin listener is, where there is one.
+    /// Address of the admin listener, if there is one.
     pub(crate) admin: Option<SocketAddr>,
     log: Receiver<String>,
     seen: Vec<String>,
 }
 
-/// An answer.
+/// An HTTP answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// Headers with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-/// A connection that is kept.
+/// A keep-alive connection.
 pub(crate) struct Client {
     pub(crate) stream: BufReader<TcpStream>,
     pub(crate) session: Option<String>,
@@ -60,13 +60,13 @@ impl Site {
             let url = serving[name].as_str()?;
             url.trim_start_matches("https://").trim_start_matches("http://").split('/').next()?.parse().ok()
         };
-        // A Unix socket has none.
+        // A Unix socket has no address.
         site.address = address("url").unwrap_or(site.address);
         site.admin = address("admin_url");
         site
     }
 
-    /// The next line of the log about that event.
+    /// Returns the next line of the log with this event.
     pub(crate) fn logged(&mut self, event: &str) -> Value {
         loop {
             let line = self.log.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event} in {:?}", self.seen));
@@ -82,19 +82,19 @@ impl Site {
         Client::connect(self.address)
     }
 
-    /// Every line of the log so far.
+    /// Returns the lines of the log so far.
     pub(crate) fn seen(&self) -> &[String] {
         &self.seen
     }
 
-    /// A client that has shaken hands.
+    /// Returns a client after the handshake.
     pub(crate) fn connected(&self) -> Client {
         let mut client = self.client();
         client.initialize();
         client
     }
 
-    /// A new connection in another client's session.
+    /// Returns a new connection in another client's session.
     pub(crate) fn beside(&self, other: &Client) -> Client {
         Client { session: other.session.clone(), token: other.token, ..self.client() }
     }
@@ -107,7 +107,7 @@ impl Site {
         self.child.id()
     }
 
-    /// Waits for the end; everything that was logged.
+    /// Waits for the end. Returns the status and the log.
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>) {
         let status = self.child.wait().expect("the server ends");
         let mut seen = std::mem::take(&mut self.seen);
@@ -132,7 +132,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|fault| panic!("{fault} in {self:?}"))
     }
 
-    /// The text of a tool's result.
+    /// Returns the text of a tool's result.
     pub(crate) fn text(&self) -> String {
         self.json()["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {self:?}")).to_owned()
     }
@@ -146,7 +146,7 @@ impl Client {
         Client { stream: BufReader::new(stream), session: None, token: None }
     }
 
-    /// Writes a request; `headers` come before those that every request has, and replace them.
+    /// Writes a request. `headers` precede the default headers and replace those with equal names.
     pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
         let mut all: Vec<(String, String)> = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let length = body.len().to_string();
@@ -180,7 +180,7 @@ impl Client {
         self.try_receive().expect("an answer comes")
     }
 
-    /// The next answer; `None` where the server closed the connection. Fails where it does neither in time.
+    /// Returns the next answer, or `None` if the server closed the connection. Panics after the time limit.
     pub(crate) fn try_receive(&mut self) -> Option<Answer> {
         let mut lines = Vec::new();
         loop {
@@ -210,7 +210,7 @@ impl Client {
         Some(Answer { status, headers, body: String::from_utf8(body).expect("UTF-8") })
     }
 
-    /// Whether the next answer begins within that time, or the connection ends.
+    /// Whether the next answer begins, or the connection ends, within this time.
     pub(crate) fn is_answered_within(&self, time: Duration) -> bool {
         let stream = self.stream.get_ref();
         stream.set_read_timeout(Some(time)).expect("a socket takes a time limit");
@@ -253,7 +253,7 @@ pub(crate) fn call(id: u64, program: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
 }
 
-/// A request of the stateless era with its headers.
+/// Returns headers and body of a request of the stateless era.
 pub(crate) fn stateless(id: u64, method: &str, mut params: Value) -> (Vec<(String, String)>, String) {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
