@@ -1,4 +1,4 @@
-//! Secrets in files.
+//! Reads secrets from files.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,17 +8,17 @@ use zeroize::Zeroizing;
 
 use super::resolve::Problem;
 
-/// Most bytes of a file that holds a secret. Keys and tokens have a few thousand.
+/// Maximum bytes of a file that contains a secret. Keys and tokens have a few thousand bytes.
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
-/// What a file holds. A pipe might never end and a device has no end: only regular files, and what links to one, are read.
+/// Returns the content of a regular file or of a link to one. Pipes and devices are rejected, since reading them may not end.
 pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let unreadable = |why: std::io::Error| Problem::Unreadable(why.to_string());
-    // Before it is opened, which waits for somebody to write where it is a pipe.
+    // This check comes before the file is opened, since opening a pipe without a writer blocks.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(Problem::NoFile);
     }
-    // With room for all of it, so that no part is left behind where it grew.
+    // The full capacity is allocated in advance. A reallocation would leave a copy of the secret behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_BYTES + 1));
     File::open(path).map_err(unreadable)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > MAX_BYTES { Err(Problem::TooLong) } else { Ok(bytes) }

@@ -1,6 +1,6 @@
-//! Hard-coded secrets (CWE-798): literals of a config in the arguments and variables of a child, in headers and URLs, and tokens of
-//! a known form in variables that are not named like a secret. The compiler warns of the former. Both are redacted in every answer
-//! of an upstream.
+//! Hard-coded secrets (CWE-798): literals of a config in the arguments and variables of a child, in headers and URLs, and tokens
+//! of a known form in variables whose names do not indicate a secret. The compiler warns of the former. Both are redacted in
+//! every answer of an upstream.
 
 use percent_encoding::percent_decode_str;
 use ptc_catalog::secret_heuristics::{self, SecretCandidate};
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 type Found = Zeroizing<String>;
 
-/// Every literal of an upstream that is likely a secret.
+/// Returns every literal of an upstream that is likely a secret.
 pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
     let mut found = Vec::new();
     match &upstream.transport {
@@ -40,19 +40,19 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
     found
 }
 
-/// Secrets in a text that are recognised by their form: a token of a well-known service, the password of a URL.
+/// Returns the secrets in a text that are recognised by their form: tokens of well-known services, and passwords in URLs.
 pub(super) fn within(text: &str) -> Vec<Found> {
     part(text, secret_heuristics::scan_token(text)).into_iter().chain(url(text)).collect()
 }
 
-/// Secrets in the value of a variable, which may be named like a secret.
+/// Returns the secrets in the value of a variable. The name of the variable may indicate a secret.
 pub(super) fn named(name: &str, text: &str) -> Vec<Found> {
     part(text, secret_heuristics::scan_named(name, text)).into_iter().chain(within(text)).collect()
 }
 
 fn part(text: &str, suspect: Option<SecretCandidate>) -> Option<Found> {
     let value = text.get(suspect.filter(|suspect| suspect.likely)?.range)?;
-    // `Authorization: Bearer x` is known by its credential alone, too.
+    // The credential in `Authorization: Bearer x` is also redacted without the scheme.
     let bare = ["Bearer ", "Basic ", "bearer ", "basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value);
     Some(Zeroizing::new(bare.to_owned()))
 }
@@ -61,7 +61,8 @@ fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
     headers.iter().filter_map(|(name, value)| part(value, secret_heuristics::scan_named(name, value)))
 }
 
-/// User and password of a URL, as written and decoded, and likely secrets in its query. Empty if the text is not a URL.
+/// Returns user and password of a URL, as written and decoded, and likely secrets in its query. The result is empty if the text
+/// is not a URL.
 fn url(url: &str) -> Vec<Found> {
     let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

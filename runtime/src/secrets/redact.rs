@@ -1,6 +1,6 @@
-//! Replacing secrets in texts that leave.
+//! Replaces secrets in texts that leave the process.
 //!
-//! Linear in the text. JSON stays JSON: only the inside of a string is ever replaced, or a whole number.
+//! The time is linear in the length of the text. JSON stays valid: only the content of a string or a whole number is replaced.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,23 +14,23 @@ use super::patterns::Patterns;
 
 pub use ptc_catalog::secret_heuristics::REDACTED;
 
-/// What some systems put before a text.
+/// The byte order mark that some systems put at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Finds the secrets of a deployment. Cheap to clone.
+/// Finds and replaces the secrets of a deployment. Cloning is cheap.
 #[derive(Clone)]
 pub struct Redactor(Option<Arc<Patterns>>);
 
 impl Redactor {
-    /// Nothing to look for.
+    /// Creates a redactor without secrets.
     pub fn none() -> Redactor {
         Redactor(None)
     }
 
-    /// Looks for these secrets: plain, in hexadecimal, in base64 at any offset, and all of them under some layers of what JSON,
-    /// URLs and HTML escape, and of wrapped lines. Of secrets of 24 bytes and more, the first and the last three quarters are found
-    /// alone, too, for upstreams that truncate what they echo. Secrets shorter than [`MIN_SECRET_CHARS`] characters are passed
-    /// over.
+    /// Creates a redactor for these secrets. It finds them as plain text, in hexadecimal, in base64 at any offset, and each of
+    /// these under several layers of JSON, URL and HTML escapes and of wrapped lines. For secrets of at least 24 bytes it also
+    /// finds the first and the last three quarters alone, since some upstreams truncate what they echo. Secrets shorter than
+    /// [`MIN_SECRET_CHARS`] characters are ignored.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
         let mut encodings = EncodedSecrets::default();
         for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
@@ -47,7 +47,7 @@ impl Redactor {
         Redactor(Some(Arc::new(Patterns::of(encodings))))
     }
 
-    /// The same, looking for another secret too.
+    /// Returns a redactor that finds one more secret.
     #[must_use]
     pub fn with(&self, secret: &str) -> Redactor {
         let mut encodings = EncodedSecrets::default();
@@ -59,12 +59,12 @@ impl Redactor {
         Redactor::from_encodings(encodings)
     }
 
-    /// How much of a text that goes on can be redacted now: what follows may be the start of a secret.
+    /// Returns the length of the prefix of an incomplete text that can be redacted now. The rest may be the start of a secret.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
         self.0.as_deref().map_or(text.len(), |patterns| patterns.decided(text))
     }
 
-    /// Bytes without secrets, whatever they are.
+    /// Redacts arbitrary bytes.
     pub(super) fn redact_plain(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.0.as_deref() {
             Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean(&bytes),
@@ -72,7 +72,7 @@ impl Redactor {
         }
     }
 
-    /// Plain text without secrets.
+    /// Redacts plain text.
     pub fn redact_str<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.0.as_deref() {
             Some(patterns) if patterns.contains_secret(text.as_bytes()) => Cow::Owned(into_text(patterns.clean(text.as_bytes()))),
@@ -80,7 +80,7 @@ impl Redactor {
         }
     }
 
-    /// The same, without a copy where nothing is found.
+    /// Like [`Redactor::redact_str`], but returns the given text if it contains no secret.
     pub fn redact_string(&self, text: String) -> String {
         match self.redact_str(&text) {
             Cow::Borrowed(_) => text,
@@ -88,13 +88,13 @@ impl Redactor {
         }
     }
 
-    /// The same for text that may be JSON, which stays JSON: see [`Redactor::redact_bytes`].
+    /// Like [`Redactor::redact_string`] for a text that may be JSON, which stays valid: see [`Redactor::redact_bytes`].
     pub fn redact_text(&self, text: String) -> String {
         into_text(self.redact_bytes(text.into_bytes()))
     }
 
-    /// Text or JSON without secrets. Of bytes that start like JSON, keys, strings and numbers are cleaned; what stands between them
-    /// stays if they are JSON to the end.
+    /// Redacts text or JSON. In bytes that start like JSON, keys, strings and numbers are redacted, and the rest is unchanged if
+    /// the whole is valid JSON.
     pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self.0.as_deref() {
             Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean_json(&bytes),
@@ -121,14 +121,15 @@ impl Patterns {
         }
         let clean = self.clean_strings(bytes);
         let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
-        // What only starts like JSON may hold secrets anywhere; what JSON has between strings and numbers is no secret.
+        // A text that only starts like JSON may contain a secret anywhere. In valid JSON, the bytes between strings and numbers
+        // are not secret.
         if self.contains_secret(&clean) && !is_json(clean.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&clean)) {
             return self.clean(&clean);
         }
         clean
     }
 
-    /// Cleans the strings and numbers of a JSON text.
+    /// Redacts the strings and numbers of a JSON text.
     fn clean_strings(&self, text: &[u8]) -> Vec<u8> {
         let mut out = Splice::new(text);
         let mut at = 0;
@@ -146,7 +147,7 @@ impl Patterns {
         out.finish()
     }
 
-    /// Numbers that hold a secret, between two strings, become a string as a whole.
+    /// Replaces numbers between two strings that contain a secret. The replacement is a string.
     fn clean_numbers(&self, text: &[u8], within: Range<usize>, out: &mut Splice<'_>) {
         let mut from = within.start;
         let between = text.get(within).unwrap_or_default();
@@ -162,7 +163,7 @@ impl Patterns {
     }
 }
 
-/// A text of which some parts are replaced, from its start to its end.
+/// Builds a copy of a text with some ranges replaced, in ascending order.
 struct Splice<'t> {
     text: &'t [u8],
     out: Vec<u8>,
@@ -190,7 +191,7 @@ fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into_owned())
 }
 
-/// Where the string that starts at `from` ends: the end of the text, if it is not closed.
+/// Returns the end of the string that starts at `from`, or the end of the text if the string is not closed.
 fn string_end(text: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(found) = memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
@@ -213,7 +214,7 @@ mod tests {
         String::from_utf8(Redactor::of([SECRET]).redact_bytes(json.as_bytes().to_vec())).unwrap()
     }
 
-    /// A secret as encoders write it.
+    /// Returns the spellings of a secret that encoders produce.
     fn spellings(secret: &str) -> Vec<String> {
         use base64::Engine;
         use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -250,7 +251,7 @@ mod tests {
             );
             all.extend(String::from_utf8(wide).ok());
         }
-        // As a header that was made base64 once more.
+        // A header that was encoded in base64 again.
         all.push(STANDARD.encode(format!("Authorization: Basic {}", STANDARD.encode(secret))));
         for prefix in ["", "a", "ab", "user:", "Authorization: "] {
             for inner in [secret, &url, &json(secret), &STANDARD.encode(secret), &json(secret).replace('/', "\\/")] {
@@ -358,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A text in base64, and how it is written at each offset into a group of three.
+    /// Encodes a text in base64 at each offset into a group of three bytes.
     fn at_offsets(text: &str) -> Vec<String> {
         use base64::Engine;
         use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE};
@@ -374,7 +375,7 @@ mod tests {
             let redactor = Redactor::of([secret]);
             for (at, text) in at_offsets(secret).iter().enumerate() {
                 let clean = redactor.redact_str(&format!("Basic {text}, more")).into_owned();
-                // What is left of the bytes before the secret are characters that have no bit of it.
+                // The remaining characters before the secret contain no bits of it.
                 let kept = clean.strip_prefix("Basic ").and_then(|rest| rest.strip_suffix("[REDACTED], more"));
                 assert!(kept.is_some_and(|kept| kept.len() <= at % 3), "{text} -> {clean}");
                 let json = redactor.redact_text(format!("{{\"authorization\":\"Basic {text}\"}}"));
@@ -394,7 +395,7 @@ mod tests {
             let chars: Vec<char> = secret.chars().collect();
             for cut in [1, 2, 3] {
                 let parts: [String; 2] = [chars[..chars.len() - cut].iter().collect(), chars[cut..].iter().collect()];
-                // Base64 within base64 is known where it begins with the secret, or a multiple of three bytes after that.
+                // Nested base64 is found if it begins with the secret or at a multiple of three bytes after its start.
                 let is_aligned = [true, (secret.len() - parts[1].len()).is_multiple_of(3)];
                 for (part, is_aligned) in parts.iter().zip(is_aligned) {
                     let encodings = if is_aligned { spellings(part) } else { at_offsets(part) };

@@ -1,4 +1,4 @@
-//! Reading bindings and `${VAR}`s once, at start.
+//! Resolves bindings and `${VAR}` references once, when the server starts.
 
 use std::fmt;
 use std::path::Path;
@@ -11,43 +11,43 @@ use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, literal_secrets};
 
-/// A secret that could not be had. Its text names where it comes from and who needs it, never a value.
+/// A secret that could not be resolved. Its `Display` names the source and the upstreams that need it, never a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingSecret {
-    /// The credential binding; `None` for a `${VAR}` of a child's environment.
+    /// The credential binding. `None` for a `${VAR}` of a child's environment.
     pub binding: Option<&'static str>,
-    /// The child's variable that it is for, where it is for one.
+    /// The variable of the child that needs the secret, if any.
     pub variable: Option<&'static str>,
-    /// Where the value was looked for, such as `environment variable GITHUB_PAT`.
+    /// The source of the value, such as `environment variable GITHUB_PAT`.
     pub source: String,
     /// The upstreams that need it, sorted.
     pub upstreams: Vec<&'static str>,
-    /// What is wrong.
+    /// The reason.
     pub problem: Problem,
 }
 
-/// What is wrong with a secret.
+/// The reason why a secret cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Not set, or empty.
+    /// The variable is not set or empty.
     Unset,
-    /// The file cannot be read; the system's words.
+    /// The file cannot be read. Contains the message of the system.
     Unreadable(String),
-    /// A folder, a pipe, a device.
+    /// The path is a folder, a pipe or a device.
     NoFile,
-    /// More than 64 KiB in a file.
+    /// The file has more than 64 KiB.
     TooLong,
-    /// Not UTF-8.
+    /// The value is not UTF-8.
     NotText,
-    /// Fewer than [`MIN_SECRET_CHARS`] characters.
+    /// The value has fewer than [`MIN_SECRET_CHARS`] characters. Contains their number.
     TooShort(usize),
-    /// The same of the password in a basic credential, or of its user where it has none.
+    /// The password of a basic credential is too short, or its user if there is no password. Contains the number of characters.
     HalfTooShort(usize),
-    /// A line break or another control character, which no header can carry.
+    /// The value contains a line break or another control character, which a header cannot contain.
     ControlCharacter,
-    /// A basic credential that is neither `user:pass` nor `{"user", "pass"}`.
+    /// The value is a basic credential that is neither `user:pass` nor `{"user", "pass"}`.
     NotBasic,
 }
 
@@ -96,13 +96,17 @@ impl fmt::Display for MissingSecret {
 impl std::error::Error for MissingSecret {}
 
 impl Secrets {
-    /// Resolves every credential binding and every `${VAR}` of the deployment from this process. Relative file paths are
-    /// looked up in `config_dir`. `Err` holds everything that is missing, not the first.
+    /// Resolves every credential binding and every `${VAR}` of the deployment from this process. Relative file paths refer to
+    /// `config_dir`.
+    ///
+    /// # Errors
+    ///
+    /// Returns all secrets that could not be resolved.
     pub fn resolve(deployment: &'static Deployment, config_dir: &Path) -> Result<Secrets, Vec<MissingSecret>> {
         Secrets::resolve_with(deployment, None, config_dir)
     }
 
-    /// The same with a binding that no upstream needs, such as the key of a planner.
+    /// Like [`Secrets::resolve`], with an additional binding that no upstream needs, such as the key of a planner.
     pub fn resolve_with(
         deployment: &'static Deployment,
         own: Option<&'static Binding>,
@@ -112,7 +116,7 @@ impl Secrets {
         resolve(deployment.credentials, own, &upstreams, config_dir, of_process)
     }
 
-    /// The same for some upstreams and bindings: what a compiler needs that contacts only those.
+    /// Like [`Secrets::resolve`] for some upstreams and bindings only. A compiler uses it to contact these upstreams.
     pub fn resolve_for(
         bindings: &'static [Binding],
         upstreams: &[&'static Upstream],
@@ -128,7 +132,7 @@ fn of_process(name: &str) -> Looked {
 
 type Looked = Option<Result<String, ()>>;
 
-/// Bindings that nothing needs are left alone: they may belong to another server of the same config.
+/// Resolves the secrets. Unused bindings are ignored, since they may belong to another server with the same config.
 fn resolve(
     bindings: &'static [Binding],
     own: Option<&'static Binding>,
@@ -183,7 +187,7 @@ fn resolve(
                         Ok((text, secret)) => {
                             value.push_str(&text);
                             sensitive.extend(secret.then_some(text));
-                            // Another child that inherits everything must not see it.
+                            // A child that inherits the whole environment must not receive the secret of another child.
                             passed.extend(secret.then_some(*var));
                         }
                         Err(problem) => missing.push(MissingSecret {
@@ -202,7 +206,7 @@ fn resolve(
         environments.insert(upstream.name, resolved);
         match stdio.inherit_env {
             InheritEnv::Base => {}
-            // Asked for by name, it is what `${NAME}` in `env` would be.
+            // An inherited variable that is listed by name is treated like `${NAME}` in `env`.
             InheritEnv::Names(names) => {
                 for name in names {
                     match passed_on(name, name, &variable) {
@@ -210,7 +214,7 @@ fn resolve(
                             sensitive.extend(literal_secrets::within(&text));
                             sensitive.extend(secret.then_some(text));
                         }
-                        // It is passed on as it is, where it is there.
+                        // A variable that is unset or not UTF-8 is passed on unchanged.
                         Err(Problem::Unset | Problem::NotText) => {}
                         Err(problem) => missing.push(MissingSecret {
                             binding: None,
@@ -242,7 +246,7 @@ fn resolve(
     }
 }
 
-/// The variables that bindings name, sorted.
+/// Returns the variables that bindings name, sorted.
 fn variables(bindings: impl Iterator<Item = &'static Binding>) -> Vec<&'static str> {
     let mut variables: Vec<&'static str> = bindings
         .filter_map(|binding| match binding.source {
@@ -254,7 +258,7 @@ fn variables(bindings: impl Iterator<Item = &'static Binding>) -> Vec<&'static s
     variables
 }
 
-/// The value of a variable for the child's variable `name`, and whether their names say that it is a secret.
+/// Returns the value of a variable for the child's variable `name`, and whether one of the names indicates a secret.
 fn passed_on(var: &str, name: &str, variable: &impl Fn(&str) -> Looked) -> Result<(Zeroizing<String>, bool), Problem> {
     let text = text_of(variable(var))?;
     let secret = names_a_secret(var) || names_a_secret(name);
@@ -264,7 +268,8 @@ fn passed_on(var: &str, name: &str, variable: &impl Fn(&str) -> Looked) -> Resul
     Ok((text, secret))
 }
 
-/// Services that take an API key as the user want no password, or any one character.
+/// Returns the secret part of a basic credential. Services that take an API key as the user expect an empty password or any
+/// single character.
 fn secret_half(user: String, pass: String) -> String {
     if pass.chars().count() <= 1 { user } else { pass }
 }
@@ -296,7 +301,7 @@ fn names(users: &[(&'static str, &'static Auth)]) -> Vec<&'static str> {
 fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Problem> {
     long_enough(value)?;
     for (_, auth) in users {
-        // A basic credential travels as base64, so that any character may be in it.
+        // A basic credential is sent as base64, so that it may contain any characters.
         let basic = matches!(auth, Auth::Basic { .. });
         if basic {
             let (user, pass) = basic_pair(value).ok_or(Problem::NotBasic)?;

@@ -1,9 +1,9 @@
-//! Text that comes in pieces.
+//! Redaction of a text that arrives in pieces.
 
 use super::Redactor;
 
-/// Takes secrets out of a text whose pieces end anywhere, also in the middle of one. What may be the start of a secret is held
-/// back until it is decided.
+/// Redacts a text whose pieces may end within a secret. A suffix that may be the start of a secret is held back until more text
+/// arrives.
 pub(crate) struct StreamRedactor {
     redactor: Redactor,
     held: Vec<u8>,
@@ -14,7 +14,7 @@ impl StreamRedactor {
         StreamRedactor { redactor, held: Vec::new() }
     }
 
-    /// Takes a piece, and gives what of the text so far is decided, clean.
+    /// Adds a piece. Returns the redacted text that is decided so far.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let decided = self.redactor.decided(&self.held);
@@ -22,7 +22,7 @@ impl StreamRedactor {
         self.redactor.redact_plain(std::mem::replace(&mut self.held, rest))
     }
 
-    /// The rest of the text, clean.
+    /// Returns the redacted rest of the text.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         self.redactor.redact_plain(std::mem::take(&mut self.held))
     }
