@@ -1,4 +1,4 @@
-//! What `lisp_session_inspect` shows. Texts are for a model: names and shapes first, values only as previews.
+//! The content of `lisp_session_inspect`. The texts are written for a model: names and shapes first, values only as previews.
 
 use ptc_lisp::{Kind, Value, print, sorting};
 use ptc_text::join_limited;
@@ -8,17 +8,17 @@ use super::SessionState;
 use super::limits::SessionLimits;
 use super::state::bytes_of;
 
-/// Bytes of the preview of one value.
+/// Maximum bytes of the preview of one value.
 const PREVIEW_BYTES: usize = 120;
-/// Bindings that the overview and the limits name.
+/// Maximum number of bindings that the overview and the limits name.
 const SHOWN: usize = 50;
 
 /// A view of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// A little of everything.
+    /// A summary of all parts.
     Overview,
-    /// Bindings.
+    /// The bindings.
     Memory,
     /// Printed lines.
     Prints,
@@ -26,12 +26,12 @@ pub enum View {
     ToolCalls,
     /// `*1 *2 *3`.
     History,
-    /// Caps and what is used of them.
+    /// Limits and their usage.
     Limits,
 }
 
 impl View {
-    /// Every view, by name.
+    /// Every view with its name.
     pub const ALL: [(&'static str, View); 6] = [
         ("overview", View::Overview),
         ("memory", View::Memory),
@@ -41,7 +41,7 @@ impl View {
         ("limits", View::Limits),
     ];
 
-    /// The members of an answer that show it. Strings in it are not yet redacted.
+    /// Returns the members of an answer for this view. Their strings are not redacted yet.
     pub fn of(self, kept: &SessionState, limits: &SessionLimits) -> Map<String, Json> {
         let mut shown = Map::new();
         let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
@@ -98,7 +98,7 @@ fn memory(kept: &SessionState) -> String {
     format!("bindings:\n{}", join_limited(lines, "\n", SHOWN))
 }
 
-/// What a value is, and how large; the value itself where it is short.
+/// Describes type and size of a value. A short value is included.
 fn shape(value: &Value) -> String {
     let preview = print::preview(value, PREVIEW_BYTES);
     match (value.kind(), value.len()) {

@@ -1,51 +1,51 @@
-//! The caps of sessions.
+//! Limits of sessions.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What an operator set.
+/// Limits that the operator configured.
 #[derive(Debug, Clone)]
 pub struct SessionLimits {
-    /// Live sessions of a server.
+    /// Maximum number of live sessions of a server.
     pub sessions: usize,
-    /// Live sessions of one owner.
+    /// Maximum number of live sessions of one owner.
     pub sessions_per_owner: usize,
-    /// Longest life, and the default one.
+    /// Maximum and default lifetime of a session.
     pub ttl: Duration,
-    /// A session that nobody used for so long is closed.
+    /// Time without use after which a session is closed.
     pub idle: Duration,
-    /// What one session keeps.
+    /// Limits of the state of one session.
     pub kept: StateLimits,
 }
 
-/// What one session keeps at most; clients are told.
+/// Limits of the state of one session. Clients receive them.
 #[derive(Debug, Clone, Serialize)]
 pub struct StateLimits {
-    /// Bytes of all bindings.
+    /// Maximum bytes of all bindings.
     pub max_memory_bytes: usize,
-    /// Bytes of one binding.
+    /// Maximum bytes of one binding.
     pub max_binding_bytes: usize,
-    /// Bindings.
+    /// Maximum number of bindings.
     pub max_bindings: usize,
-    /// Bytes of one of `*1 *2 *3`; a preview stands for what is larger.
+    /// Maximum bytes of each of `*1 *2 *3`. A preview replaces a larger value.
     pub max_history_entry_bytes: usize,
-    /// Printed lines.
+    /// Maximum number of printed lines.
     pub max_print_entries: usize,
-    /// Bytes of printed lines.
+    /// Maximum bytes of all printed lines.
     pub max_print_bytes: usize,
-    /// Calls of application tools.
+    /// Maximum number of calls of application tools.
     pub max_tool_call_entries: usize,
-    /// Bytes of their records.
+    /// Maximum bytes of their records.
     pub max_tool_call_bytes: usize,
-    /// Calls of upstream tools.
+    /// Maximum number of calls of upstream tools.
     pub max_upstream_call_entries: usize,
-    /// Bytes of their records.
+    /// Maximum bytes of their records.
     pub max_upstream_call_bytes: usize,
 }
 
 impl SessionLimits {
-    /// What a client is told when it opens a session.
+    /// Returns the limits that a client receives when it opens a session.
     pub fn told(&self) -> serde_json::Value {
         let mut told = serde_json::json!(self.kept);
         if let Some(members) = told.as_object_mut() {
@@ -56,7 +56,7 @@ impl SessionLimits {
 }
 
 impl Default for SessionLimits {
-    /// Nothing allowed: every value comes from the table of settings.
+    /// Returns limits of zero. The table of settings sets every value.
     fn default() -> Self {
         let kept = StateLimits {
             max_memory_bytes: 0,

@@ -1,4 +1,4 @@
-//! Sessions in the memory of the process, which end with it.
+//! The store of sessions in the memory of the process. They end with the process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -14,21 +14,21 @@ use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
 use crate::schedule::{BudgetReservation, Scheduler};
 
-/// Ids of closed sessions that are remembered, so that their owner is told what became of them.
+/// Number of remembered ids of closed sessions. Their owner is told that the session was closed.
 const REMEMBERED: usize = 1_000;
 
-/// Every session of a server.
+/// All sessions of a server.
 #[derive(Debug)]
 pub struct Memory {
     shared: Arc<Shared>,
     watched: Once,
 }
 
-/// What the thread needs that ends sessions whose time is over while something runs in them.
+/// State shared with the thread that ends expired sessions while an evaluation runs in them.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// The store ends, or an evaluation has begun.
+    /// Notified when the store is dropped and when an evaluation begins.
     changed: Condvar,
 }
 
@@ -36,15 +36,15 @@ struct Shared {
 struct State {
     limits: SessionLimits,
     live: LiteMap<String, Session>,
-    /// Owner and id, oldest first.
+    /// Owner and id of closed sessions, oldest first.
     closed: VecDeque<(String, String)>,
-    /// What ran in sessions that have ended, and is to be stopped.
+    /// Evaluations in sessions that have ended. They are to be cancelled.
     stopping: Vec<Cancel>,
-    /// Whether nobody uses the store any more.
+    /// Whether the store was dropped.
     given_up: bool,
-    /// Whose memory budget sessions count in.
+    /// The scheduler whose memory budget includes the sessions.
     scheduler: Option<Arc<Scheduler>>,
-    /// Bytes that all sessions keep.
+    /// Total bytes of the state of all sessions.
     bytes: usize,
 }
 
@@ -55,20 +55,20 @@ struct Session {
     created: Timestamp,
     updated: Timestamp,
     expires: Timestamp,
-    /// The same as `expires`, on a clock that nobody sets.
+    /// The time of `expires` on the monotonic clock.
     dies: Instant,
     used: Instant,
     turn: u64,
-    /// Stops the evaluation that runs.
+    /// Cancels the current evaluation.
     running: Option<Cancel>,
     kept: SessionState,
     bytes: usize,
-    /// Those bytes in the budget.
+    /// The reservation of these bytes in the memory budget.
     held: Option<BudgetReservation>,
 }
 
 impl Memory {
-    /// No sessions yet.
+    /// Creates an empty store.
     pub fn new(limits: SessionLimits) -> Memory {
         let state = State {
             limits,
@@ -82,31 +82,31 @@ impl Memory {
         Memory { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }), watched: Once::new() }
     }
 
-    /// The same with sessions that count in the memory budget of `scheduler`, and hold half of it at most.
+    /// Counts sessions in the memory budget of `scheduler`, of which they may use half.
     #[must_use]
     pub fn within(self, scheduler: Arc<Scheduler>) -> Memory {
         self.shared.lock().scheduler = Some(scheduler);
         self
     }
 
-    /// Has what runs stopped when the time of its session is over, whether or not anybody uses the store then.
+    /// Starts the thread that cancels evaluations in expired sessions even if the store is not used.
     fn watch(&self) {
         self.watched.call_once(|| {
             let shared = Arc::clone(&self.shared);
-            // Without a thread, the next use of the store ends the session.
+            // Without the thread, the next use of the store ends expired sessions.
             let _ = thread::Builder::new().name("session-ages".into()).spawn(move || shared.watch());
         });
         self.shared.changed.notify_one();
     }
 
-    /// Takes a step among the sessions whose time is not over at `now`.
+    /// Runs `step` after removing the sessions that have expired at `now`.
     fn at<T>(&self, now: Instant, step: impl FnOnce(&mut State) -> T) -> T {
         let (done, stopping) = {
             let mut state = self.shared.lock();
             state.sweep(now);
             (step(&mut state), std::mem::take(&mut state.stopping))
         };
-        // Outside the lock: it wakes waiting evaluations.
+        // This happens outside the lock, since cancelling wakes waiting evaluations.
         for cancel in stopping {
             cancel.cancel();
         }
@@ -126,7 +126,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends sessions in which something runs when their time is over, until nobody uses the store.
+    /// Cancels evaluations in expired sessions until the store is dropped.
     fn watch(&self) {
         let mut state = self.lock();
         while !state.given_up {
@@ -188,7 +188,7 @@ impl Store for Memory {
 }
 
 impl State {
-    /// Ends the sessions whose time is over.
+    /// Removes expired sessions.
     fn sweep(&mut self, now: Instant) {
         let over = |session: &Session| now >= session.dies || session.running.is_none() && now >= session.used + self.limits.idle;
         let dead: Vec<String> = self.live.iter().filter(|(_, session)| over(session)).map(|(id, _)| id.clone()).collect();
@@ -249,7 +249,7 @@ impl State {
         }
         session.running = Some(cancel.clone());
         session.used = now;
-        // Nobody else can have the right while it is out: there is nothing to fence off.
+        // No other lease can exist while this one is held, so that the fencing token is constant.
         Ok((EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence: 0 }, session.kept.clone()))
     }
 
@@ -266,7 +266,7 @@ impl State {
                          --memory-budget-bytes); nothing of this evaluation was kept. lisp_session_forget and lisp_session_close make room"
                     )));
                 }
-                // Whatever was held before counts until the new is there.
+                // The old reservation is kept until the new one exists.
                 session.held = Some(scheduler.hold(bytes));
             }
             (self.bytes, session.bytes) = (all, bytes);
@@ -280,7 +280,7 @@ impl State {
     }
 
     fn find(&mut self, owner: &str, id: &str) -> Result<&mut Session, Fault> {
-        // Whether a session of somebody else exists is nobody's business.
+        // An owner must not learn whether another owner's session exists.
         match self.live.get_mut(id).filter(|session| session.owner == owner) {
             Some(session) => Ok(session),
             None if self.closed.iter().any(|(whose, closed)| whose == owner && closed == id) => Err(Fault::Closed),
@@ -315,7 +315,7 @@ impl Session {
     }
 }
 
-/// The time of day, to the microsecond.
+/// Returns the wall-clock time in microseconds.
 fn time_of_day() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!((listed(9), listed(10)), (2, 1), "listing uses nothing");
         assert!(matches!(look("idle", 10), Err(Fault::Closed)));
         assert!(look("used", 18).is_ok());
-        // An evaluation keeps it from idleness, not from age.
+        // A running evaluation prevents the idle timeout, but not the end of the lifetime.
         let cancel = Cancel::default();
         let (lease, _) = memory.at(at(27), |state| state.begin(OWNER, "used", &cancel, at(27))).expect("it lives");
         assert_eq!(listed(99), 1);
@@ -357,7 +357,7 @@ mod tests {
             memory.at(at(100), |state| state.end(&lease, LeaseOutcome::Unchanged, at(100))).expect("nothing grows").is_none()
         );
         assert!(matches!(look("used", 100), Err(Fault::Closed)));
-        // The end of an evaluation is a use.
+        // The end of an evaluation counts as use.
         open("turned", 200);
         let (lease, _) = memory.at(at(201), |state| state.begin(OWNER, "turned", &cancel, at(201))).expect("it lives");
         assert!(
@@ -377,7 +377,7 @@ mod tests {
         });
         let start = Instant::now();
         let cancel = Cancel::default();
-        // At one time, so that a stall between them ends nothing early.
+        // Both steps use the same time, so that a delay between them cannot expire the session.
         memory.at(start, |state| state.start(OWNER, "id", None, Duration::from_millis(20), start)).expect("there is room");
         memory.at(start, |state| state.begin(OWNER, "id", &cancel, start)).expect("it lives");
         memory.watch();

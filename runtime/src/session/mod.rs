@@ -1,14 +1,15 @@
-//! Sessions: definitions, recent results and histories that outlive a call, each within its caps.
+//! Sessions: definitions, recent results and histories that outlive a call, within limits.
 //!
-//! - [`limits`]: the caps, and what a client is told of them.
+//! - [`limits`]: limits of sessions, and their form for clients.
 //! - [`state`]: the state that a session keeps between evaluations.
-//! - [`store`]: where sessions live, by owner and id: one evaluation at a time in each, closed by age and by idleness.
-//! - [`memory`]: in the process, the default.
-//! - `redis`: in a Redis or Valkey server, for several replicas, where the feature `session-redis` is on.
+//! - [`store`]: stores sessions by owner and id, with one evaluation at a time in each and expiry by age and idleness.
+//! - [`memory`]: the store in the memory of the process, which is the default.
+//! - `redis`: the store in a Redis or Valkey server for several replicas, with the feature `session-redis`.
 //! - [`tools`]: the tools `lisp_session_start list eval inspect forget close`.
-//! - [`inspect`]: what `lisp_session_inspect` shows.
+//! - [`inspect`]: the content of `lisp_session_inspect`.
 //!
-//! An evaluation works on a copy of what its session keeps; only a whole success replaces it, so that a fault, a cancelled call or
+//! An evaluation works on a copy of the session's state. Only a successful evaluation replaces the state, so that a fault, a
+//! cancelled call or an exceeded limit leaves the session unchanged.
 //! a cap leaves the session as it was.
 
 pub mod inspect;
@@ -31,7 +32,7 @@ use crate::evaluation::Reason;
 use crate::settings::StoreUrl;
 use store::Store;
 
-/// The store at a URL; `roots` are certificates for a connection with TLS.
+/// Opens the store at a URL. `roots` is a file of certificates for TLS.
 #[cfg(feature = "session-redis")]
 fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Box<dyn Store>, String> {
     Ok(Box::new(redis::Redis::open(url, deployment, limits, roots)?))
@@ -39,31 +40,31 @@ fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Optio
 
 #[cfg(not(feature = "session-redis"))]
 fn remote(_: &StoreUrl, _: &str, _: &SessionLimits, _: Option<&Path>) -> Result<Box<dyn Store>, String> {
-    // The settings have refused it before.
+    // The settings have rejected the URL before.
     Err("--session-store: this binary was built without a store beside its memory".into())
 }
 
-/// Why a session tool has no answer.
+/// The error of a session tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// The arguments are wrong; the sentence says how.
+    /// The arguments are invalid, with a sentence.
     Args(String),
-    /// No session of that id belongs to the caller.
+    /// The caller has no session with this id.
     NotFound,
-    /// It was closed, by its owner, by age or by idleness.
+    /// The session was closed by its owner or has expired.
     Closed,
-    /// An evaluation of it runs.
+    /// An evaluation runs in the session.
     Busy,
-    /// A cap is reached; the sentence says which.
+    /// A limit is reached, with a sentence.
     Limit(String),
-    /// A value is to be kept that the store cannot hold; the sentence says which.
+    /// The store cannot represent a value of the new state, with a sentence.
     NotStorable(String),
-    /// The store cannot be used; the sentence says why.
+    /// The store is unavailable, with a sentence.
     Unavailable(String),
 }
 
 impl Fault {
-    /// Every name of one.
+    /// The documented names of all errors.
     pub const REASONS: [&str; 7] = [
         "session_args_error",
         "session_not_found",
@@ -74,7 +75,7 @@ impl Fault {
         "session_store_unavailable",
     ];
 
-    /// Its documented name.
+    /// Returns the documented name.
     pub fn reason(&self) -> &'static str {
         let [args, not_found, closed, busy, limit, not_storable, unavailable] = Self::REASONS;
         match self {
@@ -88,7 +89,7 @@ impl Fault {
         }
     }
 
-    /// The reason of an evaluation of which nothing is kept for it.
+    /// Returns the reason of an evaluation whose state was not stored because of this error.
     fn of_evaluation(&self) -> Reason {
         match self {
             Fault::NotStorable(_) => Reason::SessionNotStorable,
@@ -97,7 +98,7 @@ impl Fault {
         }
     }
 
-    /// As many sessions are open as may be.
+    /// Returns the error for a maximum number of sessions.
     fn full(whose: &str, count: usize) -> Fault {
         Fault::Limit(format!("{whose} {count} sessions, which is the most; lisp_session_close ends one"))
     }

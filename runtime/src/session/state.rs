@@ -149,7 +149,7 @@ impl Log {
     }
 }
 
-/// Bytes that the value of a binding takes.
+/// Returns the bytes of a binding's value.
 pub(super) fn bytes_of(value: &Value) -> usize {
     size_of::<Value>() + value.heap_bytes()
 }
@@ -158,7 +158,8 @@ fn over(what: &str) -> Fault {
     Fault::Limit(format!("{what}; nothing of this evaluation was kept. lisp_session_forget makes room"))
 }
 
-/// A result as a session keeps it: a map that says so stands for one that is too large, and nil where not even that has room.
+/// Returns the stored form of a result. A result that is too large is replaced with a map that says so, or with nil if even that
+/// does not fit.
 fn recent(value: &Value, most: usize) -> Value {
     let bytes = value.heap_bytes();
     if bytes <= most {

@@ -1,5 +1,5 @@
-//! The tools of sessions: what clients read of them, their arguments, and the answers of all but `lisp_session_eval`, which runs a
-//! program and is answered as `lisp_eval` is.
+//! The tools of sessions: their descriptions, their arguments, and their answers. The exception is `lisp_session_eval`, which
+//! runs a program and is answered like `lisp_eval`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use crate::protocol::message::{Arguments, kind, string};
 pub enum Tool {
     /// Opens a session.
     Start,
-    /// The caller's sessions.
+    /// Lists the caller's sessions.
     List,
-    /// Runs a program in one.
+    /// Runs a program in a session.
     Eval,
-    /// Shows what one keeps.
+    /// Shows the state of a session.
     Inspect,
-    /// Lets go of some of it.
+    /// Removes parts of the state of a session.
     Forget,
-    /// Ends one.
+    /// Ends a session.
     Close,
 }
 
-/// A part that can be cleared as a whole, and how.
+/// The name of a part of the state that can be cleared, and the function that clears it.
 type Part = (&'static str, fn(&mut SessionState));
 
 const CLEARED: [Part; 5] = [
@@ -38,11 +38,11 @@ const CLEARED: [Part; 5] = [
     ("upstream_calls", |kept| kept.upstream_calls = super::state::Log::default()),
 ];
 
-/// Bytes of a title and of a reason.
+/// Maximum bytes of a title and of a reason.
 const LABEL_BYTES: usize = 200;
 
 impl Tool {
-    /// Every tool, by name.
+    /// Every tool with its name.
     pub const ALL: [(&'static str, Tool); 6] = [
         ("lisp_session_start", Tool::Start),
         ("lisp_session_list", Tool::List),
@@ -52,12 +52,12 @@ impl Tool {
         ("lisp_session_close", Tool::Close),
     ];
 
-    /// The tool of that name.
+    /// Returns the tool with this name.
     pub fn named(name: &str) -> Option<Tool> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, tool)| *tool)
     }
 
-    /// What clients read of it, but for its name and `lisp_session_eval`'s program arguments.
+    /// Returns description and input schema, without the program arguments of `lisp_session_eval`.
     pub fn described(self) -> (&'static str, Json) {
         let id = || json!({ "type": "string" });
         let object = |properties: Json, required: Json| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
@@ -91,8 +91,8 @@ impl Tool {
         }
     }
 
-    /// The members of its answer beside `status`, with their JSON types; `None` of `lisp_session_eval`, which answers as
-    /// `lisp_eval`.
+    /// Returns the members of its answer beside `status`, with their JSON types. `None` for `lisp_session_eval`, which answers
+    /// like `lisp_eval`.
     pub fn answered(self) -> Option<&'static [(&'static str, &'static str)]> {
         Some(match self {
             Tool::Start => &[("session_id", "string"), ("expires_at", "string"), ("limits", "object")],
@@ -110,7 +110,7 @@ impl Tool {
         })
     }
 
-    /// The argument names that it takes.
+    /// Returns the names of its arguments.
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Tool::Start => &["title", "ttl_ms"],
@@ -123,13 +123,13 @@ impl Tool {
     }
 }
 
-/// What a tool that runs no program is asked for, read and checked: it can be carried out on another thread.
+/// A parsed and validated call of a session tool that runs no program. It can be executed on another thread.
 #[derive(Debug)]
 pub struct SessionCommand {
     tool: Tool,
-    /// Empty for a tool that takes none.
+    /// The session's id. Empty for a tool that takes none.
     id: String,
-    /// The title of `Start`, the reason of `Close`.
+    /// The title for `Start`, the reason for `Close`.
     label: Option<String>,
     ttl: Duration,
     view: View,
@@ -138,7 +138,7 @@ pub struct SessionCommand {
 }
 
 impl SessionCommand {
-    /// Reads the arguments.
+    /// Parses the arguments.
     pub fn read(tool: Tool, limits: &SessionLimits, arguments: &Arguments<'_>) -> Result<SessionCommand, Fault> {
         check_names(tool, arguments)?;
         let most = limits.ttl;
@@ -180,7 +180,7 @@ impl SessionCommand {
         Ok(command)
     }
 
-    /// Carries it out; the members of the answer.
+    /// Executes the call. Returns the members of the answer.
     pub fn answer(self, sessions: &Arc<Sessions>, owner: &str) -> Result<Map<String, Json>, Fault> {
         let SessionCommand { tool, id, label, ttl, view, names, parts } = self;
         let shown = match tool {
@@ -194,7 +194,7 @@ impl SessionCommand {
                 let all = sessions.store().list(owner)?;
                 json!({ "count": all.len(), "sessions": all })
             }
-            // Reading has refused it.
+            // `read` has rejected this tool.
             Tool::Eval => Json::Null,
             Tool::Inspect => {
                 let (session, kept) = sessions.store().peek(owner, &id)?;
@@ -240,7 +240,7 @@ impl SessionCommand {
     }
 }
 
-/// The session in which a program is to run.
+/// Returns the id of the session in which a program is to run.
 pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     let missing = || Fault::Args("`session_id` is required: the id that lisp_session_start gave".into());
     let raw = arguments.get("session_id").ok_or_else(missing)?;
@@ -251,7 +251,7 @@ pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     }
 }
 
-/// That a tool gets no argument that it does not take.
+/// Returns an error if a call has an unknown argument.
 pub fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
     arguments.check().map_err(Fault::Args)?;
     let known = tool.arguments();

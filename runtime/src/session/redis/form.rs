@@ -1,4 +1,4 @@
-//! What a session keeps, as bytes.
+//! The stored form of a session's state.
 
 use ptc_lisp::image;
 
@@ -6,7 +6,7 @@ use super::scripts::Reply;
 use crate::session::state::Log;
 use crate::session::{Fault, SessionState};
 
-/// Bindings and results as an image, the histories as JSON.
+/// A session's state: bindings and results as an image, histories as JSON.
 pub(super) struct Stored {
     image: Vec<u8>,
     prints: String,
@@ -14,7 +14,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// What is kept, unless something in it cannot be stored.
+    /// Encodes a state. Returns an error if it contains a value that cannot be stored.
     pub(super) fn of(kept: &SessionState) -> Result<Stored, Fault> {
         let image = image::encode(&kept.bindings, &kept.results).map_err(|refused| {
             let advice = "give a function that makes it, or the items that are needed; nothing of this evaluation was kept";
@@ -32,7 +32,7 @@ fn entries(log: &Log) -> String {
     serde_json::to_string(&log.iter().collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// The next three parts of a reply; a session that nothing was ever kept in has empty ones.
+/// Decodes a state from the next three parts of a reply. They are empty for a session that never stored a state.
 pub(super) fn read(reply: &mut Reply) -> Result<SessionState, Fault> {
     let bytes = reply.bytes()?;
     let (bindings, results) = match bytes.as_slice() {

@@ -1,15 +1,15 @@
 //! Sessions in a Redis or Valkey server (Redis 5 or later, one primary), so that every replica of a deployment serves them.
 //!
-//! - `scripts`: what happens inside the server, each step as a whole.
-//! - `pool`: connections, and what happens while there are none.
-//! - `lease_renewer`: the thread that keeps rights alive and looks after the store's health.
-//! - `form`: what a session keeps, as bytes.
+//! - `scripts`: the atomic steps that run inside the server.
+//! - `pool`: connections, and back-off while the server cannot be reached.
+//! - `lease_renewer`: the thread that renews leases and checks the server's health.
+//! - `form`: the stored form of a session's state.
 //!
-//! A session is a hash that expires when its time is over or nobody used it. The right to evaluate is a lock that expires
-//! `LEASE` after its holder was last heard of, with a number that grows with every right: what a holder writes that somebody has
-//! come after is refused, however late it comes. Every step can be asked for twice, because an answer can be lost on its way.
+//! A session is a hash that expires after its lifetime or its idle timeout. The lease to evaluate is a lock that expires `LEASE`
+//! after the last renewal. It has a fencing token that grows with every lease: a write is rejected if a later lease exists,
+//! however late it arrives. Every step is idempotent, since a reply can be lost and the request repeated.
 //!
-//! The server holds what programs hold, secrets of upstream answers included: it is as confidential as they are.
+//! The server stores the values of programs, including confidential answers of upstreams, and must be protected accordingly.
 
 mod form;
 mod lease_renewer;
@@ -33,29 +33,33 @@ use crate::digest::{hex, sha256};
 use crate::random;
 use crate::settings::StoreUrl;
 
-/// How long a right to evaluate outlives the last sign of its holder.
+/// Duration of a lease after its last renewal.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Sessions in a server.
+/// The store of sessions in a Redis server.
 pub struct Redis {
     shared: Arc<Shared>,
     limits: SessionLimits,
 }
 
-/// What the keeper needs as well.
+/// State shared with the thread that renews leases.
 struct Shared {
     pool: RedisPool,
     lease_renewer: LeaseRenewer,
-    /// Begins every key: deployments that share a server share no sessions.
+    /// Prefix of every key. It contains the deployment's name, so that deployments can share a server.
     prefix: String,
-    /// The name of this process as a holder of rights.
+    /// The name of this process as a holder of leases.
     holder: String,
     idle: Duration,
 }
 
 impl Redis {
-    /// The store at `url` for the deployment of that name. A server that cannot be reached may come later; one that refuses what
-    /// the URL says is an error, as a sentence. `roots` is a file of certificates for TLS.
+    /// Opens the store at `url` for the deployment with this name. `roots` is a file of certificates for TLS.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the URL or the credentials are rejected. An unreachable server is not an error, since it may become
+    /// available later.
     pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Redis, String> {
         let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
         let shared = Arc::new(Shared {
@@ -84,7 +88,7 @@ impl Redis {
 }
 
 impl Shared {
-    /// Runs a step. Keys and the first arguments are the same for all; `more` follow.
+    /// Runs a step. All steps have the same keys and first arguments. `more` are the arguments that follow.
     fn run(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
         let key = |kind: &str, name: &str| format!("{}{kind}{name}", self.prefix);
         let keys = [key("session:", id), key("right:", id), key("owner:", owner), key("all", "")];
@@ -120,7 +124,7 @@ impl Store for Redis {
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
         let ttl = ttl.as_millis().to_string();
         let (mine, all) = (self.limits.sessions_per_owner.to_string(), self.limits.sessions.to_string());
-        // A title may be empty; none is the lack of a mark before it.
+        // The prefix distinguishes an empty title from a missing one.
         let title = title.map(|title| format!("={title}")).unwrap_or_default();
         let more = [ttl.as_bytes(), mine.as_bytes(), all.as_bytes(), title.as_bytes()];
         metadata(&mut self.ask(&scripts::START, owner, id, &more)?)
@@ -148,7 +152,8 @@ impl Store for Redis {
     }
 
     fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(EvalLease, SessionState), Fault> {
-        // Another name for each right: two evaluations of one process are as foreign to each other as those of two.
+        // Each lease has a different holder, so that two evaluations of one process exclude each other like those of two
+        // processes.
         let nonce = random::text::<6>().map_err(|why| Fault::Unavailable(format!("no random name for a right: {why}")))?;
         let holder = format!("{}.{nonce}", self.shared.holder);
         let lease_ms = LEASE.as_millis().to_string();
@@ -170,7 +175,7 @@ impl Store for Redis {
             LeaseOutcome::Unchanged => None,
             LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
         };
-        // From here on the right is not kept alive: what the server does not hear of ends by itself.
+        // The lease is no longer renewed. If the server does not receive the end, the lease expires.
         let holder = self.shared.lease_renewer.release(lease);
         let fence = lease.fence.to_string();
         let turns = u8::from(matches!(outcome, LeaseOutcome::Evaluated(_))).to_string();
@@ -194,12 +199,12 @@ impl Store for Redis {
     }
 }
 
-/// Owners are secrets' digests or words; keys show neither.
+/// Hashes an owner, which is a digest of a secret or a word, so that keys do not reveal it.
 fn owner_key(owner: &str) -> String {
     hex(&sha256(owner.as_bytes()))
 }
 
-/// What every step tells of a session, in the order in which the scripts do.
+/// Reads the metadata that every step returns, in the order of the scripts.
 fn metadata(reply: &mut Reply) -> Result<Metadata, Fault> {
     let session_id = reply.text()?;
     let title = reply.text()?;

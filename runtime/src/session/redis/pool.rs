@@ -144,11 +144,11 @@ impl RedisPool {
     }
 }
 
-/// With TLS, the certificates in `roots` stand in place of the system's: that is what the library offers, and who names some for a
-/// store of its own needs no others there.
+/// Opens a client. With TLS, the certificates in `roots` replace those of the system: the library has no way to combine them, and
+/// a store with private certificates does not need the others.
 #[cfg(feature = "session-redis-tls")]
 fn open(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisResult<Client>, String> {
-    // Fails where a provider is installed already, which is as good.
+    // This fails if a provider is already installed, which is sufficient.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let read = |path: &Path| std::fs::read(path).map_err(|why| format!("--ca-file {}: {why}", path.display()));
     match roots.filter(|_| url.has_tls()).map(read).transpose()? {
@@ -178,7 +178,7 @@ fn refuses(why: &RedisError) -> bool {
         || matches!(why.code(), Some("NOAUTH" | "WRONGPASS"))
 }
 
-/// An error as a sentence. A server's message never contains the password.
+/// Formats an error as a sentence. A server's message never contains the password.
 fn said(why: &RedisError) -> String {
     if refuses(why) {
         return format!("the server refuses the user or the password ({})", why.code().unwrap_or("authentication failed"));

@@ -1,9 +1,10 @@
-//! What happens inside the server: each step is a script, which nothing else can come between.
+//! The Lua scripts of the steps. Redis runs each script atomically.
 //!
-//! `KEYS` are the session, the right to evaluate in it, the owner's sessions, and all. The first arguments are the session's id, the
-//! owner, and milliseconds of idleness. Lists of sessions are sorted sets by the time at which a session ends: those whose time is
-//! over stay in the owner's for [`REMEMBERED_MS`], so that the owner is told what became of them. Times are those of the server, in
-//! microseconds; the numbers of Lua hold them exactly, its default notation does not.
+//! `KEYS` are the session, the lease to evaluate in it, the owner's list of sessions, and the list of all sessions. The first
+//! arguments are the session's id, the owner, and the idle timeout in milliseconds. Lists of sessions are sorted sets, ordered by
+//! the time at which a session ends. Ended sessions stay in the owner's list for [`REMEMBERED_MS`], so that the owner is told
+//! that the session was closed. Times are those of the server in microseconds. Lua's numbers represent them exactly, but its
+//! default number format does not.
 
 use std::ops::Deref;
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use redis::{Script, Value};
 
 use crate::session::Fault;
 
-/// A script.
+/// A script of one step.
 pub(super) struct Step(LazyLock<Script>);
 
 impl Deref for Step {
@@ -23,8 +24,8 @@ impl Deref for Step {
     }
 }
 
-/// What every script begins with. `REMEMBERED` milliseconds after its end a session is forgotten, and no list of them lives
-/// longer than a day, the longest life of a session, and that.
+/// The common beginning of all scripts. A session is forgotten `REMEMBERED` milliseconds after its end. The lists expire after a
+/// day, the maximum lifetime of a session, and that time.
 const PRELUDE: &str = r"
 local session, right, own, all = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, owner, idle = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -60,7 +61,7 @@ local function found()
 end
 ";
 
-/// A session is found, or the script ends with why it is not.
+/// Finds the session, or ends the script with the reason why there is none.
 const FIND: &str = "local why = found(); if why then return why end\n";
 
 macro_rules! step {
@@ -69,7 +70,8 @@ macro_rules! step {
     };
 }
 
-/// Further arguments: longest life, most sessions of an owner, most of all, the title behind `=`.
+/// Further arguments: maximum lifetime, maximum number of the owner's sessions, maximum number of all sessions, the title after
+/// `=`.
 pub(super) static START: Step = step!(
     "",
     r"
@@ -121,7 +123,7 @@ redis.call('ZREM', all, id)
 return {'ok'}"
 );
 
-/// Further arguments: the holder, milliseconds of the lease.
+/// Further arguments: the holder, and the duration of the lease in milliseconds.
 pub(super) static BEGIN: Step = step!(
     FIND,
     r"
@@ -134,7 +136,8 @@ local kept = redis.call('HMGET', session, 'image', 'prints', 'calls')
 return {'ok', fence, kept[1] or '', kept[2] or '', kept[3] or ''}"
 );
 
-/// Further arguments: the holder, its fence, milliseconds of the lease. A right that expired is taken again where nobody came after.
+/// Further arguments: the holder, its fencing token, and the duration of the lease in milliseconds. An expired lease is renewed
+/// if no later lease exists.
 pub(super) static RENEW: Step = step!(
     FIND,
     r"
@@ -144,8 +147,8 @@ used(tonumber(ARGV[6]))
 return {'ok'}"
 );
 
-/// Further arguments: the holder, its fence; where something is to be kept: 1 for an evaluation, the number of bindings, their
-/// bytes, image, prints, calls.
+/// Further arguments: the holder and its fencing token. If a state is to be stored, they are followed by 1 for an evaluation, the
+/// number of bindings, their bytes, image, prints, and calls.
 pub(super) static END: Step = step!(
     FIND,
     r"
@@ -166,10 +169,10 @@ told(out, id, session, right)
 return out"
 );
 
-/// All sessions that are open.
+/// Returns the number of open sessions.
 pub(super) static COUNT: Step = step!("", "return {'ok', redis.call('ZCOUNT', all, '(' .. text(now), '+inf')}");
 
-/// What a script answered: a word, then its parts in order.
+/// The reply of a script: a word, and then its parts in order.
 pub(super) struct Reply {
     word: String,
     parts: std::vec::IntoIter<Value>,
@@ -207,7 +210,7 @@ impl Reply {
     }
 }
 
-/// Something else than this version writes stands in the store.
+/// Returns the error for data that this version did not write.
 pub(super) fn unexpected() -> Fault {
     Fault::Unavailable("the session store holds something that this version of the server did not write".into())
 }
