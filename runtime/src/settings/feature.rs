@@ -3,9 +3,9 @@
 /// A feature of `ptc-runtime`.
 #[derive(Debug)]
 pub struct Feature {
-    /// Its name.
+    /// The name of the feature.
     pub name: &'static str,
-    /// The option of `ptc-compile` that enables it; empty if upstreams enable it.
+    /// The option of `ptc-compile` that enables it. Empty if upstreams enable it.
     option: &'static str,
     /// Whether this binary was built with it.
     pub is_built: bool,
@@ -30,7 +30,7 @@ pub static FEATURES: &[Feature] = features! {
     "line-editing" by "--line-editing";
 };
 
-/// How to enable a feature that this binary was built without, as a clause; `None` if it has the feature.
+/// Returns a clause that says how to enable a feature. `None` if this binary has it.
 pub fn how_to_enable(name: &str) -> Option<String> {
     let feature = FEATURES.iter().find(|feature| feature.name == name && !feature.is_built)?;
     Some(format!("build it with `{}` (feature {name} of ptc-runtime)", feature.option))
@@ -46,7 +46,7 @@ mod tests {
         let (_, features) = manifest.split_once("[features]\n").expect("the manifest has features");
         let (features, _) = features.split_once("\n[").expect("and more");
         let names = features.lines().filter_map(|line| Some(line.split_once(" = [")?.0));
-        // No pinned binary has an allocator of its own.
+        // Features that do not concern pinned binaries are excluded: `own-allocator` is for embedders.
         let names = names.filter(|name| !["default", "own-allocator"].contains(name));
         let mut names: Vec<&str> = names.collect();
         let mut known: Vec<&str> = FEATURES.iter().map(|feature| feature.name).collect();

@@ -1,4 +1,4 @@
-//! What a row of the table of settings says, and how a value of it is read.
+//! A row of the table of settings, and the parsing of its value.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -10,49 +10,49 @@ use super::{Settings, flags};
 /// One setting.
 #[derive(Debug)]
 pub struct Flag {
-    /// Its long flag, without the dashes.
+    /// The name of its long flag, without the dashes.
     pub name: &'static str,
     /// Its environment variable.
     pub env: &'static str,
-    /// What values it takes, and where they go.
+    /// The accepted values, and how they are stored.
     pub kind: Kind,
     /// Its default.
     pub default: Default,
-    /// The heading of `--help` that it stands under.
+    /// Its heading in `--help`.
     pub group: Group,
     /// One line for `--help`.
     pub help: &'static str,
 }
 
-/// What values a setting takes, and how one is stored.
+/// The accepted values of a setting, and the function that stores one.
 #[derive(Debug)]
 pub enum Kind {
     /// An integer within bounds.
     Integer {
-        /// What is counted, for help: `bytes`, `ms`, `calls`.
+        /// The unit in help: `bytes`, `ms`, `calls`.
         unit: &'static str,
-        /// Smallest value.
+        /// Minimum value.
         min: u64,
-        /// Largest value.
+        /// Maximum value.
         max: u64,
         /// Stores it.
         set: fn(&mut Settings, u64),
     },
-    /// One of some words.
+    /// One of several words.
     Choice {
         /// The words.
         words: &'static [&'static str],
-        /// Stores the word of that index.
+        /// Stores the word with this index.
         set: fn(&mut Settings, usize),
     },
-    /// On or off; the flag alone turns it on.
+    /// A boolean. The flag without a value means true.
     Switch {
         /// Stores it.
         set: fn(&mut Settings, bool),
     },
     /// A folder.
     Folder {
-        /// Whether one that is missing is made by whoever uses it.
+        /// Whether a missing folder is created when it is used.
         made: bool,
         /// Stores it.
         set: fn(&mut Settings, PathBuf),
@@ -62,41 +62,41 @@ pub enum Kind {
         /// Stores it.
         set: fn(&mut Settings, PathBuf),
     },
-    /// A text of some shape.
+    /// A text in a certain format.
     Text {
         /// Its placeholder in help.
         shape: &'static str,
-        /// What it has to be, as a phrase.
+        /// The expected format, as a phrase.
         expected: &'static str,
-        /// Stores it; `None` where it is not of that shape.
+        /// Stores the value. Returns `None` if its format is invalid.
         set: fn(&mut Settings, &str) -> Option<()>,
     },
-    /// A text that is never shown again.
+    /// A text that is never displayed.
     Secret {
         /// Its placeholder in help.
         shape: &'static str,
-        /// What it has to be, as a phrase.
+        /// The expected format, as a phrase.
         expected: &'static str,
-        /// Stores it; `None` where it is not of that shape.
+        /// Stores the value. Returns `None` if its format is invalid.
         set: fn(&mut Settings, &str) -> Option<()>,
     },
 }
 
-/// The default of a setting, as an operator would write it.
+/// The default of a setting, in the format of the command line.
 #[derive(Debug)]
 pub enum Default {
-    /// Always the same.
+    /// The same default in all cases.
     Fixed(&'static str),
-    /// One without upstreams, one with.
+    /// The defaults without and with upstreams.
     Split(&'static str, &'static str),
-    /// Unset; the text says what happens then.
+    /// No default. The text describes the behaviour.
     Unset(&'static str),
 }
 
 /// Headings of `--help`, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// The config, where it is not compiled in.
+    /// The config of a server that is not compiled.
     Config,
     /// Frames, arguments, concurrency.
     Server,
@@ -106,7 +106,7 @@ pub enum Group {
     Upstreams,
     /// Results and descriptions.
     Answers,
-    /// Definitions that outlive a call.
+    /// Sessions.
     Sessions,
     /// The HTTP listener.
     Http,
@@ -118,19 +118,19 @@ pub enum Group {
     Terminal,
 }
 
-/// What a command does with settings.
+/// The command for which settings are parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It serves clients.
+    /// Serve clients.
     Serve,
-    /// It evaluates one program.
+    /// Evaluate one program.
     Eval,
-    /// It evaluates one program after another.
+    /// Evaluate programs in sequence.
     Repl,
 }
 
 impl Purpose {
-    /// Who it is, for messages.
+    /// Returns the name of the command for messages.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Serve => "a server",
@@ -157,17 +157,17 @@ impl Group {
 }
 
 impl Flag {
-    /// The row of that name, without dashes.
+    /// Returns the row with this name, without dashes.
     pub fn find(name: &str) -> Option<&'static Flag> {
         flags().find(|flag| flag.name == name)
     }
 
-    /// Whether a binary whose upstreams are compiled in has no use for it.
+    /// Whether it configures the upstreams, so that a binary with compiled-in upstreams has no use for it.
     pub fn is_of_config(&self) -> bool {
         self.group == Group::Config
     }
 
-    /// The feature of `ptc-runtime` without which it does nothing.
+    /// Returns the feature of `ptc-runtime` that it requires.
     pub fn feature(&self) -> Option<&'static str> {
         match (self.group, self.name) {
             (Group::Agentic, _) => Some("agentic"),
@@ -180,12 +180,12 @@ impl Flag {
         }
     }
 
-    /// Whether this binary was built with what it needs.
+    /// Whether this binary was built with the feature that it requires.
     pub fn is_built(&self) -> bool {
         self.feature().is_none_or(|needed| how_to_enable(needed).is_none())
     }
 
-    /// Whether it changes anything where a command is for that.
+    /// Whether it has an effect on a command.
     pub fn applies_to(&self, purpose: Purpose) -> bool {
         let serves = purpose == Purpose::Serve;
         match (self.group, self.name) {
@@ -196,19 +196,19 @@ impl Flag {
             )
             | (Group::Answers, "response-profile" | "aggregator-read-only") => serves,
             (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
-            // How `:tools` lists them.
+            // The command `:tools` uses these settings.
             (Group::Answers, _) => purpose != Purpose::Eval,
             (Group::Terminal, "no-history") => purpose == Purpose::Repl,
             _ => true,
         }
     }
 
-    /// Whether the flag stands without a value.
+    /// Whether the flag needs no value.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, Kind::Switch { .. })
     }
 
-    /// The default as an operator would write it; `None` where it is unset.
+    /// Returns the default in the format of the command line, or `None` if there is none.
     pub fn default_text(&self, with_upstreams: bool) -> Option<Cow<'static, str>> {
         match self.default {
             Default::Fixed(text) => Some(text.into()),
@@ -217,7 +217,7 @@ impl Flag {
         }
     }
 
-    /// What values it takes, as a phrase: `an integer from 1 to 256`.
+    /// Describes the accepted values as a phrase: `an integer from 1 to 256`.
     pub fn expected(&self) -> String {
         match self.kind {
             Kind::Integer { min, max, unit, .. } => format!("an integer from {min} to {max} ({unit})"),
@@ -230,7 +230,7 @@ impl Flag {
         }
     }
 
-    /// The placeholder of its value in `--help`.
+    /// Returns the placeholder of its value in `--help`.
     pub fn placeholder(&self) -> String {
         match self.kind {
             Kind::Integer { unit, .. } => format!("<{unit}>"),
@@ -242,7 +242,7 @@ impl Flag {
         }
     }
 
-    /// A value of it as messages may show it.
+    /// Returns a value for display in messages.
     pub fn shown(&self, text: &OsStr) -> String {
         match self.kind {
             Kind::Secret { .. } => format!("{} bytes", text.len()),
@@ -250,14 +250,14 @@ impl Flag {
         }
     }
 
-    /// Whether a value on the command line shows a secret to everything that can read the arguments of a process.
+    /// Whether a value on the command line contains a secret. Other processes can read the arguments of a process.
     pub fn reveals(&self, value: &OsStr) -> bool {
-        // An address of a store without a password is not a secret.
+        // The URL of a session store without a password is not a secret.
         let is_secret = |text: &str| if text.contains("://") { text.contains('@') } else { text != "memory" };
         matches!(self.kind, Kind::Secret { .. }) && value.to_str().is_some_and(is_secret)
     }
 
-    /// Stores a value; the error is what was expected instead.
+    /// Parses and stores a value. The error describes what was expected.
     pub fn apply(&self, settings: &mut Settings, text: &OsStr) -> Result<(), String> {
         let word = || text.to_str().ok_or_else(|| self.expected());
         match self.kind {
@@ -297,7 +297,7 @@ impl Flag {
     }
 }
 
-/// A URL without query and fragment, in the one spelling that a path can follow.
+/// Parses a URL without query and fragment. The result is normalised so that a path can be appended.
 pub(super) fn base_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let plain = !rest.is_empty() && !rest.contains(['?', '#', '@']) && !rest.contains(char::is_whitespace);

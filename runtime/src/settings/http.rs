@@ -1,4 +1,4 @@
-//! What an operator sets of the HTTP listener.
+//! Settings of the HTTP listener.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,81 +9,81 @@ use zeroize::Zeroizing;
 
 use super::feature::how_to_enable;
 
-/// Shortest bearer token, in bytes.
+/// Minimum length of a bearer token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
 
-/// The listener: where it listens, who may speak to it, and how much.
+/// Settings of the HTTP listener: its address, its clients, its limits.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a documented switch")]
 pub struct HttpSettings {
-    /// Whether there is one; standard input is left alone then.
+    /// Whether the server listens. Standard input is not used in this case.
     pub on: bool,
-    /// Where it listens.
+    /// The address to listen on.
     pub host: IpAddr,
-    /// Where it listens; 0 takes a free one, which the log names.
+    /// The port to listen on. With 0 the system chooses a free port, which is logged.
     pub port: u16,
-    /// The endpoint of the protocol.
+    /// The path of the protocol's endpoint.
     pub path: String,
-    /// The token that clients have to show.
+    /// The token that clients must send.
     pub auth_token: Option<AuthToken>,
-    /// Whether the server made the token itself, for this start alone.
+    /// Whether the server generated the token for this start only.
     pub token_is_generated: bool,
     /// Whether clients on this machine need no token.
     pub disable_auth: bool,
-    /// A Unix socket to listen on in place of an address.
+    /// A Unix socket to listen on instead of an address.
     pub unix_socket: Option<PathBuf>,
-    /// The port of a second listener for `/health`, `/ready` and metrics; 0 takes a free one, which the log names.
+    /// The port of a second listener for `/health`, `/ready` and metrics. With 0 the system chooses a free port, which is logged.
     pub admin_port: Option<u16>,
-    /// Origins of browsers that may speak to it, `scheme://host[:port]`; with none, those of this machine on a loopback address.
+    /// Allowed origins of browsers, `scheme://host[:port]`. If empty, origins of this machine are allowed on a loopback address.
     pub allowed_origins: Vec<String>,
-    /// Time to send a whole request, and to take each 64 KiB of an answer.
+    /// Time limit for receiving a whole request, and for each 64 KiB of an answer to be accepted.
     pub request_timeout: Duration,
-    /// Time for calls in flight when the process is asked to end.
+    /// Time limit for calls in flight during shutdown.
     pub shutdown_grace: Duration,
-    /// Bytes of a request's body; `None` is as many as a frame may have.
+    /// Maximum bytes of a request's body. `None` means the maximum of a frame.
     pub max_body_bytes: Option<usize>,
-    /// Longest life of a protocol session.
+    /// Maximum lifetime of a protocol session.
     pub session_ttl: Duration,
-    /// A protocol session that is not used for so long is closed.
+    /// Time without use after which a protocol session is closed.
     pub session_idle: Duration,
-    /// Live protocol sessions.
+    /// Maximum number of live protocol sessions.
     pub max_sessions: usize,
-    /// Live protocol sessions of one owner; `None` is as many as there may be in all.
+    /// Maximum number of live protocol sessions of one owner. `None` means the maximum of all sessions.
     pub max_sessions_per_owner: Option<usize>,
     /// Whether addresses other than loopback are allowed.
     pub allow_unsafe_network: bool,
-    /// Where Prometheus reads, where it may.
+    /// The path of Prometheus metrics, if they are enabled.
     pub metrics_path: String,
-    /// Whether people may look at traces there.
+    /// Whether the trace viewer is served.
     pub viewer: bool,
-    /// What log lines and traces call this process; `None` is the host's name.
+    /// The name of this process in log lines and traces. `None` means the host's name.
     pub instance_label: Option<String>,
-    /// Certificates (PEM) of HTTPS.
+    /// Path of the certificates for HTTPS, in PEM.
     pub tls_cert: Option<PathBuf>,
-    /// Their private key (PEM).
+    /// Path of their private key, in PEM.
     pub tls_key: Option<PathBuf>,
-    /// Whether replies to wrong tokens are slowed down.
+    /// Whether replies to wrong tokens are delayed after repeated failures.
     pub auth_rate_limit: bool,
-    /// How long a wrong token counts.
+    /// Time during which a failure counts.
     pub auth_rate_limit_window: Duration,
-    /// Wrong tokens of one address within the window before replies to it are slowed down.
+    /// Failures of one address within that time before its replies are delayed.
     pub auth_rate_limit_max_failures: u32,
-    /// How long replies to wrong tokens of that address are slowed down.
+    /// Duration of the delays for that address.
     pub auth_rate_limit_block: Duration,
 }
 
-/// A bearer token. It does not show itself, and is overwritten when it is dropped.
+/// A bearer token. Its `Debug` output does not contain it, and it is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct AuthToken(Zeroizing<String>);
 
 impl AuthToken {
-    /// A token, unless it is too short or no header can carry it.
+    /// Parses a token. Returns `None` if it is too short or contains characters that a header cannot contain.
     pub fn of(text: &str) -> Option<AuthToken> {
         let sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
         (text.len() >= MIN_TOKEN_BYTES && sendable).then(|| AuthToken(Zeroizing::new(text.to_owned())))
     }
 
-    /// Its text.
+    /// Returns the text of the token.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -96,7 +96,7 @@ impl fmt::Debug for AuthToken {
 }
 
 impl HttpSettings {
-    /// What is wrong about settings that are each right.
+    /// Returns a sentence for each contradiction between settings.
     pub fn contradictions(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if !self.on {
@@ -170,8 +170,9 @@ impl HttpSettings {
 }
 
 impl HttpSettings {
-    /// Makes a token where the operator gave none and did not switch authentication off: other users of a machine reach its
-    /// loopback too. The token, if one was made. On a Unix socket the permissions of the file are the authentication.
+    /// Generates a token if there is none and authentication is not disabled, since other users of the machine can reach its
+    /// loopback address. Returns the generated token, if any. On a Unix socket the permissions of the file replace
+    /// authentication.
     pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
         if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
             return Ok(None);
@@ -183,7 +184,7 @@ impl HttpSettings {
 }
 
 impl Default for HttpSettings {
-    /// Nothing allowed: every value comes from the table of settings.
+    /// Returns settings that allow nothing. The table of settings sets every value.
     fn default() -> Self {
         HttpSettings {
             on: false,
@@ -217,29 +218,29 @@ impl Default for HttpSettings {
     }
 }
 
-/// `localhost` or an address.
+/// Parses `localhost` or an address.
 pub(super) fn host(text: &str) -> Option<IpAddr> {
     if text.eq_ignore_ascii_case("localhost") { Some(Ipv4Addr::LOCALHOST.into()) } else { text.parse().ok() }
 }
 
-/// A path of one endpoint: absolute, without anything that a client would have to escape.
+/// Parses the absolute path of an endpoint. It must not contain characters that a client would have to escape.
 pub(super) fn path(text: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     (text.len() > 1 && text.starts_with('/') && text.bytes().all(plain)).then(|| text.to_owned())
 }
 
-/// A name that log lines can carry as it is.
+/// Parses a name without control characters, so that log lines can contain it unchanged.
 pub(super) fn label(text: &str) -> Option<String> {
     let printable = text.chars().all(|c| !c.is_control());
     (!text.trim().is_empty() && text.len() <= 200 && printable).then(|| text.to_owned())
 }
 
-/// A list of origins between commas, each as browsers send it.
+/// Parses a comma-separated list of origins in the format of browsers.
 pub(super) fn origins(text: &str) -> Option<Vec<String>> {
     text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(origin).collect()
 }
 
-/// An origin in its one spelling: lower case, without the default port.
+/// Normalises an origin: lower case, without the default port.
 pub fn origin(text: &str) -> Option<String> {
     let text = text.trim_end_matches('/').to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;
@@ -253,7 +254,7 @@ pub fn origin(text: &str) -> Option<String> {
     (!authority.is_empty() && authority.chars().all(plain)).then(|| format!("{scheme}://{authority}"))
 }
 
-/// The host of `host[:port]`, without brackets.
+/// Returns the host of `host[:port]`, without brackets.
 pub fn host_of(authority: &str) -> &str {
     if let Some(rest) = authority.strip_prefix('[') {
         return rest.split(']').next().unwrap_or(rest);
@@ -261,7 +262,7 @@ pub fn host_of(authority: &str) -> &str {
     authority.split(':').next().unwrap_or(authority)
 }
 
-/// Whether a host, as a client names it, is this machine.
+/// Whether a host name or address from a client refers to this machine.
 pub fn is_loopback(host: &str) -> bool {
     self::host(host).is_some_and(|address| address.is_loopback())
 }

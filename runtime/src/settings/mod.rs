@@ -1,13 +1,14 @@
-//! What an operator can set, read once at start: command line before environment before default.
+//! Settings of the operator, read once at start. The command line has precedence over the environment, and the environment over
+//! defaults.
 //!
 //! - [`feature`]: features that a binary may have been built without.
-//! - [`agentic`]: the planner behind `lisp_task`.
-//! - [`flag`]: what a row of it says, and how a value is read.
-//! - [`flags`](mod@flags): the one table of settings; parsing, help and tests derive from it.
+//! - [`agentic`]: the planner of `lisp_task`.
+//! - [`flag`]: a row of the table of settings, and the parsing of its value.
+//! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
 //! - [`http`]: the HTTP listener.
-//! - `otlp`: the collector that spans go to, where the feature of that name is on.
-//! - [`store`]: where sessions live.
-//! - [`read`]: from arguments and environment to [`Settings`].
+//! - `otlp`: the collector that receives spans, with the feature of that name.
+//! - [`store`]: the URL of the session store.
+//! - [`read`]: parses arguments and environment into [`Settings`].
 
 #[cfg(feature = "agentic")]
 pub mod agentic;
@@ -44,100 +45,100 @@ use crate::schedule::ScheduleLimits;
 use crate::session::SessionLimits;
 use crate::upstream::OnDrift;
 
-/// Every setting, with a value.
+/// All settings with their values.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Bytes of one NDJSON frame.
+    /// Maximum bytes of one NDJSON frame.
     pub max_frame_bytes: usize,
-    /// Bytes of the `program` argument.
+    /// Maximum bytes of the `program` argument.
     pub max_program_bytes: usize,
-    /// Bytes of the `context` argument, as JSON.
+    /// Maximum bytes of the `context` argument, as JSON.
     pub max_context_bytes: usize,
-    /// What the scheduler allows.
+    /// Limits of the scheduler.
     pub schedule: ScheduleLimits,
-    /// What is logged.
+    /// The minimum level of log lines.
     pub log_level: Level,
-    /// Wall clock of one program.
+    /// Time limit of one program.
     pub program_timeout: Duration,
-    /// Bytes that a program's values may occupy.
+    /// Maximum bytes of a program's values.
     pub program_memory_limit_bytes: u64,
-    /// One call on a connected upstream.
+    /// Time limit of one call of an upstream.
     pub upstream_call_timeout: Duration,
-    /// Bytes of one upstream answer, before decoding, where an operator lowers what the config says.
+    /// Maximum bytes of one upstream answer before decoding. It can only lower the limit in the config.
     pub max_upstream_response_bytes: Option<u64>,
-    /// `tool/call`s of one program.
+    /// Maximum number of `tool/call`s of one program.
     pub max_upstream_calls_per_program: u32,
-    /// Discovery forms of one program.
+    /// Maximum number of discovery forms of one program.
     pub max_catalog_ops_per_program: u32,
-    /// Bytes of one discovery result, as JSON.
+    /// Maximum bytes of one discovery result, as JSON.
     pub max_catalog_result_bytes: usize,
-    /// Shape of results.
+    /// The format of results.
     pub response_profile: Profile,
     /// How the tool description shows the catalog.
     pub catalog_mode: CatalogMode,
-    /// Where `auto` stops to inline: characters of the rendered catalog.
+    /// In the mode `auto`, the maximum characters of an inlined catalog.
     pub catalog_inline_max_chars: usize,
-    /// Where `auto` stops to inline: number of tools.
+    /// In the mode `auto`, the maximum number of tools of an inlined catalog.
     pub catalog_inline_max_tools: usize,
-    /// Announce the tool as read-only although upstreams do not say so.
+    /// Whether to announce the tool as read-only even if upstreams do not declare that.
     pub aggregator_read_only: bool,
-    /// What becomes of tools that have changed.
+    /// How to treat tools that differ from the catalog.
     pub on_drift: OnDrift,
-    /// When upstreams are connected to.
+    /// When to connect to upstreams.
     pub connect: Connect,
-    /// Certificates that HTTPS trusts beside the system's.
+    /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Whether programs can have sessions.
+    /// Whether sessions are enabled.
     pub sessions: bool,
-    /// What sessions may keep, and how many there may be.
+    /// Limits of sessions.
     pub session_limits: SessionLimits,
-    /// Where sessions live; `None` is the memory of the process.
+    /// URL of the session store. `None` means the memory of the process.
     pub session_store: Option<StoreUrl>,
     /// Traces and `lisp_debug`.
     pub diagnostics: DiagnosticsSettings,
     /// The HTTP listener.
     pub http: HttpSettings,
-    /// The planner behind `lisp_task`.
+    /// The planner of `lisp_task`.
     #[cfg(feature = "agentic")]
     pub agentic: AgenticSettings,
-    /// The conversation of `repl`.
+    /// `repl` on a terminal.
     #[cfg(feature = "line-editing")]
     pub terminal: TerminalSettings,
-    /// The config, where it is not compiled in; `None` is for whoever serves it to find.
+    /// Path of a config that is not compiled in. `None` lets the command search for it.
     pub upstreams_config: Option<PathBuf>,
-    /// Whether no config is looked for.
+    /// Whether to ignore configs.
     pub plain: bool,
-    /// When the upstreams of such a config are asked for their tools; `None` leaves it to the command.
+    /// When to fetch the tools of the upstreams in such a config. `None` uses the default of the command.
     pub catalog_snapshot_mode: Option<SnapshotMode>,
-    /// Folder to which relative paths of the config refer; `None` is the binary's folder.
+    /// Folder for relative paths in the config. `None` means the binary's folder.
     pub config_dir: Option<PathBuf>,
 }
 
-/// When upstreams are asked for their tools, where no binary was built.
+/// When to fetch the tools of upstreams without a compiled binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotMode {
-    /// At start, those that the lock file does not cover. The catalog stays as it is then.
+    /// At start, for upstreams that the lock file does not cover. The catalog does not change afterwards.
     Frozen,
-    /// By the first form or call that needs them.
+    /// At the first form or call that needs them.
     Live,
 }
 
-/// How `repl` converses on a terminal.
+/// Settings of `repl` on a terminal.
 #[cfg(feature = "line-editing")]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TerminalSettings {
-    /// Whether there are colours; `None` goes by the terminal and by `NO_COLOR`.
+    /// Whether to use colours. `None` depends on the terminal and `NO_COLOR`.
     pub color: Option<bool>,
-    /// Whether programs are forgotten with the end of the conversation.
+    /// Whether to discard the history at the end of the session.
     pub no_history: bool,
 }
 
-/// When upstreams are connected to.
+/// When to connect to upstreams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connect {
-    /// Each by the first call that needs it.
+    /// Each at the first call that needs it.
     Lazy,
-    /// All at start, which fails where one cannot be reached.
+    /// All at start, which fails if one cannot be reached.
     Eager,
 }
 
@@ -153,7 +154,7 @@ pub enum CatalogMode {
 }
 
 impl Settings {
-    /// The defaults of a server without, or with, upstreams.
+    /// Returns the defaults of a server with or without upstreams.
     pub fn defaults(with_upstreams: bool) -> Settings {
         let mut settings = Settings {
             max_frame_bytes: 0,
@@ -193,28 +194,28 @@ impl Settings {
         for flag in flags() {
             let text = flag.default_text(with_upstreams);
             if let Some(Err(expected)) = text.map(|text| flag.apply(&mut settings, OsStr::new(&*text))) {
-                // A row that contradicts itself; the test over all rows keeps this from being reached.
+                // A row whose default is invalid. The test of all rows makes sure that there is none.
                 debug_assert!(false, "default of --{}: expected {expected}", flag.name);
             }
         }
         settings
     }
 
-    /// The limits of one evaluation.
+    /// Returns the limits of one evaluation.
     pub fn limits(&self) -> Limits {
         Limits::default()
             .wall_clock(self.program_timeout)
             .memory_bytes(self.program_memory_limit_bytes)
-            // Several times what an answer shows, which decides what is cut when it has all lines.
+            // A multiple of the lines that an answer shows, since truncation is decided with all lines available.
             .print_bytes(16 * self.response_profile.budget().print_bytes)
     }
 
-    /// The folder whose traces the listener shows to people, where it does.
+    /// Returns the folder of traces if the listener serves the trace viewer.
     pub fn traces_to_view(&self) -> Option<&Path> {
         self.diagnostics.trace_dir.as_deref().filter(|_| self.http.viewer)
     }
 
-    /// The folder to which relative paths of the config refer.
+    /// Returns the folder for relative paths in the config.
     pub fn config_dir(&self) -> PathBuf {
         let beside = || std::env::current_exe().ok()?.parent().map(PathBuf::from);
         self.config_dir.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("."))

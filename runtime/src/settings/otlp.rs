@@ -1,6 +1,6 @@
-//! The collector that spans go to, as OpenTelemetry's own variables describe it.
+//! The collector that receives spans, configured with OpenTelemetry's environment variables.
 //!
-//! Only those that mean something here are read: an exporter of spans over OTLP/HTTP with JSON. Our flag stands before them.
+//! Only the variables of an exporter of spans over OTLP/HTTP with JSON are read. The flag has precedence.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,36 +13,36 @@ use super::flag::base_url;
 use super::read::Fault;
 use crate::secrets::MIN_SECRET_CHARS;
 
-/// Where spans go under the address of a collector.
+/// The path of spans below the URL of a collector.
 const PATH: &str = "/v1/traces";
-/// How long a batch may take.
+/// Default time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// What a URL has to be.
+/// The expected format of a URL.
 const URL: &str = "a URL of http or https, without user, query and fragment";
-/// What headers and attributes have to be.
+/// The expected format of headers and attributes.
 const PAIRS: &str = "name=value,name=value with values as in URLs";
 
-/// How calls are told to a collector.
+/// Settings of the export of spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtlpSettings {
-    /// Where batches are posted.
+    /// The URL to which batches are sent.
     pub url: String,
     /// Headers of each request.
     pub headers: Vec<(String, HeaderText)>,
-    /// How long a request may take.
+    /// Time limit of a request.
     pub timeout: Duration,
-    /// What this process calls itself; `None` is the deployment's name.
+    /// The service name. `None` means the deployment's name.
     pub service: Option<String>,
-    /// What else is said of this process.
+    /// Further resource attributes.
     pub resource: Vec<(String, String)>,
 }
 
-/// The value of a header, which may be a secret: it shows itself as its length.
+/// The value of a header, which may be a secret. Its `Debug` output contains only its length.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderText(Zeroizing<String>);
 
 impl OtlpSettings {
-    /// The settings with warnings; `None` where no endpoint is named, or `OTEL_SDK_DISABLED` says so.
+    /// Reads the settings and warnings. The settings are `None` without an endpoint or with `OTEL_SDK_DISABLED`.
     pub fn read(flag: Option<&str>, var: impl Fn(&str) -> Option<OsString>) -> Result<(Option<Self>, Vec<String>), Vec<Fault>> {
         let mut faults = Vec::new();
         let mut text = |name: &'static str| match var(name).filter(|value| !value.is_empty())?.into_string() {
@@ -54,7 +54,7 @@ impl OtlpSettings {
         };
         let traces = text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
         let all = text("OTEL_EXPORTER_OTLP_ENDPOINT");
-        // What is meant for spans alone stands before what is meant for all signals.
+        // A variable for traces has precedence over one for all signals.
         let mut either =
             |[one, other]: [&'static str; 2]| text(one).map(|t| (one, t)).or_else(|| text(other).map(|t| (other, t)));
         let headers = either(["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"]);
@@ -65,7 +65,7 @@ impl OtlpSettings {
         let off = text("OTEL_SDK_DISABLED").is_some_and(|word| word.eq_ignore_ascii_case("true"))
             || (flag.is_none() && text("OTEL_TRACES_EXPORTER").is_some_and(|word| word == "none"));
         if off || (flag.is_none() && traces.is_none() && all.is_none()) {
-            // What is said of an exporter that there is not does not matter.
+            // Faults in other variables do not matter if the exporter is disabled.
             return Ok((None, Vec::new()));
         }
         let mut url = |name, text: &str| {
@@ -107,19 +107,19 @@ impl OtlpSettings {
         Ok((Some(settings), warnings.into_iter().collect()))
     }
 
-    /// What of the headers must never be shown: values, and what stands behind a scheme such as `Bearer`.
+    /// Returns the secrets in the headers: values, and credentials after a scheme such as `Bearer`.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let texts = self.headers.iter().flat_map(|(_, value)| {
             let value = value.text();
             [Some(value), value.split_once(' ').map(|(_, token)| token)].into_iter().flatten()
         });
-        // As everywhere: a shorter one cannot be told from ordinary text.
+        // Shorter values occur in ordinary text and are not redacted anywhere.
         texts.filter(|text| text.chars().count() >= MIN_SECRET_CHARS)
     }
 }
 
 impl HeaderText {
-    /// The value itself.
+    /// Returns the value.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -135,7 +135,7 @@ fn wrong(place: &str, found: &str, expected: &str) -> Fault {
     Fault::Value { place: place.to_owned(), found: found.to_owned(), expected: expected.to_owned() }
 }
 
-/// `name=value,name=value`; `None` where it is something else.
+/// Parses `name=value,name=value`. Returns `None` for another format.
 fn pairs(text: &str) -> Option<Vec<(String, String)>> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts

@@ -1,4 +1,4 @@
-//! From arguments and environment to settings, with every fault at once.
+//! Parses arguments and environment into settings, and collects all faults.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,68 +12,68 @@ use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flag
 use crate::profile::Profile;
 use crate::schedule::Source;
 
-/// The flags of the scheduler's limits that say where they come from.
+/// The flags of scheduler limits whose source is reported.
 const LIMITS: [&str; 3] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes"];
 
-/// A reading of flags and environment in progress.
+/// A parser of flags and environment.
 pub struct SettingsParser {
     settings: Settings,
-    /// Whether there is a config to read.
+    /// Whether the command reads a config.
     unpinned: bool,
-    /// Whether settings have the names of `repl` too.
+    /// Whether the REPL's names of settings are accepted too.
     repl: bool,
-    /// What was set, with the name by which it was: `--flag`, `CONFIG` or a variable.
+    /// The settings that were given, with the name of the source: `--flag`, `CONFIG` or a variable.
     given: LiteMap<&'static str, String>,
     faults: Vec<Fault>,
     warnings: Vec<String>,
 }
 
-/// Something that an operator set wrongly.
+/// An error in the operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A value that its setting does not take.
+    /// A value that its setting does not accept.
     Value {
         /// `--flag`, or the name of the environment variable.
         place: String,
-        /// What was written.
+        /// The given value.
         found: String,
-        /// What would be right.
+        /// The accepted values.
         expected: String,
     },
     /// A flag without its value.
     MissingValue {
-        /// As written.
+        /// The flag as written.
         flag: String,
-        /// What would be right.
+        /// The accepted values.
         expected: String,
     },
     /// A flag that does not exist.
     Unknown {
-        /// As written.
+        /// The flag as written.
         flag: String,
-        /// A flag of a similar name.
+        /// A flag with a similar name.
         near: Option<&'static str>,
     },
     /// A flag that this binary was built without.
     Unbuilt {
-        /// As written.
+        /// The flag as written.
         flag: String,
-        /// What brings it.
+        /// How to enable it.
         how_to_enable: String,
     },
-    /// A flag of the config, given to a binary that has none to read.
+    /// A flag of the config, given to a binary with compiled-in upstreams.
     Pinned {
         /// The flag.
         flag: &'static str,
     },
     /// An argument that no command takes.
     Unexpected {
-        /// As written.
+        /// The argument as written.
         argument: String,
-        /// A command of a similar name.
+        /// A command with a similar name.
         near: Option<&'static str>,
     },
-    /// Another misuse, as a sentence.
+    /// Another error, as a sentence.
     Refused(String),
 }
 
@@ -100,19 +100,19 @@ impl fmt::Display for Fault {
 }
 
 impl SettingsParser {
-    /// A reading that starts from the defaults; `unpinned` says whether there is a config to read.
+    /// Starts with the defaults. `unpinned` tells whether the command reads a config.
     pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
         let settings = Settings::defaults(with_upstreams);
         SettingsParser { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }
     }
 
-    /// From here on settings have the documented names of `repl` too.
+    /// Accepts the documented names of `repl` from now on.
     pub fn of_repl(&mut self) {
         self.repl = true;
     }
 
-    /// Takes one long flag, `written` without dashes. `inline` is the value after `=`; `next` gives the following argument. False
-    /// where there is no such flag, so that nobody knows whether the following argument is its value.
+    /// Handles one long flag, `written` without dashes. `inline` is the value after `=`, and `next` returns the following
+    /// argument. Returns false for an unknown flag, of which it is unknown whether the following argument is its value.
     pub fn flag(&mut self, written: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) -> bool {
         let of_repl = REPL_NAMES.iter().find(|(short, _)| self.repl && *short == written);
         let Some(flag) = Flag::find(of_repl.map_or(written, |(_, name)| name)) else {
@@ -126,7 +126,7 @@ impl SettingsParser {
         };
         let place = format!("--{written}");
         if flag.is_of_config() && !self.unpinned {
-            // Its value goes with it, so that it is not taken for a command.
+            // The value is skipped, so that it is not taken for a command.
             if inline.is_none() {
                 next();
             }
@@ -148,7 +148,7 @@ impl SettingsParser {
         true
     }
 
-    /// Takes the config as an argument.
+    /// Handles the config as a positional argument.
     pub fn config(&mut self, path: &OsStr) {
         match Flag::find("upstreams-config").filter(|flag| !self.given.contains_key(flag.name)) {
             Some(flag) => self.set(flag, "CONFIG".to_owned(), path),
@@ -156,29 +156,29 @@ impl SettingsParser {
         }
     }
 
-    /// Takes an argument that belongs nowhere.
+    /// Records an unexpected argument.
     pub fn unexpected(&mut self, argument: &OsStr) {
         self.misspelt(argument, None);
     }
 
-    /// The same for one that looks like a command.
+    /// Records an unexpected argument with a command of a similar name.
     pub fn misspelt(&mut self, argument: &OsStr, near: Option<&'static str>) {
         self.faults.push(Fault::Unexpected { argument: argument.to_string_lossy().into_owned(), near });
     }
 
-    /// Takes another misuse, as a sentence.
+    /// Records another error, as a sentence.
     pub fn refused(&mut self, sentence: String) {
         self.faults.push(Fault::Refused(sentence));
     }
 
-    /// Takes an unknown short or misspelt flag, as written.
+    /// Records an unknown short or misspelt flag, as written.
     pub fn unknown(&mut self, flag: &str) {
         let near = self.near(flag.trim_start_matches('-'));
         self.faults.push(Fault::Unknown { flag: flag.to_owned(), near });
     }
 
-    /// Takes the environment for what no flag has set. An empty variable is an unset one. What has no effect on this purpose is not
-    /// looked at: a server beside it may be meant, and what is wrong there is the server's to refuse.
+    /// Applies environment variables for settings without a flag. An empty variable counts as unset. Variables without effect on
+    /// this command are ignored, since they may be meant for a server, which would report errors in them.
     pub fn environment(&mut self, purpose: Purpose, var: impl Fn(&str) -> Option<OsString>) {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         for flag in flags().filter(|flag| flag.applies_to(purpose)) {
@@ -210,8 +210,8 @@ impl SettingsParser {
         }
     }
 
-    /// Takes the limits of the scheduler from the environment, for a command that only tells them: what is wrong there is the
-    /// server's to refuse.
+    /// Applies the scheduler limits from the environment for a command that only displays them. Errors are ignored, since the
+    /// server reports them.
     pub fn limits_of_environment(&mut self, var: impl Fn(&str) -> Option<OsString>) {
         for flag in LIMITS.into_iter().filter_map(Flag::find) {
             let value = var(flag.env).filter(|value| !value.is_empty() && !self.given.contains_key(flag.name));
@@ -221,8 +221,11 @@ impl SettingsParser {
         }
     }
 
-    /// The settings with warnings, or all faults. Flags that have no effect where a command is for that are warned of and not
-    /// looked at further.
+    /// Returns the settings with warnings.
+    ///
+    /// # Errors
+    ///
+    /// Returns all faults. A flag without effect on the command is only a warning.
     pub fn finish(mut self, purpose: Purpose) -> Result<(Settings, Vec<String>), Vec<Fault>> {
         let idle = flags().filter(|flag| !flag.applies_to(purpose)).filter_map(|flag| self.given.get(flag.name));
         self.warnings.extend(idle.map(|place| format!("{place} has no effect on {}", purpose.name())));
@@ -236,7 +239,7 @@ impl SettingsParser {
         if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
     }
 
-    /// What does not go together, for a server.
+    /// Records contradictions between settings of a server.
     fn contradictions(&mut self) {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
         for (text, file) in [("http-auth-token", "http-auth-token-file"), ("session-store", "session-store-file")] {
@@ -291,7 +294,7 @@ impl SettingsParser {
         }
     }
 
-    /// A flag of a similar name, where this command line has it.
+    /// Returns a flag with a similar name that this command accepts.
     fn near(&self, name: &str) -> Option<&'static str> {
         let serves = self.unpinned && !self.repl;
         let others: &[&str] = if serves { &["help", "version"] } else { &["help", "version", "json", "display"] };
@@ -300,7 +303,7 @@ impl SettingsParser {
         ptc_text::closest_match(name, settings.chain(of_repl).chain(others.iter().copied()))
     }
 
-    /// Warns of settings of a group whose switch is off.
+    /// Warns of settings in a group that is switched off.
     fn idle(&mut self, group: Group, switch: &str, on: bool) {
         let idle = flags().filter(|flag| !on && flag.group == group && flag.name != switch);
         let idle = idle.filter_map(|flag| self.given.get(flag.name));
@@ -347,7 +350,7 @@ mod tests {
         for flag in flags() {
             assert!(names.insert(flag.name), "twice: {}", flag.name);
             let variable = format!("PTC_RUNNER_MCP_{}", flag.name.to_uppercase().replace('-', "_"));
-            // One name for both, but for the oldest of them.
+            // Flag and variable have the same name, except for the oldest one.
             assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
@@ -381,7 +384,7 @@ mod tests {
         let program = |settings: &Settings| (settings.program_timeout.as_millis(), settings.program_memory_limit_bytes);
         assert_eq!((program(&plain), program(&aggregating)), ((1_000, 10 << 20), (10_000, 100 << 20)));
         let bytes = |s: &Settings| (s.max_frame_bytes, s.max_program_bytes, s.max_context_bytes, s.max_upstream_response_bytes);
-        // Without the flag, the entries of the config say it.
+        // Without the flag, the config decides.
         assert_eq!(bytes(&aggregating), (8 << 20, 64 << 10, 4 << 20, None));
         let calls = (aggregating.upstream_call_timeout.as_millis(), aggregating.max_upstream_calls_per_program);
         assert_eq!(calls, (5_000, 50));
@@ -498,7 +501,7 @@ mod tests {
             let by_variable = read_for(purpose, &[], &[(flag.env, odd)]).expect_err("a fault");
             assert!(by_flag.iter().any(|fault| fault.starts_with(&format!("--{}: expected ", flag.name))), "{by_flag:?}");
             assert!(by_variable.iter().any(|fault| fault.starts_with(&format!("{}: expected ", flag.env))), "{by_variable:?}");
-            // Neither end of a range is open.
+            // The values beyond both ends of a range are rejected.
             if let Kind::Integer { min, max, .. } = flag.kind {
                 for beyond in [min.checked_sub(1), max.checked_add(1)].into_iter().flatten() {
                     assert!(read(&[(flag.name, Some(&beyond.to_string()))], &[]).is_err(), "{} takes {beyond}", flag.name);

@@ -1,4 +1,4 @@
-//! The URL of the place where sessions live.
+//! The URL of the session store.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use zeroize::Zeroizing;
 
 use super::feature::how_to_enable;
 
-/// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` over TLS. It shows itself without user and password, and
-/// is overwritten when it is dropped.
+/// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. Its `Debug` and `Display` output omits user
+/// and password, and it is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct StoreUrl(Zeroizing<String>);
 
-/// How it begins, and how where TLS is wanted.
+/// The schemes without and with TLS.
 const SCHEME: &str = "redis://";
 const WITH_TLS: &str = "rediss://";
 
 impl StoreUrl {
-    /// A URL of that form, as far as its beginning tells.
+    /// Accepts a text that starts with one of the schemes.
     pub fn of(text: &str) -> Option<StoreUrl> {
         let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix(WITH_TLS))?;
         (!rest.is_empty()).then(|| StoreUrl(Zeroizing::new(text.to_owned())))
     }
 
-    /// What is wrong about it beyond its beginning.
+    /// Checks the rest of the URL.
     pub fn check(&self) -> Result<(), String> {
         let tls = self.has_tls();
         if tls && let Some(how_to_enable) = how_to_enable("session-redis-tls") {
@@ -45,17 +45,17 @@ impl StoreUrl {
         }
     }
 
-    /// Whether it asks for TLS.
+    /// Whether it requires TLS.
     pub fn has_tls(&self) -> bool {
         self.0.starts_with(WITH_TLS)
     }
 
-    /// The whole text.
+    /// Returns the whole URL.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// What of it must never be shown: the password as it is written and as it is meant.
+    /// Returns the secrets in the URL: the password as written and decoded.
     pub fn secrets(&self) -> Vec<String> {
         let password = self.credentials().and_then(|credentials| credentials.split_once(':'));
         password
@@ -104,7 +104,7 @@ mod tests {
         for wrong in ["", "redis://", "http://x", "store:6379"] {
             assert!(StoreUrl::of(wrong).is_none(), "{wrong}");
         }
-        // Nothing that would switch the check of certificates off.
+        // Options that would disable the verification of certificates are rejected.
         for wrong in ["redis://store/two", "redis://:p@/1", "rediss://store/1/#insecure", "rediss://store#insecure"] {
             assert!(StoreUrl::of(wrong).is_some_and(|url| url.check().is_err()), "{wrong}");
         }

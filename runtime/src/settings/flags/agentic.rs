@@ -6,7 +6,7 @@ use super::super::agentic::word;
 use super::super::flag::{Default, Flag, Group, Kind, base_url};
 use super::{DAY_MS, GIB};
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "agentic",

@@ -1,11 +1,11 @@
-//! Settings of a server that reads its config when it starts.
+//! Settings of a server that reads its config at start.
 
 use super::super::SnapshotMode;
 use super::super::flag::{Default, Flag, Group, Kind};
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
-    // Before the config, whose variable it makes to be ignored.
+    // This row precedes the config, since it makes the config's variable be ignored.
     Flag {
         name: "plain",
         env: "PTC_RUNNER_MCP_PLAIN",

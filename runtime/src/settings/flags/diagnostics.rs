@@ -4,10 +4,10 @@ use super::super::flag::{Default, Flag, Group, Kind, base_url};
 use super::GIB;
 use crate::diagnostics::Payloads;
 
-/// Smallest answer of `lisp_debug`: below it, not even a summary fits.
+/// Minimum size of an answer of `lisp_debug` in bytes. A smaller one has no room for a summary.
 const LEAST_RESPONSE: u64 = 4096;
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "trace-dir",

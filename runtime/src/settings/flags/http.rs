@@ -6,7 +6,7 @@ use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::http;
 use super::{DAY_MS, GIB, file_text};
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "http",

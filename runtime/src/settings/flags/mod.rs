@@ -1,12 +1,12 @@
-//! The table of settings: one row gives parsing, defaults, help and the checks of them.
+//! The table of settings. Parsing, defaults, help and checks are derived from its rows.
 //!
-//! - `config`: the config, where it is not compiled in.
+//! - `config`: the config of a server that is not compiled.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
 //! - `http`: the HTTP listener.
 //! - `diagnostics`: traces and `lisp_debug`.
 //! - `agentic`: `lisp_task`.
-//! - `terminal`: `repl` on a terminal, where the feature `line-editing` is on.
+//! - `terminal`: `repl` on a terminal, with the feature `line-editing`.
 
 #[cfg(feature = "agentic")]
 mod agentic;
@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 use super::feature::how_to_enable;
 use super::flag::Flag;
 
-/// The text of a file that holds one secret, without white space at its end; `None` where the file cannot be read.
+/// Returns the text of a file with one secret, without trailing white space. `None` if the file cannot be read.
 fn file_text(path: &str) -> Option<Zeroizing<String>> {
     let bytes = crate::secrets::read_file(Path::new(path)).ok()?;
     std::str::from_utf8(&bytes).ok().map(|text| Zeroizing::new(text.trim_end().to_owned()))
@@ -37,7 +37,7 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const DAY_MS: u64 = 86_400_000;
 
-/// Every setting, in the order of `--help`.
+/// Iterates over all settings in the order of `--help`.
 pub fn flags() -> impl Iterator<Item = &'static Flag> {
     #[cfg(feature = "agentic")]
     let agentic = agentic::ROWS;
@@ -50,13 +50,13 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
 }
 
-/// Settings that a binary may have been built without.
+/// A group of settings that a binary may have been built without.
 pub struct Optional {
-    /// How their flags begin.
+    /// Prefix of their flags.
     pub prefix: &'static str,
-    /// The variable of the first of them.
+    /// Environment variable of the first one.
     pub env: &'static str,
-    /// The feature that they stand for.
+    /// The feature that provides them.
     feature: &'static str,
 }
 
@@ -66,16 +66,17 @@ static OPTIONAL: [Optional; 3] = [
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];
 
-/// Settings that this binary was built without, and how to enable them. Using one is an error that says so, without a suggestion of
-/// a similar name.
+/// Iterates over the groups of settings that this binary was built without, with instructions to enable them. The use of such a
+/// setting is an error with these instructions instead of a suggestion of a similar name.
 pub fn disabled_settings() -> impl Iterator<Item = (&'static Optional, String)> {
     OPTIONAL.iter().filter_map(|optional| Some((optional, how_to_enable(optional.feature)?)))
 }
 
-/// How the variables of settings begin.
+/// Prefix of the environment variables of settings.
 const VARIABLE: &str = "PTC_RUNNER_MCP_";
 
-/// A sentence for each variable that has the prefix of settings and is not a setting: a misspelt one would have no effect.
+/// Returns a warning for each variable that has the prefix but is not a setting. A misspelt setting would have no effect
+/// otherwise.
 pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> {
     let own = |flag: &'static Flag| flag.env.strip_prefix(VARIABLE);
     let unknown = variables.filter_map(|variable| {
@@ -94,9 +95,9 @@ pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> 
     unknown
 }
 
-/// Documented names of the REPL for settings of the server.
+/// Documented flags of the REPL that are synonyms of server settings.
 pub const REPL_NAMES: [(&str, &str); 2] =
     [("max-tool-calls", "max-upstream-calls-per-program"), ("max-catalog-ops", "max-catalog-ops-per-program")];
 
-/// Documented variables of the REPL, which go before those of the server.
+/// Documented variables of the REPL, which take precedence over those of the server.
 pub const REPL_VARIABLES: [(&str, &str); 1] = [("PTC_RUNNER_UPSTREAMS", "PTC_RUNNER_MCP_UPSTREAMS")];

@@ -13,7 +13,7 @@ const PROFILES: &[&str] = &["slim", "structured", "debug"];
 const CATALOG_MODES: &[&str] = &["auto", "inline", "lazy"];
 const LEVELS: &[&str] = &["debug", "info", "warn", "error"];
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "max-frame-bytes",

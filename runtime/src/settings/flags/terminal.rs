@@ -2,7 +2,7 @@
 
 use super::super::flag::{Default, Flag, Group, Kind};
 
-/// Every row of them.
+/// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "color",
