@@ -1,4 +1,4 @@
-//! Pinned binaries, built by the real compiler.
+//! Builds pinned binaries with the real compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,25 +6,25 @@ use std::sync::OnceLock;
 
 use crate::process;
 
-/// The workspace's folder.
+/// Returns the workspace's folder.
 pub fn workspace() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().expect("the package lies in the workspace")
 }
 
-/// The `ptc-compile` of this workspace, built if need be.
+/// Returns the path of this workspace's `ptc-compile`, which is built if necessary.
 pub fn ptc_compile() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built(&["--package", "ptc-compiler", "--bin", "ptc-compile"], "ptc-compile"))
 }
 
-/// A server without upstreams: the runtime's example, built if need be.
+/// Returns the path of a server without upstreams: the runtime's example, which is built if necessary.
 pub fn plain() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built(&["--package", "ptc-tests", "--example", "plain-server"], "examples/plain-server"))
 }
 
-/// Has cargo build something of the workspace, which then lies at `place` in the profile's folder.
+/// Builds a target of the workspace with cargo. Returns its path: `place` in the profile's folder.
 fn built(what: &[&str], place: &str) -> PathBuf {
     process::run(cargo().args(["build", "--quiet"]).args(what)).success();
     let own = std::env::current_exe().expect("a test has a path");
@@ -32,11 +32,12 @@ fn built(what: &[&str], place: &str) -> PathBuf {
     own.ancestors().nth(2).expect("tests lie in a profile's deps").join(place)
 }
 
-/// `cargo`, in the workspace.
+/// Returns a command that runs `cargo` in the workspace.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace());
-    // What cargo says to this test of its own package: build scripts of dependencies would see it and run again, each time.
+    // Cargo sets these variables for this test's own package. Build scripts of dependencies would see them and run again each
+    // time.
     for (name, _) in std::env::vars_os() {
         let own = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
         if own.iter().any(|prefix| name.to_str().is_some_and(|name| name.starts_with(prefix))) {
@@ -46,14 +47,14 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Compiles `config` into `output` with further options of `ptc-compile`; what it printed.
+/// Compiles `config` into `output` with further options of `ptc-compile`. Returns the standard output.
 pub fn build(config: &Path, output: &Path, options: &[&str]) -> String {
     let mut command = Command::new(ptc_compile());
     command.current_dir(workspace()).arg(config).arg("--output").arg(output).args(options);
     process::run(&mut command).success()
 }
 
-/// The quickstart's pinned binary, built once for all tests of a process from its committed lock file.
+/// Returns the quickstart's pinned binary, which is built once for all tests of a process from its committed lock file.
 pub fn quickstart() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {

@@ -1,7 +1,7 @@
-//! What the tests across crates share: where things are, child processes that do not outlive a test, a client on a pipe.
+//! Helpers that the tests across crates share: paths, child processes that do not outlive a test, and a client on a pipe.
 //!
-//! The tests themselves are under `tests/`: [`deployment`] builds pinned binaries with the real `ptc-compile`, [`mcp`]
-//! speaks to them as a client would, [`peers`] is the switch of the ring that needs third-party programs.
+//! The tests themselves are under `tests/`. [`deployment`] builds pinned binaries with the real `ptc-compile`, [`mcp`] talks to
+//! them as a client would, and [`peers`] switches tests on that need third-party programs.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test that cannot go on says so and stops")]

@@ -1,4 +1,4 @@
-//! A client on a pinned binary's standard input and output, frame by frame.
+//! A client that talks to a pinned binary over standard input and output, frame by frame.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::deployment::workspace;
 
-/// A running server.
+/// A running server and the client's connection to it.
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
@@ -23,7 +23,7 @@ impl Client {
         Client::of(command.current_dir(workspace()).args(options))
     }
 
-    /// Starts a server that is more than a program and its options.
+    /// Starts a server with a command that has more than options.
     pub fn of(command: &mut Command) -> Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
@@ -32,7 +32,7 @@ impl Client {
         Client { child, input, output, next_id: 1 }
     }
 
-    /// Shakes hands; what the server said of itself.
+    /// Performs the handshake. Returns the server's result of `initialize`.
     pub fn initialize(&mut self) -> Value {
         let client = json!({ "name": "ptc-tests", "version": "0" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    /// The text that `lisp_eval` answers to a program.
+    /// Evaluates a program with `lisp_eval`. Returns the text of the response.
     pub fn eval(&mut self, program: &str) -> String {
         let call = json!({ "name": "lisp_eval", "arguments": { "program": program } });
         let answer = self.request("tools/call", &call);
@@ -68,25 +68,25 @@ impl Client {
         writeln!(input, "{frame}").expect("the server reads");
     }
 
-    /// The next frame.
+    /// Reads the next frame.
     pub fn receive(&mut self) -> Value {
         let line = self.line();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line:?}"))
     }
 
-    /// The next frame as it was written.
+    /// Reads the next frame as text.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the server writes");
         line
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Closes the input and waits; the exit code.
+    /// Closes the input, waits for the server, and returns its exit code.
     pub fn finish(mut self) -> Option<i32> {
         drop(self.input.take());
         self.child.wait().expect("the server ends").code()
@@ -95,7 +95,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // After `finish` there is nothing left to kill.
+        // After `finish` the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,14 +1,14 @@
-//! Child processes and ports.
+//! Starts child processes and finds free ports.
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A test fails after that long without what it waits for: generous, because it never passes by it.
+/// Maximum time that a test waits for a condition. It is generous, because passing tests never wait that long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A child that is killed when the test is done with it.
+/// A child process that is killed when it is dropped.
 pub struct Background(Child);
 
 impl Background {
@@ -18,7 +18,7 @@ impl Background {
         Background(child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}")))
     }
 
-    /// Starts `command`, and gives what it writes to standard output.
+    /// Starts `command`, and returns its standard output.
     pub fn with_output(command: &mut Command) -> (Background, ChildStdout) {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
@@ -31,7 +31,7 @@ impl Background {
         self.0.id()
     }
 
-    /// Waits until `port` on loopback accepts, for a minute at most.
+    /// Waits at most a minute until `port` on loopback accepts connections.
     #[must_use]
     pub fn ready_on(mut self, port: u16) -> Background {
         let until = Instant::now() + Duration::from_mins(1);
@@ -48,19 +48,19 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// A port of loopback that nothing listened on a moment ago.
+/// Returns a loopback port that was free a moment ago.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("a bound socket has an address").port()
 }
 
-/// What a finished process left.
+/// The result of a finished process.
 #[derive(Debug)]
 pub struct Finished {
     /// Exit code; `None` after a signal.
@@ -72,14 +72,14 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Standard output of a run that has to have gone well.
+    /// Returns the standard output of a run that must have succeeded.
     pub fn success(self) -> String {
         assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self.stdout
     }
 }
 
-/// Waits until something is so; a test fails that waits for long.
+/// Waits until a condition holds. The test fails if it takes too long.
 pub fn wait_for(mut done: impl FnMut() -> bool, what: &str) {
     let until = Instant::now() + PATIENCE;
     while !done() {
@@ -88,7 +88,7 @@ pub fn wait_for(mut done: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// Runs `command` to its end with empty input.
+/// Runs `command` with empty input until it ends.
 pub fn run(command: &mut Command) -> Finished {
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
@@ -99,7 +99,7 @@ pub fn run(command: &mut Command) -> Finished {
     }
 }
 
-/// Everything that can be read until the other side closes.
+/// Reads everything until the other side closes.
 pub fn read_all(mut from: impl Read) -> String {
     let mut text = String::new();
     from.read_to_string(&mut text).expect("the stream ends as UTF-8");

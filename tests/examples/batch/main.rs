@@ -1,8 +1,9 @@
-//! A batch job: a stored program over every JSON file of a folder, one line of JSON each.
+//! A batch job that runs a stored program on every JSON file of a folder and writes one line of JSON for each.
 //!
-//! `cargo run -p ptc-tests --example batch -- FOLDER`. The program is `total` of `upstreams.json` beside this file, which
-//! `ptc-compile --check` looks at as well: it gets a file's name as `data/file` and its content as `data/input`, and both are held to its
-//! schema, as is what it gives. A file on which it fails is a line with `error`, and the exit code 1.
+//! `cargo run -p ptc-tests --example batch -- FOLDER`. The program is `total` in `upstreams.json` beside this file, which
+//! `ptc-compile --check` also checks. It gets a file's name as `data/file` and its content as `data/input`. Both are validated
+//! against its schema, and so is the result. A file for which the program fails gives a line with `error`, and the exit code is
+//! 1.
 
 use std::error::Error;
 use std::fs;
@@ -34,7 +35,7 @@ struct Context<'a> {
     input: &'a RawValue,
 }
 
-/// Runs the program over the files, in order of their names. How many failed.
+/// Runs the program on the files, in order of their names. Returns the number of failures.
 pub(crate) fn run(folder: &Path, out: &mut dyn Write) -> Result<usize, Box<dyn Error>> {
     let engine = Engine::builder().deployment(&config::DEPLOYMENT).build()?;
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
@@ -58,7 +59,7 @@ fn evaluate(engine: &Engine, file: &str, path: &Path) -> Result<Box<RawValue>, B
     let input: Box<RawValue> = serde_json::from_str(&fs::read_to_string(path)?)?;
     let answer = engine.run(Request::stored("total").context(&Context { file, input: &input })?);
     answer.value().map_err(ToString::to_string)?;
-    // The program has a schema of its results, so that there is JSON where there is a value.
+    // The program has a schema of its results, so every value is available as JSON.
     Ok(RawValue::from_string(answer.validated().unwrap_or("null").to_owned())?)
 }
 

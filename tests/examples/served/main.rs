@@ -1,7 +1,7 @@
-//! Programs over the upstreams of a config that is read at run time. No build and no lock file are needed.
+//! Runs programs over the upstreams of a config that is read at run time. It needs no build and no lock file.
 //!
-//! `cargo run -p ptc-tests --example served -- CONFIG (frozen|live) PROGRAM…`. `frozen` lists the tools of MCP upstreams before the first
-//! program runs, `live` when a program first needs them. Each answer is one line.
+//! `cargo run -p ptc-tests --example served -- CONFIG (frozen|live) PROGRAM…`. `frozen` lists the tools of MCP upstreams before
+//! the first program runs, `live` when a program first needs them. Each answer is one line.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the answers and the warnings are what it is for")]
 
@@ -29,7 +29,7 @@ pub(crate) async fn answer(engine: &Engine, program: &str) -> String {
 }
 // guide
 
-/// The mode that an argument names.
+/// Returns the mode with that name.
 fn mode(name: &str) -> Option<SnapshotMode> {
     match name {
         "frozen" => Some(SnapshotMode::Frozen),

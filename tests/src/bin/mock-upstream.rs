@@ -1,4 +1,4 @@
-//! An MCP server over standard input and output, as the file that its only argument names describes it.
+//! An MCP server over standard input and output. Its only argument is the file that describes it.
 
 #![forbid(unsafe_code)]
 

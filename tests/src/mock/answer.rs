@@ -1,17 +1,18 @@
-//! What a tool answers, from the description of its answer and the arguments of a call.
+//! Computes the response of a tool from its description and the arguments of a call.
 //!
-//! | answer | value |
+//! | description | response |
 //! |---|---|
-//! | `{"list": table, "under": name}` | the rows that the arguments admit, under that key or, without one, as an array |
-//! | `{"one": table, "by": [argument, column]}` | the row with that value, under `under` where it is given; a failure where there is none |
+//! | `{"list": table, "under": name}` | the matching rows, under that key or, without one, as an array |
+//! | `{"one": table, "by": [argument, column]}` | the row with that value, under `under` if given; a failure if there is none |
 //! | `{"lines": table, "line": "{id}\t{name}"}` | text, a line for each row |
-//! | `{"value": v}`, `{"text": "…"}` | always that |
+//! | `{"value": v}`, `{"text": "…"}` | always that value or text |
 //! | `{"echo": {…}}` | the object, with the arguments of the call |
 //! | `{"fail": message, "status": 503}` | a failure |
 //!
-//! Beside `list` and `lines`: `where` (argument → column that must be equal), `least`, `most` (argument → column that is at least or
-//! at most so large), `search` (argument → column that has the text), `keep` (columns of a row that are given), `page`
-//! (`{"style": "page" | "cursor", "size": argument, "default": 20}`). Beside any: `fails` (argument → value → failure).
+//! Further keys for `list` and `lines`: `where` (argument → column that must be equal), `least`, `most` (argument → column that
+//! must be at least or at most that large), `search` (argument → column that must contain the text), `keep` (the columns that are
+//! returned), `page` (`{"style": "page" | "cursor", "size": argument, "default": 20}`). A further key for all: `fails` (argument
+//! → value → failure).
 
 use serde_json::{Map, Value, json};
 
@@ -20,13 +21,13 @@ use super::{Tables, entries, member};
 /// A failed call.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// The status of the HTTP answer, where the upstream is a service.
+    /// The status of the HTTP response, if the upstream is a service.
     pub status: u16,
 }
 
-/// What an answer is.
+/// The response of a tool.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// A JSON value.
@@ -35,7 +36,7 @@ pub enum Answer {
     Text(String),
 }
 
-/// What a tool answers to these arguments.
+/// Returns the response of a tool to these arguments.
 ///
 /// # Errors
 ///
@@ -89,7 +90,7 @@ fn failure(described: &Value) -> Failure {
     Failure { message, status }
 }
 
-/// The rows that the arguments of a call admit.
+/// Returns the rows that match the arguments of a call.
 fn admitted<'t>(described: &Value, args: &Value, table: &'t [Value]) -> Vec<&'t Value> {
     let each = |name: &str, holds: &dyn Fn(&Value, &Value) -> bool, row: &Value| {
         described.get(name).into_iter().flat_map(entries).all(|(arg, column)| {
@@ -110,7 +111,7 @@ fn admitted<'t>(described: &Value, args: &Value, table: &'t [Value]) -> Vec<&'t 
     rows.collect()
 }
 
-/// Numbers by value, everything else as text, which is right for dates.
+/// Compares numbers by value and everything else as text, which is correct for dates.
 fn at_least(large: &Value, small: &Value) -> bool {
     match (large.as_f64(), small.as_f64()) {
         (Some(large), Some(small)) => large >= small,
@@ -145,7 +146,7 @@ fn list(described: &Value, args: &Value, rows: &[&Value]) -> Value {
     }
 }
 
-/// A row with the columns that the answer has.
+/// Returns a row with the columns of the response.
 fn kept(described: &Value, row: &Value) -> Value {
     let Some(names) = described.get("keep").and_then(Value::as_array) else { return row.clone() };
     let kept: Map<String, Value> = entries(row)
@@ -155,12 +156,12 @@ fn kept(described: &Value, row: &Value) -> Value {
     Value::Object(kept)
 }
 
-/// The line with the columns of a row in place of `{name}`.
+/// Replaces each `{name}` in a line by that column of a row.
 fn filled(line: &str, row: &Value) -> String {
     entries(row).fold(line.to_owned(), |line, (name, value)| line.replace(&format!("{{{name}}}"), &plain(value)))
 }
 
-/// A value as it is written in an address: a string without quotes.
+/// Returns a value as it is written in a URL: a string without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server over a function, with a thread for each connection.
+//! Serves a function over HTTP/1.1, with a thread for each connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,15 +9,15 @@ const MAX_BODY: u64 = 1024 * 1024;
 /// A request.
 #[derive(Debug)]
 pub struct Received {
-    /// `GET` and so on.
+    /// The method, such as `GET`.
     pub method: String,
     /// Path and query.
     pub url: String,
-    /// The body.
+    /// The body of the request.
     pub body: Vec<u8>,
 }
 
-/// Serves a free port of this machine, which it gives, until the process ends. An answer is a status and JSON.
+/// Serves on a free port until the process ends, and returns the port. A response is a status and JSON.
 pub fn serve(answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("an address").port();
@@ -25,7 +25,7 @@ pub fn serve(answer: impl Fn(&Received) -> (u16, String) + Send + Sync + 'static
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
             let answer = Arc::clone(&answer);
-            // The client may go away at any time.
+            // Ignore the error of a client that disconnects.
             std::thread::spawn(move || drop(serve_connection(&connection, answer.as_ref())));
         }
     });
@@ -45,7 +45,7 @@ fn serve_connection(connection: &TcpStream, answer: &dyn Fn(&Received) -> (u16, 
     Ok(())
 }
 
-/// The next request; `None` at the end of the connection.
+/// Reads the next request. Returns `None` at the end of the connection.
 fn receive(input: &mut impl BufRead) -> std::io::Result<Option<Received>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {

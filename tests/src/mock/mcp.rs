@@ -1,7 +1,7 @@
-//! An MCP server whose tools are data. It speaks the revisions with a handshake.
+//! An MCP server whose tools are data. It supports the protocol revisions with a handshake.
 //!
-//! The file of a server has `name`, `tables`, `definitions` and `tools`. A tool is its definition and, as `answer`, what it answers. An
-//! `outputSchema` with references gets `definitions` as its `$defs`.
+//! The file of a server has `name`, `tables`, `definitions` and `tools`. A tool has the members of its definition, and `answer`,
+//! which describes its responses. An `outputSchema` with references gets `definitions` as its `$defs`.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -17,14 +17,14 @@ use super::{Tables, http, member, read, tables};
 pub struct Server {
     name: String,
     tables: Tables,
-    /// As they are listed.
+    /// The definitions as `tools/list` returns them.
     listed: Vec<Value>,
-    /// The descriptions of their answers.
+    /// The descriptions of their responses.
     answers: Vec<Value>,
 }
 
 impl Server {
-    /// The server that a file describes.
+    /// Reads the server that a file describes.
     pub fn read(path: &Path) -> Server {
         let file = read(path);
         let definitions = file.get("definitions");
@@ -60,7 +60,7 @@ impl Server {
         Ok(())
     }
 
-    /// Serves `/mcp` on a free port, which it gives, until the process ends.
+    /// Serves `/mcp` on a free port until the process ends, and returns the port.
     pub fn serve_http(self) -> u16 {
         let server = Arc::new(self);
         http::serve(move |request| match (request.method.as_str(), request.url.as_str()) {
@@ -70,7 +70,7 @@ impl Server {
         })
     }
 
-    /// The answer to a frame; `None` to a notification.
+    /// Returns the response to a frame, or `None` for a notification.
     fn frame(&self, frame: &[u8]) -> Option<Value> {
         let request: Value = serde_json::from_slice(frame).unwrap_or(Value::Null);
         let id = request.get("id")?.clone();

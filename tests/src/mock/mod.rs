@@ -1,9 +1,10 @@
-//! Upstreams that are data: a JSON file has their tables and tools, and each tool names the kind of its answer.
+//! Mock upstreams that are described by data: a JSON file has their tables and tools, and each tool has a description of its
+//! responses.
 //!
-//! - [`table`]: rows that are computed from columns, the same in every run.
-//! - [`answer`]: what a tool answers.
+//! - [`table`]: computes rows from descriptions of columns; the rows are equal in every run.
+//! - [`answer`]: computes the response of a tool.
 //! - [`mcp`]: an MCP server over standard input and output, or over HTTP.
-//! - [`openapi`]: a service as its OpenAPI document describes it.
+//! - [`openapi`]: a service that is described by its OpenAPI document.
 //! - [`http`]: the HTTP server of both.
 
 pub mod answer;
@@ -17,22 +18,22 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// Tables by name; a table is its rows.
+/// Tables by name; a table is a list of rows.
 pub type Tables = BTreeMap<String, Vec<Value>>;
 
-/// A JSON file.
+/// Reads a JSON file.
 pub fn read(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The tables that `columns` of each name describe.
+/// Computes the tables from their descriptions.
 pub fn tables(described: &Value) -> Tables {
     let described = described.as_object().cloned().unwrap_or_default();
     described.into_iter().map(|(name, description)| (name, table::rows(&description))).collect()
 }
 
-/// The member of an object, which must be there.
+/// Returns the member of an object, which must exist.
 fn member<'v>(object: &'v Value, name: &str) -> &'v Value {
     object.get(name).unwrap_or_else(|| panic!("no member {name:?} in {object}"))
 }

@@ -1,4 +1,5 @@
-//! A service as its OpenAPI document describes it: `x-tables` has its tables, `x-answer` of an operation what it answers.
+//! A service that is described by its OpenAPI document: `x-tables` has its tables, and `x-answer` of an operation describes its
+//! responses.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Answer, Failure, answer};
 use super::{Tables, entries, http, member, read, tables};
 
-/// Serves the operations of a document on a free port, which it gives, until the process ends.
+/// Serves the operations of a document on a free port until the process ends, and returns the port.
 pub fn serve(document: &Path) -> u16 {
     let document = read(document);
     let tables = tables(document.get("x-tables").unwrap_or(&Value::Null));

@@ -1,4 +1,4 @@
-//! Rows that are computed from columns.
+//! Computes rows from descriptions of columns.
 //!
 //! A table is `{"rows": 40, "columns": {name: column}}`. A column is one of:
 //!
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::{entries, member};
 
-/// All rows of a table.
+/// Returns all rows of a table.
 pub(super) fn rows(table: &Value) -> Vec<Value> {
     let count = member(table, "rows").as_u64().unwrap_or(0);
     (1..=count).map(|n| object(member(table, "columns"), n, 0)).collect()
@@ -70,7 +70,7 @@ fn value(column: &Value, n: u64, salt: u64) -> Option<Value> {
     })
 }
 
-/// The text with `n` in place of `{n}` or `{n:WIDTH}`.
+/// Returns the text with `n` in place of `{n}` or `{n:WIDTH}`.
 pub(super) fn numbered(text: &str, n: u64) -> String {
     let Some((before, rest)) = text.split_once("{n") else { return text.to_owned() };
     let (width, after) = rest.split_once('}').expect("a closing brace");
@@ -87,7 +87,7 @@ fn between(bounds: &Value, random: u64) -> u64 {
     bound(0) + random % (bound(1) - bound(0) + 1)
 }
 
-/// A number that looks random and is not (the finalizer of SplitMix64), small enough for arithmetic without overflow.
+/// Returns a pseudo-random number (the finalizer of SplitMix64) that is small enough for arithmetic without overflow.
 fn random(n: u64, salt: u64) -> u64 {
     let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(salt.wrapping_mul(0x2545_f491_4f6c_dd1d));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! The JSON API: `GET /pets` and `GET /pets/{petId}`.
+//! Serves the JSON API: `GET /pets` and `GET /pets/{petId}`.
 
 use serde_json::json;
 use tiny_http::Method;

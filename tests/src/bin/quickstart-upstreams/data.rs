@@ -1,4 +1,4 @@
-//! What the services know, computed, so that every run and every machine tells the same.
+//! The data of the services. It is computed, so that it is equal in every run and on every machine.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const REASONS: [&str; 5] =
     ["annual check-up", "vaccination", "dental cleaning", "limping after a walk", "lost appetite for two days"];
 const VETS: [&str; 3] = ["Dr. Hopper", "Dr. Liskov", "Dr. Naur"];
 
-/// Notes by name, with a title each.
+/// Notes: the name, title and text of each.
 pub(crate) const NOTES: [(&str, &str, &str); 2] = [
     ("watchlist", "Owners whose unpaid bills are to be followed up", "Ada\nGrace\nKen\n"),
     ("opening-hours", "When the practice is open", "Mon-Fri 8:00-18:00\nSat 9:00-12:00\n"),
@@ -62,7 +62,7 @@ fn tenths(number: u64) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(0)) / 10.0
 }
 
-/// A number that looks random and is not (the finalizer of SplitMix64), small enough for `usize` everywhere.
+/// Returns a pseudo-random number (the finalizer of SplitMix64) that fits `usize` on every platform.
 fn mix(number: u64, salt: u64) -> u64 {
     let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(salt << 32);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! A plain HTTP server for both services.
+//! A simple HTTP server for both services.
 
 use std::io::Read;
 use std::thread::JoinHandle;
@@ -7,7 +7,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 const MAX_BODY: u64 = 1024 * 1024;
 
-/// A request as the services see it.
+/// A request to one of the services.
 pub(crate) struct Asked {
     pub(crate) method: Method,
     /// Path and query.
@@ -15,17 +15,17 @@ pub(crate) struct Asked {
     pub(crate) body: Vec<u8>,
 }
 
-/// Status and JSON body; an empty body has no content type.
+/// The status and the JSON body of a response. An empty body has no content type.
 pub(crate) type Answer = (u16, String);
 
-/// Serves `address` on a thread of its own; `None`, told on standard error, where it cannot be bound.
+/// Serves `address` on a separate thread. Returns `None`, with a message on standard error, if the address cannot be bound.
 pub(crate) fn serve(address: &str, what: &str, answer: fn(&Asked) -> Answer) -> Option<JoinHandle<()>> {
     match Server::http(address) {
         Ok(server) => {
             crate::complain(&format!("{what} on http://{}", server.server_addr()));
             Some(std::thread::spawn(move || {
                 for request in server.incoming_requests() {
-                    // A client that went away is its own affair.
+                    // Ignore the error of a client that has disconnected.
                     let _ = respond(request, answer);
                 }
             }))

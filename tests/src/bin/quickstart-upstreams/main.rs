@@ -1,11 +1,11 @@
-//! The upstreams of the quickstart: a veterinary practice in three services, each over its own transport.
+//! The upstreams of the quickstart: a veterinary practice with three services, each over its own transport.
 //!
 //! - `--stdio`: an MCP server with notes, on standard input and output. Ends the program at end of input.
 //! - `--http ADDRESS`: an MCP server with visits, over Streamable HTTP at `/mcp`.
 //! - `--api ADDRESS`: a JSON API with pets, as `fixtures/quickstart/petstore.openapi.json` describes it.
 //!
-//! The flags go together, so that one process can stand for all three. An address that is taken is told on standard error
-//! and left to whoever holds it.
+//! The flags can be combined, so that one process serves all three. If an address is taken, the program reports that on standard
+//! error and does not serve it.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Bound before the first answer on stdio: whoever got that answer may call the others at once.
+    // Bind the addresses before the first response on stdio, since a client may use the other services immediately after it.
     let servers: Vec<JoinHandle<()>> = [
         options.http.and_then(|address| http::serve(&address, "MCP over HTTP", mcp::over_http)),
         options.api.and_then(|address| http::serve(&address, "JSON API", api::answer)),
@@ -89,8 +89,8 @@ fn serve_stdio() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Tells the person who started the program; standard output belongs to the protocol.
+/// Writes a message to standard error; standard output belongs to the protocol.
 fn complain(message: &str) {
-    // A closed standard error leaves nobody to tell.
+    // If standard error is closed, the message cannot be reported.
     let _ = writeln!(std::io::stderr(), "quickstart-upstreams: {message}");
 }

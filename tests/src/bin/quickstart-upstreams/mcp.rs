@@ -1,4 +1,5 @@
-//! The two MCP servers: notes and visits. Revisions with a handshake only; a probe of the stateless era is told so.
+//! The two MCP servers: notes and visits. They support only protocol revisions with a handshake, and reject a probe of the
+//! stateless era.
 
 use serde_json::{Value, json};
 use tiny_http::Method;
@@ -14,7 +15,7 @@ pub(crate) enum Server {
     Visits,
 }
 
-/// The answer to one frame; `None` to a notification.
+/// Returns the response to one frame, or `None` for a notification.
 pub(crate) fn answer(server: Server, frame: &[u8]) -> Option<Value> {
     let Ok(request) = serde_json::from_slice::<Value>(frame) else {
         return Some(json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "parse error" } }));
@@ -35,7 +36,7 @@ pub(crate) fn answer(server: Server, frame: &[u8]) -> Option<Value> {
     })
 }
 
-/// Streamable HTTP without a stream and without sessions.
+/// Handles Streamable HTTP without streams and without sessions.
 pub(crate) fn over_http(asked: &Asked) -> Answer {
     match (&asked.method, asked.url.as_str()) {
         (Method::Post, "/mcp") => match answer(Server::Visits, &asked.body) {
