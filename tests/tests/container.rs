@@ -1,4 +1,4 @@
-//! What `ptc-compile` writes for containers and clusters, judged by a linter and by the schemas of Kubernetes.
+//! Tests the files that `ptc-compile` writes for containers and clusters with a linter and with the schemas of Kubernetes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ fn emitted(config: &Path, what: &str) -> Finished {
     run(Command::new(ptc_compile()).arg(config).args(["--offline", "--emit", what]))
 }
 
-/// A config of every sort of upstream and secret, with its lock file.
+/// Writes a config with every kind of upstream and secret, and its lock file.
 fn everything(folder: &Path) -> PathBuf {
     let document = json!({
         "openapi": "3.0.3",
@@ -46,7 +46,7 @@ fn everything(folder: &Path) -> PathBuf {
     path
 }
 
-/// A lock file in which these upstreams have no tools.
+/// Writes a lock file in which these upstreams have no tools.
 fn pin(path: &Path, names: &[&str]) {
     let mut pinned = Lock::default();
     for name in names {
@@ -56,7 +56,7 @@ fn pin(path: &Path, names: &[&str]) {
     std::fs::write(path, lock::write::write(&pinned)).expect("a lock file");
 }
 
-/// Instructions of a Dockerfile, without comments.
+/// Returns the instructions of a Dockerfile, without comments.
 fn instructions(dockerfile: &str) -> Vec<&str> {
     dockerfile.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }
@@ -118,7 +118,7 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
     assert!(!manifests.contains("kind: Secret\n"), "{manifests}");
 }
 
-/// Texts that would be an instruction, a key, a directive or a command where they are written as they are.
+/// Texts that would become an instruction, a key, a directive or a command if they were written unescaped.
 const HOSTILE: &[&str] = &[
     "x\nRUN evil",
     "x\r\nkind: Evil\n#",
@@ -130,7 +130,7 @@ const HOSTILE: &[&str] = &[
     "\u{2028}evil\u{202e}\\",
 ];
 
-/// A config with a text where the config takes one of the operator's own.
+/// Returns a config that has `text` at a position where the operator may choose the text.
 fn hostile_config(position: &str, text: &str) -> (String, Value, Vec<&'static str>) {
     let at = |wanted: &str, plain: &str| if position == wanted { text.to_owned() } else { plain.to_owned() };
     let config = json!({
@@ -161,13 +161,13 @@ fn write_config(folder: &Path, name: &str, config: &Value, stdio: &[&str]) -> Op
     std::fs::write(folder.join("api.json"), document.to_string()).expect("a document");
     std::fs::write(folder.join("due.clj"), "(+ 1 2)").expect("a program");
     let path = folder.join(format!("{name}.json"));
-    // A slash makes it a path of a folder that is not there.
+    // With a slash the name is a path in a folder that does not exist.
     std::fs::write(&path, config.to_string()).ok()?;
     pin(&folder.join(format!("{name}.lock.json")), stdio);
     Some(path)
 }
 
-/// The words with which instructions begin; a comment that is a directive is one too.
+/// Returns the words with which instructions begin. Comments that are directives count too.
 fn instruction_words(dockerfile: &str) -> Vec<String> {
     let mut continued = false;
     let mut words = Vec::new();
@@ -184,7 +184,7 @@ fn instruction_words(dockerfile: &str) -> Vec<String> {
     words
 }
 
-/// Every key of the documents with its depth.
+/// Returns every key of the documents with its depth.
 fn yaml_keys(text: &str) -> Vec<(usize, String)> {
     use saphyr::LoadableYamlNode as _;
     fn walk(node: &saphyr::Yaml<'_>, depth: usize, keys: &mut Vec<(usize, String)>) {

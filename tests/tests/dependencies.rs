@@ -1,16 +1,16 @@
-//! What a pinned binary may be made of, asked of cargo's own resolution.
+//! Checks the dependencies of a pinned binary in cargo's own resolution.
 
 use std::collections::BTreeSet;
 
 use ptc_tests::deployment::cargo;
 use ptc_tests::process::run;
 
-/// Names of the packages that a build of `ptc-runtime` links or runs.
+/// Returns the names of the packages that a build of `ptc-runtime` links or runs.
 fn packages(features: &[&str]) -> BTreeSet<String> {
     tree("ptc-runtime", features)
 }
 
-/// Names of the packages that a build of `package` links or runs, its own among them.
+/// Returns the names of the packages that a build of `package` links or runs, including itself.
 fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
     let mut command = cargo();
     command.args(["tree", "--quiet", "--package", package, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
@@ -19,7 +19,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
     tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// Packages of this workspace, without the tests.
+/// The packages of this workspace, except the tests.
 const OURS: [&str; 8] =
     ["ptc-catalog", "ptc-check", "ptc-compiler", "ptc-lisp", "ptc-macros", "ptc-runtime", "ptc-search", "ptc-text"];
 
@@ -71,7 +71,7 @@ fn without_http_upstreams_no_http_and_no_tls() {
     }
 }
 
-/// What a deployment gets whose upstreams speak over standard input and output: it listens, and asks nobody.
+/// Checks a deployment whose upstreams use standard input and output: it listens, but makes no requests over HTTP.
 #[test]
 fn a_listening_server_brings_no_client_and_no_tls() {
     let linked = packages(&["--no-default-features", "--features", "http-server"]);

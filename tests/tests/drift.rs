@@ -1,4 +1,4 @@
-//! `diff` and `update` against a server whose tools change between two runs.
+//! Tests `diff` and `update` with a server whose tools change between two runs.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use ptc_tests::deployment::ptc_compile;
 use ptc_tests::process::{Finished, run};
 use serde_json::{Value, json};
 
-/// An MCP server whose tools are what is in the file beside it.
+/// An MCP server that offers the tools in the file beside it.
 const SERVER: &str = r#"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -71,7 +71,7 @@ fn changes_are_told_by_their_class_until_they_are_accepted() {
     let same = shop.compile(&["diff", "upstreams.json"]);
     assert_eq!((same.code, same.stderr.ends_with("\nnothing changed\n")), (Some(0), true), "{}", same.stderr);
 
-    // Gone, stricter, no longer harmless; and one that is new.
+    // One tool is removed, one becomes stricter, one is no longer harmless, and one is new.
     shop.offers(&json!([
         tool("list", "Lists.", &["id"], true),
         tool("stock", "Counts.", &[], false),
@@ -107,7 +107,7 @@ fn changes_are_told_by_their_class_until_they_are_accepted() {
     assert!(shop.compile(&["diff", "upstreams.json"]).stderr.ends_with("\nnothing changed\n"));
 }
 
-/// A server that says what it offers once all three are asked: whoever asks one after the other waits in vain.
+/// A server that lists its tools only after all three servers have been queried. Sequential queries would never end.
 const PATIENT: &str = r#"
 while read -r line; do
   id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -152,7 +152,7 @@ fn the_threshold_decides_what_fails() {
         let changed = shop.compile(&["diff", "upstreams.json", "--fail-on", threshold]);
         assert_eq!(changed.code, Some(code), "{threshold}: {}", changed.stderr);
     }
-    // Nobody knows what a server that does not answer has become, whatever the threshold.
+    // The new state of a server that does not answer is unknown, regardless of the threshold.
     std::fs::remove_file(shop.path().join("tools.json")).expect("it was written");
     for threshold in ["error", "never"] {
         let lost = shop.compile(&["diff", "upstreams.json", "--fail-on", threshold]);

@@ -1,4 +1,4 @@
-//! A Rust program with the tables of `catalog!` inside, and tools of its own beside them.
+//! Tests a Rust program that embeds the tables of `catalog!` and has tools of its own.
 
 use std::fs;
 use std::path::Path;
@@ -31,12 +31,12 @@ fn programs_see_the_catalog_of_the_macro_and_own_tools() {
     let engine = Engine::builder().deployment(&upstreams::DEPLOYMENT).tool(shout.expect("a tool")).build().expect("an engine");
     let program = "(map (fn [server] (tool/shout {:text (get server \"name\")})) (tool/servers))";
     assert_eq!(engine.run(Request::new(program)).preview(), Ok("[\"NOTES\" \"PETSTORE\" \"VISITS\"]"));
-    // What is wrong about a call is found before anything is called, as in a pinned binary.
+    // Faults of a call are found before anything is called, as in a pinned binary.
     let answer = engine.run(Request::new("(tool/shout {:text \"a\"}) (tool/call {:server \"petstor\" :tool \"x\"})"));
     assert_eq!((answer.preview(), answer.tool_calls.len()), (Err("runtime_error"), 0));
 }
 
-/// What a program does that is given its config when it runs.
+/// Tests a program that gets its config at run time.
 #[test]
 fn a_config_that_is_known_at_run_time_only() {
     let folder = workspace().join("fixtures/quickstart");
@@ -79,7 +79,7 @@ fn the_batch_writes_a_line_for_each_file() {
 }
 
 /// An MCP server over standard input and output. It offers the tools in `tools.json`, answers each call with the tool's name, and
-/// adds a line to `started` when it starts and to `listed` when it is asked for its tools.
+/// adds a line to `started` when it starts and to `listed` when its tools are requested.
 const SHOP: &str = r#"
 echo >> started
 while read -r line; do
@@ -97,7 +97,7 @@ while read -r line; do
 done
 "#;
 
-/// A folder with a config of one such server, and no lock file.
+/// Makes a folder with a config of one such server, and no lock file.
 fn shop(tools: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let entry = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", SHOP], "cd": "." });
@@ -113,7 +113,7 @@ fn offer(shop: &Path, tools: &[&str]) {
     fs::write(shop.join("tools.json"), json!({ "tools": tools }).to_string()).expect("tools");
 }
 
-/// How often the server wrote a line to that file.
+/// Returns the number of lines that the server has written to a file.
 fn count(shop: &Path, file: &str) -> usize {
     fs::read_to_string(shop.join(file)).unwrap_or_default().lines().count()
 }
@@ -194,7 +194,7 @@ fn config_that_cannot_be_served_is_an_error_with_its_findings() {
     .expect("a config");
     let dead = open("dead.json").to_string();
     assert!(dead.contains("the upstream `d` could not be asked for its tools"), "{dead}");
-    // What a lock file pins must not be trusted anew because the file cannot be read.
+    // An unreadable lock file must not cause pinned definitions to be trusted anew.
     fs::copy(config(shop.path()), shop.path().join("pinned.json")).expect("a config");
     fs::write(shop.path().join("pinned.lock.json"), b"\xff\xfe\xff").expect("a lock file");
     let unread = open("pinned.json").to_string();

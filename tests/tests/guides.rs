@@ -1,10 +1,10 @@
-//! The guides say what is so: a page is run from its top to its end, in one folder, as its reader would.
+//! Tests the guides: each page is run from top to bottom in one folder, as its reader would run it.
 //!
-//! - A block of `sh` is run by bash. A block of `text` behind it is part of what it printed, line by line; `…` stands for anything.
-//! - A block of `clojure` is evaluated by one REPL for the page. A line `;=> value` tells what the program above it gives, `;!! text`
-//!   what its fault says.
-//! - Any block below a line that is only a file name in backticks and a colon is that file.
-//! - Links lead to files that are there.
+//! - A block of `sh` is run by bash. A following block of `text` is a part of its output, line by line; `…` stands for any text.
+//! - A block of `clojure` is evaluated by one REPL for the page. A line `;=> value` has the value of the program above it, and
+//!   `;!! text` has its error.
+//! - A block below a line that has only a file name in backticks and a colon is the content of that file.
+//! - Links refer to existing files.
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use tempfile::TempDir;
 /// Ports of the quickstart's upstreams, of a server over HTTP, and of a model.
 const PORTS: [&str; 4] = ["7411", "7412", "7332", "11434"];
 
-/// What the model answers to every question.
+/// The model's answer to every question.
 const PLANNED: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;
 
 /// A block of a page.
 struct Block {
     language: String,
-    /// Where its text is to be a file.
+    /// The file that the block is written to, if it is one.
     file: Option<String>,
     text: String,
-    /// Its first line on the page.
+    /// The number of its first line on the page.
     line: usize,
 }
 
@@ -55,19 +55,19 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// An OpenAI-compatible endpoint that gives one answer to everything, until the process ends.
+/// Starts an OpenAI-compatible endpoint that always gives the same answer, until the process ends.
 fn model(port: &str) {
     let server = tiny_http::Server::http(format!("127.0.0.1:{port}")).expect("the port was free");
     let answer = serde_json::json!({ "choices": [{ "message": { "content": PLANNED }, "finish_reason": "stop" }] }).to_string();
     std::thread::spawn(move || {
         for request in server.incoming_requests() {
-            // Who asks may have gone.
+            // The client may have disconnected.
             let _ = request.respond(tiny_http::Response::from_string(answer.clone()));
         }
     });
 }
 
-/// A folder with the quickstart's config, whose upstreams run on ports of their own, and a page's files.
+/// A folder with the quickstart's config, whose upstreams use separate ports, and with a page's files.
 struct Place {
     folder: TempDir,
     ports: BTreeMap<&'static str, String>,
@@ -90,14 +90,14 @@ impl Place {
             let text = std::fs::read_to_string(workspace().join("fixtures/quickstart").join(name)).expect("the fixture is there");
             place.write(name, &text);
         }
-        // The same server, without the cargo that builds it.
+        // Start the built server directly, instead of through the cargo command that builds it.
         let config = place.path().join("upstreams.json");
         let mut json: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&config).expect("a config")).expect("it is JSON");
         json["upstreams"]["notes"]["command"] = program.into();
         json["upstreams"]["notes"]["args"] = ["--stdio"].as_slice().into();
         std::fs::write(config, json.to_string()).expect("it can be written");
-        // The document names its server's port.
+        // The document contains the port of its server.
         run(place.command(ptc_compile()).args(["update", "upstreams.json"])).success();
         place
     }
@@ -106,7 +106,7 @@ impl Place {
         self.folder.path()
     }
 
-    /// A text with this place's ports.
+    /// Replaces the ports in a text by those of this folder.
     fn local(&self, text: &str) -> String {
         self.ports.iter().fold(text.to_owned(), |text, (port, own)| text.replace(port, own))
     }
@@ -127,7 +127,7 @@ impl Place {
     }
 }
 
-/// Runs the programs of a page, and compares what they give.
+/// Runs the programs of a page and compares their results.
 fn programs(place: &Place, page: &str, blocks: &[Block]) {
     let mut command = place.command(ptc_compile());
     command.args(["repl", "--json", "upstreams.json", "--max-tool-calls", "1000", "--upstream-call-timeout-ms", "60000"]);
@@ -153,7 +153,7 @@ fn programs(place: &Place, page: &str, blocks: &[Block]) {
         return;
     }
     for (_, program, answer) in &wanted {
-        // A fault ends a script.
+        // A fault would end the script.
         let program = match answer {
             Some((false, _)) => continue,
             _ => program,
@@ -178,7 +178,7 @@ fn programs(place: &Place, page: &str, blocks: &[Block]) {
     }
 }
 
-/// Runs the commands of a page as one script, and compares what each block of them prints.
+/// Runs the commands of a page as one script and compares the output of each block.
 fn commands(place: &Place, page: &str, blocks: &[Block]) {
     const MARK: &str = "-- block of line ";
     let mut script = String::from("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n");
@@ -209,7 +209,7 @@ fn commands(place: &Place, page: &str, blocks: &[Block]) {
     }
 }
 
-/// Whether a line is as wanted, `…` standing for anything.
+/// Whether a line matches; `…` stands for any text.
 fn fits(line: &str, wanted: &str) -> bool {
     let mut parts = wanted.split('…');
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -239,7 +239,7 @@ fn writing_programs() {
 
 #[test]
 fn operating() {
-    // The page asks a server with curl, which nothing else in this ring needs.
+    // The page queries a server with curl, which only this test needs.
     if enabled("operating") {
         guide("operating.md");
     }
@@ -255,12 +255,12 @@ fn continuous_integration() {
     guide("ci.md");
 }
 
-/// The value of a key, where the map has it.
+/// Returns the value of a key, if the map has it.
 fn get<'y>(map: &saphyr::Yaml<'y>, key: &str) -> Option<saphyr::Yaml<'y>> {
     map.as_mapping_get(key).cloned()
 }
 
-/// The shell steps of a pipeline by job, in order; steps that use an action have none.
+/// Returns the shell steps of a pipeline by job, in order. Steps that use an action are left out.
 fn shell_steps(pipeline: &str) -> Vec<(String, Vec<String>)> {
     use saphyr::LoadableYamlNode as _;
     let documents = saphyr::Yaml::load_from_str(pipeline).expect("it is YAML");
@@ -337,13 +337,13 @@ fn steps_of_the_pipelines_run_and_the_drift_job_fails_on_drift() {
     assert!(log.contains("brand_new"), "{log}");
 }
 
-/// The blocks of Rust on this page are run with the documentation of `ptc-runtime`.
+/// The page's blocks of Rust are tested with the documentation of `ptc-runtime`.
 #[test]
 fn embedding() {
     guide("embedding.md");
 }
 
-/// Where the pages say that they stand, with the config as it is there.
+/// Runs the first command in the folder that the page names, with the config in that folder.
 #[test]
 fn the_first_command_works_in_the_folder_of_the_quickstart() {
     let text = std::fs::read_to_string(workspace().join("compiler/guide/programs.md")).expect("the page is there");
@@ -356,7 +356,7 @@ fn the_first_command_works_in_the_folder_of_the_quickstart() {
     assert_eq!(run(&mut shell).success(), output.text);
 }
 
-/// The manifest names crates, folders and features that there are.
+/// Checks that the crates, folders and features in the manifest exist.
 #[test]
 fn the_manifest_of_an_embedding_program_resolves() {
     let text = std::fs::read_to_string(workspace().join("compiler/guide/embedding.md")).expect("the page is there");

@@ -1,4 +1,4 @@
-//! A listening server, judged by the official conformance packages and driven by the official clients.
+//! Tests a listening server with the official conformance packages and the official clients.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const NOT_APPLICABLE: &str = include_str!("../peers/conformance.tsv");
 
-/// Checks that do not apply.
+/// A check that does not apply.
 struct Row {
     package: &'static str,
     scenario: &'static str,
@@ -56,7 +56,7 @@ fn official_conformance_packages() {
     let mut wrong = String::new();
     let mut failed = BTreeSet::new();
     let (handshake, stateless) = ("conformance-handshake", "conformance-stateless");
-    // All that a package has, then what it asks of each revision by name.
+    // Run the whole suite of a package, then its checks for each revision by name.
     for (package, chosen) in [
         (handshake, ["--suite", "all"]),
         (handshake, ["--spec-version", "2025-06-18"]),
@@ -70,7 +70,7 @@ fn official_conformance_packages() {
         let output = tempfile::tempdir().expect("a folder");
         let mut suite = newer_node_program(&format!("{package}/dist/index.js"));
         suite.args(["server", "--url", &url]).args(chosen).arg("-o").arg(output.path());
-        // It fails where anything does, also what does not apply; what counts is in the folder.
+        // The suite's exit code also reports checks that do not apply, so the results are read from the folder.
         let finished = run(&mut suite);
         let mut passed = 0;
         for (scenario, checks) in results(output.path()) {
@@ -98,7 +98,7 @@ fn official_conformance_packages() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Scenarios with their checks: folders `server-SCENARIO-TIME`.
+/// Returns the scenarios with their checks from folders named `server-SCENARIO-TIME`.
 fn results(folder: &Path) -> Vec<(String, Vec<Value>)> {
     let mut all: Vec<_> = std::fs::read_dir(folder).expect("results").map(|entry| entry.expect("readable").path()).collect();
     all.sort();
@@ -112,7 +112,8 @@ fn results(folder: &Path) -> Vec<(String, Vec<Value>)> {
     all.iter().filter_map(scenario).collect()
 }
 
-/// Times are written with the year of today; a scenario's name may end in a year of the past, never in this one.
+/// Whether a text is the current year, with which times begin. The name of a scenario may end in a past year, but never in the
+/// current one.
 fn is_year(text: &str) -> bool {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     text == (1970 + now / 31_556_952).to_string()

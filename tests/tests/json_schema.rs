@@ -1,5 +1,5 @@
-//! The validator of results against JSON Schema's official test suite: every schema is either refused by name, or decides every
-//! value as the suite says.
+//! Tests the validator of results with JSON Schema's official test suite. Every schema is either refused by keyword, or the
+//! validator decides about every value as the suite requires.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
@@ -10,7 +10,7 @@ use ptc_lisp::{Value, json};
 use ptc_runtime::schema::Schema;
 use ptc_tests::peers;
 
-/// What is refused of the required part of the suite, by keyword; anything else that is refused fails the test.
+/// Keywords of the required part of the suite that the validator refuses. The test fails if it refuses any other schema.
 const REFUSED: [&str; 5] = ["$dynamicRef", "$dynamicAnchor", "$schema", "$id", "$ref"];
 
 fn text<'v>(value: &'v Value, key: &str) -> &'v str {

@@ -1,4 +1,4 @@
-//! Spans of calls, judged by OpenTelemetry's own protocol buffers.
+//! Tests the exported spans of calls with OpenTelemetry's own protocol buffers.
 
 use std::io::{BufRead, BufReader};
 use std::process::Command;
@@ -32,7 +32,7 @@ fn a_collector_understands_what_it_is_told() {
             .env("OTEL_SERVICE_NAME", "practice"),
     );
     server.initialize();
-    // A call that goes well, one that an upstream fails, one of which nothing runs.
+    // One call succeeds, one fails in an upstream, and one has a program that cannot be compiled.
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let arguments = json!({ "program": "(println \"p\") (+ 1 2)", "context": { "a": 1 } });
     let meta = json!({ "traceparent": format!("00-{trace}-00f067aa0ba902b7-01") });
@@ -48,7 +48,7 @@ fn a_collector_understands_what_it_is_told() {
     let of = |name: &str| spans.iter().filter(|span| span["name"] == name).collect::<Vec<_>>();
     let calls = of("tools/call lisp_eval");
     assert_eq!((calls.len(), of("eval").len() >= 2, of("gone/x").len()), (3, true, 1), "{told}");
-    // Ids are bytes there, which JSON shows in base64: those of the request.
+    // Ids are bytes in protocol buffers, and base64 in JSON. They equal the ids of the request.
     assert_eq!((&calls[0]["traceId"], &calls[0]["parentSpanId"]), (&json!("S/kvNXezTaajzpKdDg5HNg=="), &json!("APBnqgupArc=")));
     assert_eq!(calls[0]["kind"], "SPAN_KIND_SERVER");
     assert_eq!(of("gone/x")[0]["status"]["code"], "STATUS_CODE_ERROR");

@@ -1,4 +1,4 @@
-//! The catalog as a page, in a real browser.
+//! Tests the catalog's HTML page in a real browser.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use ptc_tests::peers::{enabled, node_script};
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-/// The page of a config, written into `folder`, and what a person at the keyboard sees of it.
+/// Writes the page of a config into `folder`. Returns what a user sees of it.
 fn looked_at(config: &Path, folder: &Path) -> Value {
     let mut command = Command::new(ptc_compile());
     let html = run(command.arg(config).args(["--offline", "--emit", "html"])).success();
@@ -97,7 +97,7 @@ fn what_upstreams_say_is_text_on_the_page() {
         "{text}"
     );
     assert_eq!(seen["opened"], json!(["owner\"><b>"]));
-    // Limits, the binding that is sent, and the shape of results.
+    // The page shows limits, the binding that is sent, and the shape of results.
     let facts: Vec<&str> = seen["facts"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for fact in ["54321 bytes", "bearer from binding pet-key", "{:total integer}"] {
         assert!(facts.contains(&fact), "no {fact} in {facts:?}");

@@ -1,4 +1,4 @@
-//! `tool/value` and `tool/all` wherever programs run: a server with sessions and stored programs, and the REPL.
+//! Tests `tool/value` and `tool/all` in a server with sessions and stored programs, and in the REPL.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use ptc_tests::process::run;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder with a config of the mock CRM, which has 46 customers in pages of 20, and of a stored program.
+/// Makes a folder with a config of the mock CRM, which has 46 customers in pages of 20, and of a stored program.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let crm = workspace().join("tests/programs/upstreams/crm.json");
@@ -48,7 +48,7 @@ fn server_reads_pages_in_sessions_and_stored_programs() {
     };
     let kept = session(r#"(def customers (tool/all {:server "crm" :tool "list_customers"})) (count customers)"#);
     assert_eq!(kept.get("result"), Some(&json!("user=> 46")), "{kept}");
-    // Pages of 50, which is the declared maximum: one call.
+    // The pages have 50 items, which is the declared maximum, so one call is sufficient.
     assert_eq!(kept.get("upstream_calls").and_then(Value::as_array).map(Vec::len), Some(1), "{kept}");
     let later = session(
         r#"[(count customers) (:name (tool/value {:server "crm" :tool "get_customer" :args {:customer_id (:id (first customers))}}))]"#,

@@ -1,4 +1,4 @@
-//! A deployment over three third-party upstreams, driven by the official TypeScript SDK; the quickstart, driven by the Python SDK.
+//! Tests a deployment over three third-party upstreams with the official TypeScript SDK, and the quickstart with the Python SDK.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use ptc_tests::peers::{enabled, node_script, npm_file, npm_program, python_scrip
 use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 
-/// Lists a folder over stdio, adds over HTTP, reads roles from the mocked API; a few bytes remain of all that.
+/// Lists a folder over stdio, adds numbers over HTTP, and reads roles from the mocked API. The result is only a few bytes.
 const PROGRAM: &str = r#"
 (defn value-of [r] (if (:ok r) (:value r) (fail (:message r))))
 (let [listing (value-of (tool/call {:server "files" :tool "list_directory" :args {:path "FOLDER"}}))
@@ -73,7 +73,7 @@ fn real_upstreams_of_each_transport() {
     build(&path, &binary, &[]);
     let lock = read_json(&folder.path().join("upstreams.lock.json"));
     assert!(lock.to_string().contains("get-sum"), "the lock holds what the server said: {lock}");
-    // A second build from that lock contacts nothing and changes nothing.
+    // A second build from that lock contacts no upstream and changes nothing.
     build(&path, &binary, &["--locked", "--offline"]);
     assert_eq!(read_json(&folder.path().join("upstreams.lock.json")), lock);
 
@@ -85,14 +85,14 @@ fn real_upstreams_of_each_transport() {
     assert_eq!(seen.get("tools"), Some(&json!(["lisp_eval"])));
     assert_eq!(seen.get("text"), Some(&json!("user=> {:names [\"a.txt\" \"b.txt\"] :role \"Administrator\" :sum 42}")), "{seen}");
 
-    // Without its secret the binary does not start, and says which one it misses.
+    // Without its secret the binary does not start, and names the missing secret.
     let refused = run(Command::new(&binary).args(["eval", "1"]).env_remove("DIRECTUS_TOKEN"));
     assert_ne!(refused.code, Some(0));
     assert!(refused.stderr.contains("DIRECTUS_TOKEN") && refused.stderr.contains("directus"), "{}", refused.stderr);
 }
 
-/// The three ways in which the Python SDK connects: it probes with `server/discover` and falls back, it shakes hands, or it
-/// is stateless.
+/// Tests the three ways in which the Python SDK connects: it probes with `server/discover` and falls back, it performs the
+/// handshake, or it is stateless.
 #[test]
 fn every_mode_of_the_python_sdk() {
     if !enabled("every_mode_of_the_python_sdk") {

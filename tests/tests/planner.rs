@@ -1,4 +1,5 @@
-//! The script that tries tasks on real models: that it judges, reports and skips as it says. The model is a recorded one.
+//! Tests the script that tries tasks on real models: it must judge, report and skip as documented. The model's answers are
+//! recorded.
 
 use std::process::Command;
 
@@ -13,7 +14,7 @@ use web::{Answer, Web};
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need; it is a test itself")]
 mod web;
 
-/// The script, without keys, that writes into a folder.
+/// Returns a command that runs the script without keys and writes into a folder.
 fn planner(output: &std::path::Path, options: &[&str]) -> Command {
     let mut script = python_script("planner.py");
     script.arg(ptc_compile()).arg(env!("CARGO_BIN_EXE_quickstart-upstreams")).arg(output).args(options);
@@ -28,7 +29,7 @@ fn answers_are_judged_and_reported() {
     if !enabled("answers_are_judged_and_reported") {
         return;
     }
-    // It counts well and makes names up.
+    // The model counts correctly and invents names.
     let model = Web::start(|asked| {
         let counts = asked.body.contains("How many notes");
         let program = if counts {

@@ -1,4 +1,4 @@
-//! What a person sees on a terminal while `ptc-compile` works, and what is left of it.
+//! Tests the progress lines that `ptc-compile` shows on a terminal while it works, and what remains of them.
 
 #[path = "../../runtime/tests/server/pty.rs"]
 #[expect(dead_code, reason = "nothing is typed here")]
@@ -18,7 +18,7 @@ fn screen(text: &str) -> String {
 #[test]
 fn upstreams_are_waited_for_in_lines_that_move_and_go() {
     let folder = tempfile::tempdir().expect("a folder");
-    // It begins to speak when the file is there: until then somebody has to be waited for.
+    // The server starts only when the file exists; until then `ptc-compile` waits for it.
     let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' --stdio", env!("CARGO_BIN_EXE_quickstart-upstreams"));
     let notes = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", script] });
     let config = json!({ "upstreams": { "notes": notes } }).to_string();
@@ -27,7 +27,7 @@ fn upstreams_are_waited_for_in_lines_that_move_and_go() {
     let terminal = Terminal::start(command);
     let asking = |text: &str| screen(text).contains("asking notes for its tools");
     terminal.until("line of the upstream", asking);
-    // A line that moves is drawn again and again.
+    // A moving line is drawn repeatedly.
     terminal.until("line that moves", |text| text.matches("asking notes for its tools").count() > 2);
     std::fs::write(folder.path().join("go"), "").expect("a file");
     let end = terminal.until("catalog", |text| screen(text).contains("notes/read_note") && !asking(text));

@@ -1,4 +1,4 @@
-//! The quickstart, as its reader meets it: built from the committed lock file, asked with and without its upstreams.
+//! Tests the quickstart as its reader sees it: built from the committed lock file, and queried with and without its upstreams.
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-/// Held by a test to which it matters whether somebody serves the quickstart's ports.
+/// Held by tests that depend on whether the quickstart's ports are served.
 static PORTS: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -24,7 +24,7 @@ fn the_catalog_answers_with_no_upstream_alive() {
 #[test]
 fn a_dead_upstream_is_a_value_and_not_a_crash() {
     let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // Nothing serves the port: the HTTP upstreams live only while the stdio one runs.
+    // The port is not served: the HTTP upstreams run only while the stdio upstream runs.
     let program = "(:reason (tool/call {:server \"petstore\" :tool \"list-pets\"}))";
     let answer = run(Command::new(quickstart()).args(["eval", program])).success();
     assert_eq!(answer.trim_end(), ":upstream_unavailable");
@@ -40,20 +40,20 @@ fn one_program_joins_all_three_upstreams() {
     let program = std::fs::read_to_string(workspace().join("fixtures/quickstart/due.clj")).expect("the program is there");
     assert_eq!(client.eval(&program), "user=> {\"Ada\" 1985 \"Grace\" 1640 \"Ken\" 1660}");
 
-    // Another call of the same server sees nothing of the first one's definitions.
+    // Another call of the same server does not see the definitions of the first.
     client.eval("(def secret-of-a-call 42)");
     let other = client.eval("secret-of-a-call");
     assert!(other.contains("unbound"), "{other}");
     assert_eq!(client.finish(), Some(0));
 }
 
-/// Programs that a model wrote from the tool's description alone still give the answers that they gave.
+/// Checks that programs which a model wrote from the tool's description alone still have the recorded results.
 #[test]
 fn programs_written_from_the_description_alone_are_right() {
     let _ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut client = Client::start(quickstart(), &[]);
     client.initialize();
-    // Its process serves the other two as well.
+    // The process of this upstream also serves the other two.
     client.eval("(tool/call {:server \"notes\" :tool \"list_notes\"})");
     let tasks: Vec<&str> = include_str!("tasks.clj").split("\n;;; ").skip(1).collect();
     assert_eq!(tasks.len(), 30);
@@ -71,7 +71,7 @@ fn programs_written_from_the_description_alone_are_right() {
     assert_eq!(client.finish(), Some(0));
 }
 
-/// Who has config and lock can tell whether a binary is made of them, from outside and from a client.
+/// Checks that a binary can be matched with its config and lock, both from outside and by a client.
 #[test]
 fn a_binary_says_which_config_and_which_catalog_it_has() {
     let folder = workspace().join("fixtures/quickstart");
@@ -88,7 +88,7 @@ fn a_binary_says_which_config_and_which_catalog_it_has() {
     }
 }
 
-/// What a build says that clients pay is what the binary answers, to the byte.
+/// Checks that the reported size of tool descriptions equals the size of the binary's response, to the byte.
 #[test]
 fn clients_pay_what_the_build_says() {
     let output = tempfile::tempdir().expect("a folder");
@@ -103,7 +103,7 @@ fn clients_pay_what_the_build_says() {
         let line = client.line();
         let (_, result) = line.trim_end().split_once("\"result\":").unwrap_or_else(|| panic!("no result in {line}"));
         assert_eq!(client.finish(), Some(0));
-        // Without the brace that ends the frame.
+        // The brace that ends the frame does not count.
         json!(result.len() - 1)
     };
     let by_mode = &built["tools_list_bytes_by_catalog_mode"];
@@ -121,7 +121,7 @@ fn clients_pay_what_the_build_says() {
     assert_eq!(built["tools_list_bytes_of"]["debug-tool"], more("--debug-tool"));
 }
 
-/// A path asks the binary, so that nothing is offered that it refuses.
+/// With a path the binary itself is asked, so that no option is offered that it refuses.
 #[test]
 fn completions_and_pages_have_the_flags_of_the_binary() {
     let help = run(Command::new(quickstart()).arg("--help")).success();
@@ -143,7 +143,8 @@ fn completions_and_pages_have_the_flags_of_the_binary() {
     assert!(refused.stderr.contains("--line-editing") && refused.stderr.lines().count() == 1, "{}", refused.stderr);
 }
 
-/// Both command lines are shells' as they are: each reads its script without a complaint, and pages are set without one.
+/// Checks that shells read the scripts of both command lines without errors, and that the pages can be formatted without
+/// warnings.
 #[test]
 fn shells_and_readers_of_pages_take_what_is_generated() {
     if !enabled("shells_and_readers_of_pages_take_what_is_generated") {
@@ -161,7 +162,7 @@ fn shells_and_readers_of_pages_take_what_is_generated() {
         run(Command::new(ptc_compile()).arg("man").arg(folder.path().join("pages")).args(binary)).success();
     }
     for entry in std::fs::read_dir(folder.path().join("pages")).expect("pages").flatten() {
-        // A narrow page, and without the conversion that would hide characters which a plain reader does not know.
+        // The page is narrow. The conversion is skipped because it would hide characters that a plain reader cannot show.
         let set = run(Command::new("groff").args(["-man", "-Tutf8", "-ww"]).arg(entry.path()));
         assert!(set.code == Some(0) && set.stderr.is_empty(), "{}: {}", entry.path().display(), set.stderr);
     }

@@ -1,4 +1,4 @@
-//! The README says what is so: its program is the quickstart's, its output is what the compiler prints.
+//! Tests the README: its program is the quickstart's, and its output is the compiler's.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn file(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The text of the first block of that language.
+/// Returns the text of the first block in that language.
 fn block<'t>(readme: &'t str, language: &str) -> &'t str {
     let (_, rest) = readme.split_once(&format!("```{language}\n")).expect("the README has such a block");
     rest.split_once("```").expect("the block ends").0

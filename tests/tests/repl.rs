@@ -1,4 +1,4 @@
-//! `ptc-compile repl` on a terminal: what a person sees while typing. A terminal emulator makes the screen of what is written.
+//! Tests `ptc-compile repl` on a terminal: what a user sees while typing. A terminal emulator renders the output to a screen.
 
 #[path = "../../runtime/tests/server/pty.rs"]
 mod pty;
@@ -12,10 +12,10 @@ use pty_process::blocking::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-/// A folder with a config of one upstream that runs and one that does not, and a place for what the REPL keeps.
+/// A folder with a config of one upstream that runs and one that does not, and with a place for the REPL's history.
 struct Folder(TempDir);
 
-/// A key.
+/// Keys that the tests press.
 const UP: &str = "\u{1b}[A";
 const ENTER: &str = "\r";
 const INTERRUPT: &str = "\u{3}";
@@ -48,7 +48,7 @@ impl Folder {
     }
 }
 
-/// What a person looks at.
+/// The terminal and its screen.
 struct Screen(Terminal);
 
 fn emulated(text: &str) -> vt100::Parser {
@@ -57,7 +57,7 @@ fn emulated(text: &str) -> vt100::Parser {
     parser
 }
 
-/// The lines of a screen that are not empty.
+/// Returns the non-empty lines of a screen.
 fn lines(text: &str) -> Vec<String> {
     emulated(text).screen().contents().lines().map(str::to_owned).filter(|line| !line.is_empty()).collect()
 }
@@ -67,17 +67,17 @@ impl Screen {
         self.0.types(text);
     }
 
-    /// Until a line is that, but for white space at its end.
+    /// Waits until a line equals `wanted`, except for trailing white space.
     fn line(&self, wanted: &str) {
         self.0.until(&format!("line {wanted:?}"), |text| lines(text).iter().any(|line| line.trim_end() == wanted));
     }
 
-    /// Until a part of a line is that.
+    /// Waits until a line contains `wanted`.
     fn part(&self, wanted: &str) {
         self.0.until(&format!("{wanted:?}"), |text| lines(text).iter().any(|line| line.contains(wanted)));
     }
 
-    /// Until the last line begins with that.
+    /// Waits until the last line begins with `prompt`.
     fn waits(self, prompt: &str) -> Screen {
         self.last(prompt);
         self
@@ -89,8 +89,8 @@ impl Screen {
         });
     }
 
-    /// Types something that ends with a key after which there is a new prompt, and waits for that. What is typed while no prompt is
-    /// there is the terminal's, and an interrupt takes it away.
+    /// Types keys of which the last leads to a new prompt, and waits for that prompt. While there is no prompt, typed text is
+    /// buffered by the terminal, and an interrupt discards it.
     fn enters(&self, keys: &str) {
         let prompts = |text: &str| text.matches("\u{1b}[?2004h").count();
         let before = prompts(&self.0.until("anything", |_| true));
@@ -98,7 +98,7 @@ impl Screen {
         self.0.until("another prompt", |text| prompts(text) > before);
     }
 
-    /// Types a line, and waits for its answer and the next prompt.
+    /// Types a line, and waits for its result and the next prompt.
     fn asks(&self, program: &str, answer: &str) {
         self.enters(&format!("{program}\r"));
         self.part(answer);
@@ -118,7 +118,7 @@ impl Screen {
 fn names_are_completed_and_signatures_shown() {
     let folder = Folder::new();
     let screen = folder.repl(&["upstreams.json"]);
-    // Builtins, namespaces, definitions.
+    // Completes builtins, namespaces and definitions.
     screen.types("(group-\t");
     screen.line("user=> (group-by  ; [f coll]");
     screen.clears();
@@ -130,11 +130,11 @@ fn names_are_completed_and_signatures_shown() {
     screen.types("(str/upper-\t");
     screen.part("(str/upper-case");
     screen.clears();
-    // Names that the program itself binds.
+    // Completes names that the program itself binds.
     screen.types("(let [overdue-total 1] (inc over\t");
     screen.part("(inc overdue-total");
     screen.clears();
-    // Upstreams are known from the start; of a live one the tools once it was asked for them.
+    // Upstreams can be completed from the start. The tools of a live upstream can be completed once they have been listed.
     screen.types("(dir \"not\t");
     screen.part("(dir \"notes\"");
     screen.enters(")\r");
@@ -145,7 +145,7 @@ fn names_are_completed_and_signatures_shown() {
     screen.part("{:server \"notes\" :tool \"read_note\" :args {  ; name string");
     screen.enters(":na\t \"watchlist\"}})\r");
     screen.part(":ok true");
-    // What goes before is no word of the program.
+    // A comment is not part of the program, so nothing is completed.
     screen.types("; (tri\t");
     screen.part("user=> ; (tri");
     screen.clears();
@@ -154,7 +154,7 @@ fn names_are_completed_and_signatures_shown() {
     screen.quits();
 }
 
-/// As `tmux send-keys`, and editors that send a region, write.
+/// Tests lines that arrive together, as `tmux send-keys` and editors that send a region write them.
 #[test]
 fn lines_that_come_together_are_all_read() {
     let folder = Folder::new();
@@ -187,7 +187,7 @@ fn a_form_goes_over_several_lines_and_comes_back_whole() {
     screen.enters("     \"b\")\r");
     screen.line("\"ab\"");
     screen.types(UP);
-    screen.enters("\u{5} ; again\r"); // the end of it
+    screen.enters("\u{5} ; again\r"); // moves to the end of the line
     screen.0.until("the answer twice", |text| lines(text).iter().filter(|line| line.as_str() == "\"ab\"").count() == 2);
     screen.types("(+ 1");
     screen.clears();
@@ -207,7 +207,7 @@ fn history_is_kept_for_its_owner_alone() {
     assert!(kept.contains("(+ 40 2)") && !kept.contains("not kept"), "{kept}");
     let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(&folder.history()), mode(folder.history().parent().expect("a folder"))), (0o600, 0o700));
-    // A mode that was too wide is made narrow.
+    // Permissions that are too wide are narrowed.
     std::fs::set_permissions(folder.history(), std::fs::Permissions::from_mode(0o644)).expect("it is ours");
     let screen = folder.repl(&[]);
     screen.types(UP);
@@ -288,10 +288,10 @@ fn documented_options_and_commands() {
     screen.asks(":tools", "not listed yet, :tools UPSTREAM asks: ");
     screen.asks("(map nil? [(tool/servers) (tool/servers) (tool/servers)])", "[false false true]");
     let call = |tool: &str, args: &str| format!("(tool/call {{:server \"notes\" :tool \"{tool}\" :args {args}}})");
-    // Of two calls one is made.
+    // Only one of the two calls is made.
     let twice = format!("(map :reason [{0} {0}])", call("list_notes", "{}"));
     screen.asks(&twice, "[nil :cap_exhausted]");
-    // By the mode names alone, and all that is known of one that is named.
+    // In lazy mode only names are shown, and details of an upstream that is named.
     screen.asks(":tools", "- notes (2 tools)");
     assert!(!screen.0.until("anything", |_| true).contains("  - read_note"), "the mode is lazy");
     screen.asks(":tools notes", "  - read_note {:name string}");
@@ -311,7 +311,7 @@ fn documented_options_and_commands() {
     let text = screen.0.until("anything", |_| true);
     assert_eq!(text.matches("  - read_note {:name string}").count(), 2, "the mode is inline: {text}");
     screen.quits();
-    // An answer over the cap is none.
+    // A result over the maximum size is an error.
     let screen = folder.repl(&["upstreams.json", "--max-upstream-response-bytes", "90"]);
     screen.asks(&format!("(:reason {})", call("list_notes", "{}")), ":response_too_large");
     screen.quits();
@@ -364,7 +364,7 @@ fn a_pinned_binary_edits_lines_where_it_was_built_for_it() {
     screen.part("user=> (frequencies  ; [coll]");
     screen.clears();
     screen.quits();
-    // Others have lines, and say nothing of flags that they do not have.
+    // Other binaries have lines without editing, and do not document flags that they lack.
     let mut terminal = Terminal::start(folder.command(deployment::quickstart(), &["repl", "--help"]));
     assert!(!terminal.shows("A flag goes before its environment").contains("--no-history"));
     terminal.ends();

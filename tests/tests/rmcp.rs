@@ -1,4 +1,5 @@
-//! The official Rust SDK connects, lists and calls, over both transports. It is a crate, so that it needs no other installation.
+//! Tests that the official Rust SDK can connect, list and call over both transports. It is a crate, so it needs no separate
+//! installation.
 
 use std::process::Command;
 
@@ -40,7 +41,8 @@ fn over_http() {
     let mut server = Command::new(plain());
     server.args(["--http", "--http-disable-auth", "--http-port", &port.to_string()]);
     let _server = Background::start(&mut server).ready_on(port);
-    // The crate's HTTP client comes without one in this workspace. A second installation is no fault.
+    // The crate's HTTP client has no cryptography provider in this workspace. A second installation returns an error, which is
+    // harmless.
     let _ = rustls::crypto::ring::default_provider().install_default();
     run(async {
         let transport = StreamableHttpClientTransport::from_uri(format!("http://127.0.0.1:{port}/mcp"));

@@ -1,4 +1,4 @@
-//! `ptc-compile run` and `repl`: a config served, or tried, without a binary of its own, as processes.
+//! Tests `ptc-compile run` and `repl` as processes: a config is served, or tried, without a build.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ impl Folder {
         self.0.path().join("upstreams.json")
     }
 
-    /// `ptc-compile run` with nothing of this process's configs around it.
+    /// Returns the command `ptc-compile run`, isolated from the configs of this process's environment.
     fn run(&self, args: &[&str]) -> Command {
         self.command("run", args)
     }
@@ -54,7 +54,7 @@ fn dead() -> Value {
 
 const READ: &str = r#"(count (:value (tool/call {:server "notes" :tool "list_notes"})))"#;
 
-/// The answers to some programs.
+/// Returns the answers to some programs.
 fn answers(command: &mut Command, programs: &[&str]) -> Vec<String> {
     let mut client = Client::of(command);
     client.initialize();
@@ -100,7 +100,7 @@ fn a_live_catalog_fills_when_it_is_asked() {
     assert_eq!(found[3], "user=> :upstream_unavailable");
     assert_eq!(found[5], "user=> [[\"dead\" 0 false] [\"notes\" 2 true]]");
     assert_eq!(found[6], "user=> [\"dead (tools not listed yet; next: (dir \\\"dead\\\"))\"]");
-    // The first thing that is asked may be a call, wrong ones included, and several at a time.
+    // The first request may be a call, even a wrong one, or several calls in parallel.
     let first = answers(&mut folder.run(&live), &[READ, r#"(tool/call {:server "notes" :tool "list_note"})"#]);
     assert!(first[0].starts_with("user=> "), "{}", first[0]);
     assert!(first[1].contains("no tool 'list_note' in upstream 'notes'"), "{}", first[1]);
@@ -176,7 +176,7 @@ fn a_config_is_found_in_three_steps() {
     assert_eq!(ask(&[live, "--upstreams-config", &config], true, true), "user=> [\"flag\"]");
     assert_eq!(ask(&[live], true, true), "user=> [\"variable\"]");
     assert_eq!(ask(&[live], false, true), "user=> [\"default\"]");
-    // Nothing is found: a closed world, with its own defaults.
+    // No config is found, so the world is closed and has its own defaults.
     let plain = ask(&[live], false, false);
     assert!(plain.contains("no upstreams are configured"), "{plain}");
     let mut client = Client::of(&mut by_flag.run(&[]));
@@ -218,7 +218,7 @@ fn plain_repl_starts_without_any_config() {
 fn its_flags_are_those_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
-    // These tests have features that ptc-compile has not.
+    // These tests are built with features that ptc-compile lacks.
     let built = |flag: &Flag| flag.is_built() && flag.feature() != Some("https-server");
     for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.applies_to(Purpose::Serve)) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
@@ -247,7 +247,7 @@ fn a_repl_is_live_and_has_its_own_variable() {
     };
     assert_eq!(by_variable("PTC_RUNNER_UPSTREAMS"), "[\"dead\" \"notes\"]\n");
     assert_eq!(by_variable("UNRELATED"), "[\"other\"]\n");
-    // Budgets have the documented names.
+    // Limits have the documented names.
     let calls = r#"(count (filter :ok (pmap (fn [_] (tool/call {:server "notes" :tool "list_notes"})) (range 9))))"#;
     let most = [
         "upstreams.json",
@@ -260,15 +260,14 @@ fn a_repl_is_live_and_has_its_own_variable() {
         "(map nil? [(tool/servers) (tool/servers)])",
     ];
     assert_eq!(run(&mut folder.command("repl", &most)).success(), "4\n[false true]\n");
-    // Frozen, the dead one is noticed at once.
+    // In frozen mode the dead upstream is noticed at start.
     let frozen = run(&mut folder.command("repl", &["upstreams.json", "--catalog-snapshot-mode=frozen", "-e", "1"]));
     assert_eq!((frozen.code, frozen.stdout.as_str()), (Some(1), ""), "{}", frozen.stderr);
     let plain = run(&mut folder.command("repl", &["-e", "(+ 1 2)"])).success();
     assert_eq!(plain, "3\n");
 }
 
-/// An endpoint that answers every question with these programs, one after the other; what it was asked comes back through the
-/// channel.
+/// Starts an endpoint that answers the questions with these programs, one after another. The channel returns the questions.
 fn planner(programs: &'static [&'static str]) -> (String, mpsc::Receiver<(Option<String>, Value)>) {
     let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/v1", server.server_addr());
@@ -322,7 +321,7 @@ fn tasks_run_without_a_binary() {
         second["messages"][3]["content"].as_str().is_some_and(|text| text.contains("did you mean 'list_notes'?")),
         "{second}"
     );
-    // Without its key the server does not start, and says whose.
+    // Without its key the server does not start, and names the missing key.
     let Finished { code, stderr, .. } = run(&mut command());
     assert!(code == Some(2) && stderr.contains("'planner-key' (environment variable PTC_TEST_PLANNER_KEY)"), "{stderr}");
 }

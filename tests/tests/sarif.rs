@@ -1,4 +1,4 @@
-//! What `ptc-compile --format sarif` says of every fixture, judged by the schema of SARIF 2.1.0.
+//! Tests the output of `ptc-compile --format sarif` for every fixture with the schema of SARIF 2.1.0.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ptc_tests::deployment::{ptc_compile, workspace};
 use ptc_tests::peers::{enabled, npm_file, python_script};
 use ptc_tests::process::{Finished, run};
 
-/// The log of a folder of `fixtures/check`.
+/// Returns the log for a folder of `fixtures/check`.
 fn log(folder: &Path) -> String {
     let words = |file: &str, otherwise: &str| fs::read_to_string(folder.join(file)).unwrap_or_else(|_| otherwise.to_owned());
     let (command, options) = (words("command", "--check upstreams.json"), words("options", ""));
@@ -39,7 +39,7 @@ fn logs_keep_to_their_schema() {
     assert!(logs.len() > 50, "the fixtures are where they are expected");
     assert_eq!(judged(&logs).success(), "");
 
-    // The schema refuses what it should.
+    // The schema refuses faulty logs.
     let path = scratch.path().join("wrong.sarif");
     let right = log(&workspace().join("fixtures/check/credentials_unresolved"));
     for (from, to) in [("\"ruleId\":", "\"rule\":"), ("\"startLine\": 10", "\"startLine\": 0"), ("\"2.1.0\"", "\"2.0.0\"")] {

@@ -1,4 +1,4 @@
-//! What a deployment is made of, judged by CycloneDX's own library and schema.
+//! Tests the software bill of materials with CycloneDX's own library and schema.
 
 use ptc_tests::deployment::{build, workspace};
 use ptc_tests::peers::{enabled, node_script};

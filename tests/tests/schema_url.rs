@@ -1,4 +1,5 @@
-//! An OpenAPI document behind a `schema_url`: asked for like the upstream's own calls, pinned by digest, and held to its limits.
+//! Tests OpenAPI documents behind a `schema_url`: they are requested like the upstream's own calls, pinned by digest, and limited
+//! in size.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +10,10 @@ use ptc_tests::process::{Finished, run};
 use serde_json::{Value, json};
 use tiny_http::{Header, Response, Server};
 
-/// Obviously fake.
+/// A token that is obviously fake.
 const TOKEN: &str = "canary-token-of-a-schema-url";
 
-/// What the host of the document does, until it is told otherwise.
+/// The current behaviour of the document's host.
 #[derive(Clone)]
 enum Answer {
     Document(Value),
@@ -24,7 +25,7 @@ enum Answer {
 struct Host {
     url: String,
     answer: Arc<Mutex<Answer>>,
-    /// Header lines of each request.
+    /// The header lines of each request.
     asked: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
@@ -36,13 +37,13 @@ impl Host {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (answers, log) = (Arc::clone(&answer), Arc::clone(&asked));
         std::thread::spawn(move || {
-            // Requests that nobody answers are kept, or their connections would close.
+            // Unanswered requests are kept, since dropping them would close their connections.
             let mut unanswered = Vec::new();
             for request in server.incoming_requests() {
                 let headers: Vec<String> = request.headers().iter().map(|header| header.to_string().to_lowercase()).collect();
                 log.lock().unwrap_or_else(PoisonError::into_inner).push(headers);
                 let answer: Answer = answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // A client that went away is none of the host's business.
+                // Ignore the error of a client that has disconnected.
                 let _ = match answer {
                     Answer::Document(document) => request.respond(Response::from_string(document.to_string())),
                     Answer::Status(status) => {
@@ -72,7 +73,7 @@ impl Host {
     }
 }
 
-/// A config whose only upstream takes its document from `host`.
+/// Makes a config whose only upstream reads its document from `host`.
 fn config(host: &Host) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let entry = json!({
@@ -124,7 +125,7 @@ fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
     let digest = ptc_compiler::lock::sha256(first.to_string().as_bytes());
     assert!(pinned.contains(&format!("\"digest\": \"{digest}\"")), "no {digest} in {pinned}");
 
-    // What is pinned is not asked for again, neither by a build nor by a check.
+    // A pinned document is not requested again, neither by a build nor by a check.
     host.answers(Answer::Status(500));
     for args in [&["upstreams.json", "--emit", "lock"][..], &["upstreams.json", "--locked", "--emit", "lock"]] {
         compile(folder, args).success();
@@ -144,7 +145,7 @@ fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
     assert_eq!(lock(folder), pinned, "comparing changes nothing");
 }
 
-/// Neither the lock nor a message has a secret that the host sends back.
+/// Checks that neither the lock nor a message contains a secret that the host sends back.
 #[test]
 fn a_secret_that_comes_back_is_redacted() {
     let host = Host::open();
@@ -177,6 +178,6 @@ fn a_document_that_cannot_be_had_is_told_with_its_reason() {
         assert!(!update.stderr.contains(TOKEN), "{}", update.stderr);
         assert_eq!(lock(folder.path()), "", "{reason}");
     }
-    // Where a redirect leads, nobody sends a credential.
+    // No credential is sent to the target of a redirect.
     assert_eq!(other.asked(), Vec::<Vec<String>>::new());
 }

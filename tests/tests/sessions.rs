@@ -1,4 +1,4 @@
-//! Replicas of a listening server that share sessions through a real Redis server.
+//! Tests replicas of a listening server that share sessions through a real Redis server.
 
 mod redis;
 
@@ -15,10 +15,10 @@ use redis::Redis;
 use serde_json::{Value, json};
 
 const PASSWORD: &str = "not-a-secret-of-anybody";
-/// A test fails after that long without what it waits for: generous, because it never passes by it.
+/// Maximum time that a test waits for a condition. It is generous, because passing tests never wait that long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server process that keeps its sessions there.
+/// A server process that stores its sessions in Redis.
 struct Replica {
     child: Child,
     port: u16,
@@ -100,7 +100,7 @@ impl Client {
         self.stream.get_mut().write_all((head + &body).as_bytes()).expect("the server reads");
     }
 
-    /// The protocol session that the answer names, and the answer.
+    /// Reads a response. Returns its protocol session and its body.
     fn receive(&mut self) -> (String, Value) {
         let (mut length, mut session) = (0, String::new());
         loop {
@@ -137,7 +137,7 @@ impl Client {
         self.data("lisp_session_eval", &json!({ "session_id": session, "program": program }))
     }
 
-    /// The result of a program that has to run, as soon as the session is free.
+    /// Evaluates a program as soon as the session is free, and returns its result. The program must succeed.
     fn result(&mut self, session: &str, program: &str) -> String {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -150,7 +150,7 @@ impl Client {
         }
     }
 
-    /// Has a program run, and waits until it does.
+    /// Starts a program, and waits until it runs.
     fn begin(&mut self, session: &str, program: &str, beside: &mut Client) {
         let arguments = json!({ "session_id": session, "program": program });
         self.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": arguments }));
@@ -194,13 +194,13 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
         assert_eq!((seen.get("prints"), seen.pointer("/session/turn")), (Some(&json!(["made"])), Some(&json!(4))), "{seen}");
         assert_eq!(seen.pointer("/session/title"), Some(&json!("shared")));
     }
-    // What occupies memory occupies as much of it there.
+    // Bindings have the same size in memory on both replicas.
     let usage = |client: &mut Client| client.data("lisp_session_inspect", &json!({ "session_id": id }))["usage"].clone();
     assert_eq!(usage(&mut here), usage(&mut there));
-    // A fault changes nothing, wherever it happens.
+    // A fault changes nothing, on either replica.
     assert_eq!(reason(&there.eval(&id, "(def rate 0) (fail \"no\")")), "fail");
     assert_eq!(here.result(&id, "rate"), "user=> 10");
-    // Caps count what all replicas have.
+    // Limits count the sessions of all replicas.
     let second = there.open();
     assert_eq!(reason(&here.data("lisp_session_start", &json!({}))), "session_limit_exceeded");
     there.data("lisp_session_close", &json!({ "session_id": second }));
@@ -209,7 +209,7 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
     let forgot = there.data("lisp_session_forget", &json!({ "session_id": id, "bindings": ["add"], "clear": ["prints"] }));
     assert_eq!(forgot.get("stored_keys"), Some(&json!(["rate", "scaled"])));
     assert_eq!(reason(&here.eval(&id, "(add 1)")), "runtime_error");
-    // The one that evaluates is killed; its right expires and the other goes on from where the session was.
+    // The replica that evaluates is killed. Its lease expires, and the other replica continues with the session's last state.
     here.begin(&id, "(def rate 1000) (loop [] (recur))", &mut there);
     assert_eq!(reason(&there.eval(&id, "1")), "session_busy");
     assert_eq!(reason(&there.data("lisp_session_forget", &json!({ "session_id": id, "clear": ["memory"] }))), "session_busy");
@@ -218,7 +218,7 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
     drop(one);
     let three = Replica::start(&redis, &options);
     assert_eq!(three.client().result(&id, "(scaled 3)"), "user=> 30");
-    // No password anywhere, and nothing that a client could use as its own.
+    // No key in the store contains a password or a name that a client could use as its own.
     let keys = redis.cli(&["keys", "*"]);
     assert!(keys.lines().all(|key| key.starts_with("ptc:plain:")) && !keys.contains("loopback"), "{keys}");
 }
@@ -278,7 +278,7 @@ fn who_comes_too_late_is_fenced_off() {
     let (mut here, mut there) = (one.client(), two.client());
     let id = here.open();
     here.result(&id, "(def x :first)");
-    // Long enough that it still runs when its process is stopped; the rest of it runs when the process goes on.
+    // The program runs long enough to be still running when its process is stopped. It continues when the process continues.
     here.begin(&id, "(def x :late) (loop [n 0] (if (< n 30000000) (recur (inc n)) n))", &mut there);
     one.signal("-STOP");
     assert_eq!(there.result(&id, "(def x :second) x"), "user=> :second");
@@ -300,7 +300,7 @@ fn two_at_the_same_moment_are_each_kept_once_or_refused() {
     let (rounds, together) = (40, Barrier::new(2));
     let id = replicas[0].client().open();
     replicas[0].client().result(&id, "(def log [])");
-    // Each evaluation writes its own name; what its client was told of it has to be so.
+    // Each evaluation writes its own name. The results that its client received must be true.
     let told: Vec<Vec<bool>> = std::thread::scope(|scope| {
         let both: Vec<_> = (0..2)
             .map(|at| {
@@ -324,14 +324,14 @@ fn two_at_the_same_moment_are_each_kept_once_or_refused() {
     let kept = told.iter().flatten().filter(|kept| **kept).count();
     assert_eq!(log, format!("user=> {kept}"));
     for (at, told) in told.iter().enumerate() {
-        // In the order in which its client sent them, each once.
+        // The entries are in the order in which the client sent them, each once.
         let expected: Vec<usize> = (0..rounds).filter(|round| told[*round]).collect();
         let mine = format!("(= {expected:?} (mapv second (filter #(= {at} (first %)) log)))").replace(',', "");
         assert_eq!(client.result(&id, &mine), "user=> true", "{expected:?}");
     }
     // In every round at least one of the two ran.
     assert!((0..rounds).all(|round| told.iter().any(|told| told[round])), "{told:?}");
-    // A turn for the definition, one for each that was kept, three for the questions.
+    // One turn is for the definition, one for each stored evaluation, and three for the queries.
     let seen = client.data("lisp_session_inspect", &json!({ "session_id": id }));
     assert_eq!(seen.pointer("/session/turn"), Some(&json!(1 + kept + 3)), "{seen}");
 }
@@ -376,7 +376,7 @@ fn a_store_behind_tls() {
     client.result(&id, "(def x 5)");
     assert_eq!(client.result(&id, "x"), "user=> 5");
     assert!(trusted.ready().starts_with("HTTP/1.1 200"));
-    // Nobody vouches for that certificate where it is not named.
+    // Without `--ca-file` the certificate is not trusted.
     let wary = start(&[]);
     assert_eq!(reason(&wary.client().data("lisp_session_start", &json!({}))), "session_store_unavailable");
     assert!(wary.ready().starts_with("HTTP/1.1 503"));
@@ -391,7 +391,7 @@ fn sessions_end_by_age_and_by_idleness_in_the_store() {
     let options = ["--session-ttl-ms", "4000", "--session-idle-timeout-ms", "1500", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
     let (mut here, mut there) = (one.client(), two.client());
-    // Listing uses nothing, so that a session that is only listed dies as well.
+    // Listing does not count as use, so a session that is only listed expires too.
     let listed = here.open();
     wait_for(|| there.status(&listed).is_empty(), "the end of an idle session");
     assert_eq!(reason(&there.eval(&listed, "1")), "session_closed");
@@ -403,7 +403,8 @@ fn sessions_end_by_age_and_by_idleness_in_the_store() {
     }
     assert!(turns > 1);
     assert_eq!(reason(&here.eval(&used, "1")), "session_closed");
-    // An evaluation is use, however long it takes; age ends the session all the same, and nothing is kept of it.
+    // An evaluation counts as use, however long it takes. The maximum age ends the session nevertheless, and nothing of it is
+    // kept.
     let running = here.open();
     here.begin(&running, "(loop [] (recur))", &mut there);
     wait_for(|| there.status(&running).is_empty(), "the end of a session by age");
@@ -489,7 +490,7 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         assert_eq!(ended.code, Some(2), "{url}");
         assert!(ended.stderr.contains(complaint) && !ended.stderr.contains("not-a-secret"), "{}", ended.stderr);
     }
-    // The address can come from a file, where no list of processes shows its password.
+    // The address can come from a file, so that no list of processes shows its password.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store");
     let from_file = |address: &str| {

@@ -1,4 +1,4 @@
-//! The runtime's clients against third-party servers: every transport, many implementations.
+//! Tests the runtime's clients with third-party servers: every transport, and many implementations.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,12 +18,12 @@ use ptc_tests::process::{Background, free_port, run};
 /// Upstreams, and the thread that drives them.
 struct World {
     upstreams: Arc<Upstreams>,
-    /// Ends the thread when it is dropped.
+    /// Dropping this sender ends the thread.
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
 impl World {
-    /// Lists the tools of every MCP upstream and freezes them.
+    /// Lists the tools of every MCP upstream and freezes the catalog.
     fn freeze(entries: Vec<(&'static str, Transport, Vec<Tool>)>) -> World {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -57,7 +57,7 @@ impl World {
         World { upstreams, _stop: stop }
     }
 
-    /// The value of a program as a client sees it.
+    /// Returns the value of a program as a client sees it.
     fn eval(&self, source: &str) -> String {
         let (host, source) = (self.upstreams.program(WaitLimits::default()), source.to_owned());
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES);
@@ -106,7 +106,7 @@ fn plain_tool(name: &'static str) -> Tool {
     }
 }
 
-/// An upstream that `command` starts.
+/// Returns the transport of an upstream that `command` starts.
 fn stdio(command: &Command, env: &[(&str, &str)]) -> Transport {
     let leaked = |text: &std::ffi::OsStr| -> &'static str { text.to_string_lossy().into_owned().leak() };
     let args: Vec<&'static str> = command.get_args().map(leaked).collect();
@@ -134,7 +134,7 @@ fn call(server: &str, tool: &str, args: &str) -> String {
     format!("(tool/call {{:server \"{server}\" :tool \"{tool}\" :args {args}}})")
 }
 
-/// Server, tool, arguments, and what the answer holds.
+/// Checks rows of server, tool, arguments, and a text that the answer must contain.
 fn assert_answers(world: &World, rows: &[(&str, &str, String, &str)]) {
     for (server, tool, args, holds) in rows {
         let answer = world.eval(&call(server, tool, args));
@@ -265,7 +265,8 @@ static DEEP: Operation = Operation {
     default_args: &[],
 };
 
-/// The mock refuses with 422 what does not fit its document, so that an answer proves how parameters were written.
+/// The mock refuses requests that do not match its document with status 422, so an answer proves that parameters were serialized
+/// correctly.
 #[test]
 fn services_that_documents_describe() {
     if !enabled("services_that_documents_describe") {

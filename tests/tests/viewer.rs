@@ -1,4 +1,4 @@
-//! The page of traces: its endpoints over a socket, its use in a real browser.
+//! Tests the page of traces: its endpoints over a socket, and its use in a real browser.
 #![expect(clippy::indexing_slicing, reason = "a test stops where the page lacks what it looks at")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ use web::{Answer, Web};
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need; it is a test itself")]
 mod web;
 
-/// `ptc-compile viewer` on a folder, and the link that it printed.
+/// Starts `ptc-compile viewer` on a folder. Returns the process and the printed link.
 fn viewer(folder: &Path) -> (Background, String) {
     let (process, output) = Background::with_output(Command::new(ptc_compile()).arg("viewer").arg(folder).args(["--port", "0"]));
     let mut line = String::new();
@@ -28,7 +28,7 @@ fn viewer(folder: &Path) -> (Background, String) {
     (process, line.trim_end().to_owned())
 }
 
-/// What the server answers to a request in these words: its head and its body.
+/// Sends a request. Returns the head and the body of the response.
 fn asked(address: &str, request: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(request.as_bytes()).expect("it reads");
@@ -38,7 +38,7 @@ fn asked(address: &str, request: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// The link's address and token.
+/// Returns the address and the token of a link.
 fn parts(url: &str) -> (&str, &str) {
     let rest = url.strip_prefix("http://").expect("plain HTTP");
     rest.split_once("/viewer/#token=").expect("the page and its token")
@@ -86,7 +86,7 @@ fn calls_as_json() {
     assert_eq!((&one["lines"][0]["event"], &one["unreadable"], &one["cut"]), (&json!("call.start"), &json!(0), &json!(false)));
     assert_eq!(data(&url, "/viewer/api/calls/1700000000000002-1-1-x")["unreadable"], 2);
 
-    // The same again is not sent again, until something is new.
+    // An unchanged list is not sent again until there is something new.
     let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ").map(str::to_owned)).expect("a tag");
     let seen = format!("If-None-Match: {}\r\n", tag(&get(&url, "/viewer/api/calls", "").0));
     let (head, body) = get(&url, "/viewer/api/calls", &seen);
@@ -156,7 +156,7 @@ fn a_folder_that_is_not_there() {
     assert!(finished.stderr.starts_with("ptc-compile viewer: error: /no/such/folder: "), "{}", finished.stderr);
 }
 
-/// What a browser makes of a link. Pictures stay in `$PTC_PICTURES`, where that is set.
+/// Opens a link in a browser and returns what it shows. Pictures are kept in `$PTC_PICTURES`, if that is set.
 fn looked_at(url: &str, search: &str, more: &[&str], token: &str) -> Value {
     let scratch = tempfile::tempdir().expect("a folder");
     let kept = std::env::var_os("PTC_PICTURES").map(PathBuf::from);
@@ -185,7 +185,7 @@ fn looked_at(url: &str, search: &str, more: &[&str], token: &str) -> Value {
     seen
 }
 
-/// Traces of a server with an upstream that answered some programs.
+/// Makes traces of a server with an upstream that evaluated some programs.
 fn traces(programs: &[&str]) -> TempDir {
     served(&[], |client| {
         for program in programs {
@@ -194,7 +194,7 @@ fn traces(programs: &[&str]) -> TempDir {
     })
 }
 
-/// Traces of a server with an upstream and these further options, to which a client spoke.
+/// Makes traces of a server with an upstream and further options while `speak` uses a client.
 fn served(options: &[&str], speak: impl FnOnce(&mut Client)) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("upstreams.json");
@@ -243,7 +243,7 @@ fn calls_are_looked_at_in_a_browser() {
     assert_eq!((&call["program"], &call["prints"]), (&json!(PARALLEL), &json!("notes: 2")), "{call}");
     assert_eq!(call["colours"], json!(["comment", "head", "keyword", "string"]));
     assert_eq!(call["calls"].as_array().map(Vec::len), Some(3));
-    // Each has a lane of its own; the two that ran side by side began when the first one was over.
+    // Each call has its own lane. The two parallel calls began after the first one ended.
     let bar = |part: &str, nth: usize| {
         let bars =
             call["bars"].as_array().expect("bars").iter().filter(|bar| bar["label"].as_str().is_some_and(|l| l.contains(part)));
@@ -290,14 +290,14 @@ fn a_task_is_looked_at_in_a_browser() {
     for what in ["planner 1 ", "planner 2 ", "planner 3 ", "eval 1 ", "eval 2 ", "eval 3 ", "notes list_notes "] {
         assert!(bars.iter().any(|bar| bar.starts_with(what)), "no bar {what:?} among {bars:?}");
     }
-    // Each turn has its program, and the one that failed says where and why.
+    // Each turn shows its program. The failed turn shows where and why it failed.
     let blocks = &call["blocks"];
     assert_eq!([&blocks["Program 1"], &blocks["Program 2"], &blocks["Program 3"]], [first, failing, last], "{call}");
     assert_eq!(call["failing"].as_array().map(Vec::len), Some(1), "{call}");
     assert!(call["sections"].as_array().is_some_and(|all| all.contains(&json!("Turn 2 runtime_error"))), "{}", call["sections"]);
     assert!(blocks["What helps in turn 2"].as_str().is_some_and(|text| text.contains('^')), "{blocks}");
     assert!(call["text"].as_str().is_some_and(|text| text.contains("expected a number")), "{}", call["text"]);
-    // What was said is there for those who open it.
+    // Messages are available in folded sections.
     assert!(blocks["Prompt 1"].as_str().is_some_and(|text| text.contains("How many <b>notes</b> are there?")), "{blocks}");
     assert_eq!(blocks["Answer of the planner 3"], last);
     assert!(
@@ -308,7 +308,7 @@ fn a_task_is_looked_at_in_a_browser() {
     assert_eq!(row[..4], ["notes", "list_notes", "1", "read"], "{row:?}");
 }
 
-/// A planner that says this and that.
+/// Starts a planner that gives these answers, one after another.
 fn says(answers: &[&str]) -> Web {
     let answers: Vec<String> = answers.iter().map(|&text| text.to_owned()).collect();
     let next = AtomicUsize::new(0);

@@ -1,5 +1,5 @@
-//! A pinned binary with everything that can be built in and every flag on, as a child process and as a listener; and `ptc-compile run`
-//! with a catalog that fills while it is asked.
+//! Tests a pinned binary with all optional features built in and all flags on, as a child process and as a listener. Also tests
+//! `ptc-compile run` with a catalog that is filled while it serves.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::echoing::{self, OPERATIONS, TOOLS, assert_clean, known, programs};
 use crate::redis::Redis;
 use crate::web::{Answer, Asked, Web};
 
-// Each has what needs an escape: in JSON, in a URL.
+// Each secret has a character that must be escaped in JSON or in a URL.
 const BEARER: &str = "b3arer/c4nary+\"one\"";
 const HEADER: &str = "h3ader c4nary&two";
 const PASSWORD: &str = "b4sic/c4nary?three";
@@ -29,18 +29,18 @@ const PLANNER: &str = "pl4nner+c4nary/seven";
 const CLIENTS: &str = "cl1ents-c4nary-eight-and-thirty-two-bytes-of-it";
 const INHERITED: &str = "1nherited/c4nary\\eleven";
 const COLLECTOR: &str = "c0llector-c4nary/ten";
-/// The one that the config itself holds, and so the binary.
+/// This secret is a literal in the config, so the binary contains it.
 const LITERAL: &str = "l1teral/c4nary=nine";
 const CANARIES: [&str; 11] = [BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, LITERAL];
-/// What only a server knows whose sessions are in a store, so that nobody says it to others.
+/// The password of the session store. Only servers with a store know it, so upstreams cannot echo it.
 const STORE: &str = "st0re/c4nary&twelve";
 
-/// In the environment of a child: that it is to echo.
+/// Environment variable that makes a child echo its secrets.
 const ECHOING: &str = "PTC_TEST_ECHOING";
-/// A test fails after that long without what it waits for: generous, because it never passes by it.
+/// Maximum time that a test waits for a condition. It is generous, because passing tests never wait that long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// No test, but the child of the others.
+/// This is not a test of its own, but the child process of the other tests.
 #[test]
 fn child() {
     if std::env::var_os(ECHOING).is_some() {
@@ -52,11 +52,11 @@ fn child() {
     }
 }
 
-/// What upstreams and planner are, for as long as it lives, and the folder of the config.
+/// The upstreams, the planner and the collector, which run until it is dropped, and the folder of the config.
 struct Scene {
     folder: tempfile::TempDir,
     web: Web,
-    /// Where sessions are, if not in the server.
+    /// The URL of the session store, if sessions are not in the server's memory.
     store: RefCell<Option<String>>,
 }
 
@@ -143,7 +143,7 @@ impl Scene {
         command
     }
 
-    /// All that makes a server say more.
+    /// Returns all flags that make a server produce more output.
     fn flags(&self, traces: &Path) -> Vec<String> {
         std::fs::create_dir(traces).expect("a folder");
         let (traces, planner, collector) = (traces.display().to_string(), self.web.url("/v1"), self.web.url("/otlp"));
@@ -171,13 +171,13 @@ impl Scene {
         flags.iter().flat_map(|flag| flag.split(' ')).map(str::to_owned).chain(own).collect()
     }
 
-    /// What was sent to `target`, without the header that carries its key.
+    /// Returns the bodies sent to `target`. Headers, which contain the key, are left out.
     fn told(&self, target: &str) -> String {
         self.web.requests().iter().filter(|asked| asked.target == target).map(|asked| asked.body.as_str()).collect()
     }
 }
 
-/// A model that says its key, and has programs look at everything.
+/// Answers as a model that echoes its key and whose programs read everything.
 fn planner(asked: &Asked) -> Answer {
     let key = asked.header("authorization").and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().to_owned();
     let known = known(&[key]);
@@ -193,7 +193,7 @@ fn planner(asked: &Asked) -> Answer {
     Answer::Full(200, vec!["Content-Type: application/json".into(), format!("X-Echo: {line}")], body.to_string().into_bytes())
 }
 
-/// A collector that takes spans now and then, and says its key.
+/// Answers as a collector that accepts only some spans and echoes its key.
 fn collector(asked: &Asked) -> Answer {
     let known =
         known(&[asked.header("authorization").and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().to_owned()]);
@@ -202,7 +202,7 @@ fn collector(asked: &Asked) -> Answer {
     Answer::Full(status, vec![format!("Retry-After: {}", known.replace('\n', " "))], partly.to_string().into_bytes())
 }
 
-/// What clients ask: everything that there is, and some of it wrong.
+/// Returns requests of every kind, some of them faulty.
 fn questions() -> Vec<Value> {
     let call =
         |tool: &str, arguments: Value| json!({ "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
@@ -235,11 +235,11 @@ fn questions() -> Vec<Value> {
     questions
 }
 
-/// A server whose log goes to a file, killed when the test is done with it.
+/// A server whose log is written to a file. It is killed when it is dropped.
 struct Server {
     child: Child,
     log: PathBuf,
-    /// Its command line, as any user of the machine may see it.
+    /// Its command line, which every user of the machine may see.
     shown: String,
 }
 
@@ -254,7 +254,7 @@ impl Server {
         std::fs::read_to_string(&self.log).expect("UTF-8")
     }
 
-    /// Looks at it while it runs: it leaves no core.
+    /// Checks the running process: it must not dump core. Also reads its command line.
     fn look(&mut self) {
         let read = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", self.child.id())).expect("it runs");
         let limits = read("limits");
@@ -263,7 +263,7 @@ impl Server {
         self.shown = read("cmdline");
     }
 
-    /// Every answer on standard output, byte for byte.
+    /// Sends the requests over standard input. Returns every response, byte for byte.
     fn converse(&mut self) -> String {
         let mut input = self.child.stdin.take().expect("it is a pipe");
         let mut output = BufReader::new(self.child.stdout.take().expect("it is a pipe"));
@@ -279,7 +279,7 @@ impl Server {
         said
     }
 
-    /// The same over HTTP, and what else is there.
+    /// Sends the requests over HTTP, and reads the other endpoints. Returns every response.
     fn browse(&mut self) -> String {
         let until = Instant::now() + PATIENCE;
         let address = loop {
@@ -354,7 +354,8 @@ fn files(folder: &Path) -> String {
     files.map(|entry| std::fs::read_to_string(entry.expect("readable").path()).expect("text")).collect()
 }
 
-/// A server that says nothing says no secrets: how often it says at least that something was taken out.
+/// Checks that a text contains no secret, and at least `least` redactions. Without the second check, a server without any output
+/// would pass.
 fn assert_redacted(what: &str, text: &str, least: usize) {
     let found = text.matches("[REDACTED]").count();
     assert!(found >= least, "{what} was redacted {found} times only: {text}");
@@ -375,7 +376,7 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     assert_eq!(built.code, Some(0), "{}", built.stderr);
     assert_clean(&CANARIES, "what the build says", &(built.stdout + &built.stderr));
     assert_redacted("the lock file", &std::fs::read_to_string(scene.path("upstreams.lock.json")).expect("a lock file"), 20);
-    // A literal is where the config put it, and was warned of.
+    // A literal is in the binary because the config contains it; the compiler has warned of it.
     let bytes = std::fs::read(&gate).expect("a binary");
     assert_clean(&CANARIES[..10], "the binary", &String::from_utf8_lossy(&bytes));
 
@@ -398,7 +399,7 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
         let store = redis.url(":st0re%2Fc4nary%26twelve@");
         scene.store.replace(Some(store));
         serve("sharing", &gate, &["start"], &listening, Server::browse);
-        // A store that is away is talked about too.
+        // The server also reports a store that is not available.
         redis.kill();
         serve("alone", &gate, &["start"], &listening, Server::browse);
         scene.store.take();

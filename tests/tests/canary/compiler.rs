@@ -1,4 +1,4 @@
-//! What `ptc-compile` writes and says.
+//! Tests the files and messages that `ptc-compile` writes.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 const SECRET: &str = "canary-7f3a/c9 \"quoted\" value";
 
-/// An MCP server whose every text is the secret that it was given, in plain and as JSON escapes it.
+/// An MCP server whose texts all consist of its secret, both unescaped and escaped for JSON.
 const ECHO: &str = r#"
 escaped=$(printf %s "$KEY" | sed 's/"/\\"/g')
 while read -r line; do
@@ -24,7 +24,7 @@ while read -r line; do
 done
 "#;
 
-/// What asks upstreams writes no memory to a file, and neither do they: the limit is theirs too, and cannot be raised again.
+/// Checks that a process that queries upstreams, and the upstreams, cannot dump core. They inherit the limit and cannot raise it.
 #[test]
 fn no_core_is_dumped_while_upstreams_are_asked() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -53,7 +53,7 @@ fn neither_lock_nor_binary_nor_messages_have_it() {
             assert!(!text.contains(spelling), "{what} has the secret: {text}");
         }
     };
-    // What is linked into the binary is what is printed here: tables and documents.
+    // The emitted tables and documents are the ones that are linked into the binary.
     for emitted in ["lock", "rust", "args", "docs", "catalog-json", "html"] {
         let Finished { code, stdout, stderr } = compile(&["upstreams.json", "--emit", emitted]);
         assert_eq!(code, Some(0), "{stderr}");

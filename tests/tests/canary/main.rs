@@ -1,4 +1,5 @@
-//! Secrets that upstreams echo are in nothing that `ptc-compile` writes or says, and in nothing that leaves a binary that it built.
+//! Tests that secrets which upstreams echo are neither in files and messages of `ptc-compile` nor in any output of a built
+//! binary.
 
 mod binary;
 mod compiler;

@@ -1,7 +1,8 @@
-//! Files of programs.
+//! Reads files of programs.
 //!
-//! A program begins with a line `; title` at the beginning of a file or behind an empty line. `;! words` is next where the program has a
-//! mistake: the answer must have each of the words. `;? reason` says instead why the mistake cannot be detected.
+//! A program begins with a line `; title` at the start of the file or after an empty line. If the program has a mistake, the next
+//! line is `;! words`, and the answer must contain each of the words, or `;? reason`, which explains why the mistake cannot be
+//! detected.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use ptc_tests::deployment::workspace;
 /// One program of a corpus.
 #[derive(Debug)]
 pub(crate) struct Program {
-    /// The file without its ending.
+    /// The name of the file without its extension.
     pub(crate) class: String,
     /// File, line and title.
     pub(crate) place: String,
@@ -19,23 +20,23 @@ pub(crate) struct Program {
     pub(crate) expectation: Expectation,
 }
 
-/// What a program must come to.
+/// The expected outcome of a program.
 #[derive(Debug)]
 pub(crate) enum Expectation {
-    /// A value and nothing else.
+    /// A value without a fault or a note.
     Value,
-    /// A fault or a note with all of these words.
+    /// A fault or a note that contains all of these words.
     Says(Vec<String>),
-    /// Nothing, for this reason.
+    /// The mistake cannot be detected, for this reason.
     NotDetectable(String),
 }
 
-/// The folder of the corpora and of the upstreams.
+/// Returns the folder of the corpora and of the upstreams.
 pub(crate) fn folder() -> PathBuf {
     workspace().join("tests/programs")
 }
 
-/// All programs of a corpus, by file and line.
+/// Returns all programs of a corpus, by file and line.
 pub(crate) fn read(corpus: &str) -> Vec<Program> {
     let folder = folder().join(corpus);
     let listed = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

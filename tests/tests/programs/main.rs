@@ -1,12 +1,13 @@
-//! Programs as language models write them, over upstreams that are data: mistakes must not pass for answers, and correct programs must
-//! not be warned about.
+//! Tests programs in the style of language models over mock upstreams: mistakes must not pass for answers, and correct programs
+//! must not cause warnings.
 //!
 //! `tests/programs` of this package has the upstreams and two corpora:
 //!
-//! - `mistakes/CLASS.clj`: each program has one deliberate mistake, and must end in a fault or a note that has the words of its `;!` line.
-//! - `correct/*.clj`: each program must give a value, and neither a warning nor a note.
+//! - `mistakes/CLASS.clj`: each program has one deliberate mistake. It must end in a fault or a note that has the words of its
+//!   `;!` line.
+//! - `correct/*.clj`: each program must have a value, and neither a warning nor a note.
 //!
-//! `PTC_PROGRAMS=print` prints what each program answers.
+//! `PTC_PROGRAMS=print` prints the answer of each program.
 
 #![expect(clippy::print_stdout, clippy::panic, reason = "the report, and failed steps")]
 
@@ -17,27 +18,27 @@ mod world;
 use corpus::{Expectation, Program};
 use world::Outcome;
 
-/// Programs that each corpus has at least.
+/// Minimum number of programs in each corpus.
 const MIN_PROGRAMS: usize = 300;
-/// Of a hundred programs with a mistake, those that may pass for correct ones.
+/// Maximum percentage of programs with a mistake that pass for correct ones.
 const MAX_SILENT_PERCENT: usize = 3;
-/// Of a hundred programs with a mistake, those that may fail without a word on the mistake.
+/// Maximum percentage of programs with a mistake that fail without a word about the mistake.
 const MAX_UNNAMED_PERCENT: usize = 3;
-/// Of a hundred programs with a mistake, those that may be listed as not detectable.
+/// Maximum percentage of programs with a mistake that are listed as not detectable.
 const MAX_NOT_DETECTABLE_PERCENT: usize = 5;
 
-/// What a program with a mistake came to.
+/// The outcome of a program with a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     /// A fault or a note names the mistake.
     Named,
     /// The program fails, and nothing names the mistake.
     Unnamed,
-    /// The program gives a value and nothing else.
+    /// The program has a value, without a fault or a note.
     Silent,
-    /// Listed as not detectable, and it is not detected.
+    /// The mistake is listed as not detectable, and is not detected.
     NotDetectable,
-    /// Listed as not detectable, and it is detected.
+    /// The mistake is listed as not detectable, but is detected.
     Listed,
 }
 
@@ -102,7 +103,7 @@ fn doc_shows_lines_and_a_call_that_the_tool_accepts() {
         let call = doc.lines().find_map(|line| line.strip_prefix("call: ")).unwrap_or_else(|| panic!("no call: {doc}"));
         let outcome = world.run(call);
         let refused = outcome.failure.filter(|failure| failure.contains("rejected args"));
-        // A text that a pattern admits is not made up.
+        // `doc` does not generate strings that match a pattern, so these failures are expected.
         bad.extend(
             refused.filter(|refused| !refused.contains("must match the pattern")).map(|refused| format!("{call}: {refused}")),
         );

@@ -1,26 +1,27 @@
-//! Programs that are shorter with `tool/value` and `tool/all`: the same in the corpus of correct programs, and in Python.
+//! Tests that `tool/value` and `tool/all` make programs shorter, compared with the corpus of correct programs and with Python.
 //!
-//! `tests/programs/both` has files of programs in pairs, `NAME.clj` and `NAME.py`. A title is that of a program of the corpus, which checks
-//! each call and reads pages by hand. The Python is the body of a function, as `execute` of FastMCP's `CodeMode` takes it.
+//! `tests/programs/both` has pairs of files, `NAME.clj` and `NAME.py`. Each title is that of a program of the corpus, which
+//! checks each call and reads pages by hand. The Python text is the body of a function, as `execute` of FastMCP's `CodeMode`
+//! expects it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::{corpus, world};
 
-/// Programs that both languages have at least.
+/// Minimum number of programs that exist in both languages.
 const MIN_BOTH: usize = 40;
-/// Of a hundred bytes of programs, those that the two functions save at least.
+/// Minimum percentage of bytes that the two functions save.
 const MIN_SAVED_PERCENT: usize = 25;
 
-/// Makes functions of the bodies on standard input, which a line of NUL divides, and compiles them.
+/// Makes functions of the bodies on standard input, which are separated by NUL, and compiles them.
 const COMPILE: &str = "
 import sys, textwrap
 for body in sys.stdin.read().split('\\0'):
     compile('async def program():\\n' + textwrap.indent(body, '    '), body.splitlines()[0], 'exec')
 ";
 
-/// The texts of programs by their titles.
+/// Returns the texts of programs by their titles.
 fn by_title(corpus: &str) -> BTreeMap<String, String> {
     let programs = corpus::read(corpus).into_iter();
     programs
@@ -32,7 +33,7 @@ fn by_title(corpus: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The bodies in Python by their titles.
+/// Returns the bodies in Python by their titles.
 fn python() -> BTreeMap<String, String> {
     let mut bodies = BTreeMap::new();
     for name in ["pages", "values"] {
@@ -51,7 +52,7 @@ fn programs_with_the_two_functions_give_the_same_in_fewer_bytes() {
     let (long, short, python) = (by_title("correct"), by_title("both"), python());
     assert_eq!(short.keys().collect::<Vec<_>>(), python.keys().collect::<Vec<_>>(), "each program is there in both languages");
     assert!(short.len() >= MIN_BOTH, "{} programs", short.len());
-    // Some programs write; each half has a world of its own, so that both find the same.
+    // Some programs write, so each variant uses separate upstreams with the same initial data.
     let (checked, direct) = (world::World::start(), world::World::start());
     let mut bytes = [0, 0, 0];
     for (title, program) in &short {

@@ -1,4 +1,4 @@
-//! The upstreams of the corpora, and an engine over them.
+//! Starts the upstreams of the corpora, and an engine over them.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ pub(crate) struct World {
     runtime: Runtime,
 }
 
-/// What a program answers.
+/// The answer of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The preview of its value.
     pub(crate) value: String,
     pub(crate) prints: Vec<String>,
-    /// Message and hint, without the line of the program that they quote.
+    /// The message and the hint, without the quoted line of the program.
     pub(crate) failure: Option<String>,
     pub(crate) note: Option<String>,
 }
@@ -60,7 +60,7 @@ impl World {
         World { engine, runtime }
     }
 
-    /// All tools, as `upstream/tool`.
+    /// Returns the names of all tools as `upstream/tool`.
     pub(crate) fn tools(&self) -> Vec<String> {
         let listed = self.run(
             r#"(doseq [s (tool/servers) line (dir (:name s) {:limit 100})] (println (first (clojure.string/split line #" "))))"#,
@@ -82,7 +82,7 @@ impl World {
     }
 }
 
-/// Prints what a program answers, where that is asked for.
+/// Prints the answer of a program if `PTC_PROGRAMS` is `print`.
 pub(crate) fn report(program: &Program, outcome: &Outcome) {
     if std::env::var("PTC_PROGRAMS").is_ok_and(|wish| wish == "print") {
         println!("{}\n  {outcome}\n{}", program.place, outcome.prints.join("\n"));

@@ -1,6 +1,6 @@
-//! How often `apropos` finds a tool that answers a question, beside plain BM25 over the same texts, on catalogs of published servers and
-//! documents. The questions of `blind.tsv` are those that no ranking is tuned on. A quarter of the others, chosen by a hash, is counted
-//! apart.
+//! Measures how often `apropos` finds a tool that answers a question, compared with plain BM25 over the same texts, on catalogs
+//! of published servers and documents. No ranking is tuned on the questions of `blind.tsv`. A quarter of the other questions,
+//! chosen by a hash, is held out and counted separately.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const QUESTIONS: &str = include_str!("questions.tsv");
 const BLIND: &str = include_str!("blind.tsv");
 
-/// Places in the list of results up to which a tool counts as found.
+/// Numbers of first results in which a tool counts as found.
 const DEPTHS: [usize; 3] = [3, 5, 10];
 
 /// MCP servers from npm: name, file of the package, arguments, and a variable that must be set for the server to start.
@@ -76,7 +76,7 @@ fn upstreams() -> Value {
     json!({ "upstreams": all })
 }
 
-/// The sets of questions in the order of the report, with the least share of found ones at each depth, in percent.
+/// The sets of questions in the order of the report, with the minimum percentage of found tools at each depth.
 const SETS: [(&str, [f64; 3]); 3] =
     [("tuned", [0.0, 90.0, 96.0]), ("held out", [0.0, 90.0, 96.0]), ("blind", [77.0, 81.0, 89.0])];
 
@@ -99,7 +99,7 @@ impl Question {
         known.chain(lines(BLIND).map(|line| question(line, true))).collect()
     }
 
-    /// A quarter is held out, by an FNV-1a hash.
+    /// Returns the set of a question. An FNV-1a hash selects a quarter as held out.
     fn tuned_or_held_out(text: &str) -> &'static str {
         let hash =
             text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -111,7 +111,7 @@ impl Question {
     }
 }
 
-/// Lower-case words; names are split where an upper-case letter follows a lower-case one.
+/// Returns lower-case words. Names are split where an upper-case letter follows a lower-case letter.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
     for c in text.chars().chain([' ']) {
@@ -126,7 +126,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Okapi BM25 with the usual constants over all words of a document.
+/// Okapi BM25 with the usual constants, over all words of a document.
 struct Bm25 {
     names: Vec<String>,
     documents: Vec<BTreeMap<String, f64>>,
@@ -135,7 +135,7 @@ struct Bm25 {
 }
 
 impl Bm25 {
-    /// Over the texts that `--emit docs` prints: a heading for each upstream, a paragraph for each tool.
+    /// Builds the index from the output of `--emit docs`, which has a heading for each upstream and a paragraph for each tool.
     fn of(docs: &str) -> Bm25 {
         let (mut names, mut documents, mut frequencies, mut about) = (Vec::new(), Vec::new(), HashMap::new(), String::new());
         for paragraph in docs.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
@@ -184,7 +184,7 @@ impl Bm25 {
     }
 }
 
-/// The names of the tools that `apropos` finds for each question, asked of a server over the frozen catalog.
+/// Returns the names of the tools that `apropos` finds for each question. A server over the frozen catalog evaluates it.
 fn ask(folder: &Path, questions: &[Question]) -> Vec<Vec<String>> {
     let mut command = Command::new(ptc_compile());
     command.args(["run"]).arg(folder.join("upstreams.json")).current_dir(folder);
@@ -192,7 +192,7 @@ fn ask(folder: &Path, questions: &[Question]) -> Vec<Vec<String>> {
     server.initialize();
     let mut answers = Vec::new();
     for question in questions {
-        // One line: the names with spaces between. A line of `apropos` is `upstream/tool - description`.
+        // The result is one line of names separated by spaces. A line of `apropos` is `upstream/tool - description`.
         let program = format!(
             r#"(clojure.string/join " " (map (fn [line] (first (clojure.string/split line #" "))) (apropos {} {{:limit 10}})))"#,
             json!(question.text)
@@ -211,7 +211,7 @@ struct Frozen {
     docs: String,
 }
 
-/// Asks all upstreams for their tools, once.
+/// Lists the tools of all upstreams, once for all tests.
 fn frozen() -> &'static Frozen {
     static FROZEN: OnceLock<Frozen> = OnceLock::new();
     FROZEN.get_or_init(|| {
@@ -234,7 +234,7 @@ fn calls_that_doc_shows_of_published_tools_are_valid() {
     let Frozen { folder, docs } = frozen();
     let calls: Vec<&str> = docs.lines().filter_map(|line| line.strip_prefix("call: ")).collect();
     assert!(calls.len() > 400, "{} calls", calls.len());
-    // A check reports a bounded number of findings.
+    // A check reports a bounded number of findings, so the calls are split over several files.
     let files: Vec<String> = (0..)
         .zip(calls.chunks(40))
         .map(|(at, some)| {
@@ -248,7 +248,7 @@ fn calls_that_doc_shows_of_published_tools_are_valid() {
     let output = command.output().expect("ptc-compile runs");
     let said = String::from_utf8_lossy(&output.stderr);
     let refused: Vec<&str> = said.lines().filter(|line| line.starts_with("error")).collect();
-    // A text that a pattern admits is not made up.
+    // `doc` does not generate strings that match a pattern, so these failures are expected.
     let (patterns, wrong): (Vec<&str>, Vec<&str>) = refused.iter().partition(|line| line.contains("must match the pattern"));
     println!("of {} calls {} need a text that matches a pattern", calls.len(), patterns.len());
     assert!(wrong.is_empty() && patterns.len() * 20 < calls.len(), "{}\n{}", wrong.join("\n"), patterns.join("\n"));
@@ -311,7 +311,7 @@ fn apropos_finds_tools_more_often_than_bm25() {
         }
     }
     println!("{report}");
-    // Only what may be tuned on is shown.
+    // Only questions that may be used for tuning are shown.
     for (question, found) in
         questions.iter().zip(&ours).filter(|(question, found)| question.set == "tuned" && !question.is_answered(found, 5))
     {

@@ -1,4 +1,4 @@
-//! A real `redis-server`, as `.ci/peers` installs it.
+//! Runs a real `redis-server`, which `.ci/peers` installs.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use ptc_tests::process::{free_port, run, wait_for};
 
-/// A `redis-server` that remembers its data on disk.
+/// A `redis-server` that persists its data on disk.
 #[derive(Debug)]
 pub(crate) struct Redis {
     child: Child,
@@ -16,7 +16,7 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// Starts one that this password opens, and waits until it listens.
+    /// Starts a server with this password, and waits until it listens.
     pub(crate) fn start(password: &str) -> Redis {
         let (port, folder) = (free_port(), tempfile::tempdir().expect("a folder"));
         let child = Redis::child(port, folder.path(), password);
@@ -33,23 +33,23 @@ impl Redis {
         child
     }
 
-    /// Ends it as a power cut would.
+    /// Kills the server, as a power failure would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
-    /// Starts it again, with what it had.
+    /// Restarts the server with its previous data.
     pub(crate) fn restart(&mut self) {
         self.child = Redis::child(self.port, self.folder.path(), &self.password);
     }
 
-    /// Its second database, for who has these credentials.
+    /// Returns the URL of its second database with these credentials.
     pub(crate) fn url(&self, credentials: &str) -> String {
         format!("redis://{credentials}127.0.0.1:{}/1", self.port)
     }
 
-    /// What `redis-cli` says.
+    /// Returns the output of `redis-cli`.
     pub(crate) fn cli(&self, command: &[&str]) -> String {
         let mut cli = Command::new("redis-cli");
         cli.args(["-p", &self.port.to_string(), "-n", "1"]).args(command).env("REDISCLI_AUTH", &self.password);
