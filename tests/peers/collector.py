@@ -1,4 +1,4 @@
-"""A receiver of OTLP/HTTP that knows nothing but OpenTelemetry's own protocol buffers: it refuses what their JSON does not allow.
+"""A receiver of OTLP/HTTP that parses with OpenTelemetry's own protocol buffers and refuses JSON that these do not allow.
 
 Writes its port, then the spans of each request as one line of JSON, all to standard output.
 """
@@ -14,7 +14,7 @@ IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 
 def ids_as_base64(value):
-    """The one place where OTLP's JSON is not that of protocol buffers: ids are hexadecimal."""
+    """Converts ids from hexadecimal to base64. This is the only difference between OTLP's JSON and that of protocol buffers."""
     if isinstance(value, list):
         return [ids_as_base64(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-// Checks Kubernetes manifests against the API's schemas and the types of its official client, and names what they are.
+// Checks Kubernetes manifests against the API's schemas and the types of its official client, and lists them.
 // node kubernetes.mjs FILE -> one JSON array on standard output: [apiVersion, kind, name] of each; faults end with 1
 import { deepStrictEqual } from "node:assert";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ for (const document of parseAllDocuments(readFileSync(process.argv[2], "utf8"), 
   const models = await import(`kubernetes-models/${apiVersion}`);
   if (!models[kind]) throw new Error(`${apiVersion} has no ${kind}`);
   new models[kind](manifest).validate();
-  // The schemas let unknown keys pass, as a cluster does unless it is asked; the client's types have no place for them.
+  // The schemas accept unknown keys, as a cluster does by default. The client's types drop them.
   const type = apiVersion.split("/").pop().replace("v", "V") + kind;
   const known = ObjectSerializer.serialize(ObjectSerializer.deserialize(structuredClone(manifest), type), type);
   deepStrictEqual(JSON.parse(JSON.stringify(known)), manifest);

@@ -1,4 +1,4 @@
--- What wrk sends: one evaluation, as a request of the stateless era, which needs no session.
+-- The request that wrk sends: one evaluation in the stateless era, which needs no session.
 local body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(+ 1 2)"},' ..
   '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
 wrk.method = "POST"
@@ -9,7 +9,7 @@ wrk.headers["MCP-Protocol-Version"] = "2026-07-28"
 wrk.headers["Mcp-Method"] = "tools/call"
 wrk.headers["Mcp-Name"] = "lisp_eval"
 
--- Microseconds of the median and of the slowest hundredth, calls a second, calls without an answer of their own.
+-- Prints the median and the 99th percentile in microseconds, calls per second, and calls that did not get their own answer.
 function done(summary, latency, requests)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout

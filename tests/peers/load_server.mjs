@@ -45,7 +45,7 @@ async function answer(request, response) {
   await transport.handleRequest(request, response);
 }
 
-// The generator decides when a connection is idle.
+// The long timeout leaves it to the load generator to close idle connections.
 const listener = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
   answer(request, response).catch((error) => {
     console.error(error);

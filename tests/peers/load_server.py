@@ -12,7 +12,7 @@ import uvicorn
 from mcp.server import MCPServer
 
 upstream = os.environ["PTC_LOAD_UPSTREAM"]
-# The default of 100 connections would make calls wait for each other.
+# With the default of 100 connections, calls would wait for each other.
 client = httpx2.AsyncClient(
     timeout=30, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None)
 )

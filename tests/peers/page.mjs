@@ -1,4 +1,4 @@
-// Opens a catalog page in headless Chromium and uses it as a person would, with the keyboard; a screenshot goes to PICTURE if given.
+// Opens a catalog page in headless Chromium and uses it with the keyboard. A screenshot is written to PICTURE if given.
 // node page.mjs FILE [PICTURE] -> one JSON object on standard output
 import { chromium } from "playwright-core";
 

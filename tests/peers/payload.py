@@ -1,8 +1,8 @@
-"""What a program saves: three questions to real upstreams, answered by calling the tools directly and by one program each.
+"""Measures how much a program saves: three questions to real upstreams, answered by direct tool calls and by one program each.
 
     payload.py PTC_COMPILE NODE_MODULES PYTHON
 
-Counts, for both ways, every byte that a model would read: the list of tools, and the results. Tokens are bytes / 4, an estimate."""
+Counts for both ways every byte that a model would read: the list of tools, and the results. Tokens are estimated as bytes / 4."""
 
 import json
 import pathlib
@@ -40,7 +40,7 @@ class Server:
         result = self.ask("tools/call", {"name": name, "arguments": arguments})
         if result.get("isError"):
             raise SystemExit(f"{name}: {result}")
-        # What `structuredContent` mirrors is not counted twice.
+        # `structuredContent` repeats the content, so it is not counted.
         return result["content"]
 
     def end(self):
@@ -49,12 +49,12 @@ class Server:
 
 
 def size(value):
-    """Bytes as compact JSON, which is what goes over the wire."""
+    """Returns the size in bytes as compact JSON, as it is sent."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def world(folder):
-    """A folder with a month of orders in thirty files, and a repository of forty commits."""
+    """Writes a folder with a month of orders in thirty files, and a repository of forty commits."""
     for day in range(1, 31):
         rows = [
             {"id": day * 100 + n, "customer": f"customer-{(day * 7 + n) % 12}", "total": (day * 31 + n * 17) % 200 + 1,
@@ -111,7 +111,7 @@ def main():
         print(f"tools/list: {listed} bytes of {len(commands)} servers directly, {ours} bytes of one with programs")
         total = [listed, ours]
         for what, calls, source in questions:
-            # Directly a model reads every result, and writes every call.
+            # With direct calls a model reads every result, and writes every call.
             by_tools = sum(size(direct[server].call(tool, args)) + size(args) for server, tool, args in calls)
             answer = program.call("lisp_eval", {"program": source})
             by_program = size(answer) + size({"program": source})

@@ -1,11 +1,11 @@
-"""What real models make of tasks in words: `lisp_task` over the quickstart's upstreams, by model, catalog mode and case.
+"""Tests `lisp_task` with real models: tasks in words over the quickstart's upstreams, by model, catalog mode and case.
 
     planner.py PTC_COMPILE QUICKSTART_UPSTREAMS OUTPUT [--models a,b] [--catalog-modes inline,lazy] [--case NAME]... [--runs N]
                [--turns N] [--retries N] [--base-url URL] [--fail-on-skip]
 
 Writes OUTPUT/report.json and OUTPUT/report.md. The key is in PLANNER_KEY, or in the variable of the provider (OPENROUTER_API_KEY for
-aliases); a model without one is skipped, which ends with 1 where --fail-on-skip is given. Each cell is a server of its own. What is right is decided by a check of the structured result, and of the calls that
-were made, never by a model."""
+aliases). A model without a key is skipped; with --fail-on-skip the exit code is then 1. Each cell has a separate server. A check of the
+structured result and of the calls decides whether an answer is right, never a model."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ KEYS = {
 
 
 def numbers(value):
-    """Every number in a result, whatever it stands in."""
+    """Returns every number in a result, at any depth."""
     if isinstance(value, bool):
         return []
     if isinstance(value, (int, float)):
@@ -43,7 +43,7 @@ def calls(answer, tool):
     return [call for call in answer.get("upstream_calls", []) if call["tool"] == tool and call["status"] == "ok"]
 
 
-# What the upstream says of itself is asked for without a model, and what models answer is held against it.
+# These programs query the upstream without a model. The answers of models are compared with their results.
 TRUTH = {
     "notes": '(map :name (:value (tool/call {:server "notes" :tool "list_notes"})))',
     "longest": '(count (first (sort-by (comp - count) (map #(:value (tool/call {:server "notes" :tool "read_note" :args {:name '
@@ -52,7 +52,7 @@ TRUTH = {
 
 
 def cases(truth):
-    """Name, task, other arguments, and whether an answer is right."""
+    """Returns the cases: name, task, other arguments, and a function that checks an answer."""
     names, longest = truth["notes"], truth["longest"]
     return [
         (
@@ -89,7 +89,7 @@ def cases(truth):
 
 
 def impossible(answer):
-    """A task that no tool can do has to fail, and not to be made up."""
+    """Checks that a task which no tool can do has failed, and that its answer is not invented."""
     return answer["status"] == "error" and answer["reason"] == "agent_failed"
 
 
@@ -138,7 +138,7 @@ def options():
 
 
 def key(model, base_url):
-    """The variable that holds the key: its name, None where none is needed, False where it is missing."""
+    """Returns the name of the variable that holds the key, None if no key is needed, or False if the variable is not set."""
     provider = "openrouter" if ":" not in model else model.split(":")[0]
     if base_url or os.environ.get("PLANNER_KEY"):
         return "PLANNER_KEY" if os.environ.get("PLANNER_KEY") else None

@@ -1,4 +1,4 @@
-"""Validates SARIF logs against the schema that its makers publish.
+"""Validates SARIF logs against the published schema.
 
 sarif.py SCHEMA LOG… -> a line for each fault, with the log and the place in it, and exit code 1; or nothing
 """

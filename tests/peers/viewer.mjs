@@ -1,6 +1,6 @@
-// Looks at a folder of traces in headless Chromium as a person would, with the keyboard. Pictures go into FOLDER.
-// node viewer.mjs URL FOLDER SEARCH [MCP_URL] -> one JSON object on standard output. SEARCH finds the call that is opened; with MCP_URL
-// a call is made there meanwhile, with $TOKEN.
+// Opens the page of traces in headless Chromium and uses it with the keyboard. Screenshots are written to FOLDER.
+// node viewer.mjs URL FOLDER SEARCH [MCP_URL] -> one JSON object on standard output. SEARCH finds the call that is opened. With MCP_URL
+// a call is made to that server meanwhile, with $TOKEN.
 import { chromium } from "playwright-core";
 
 const [url, folder, search, mcp] = process.argv.slice(2);
@@ -108,7 +108,7 @@ await picture(phone, "phone-call");
 await phone.evaluate(() => document.querySelector("#detail").scrollIntoView());
 await phone.screenshot({ path: `${folder}/phone-whole.png`, fullPage: true });
 await phone.locator(".back").click();
-// The address changes at once, the page a moment later: a list that never comes back ends the wait with an error.
+// The address changes immediately, but the page a moment later. If the list does not return, the wait ends with an error.
 await phone.locator("#browse").waitFor();
 narrow.push(await fits(phone));
 console.log(
