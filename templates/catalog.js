@@ -1,5 +1,5 @@
 "use strict";
-// Ids with a colon are the page's own: no upstream can be called so.
+// Ids with a colon belong to the page. They cannot collide with upstreams, whose names have no colon.
 const input = document.getElementById(":search");
 const found = document.getElementById(":found");
 const nothing = document.getElementById(":nothing");
@@ -7,7 +7,7 @@ const sections = [...document.querySelectorAll("[data-upstream]")].map((section)
   section,
   tools: [...section.querySelectorAll("[data-search]")],
 }));
-// Every word has to be somewhere in what a tool says of itself.
+// A tool matches if its texts contain every word.
 const search = () => {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
   let count = 0;
@@ -31,7 +31,7 @@ const clear = () => {
 input.addEventListener("input", search);
 input.form.addEventListener("submit", (event) => {
   event.preventDefault();
-  // The first that fits opens, so that it can be read without a mouse.
+  // Open the first match, so that it can be read without a mouse.
   const first = document.querySelector("[data-search]:not([hidden])");
   if (first && input.value) {
     first.open = true;
