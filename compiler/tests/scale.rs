@@ -1,7 +1,7 @@
 //! Measures the cost of large catalogs. The test is ignored by default:
 //! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture --test-threads 1`
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "it stops where anything is wrong, and prints figures")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failure stops the test, and the test prints figures")]
 
 use std::fmt::Write as _;
 use std::fs;

@@ -14,11 +14,11 @@ use ptc_tests::deployment::workspace;
 use serde_json::{Value, json};
 
 #[path = "../examples/batch/main.rs"]
-#[expect(dead_code, reason = "its main")]
+#[expect(dead_code, reason = "`main` of the example is not called")]
 mod batch;
 
 #[path = "../examples/served/main.rs"]
-#[expect(dead_code, reason = "its main")]
+#[expect(dead_code, reason = "`main` of the example is not called")]
 mod served;
 
 mod upstreams {

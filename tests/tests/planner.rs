@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use web::{Answer, Web};
 
 #[path = "../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need; it is a test itself")]
+#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers; the module is test code")]
 mod web;
 
 /// Returns a command that runs the script without keys and writes into a folder.

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use web::{Answer, Web};
 
 #[path = "../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need; it is a test itself")]
+#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers; the module is test code")]
 mod web;
 
 /// Starts `ptc-compile viewer` on a folder. Returns the process and the printed link.

@@ -40,9 +40,9 @@ pub enum Kind {
     Flag,
     /// A whole number in an inclusive range.
     Number {
-        /// Minimum.
+        /// The smallest allowed number.
         min: u64,
-        /// Maximum.
+        /// The largest allowed number.
         max: u64,
         /// The unit, such as `milliseconds` or `bytes`.
         unit: &'static str,

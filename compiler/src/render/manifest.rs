@@ -28,7 +28,7 @@ pub enum SessionStore {
 
 /// Optional features of a binary, beside those that its upstreams need. Flags of the binary turn them on when it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a part of its own, and all of them combine")]
+#[expect(clippy::struct_excessive_bools, reason = "each feature is independent, and all of them combine")]
 pub struct Abilities {
     /// The transports on which it can serve.
     pub serve: Serve,

@@ -3,7 +3,7 @@
 //! `cargo run -p ptc-tests --example served -- CONFIG (frozen|live) PROGRAM…`. `frozen` lists the tools of MCP upstreams before
 //! the first program runs, `live` when a program first needs them. Each answer is one line.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the answers and the warnings are what it is for")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the example prints answers and warnings")]
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -49,7 +49,7 @@ fn value(column: &Value, n: u64, salt: u64) -> Option<Value> {
         "number" => json!(given.as_u64().unwrap_or(0) + n),
         "pick" => given.as_array().and_then(|items| items.get(usize::try_from(random).ok()? % items.len())).cloned()?,
         "int" => json!(between(given, random)),
-        #[expect(clippy::cast_precision_loss, reason = "prices")]
+        #[expect(clippy::cast_precision_loss, reason = "prices are small")]
         "cents" => json!(between(given, random) as f64 / 100.0),
         "ref" => {
             let n = 1 + random % number;

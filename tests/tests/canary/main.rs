@@ -7,8 +7,8 @@ mod compiler;
 #[expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 mod echoing;
 #[path = "../redis/mod.rs"]
-#[expect(dead_code, reason = "what it can do and these tests do not need")]
+#[expect(dead_code, reason = "these tests do not use all helpers")]
 mod redis;
 #[path = "../../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
+#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers")]
 mod web;
