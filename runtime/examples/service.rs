@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use ptc_runtime::embed::{Args, Engine, Request, Tool, ToolDefinitionError, ToolFailure};
-use ptc_runtime::tool_protocol::{self, ArgsFault, Capability, SuccessOptions};
+use ptc_runtime::ptc_runner_compat::{self, ArgsFault, Capability, SuccessOptions};
 use serde_json::{Value, json};
 use tokio::sync::RwLock;
 
@@ -84,14 +84,14 @@ async fn describe(State(engine): State<Arc<Engine>>) -> Json<Value> {
 /// Handles a call of the tool. The program is cancelled when the agent closes the connection.
 async fn evaluate(State(engine): State<Arc<Engine>>, Json(arguments): Json<Value>) -> Response {
     let payload = match request(&arguments) {
-        Ok(request) => tool_protocol::render(&engine.run_async(request).await, &SuccessOptions::ONE_SHOT),
+        Ok(request) => ptc_runner_compat::render(&engine.run_async(request).await, &SuccessOptions::ONE_SHOT),
         Err(fault) => fault.render(),
     };
     ([(CONTENT_TYPE, "application/json")], payload).into_response()
 }
 
 fn request(arguments: &Value) -> Result<Request, ArgsFault> {
-    let program = tool_protocol::validate_program(arguments.get("program"))?;
+    let program = ptc_runner_compat::validate_program(arguments.get("program"))?;
     match arguments.get("context") {
         None | Some(Value::Null) => Ok(Request::new(program)),
         Some(context) => Request::new(program).context(context).map_err(|why| ArgsFault::new(why.to_string())),

@@ -26,11 +26,11 @@
 //! - [`evaluation`], [`fibers`], [`pool`], [`alloc`]: programs, their threads, their memory.
 //! - [`schema`]: results against the JSON Schema that a call gives.
 //! - [`session`]: definitions and results that outlive a call.
-//! - [`profile`], [`describe`]: what comes back; what the tool says of itself.
+//! - [`response`], [`tools_list`]: what comes back; what the tool says of itself.
 //! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
 //! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
-//! - [`embed`]: the same inside a program that has tools of its own; [`tool_protocol`]: what such a program tells a model.
+//! - [`embed`]: the same inside a program that has tools of its own; [`ptc_runner_compat`]: what such a program tells a model.
 //! - `viewer`: a page for people who look at traces, where the feature of that name is on.
 //! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
 
@@ -43,7 +43,6 @@ mod guide {}
 pub mod agentic;
 pub mod alloc;
 pub mod command;
-pub mod describe;
 #[cfg(feature = "http-server")]
 mod descriptors;
 pub mod diagnostics;
@@ -54,16 +53,17 @@ pub mod evaluation;
 pub mod fibers;
 pub mod log;
 pub mod pool;
-pub mod profile;
 pub mod protocol;
+pub mod ptc_runner_compat;
 pub mod random;
+pub mod response;
 pub mod schedule;
 pub mod schema;
 pub mod secrets;
 pub mod server;
 pub mod session;
 pub mod settings;
-pub mod tool_protocol;
+pub mod tools_list;
 pub mod upstream;
 #[cfg(feature = "viewer")]
 pub mod viewer;

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use crate::pool::panic_message;
-use crate::profile::answer::truncate_utf8;
+use crate::response::answer::truncate_utf8;
 use crate::secrets::Redactor;
 
 /// How much a line matters.

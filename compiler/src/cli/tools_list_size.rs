@@ -1,8 +1,8 @@
 //! The size of the answer to `tools/list`.
 
-use ptc_runtime::describe;
-use ptc_runtime::profile::Profile;
+use ptc_runtime::response::Profile;
 use ptc_runtime::settings::{CatalogMode, Settings};
+use ptc_runtime::tools_list;
 
 /// Sizes of the answer to `tools/list` in bytes, which is part of every conversation.
 pub(crate) struct ToolsListSize {
@@ -23,7 +23,7 @@ impl ToolsListSize {
         let with = |change: &dyn Fn(&mut Settings)| {
             let mut settings = Settings::defaults(!tables.catalog.upstreams.is_empty());
             change(&mut settings);
-            describe::tools_list_json(tables, &settings).len() as u64
+            tools_list::tools_list_json(tables, &settings).len() as u64
         };
         let plain = with(&|_| ());
         let tasks = if agentic { with(&|settings| settings.agentic.on = true) - plain } else { 0 };

@@ -46,7 +46,7 @@ mod output;
 pub mod paging;
 
 use ptc_catalog::{Catalog, Tool};
-use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite, sorting};
+use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 
 pub use bounds::pattern_of;
 pub use call::{requires_server, requires_tool};
@@ -214,7 +214,7 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadli
     }
     if !sites.is_empty() {
         flow::follow::<ALL>(program, catalog, &sites, &mut findings, deadline);
-        sorting::by_key(&mut findings, |finding| finding.span);
+        findings.sort_by_key(|finding| finding.span);
     }
     findings
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use crate::Value;
 use crate::eval::Globals;
 use crate::ir::Source;
-use crate::sorting;
 use crate::value::{each_distinct, footprint};
 
 /// Names with their values, as defined by `def` and `defn`. A clone is independent of its original but shares the values.
@@ -47,7 +46,7 @@ impl Bindings {
     /// Iterates over every name that has a value, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         let mut all: Vec<(&str, &Value)> = self.places().filter_map(|(name, value)| Some((name, value?))).collect();
-        sorting::by(&mut all, |a, b| a.0.cmp(b.0));
+        all.sort_by(|a, b| a.0.cmp(b.0));
         all.into_iter()
     }
 

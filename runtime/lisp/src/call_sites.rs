@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::error::Span;
 use crate::ir::{Capture, GroupIr, Ir, Op, Step, Unit};
-use crate::{Kind, Value, special};
+use crate::{Kind, Value, host_functions};
 
 /// Functions in the namespace `tool` that call an upstream tool. All of them take one request.
 const UPSTREAM_CALLS: [&str; 3] = ["all", "call", "value"];
@@ -331,7 +331,7 @@ pub(crate) fn host_tool_calls(ir: &Ir) -> Vec<HostToolCall> {
 
 fn find_host_tool_calls(ir: &Ir, out: &mut Vec<HostToolCall>) {
     if let Op::Builtin { row, args } = &ir.op
-        && (row.namespace, row.name) == special::HOST_TOOL
+        && (row.namespace, row.name) == host_functions::HOST_TOOL
         && let Some((Ir { op: Op::Const(Value::Str(name)), span }, args)) = args.split_first()
         // In `tool/NAME` as a value, the name and the call have the same span. Its arguments are not known yet.
         && *span != ir.span

@@ -14,7 +14,7 @@
 //!
 //! The pipeline from text to answer:
 //!
-//! - [`reader`] parses text to [`form`]s. The analyzer resolves forms to [`ir`], using the rows of [`special`]. [`eval`] compiles
+//! - [`reader`] parses text to [`form`]s. The analyzer resolves forms to [`ir`], using the rows of [`special_forms`]. [`eval`] compiles
 //!   the IR to closures, which run on a [`machine`] that counts steps, time and memory against [`limits`].
 //! - [`value`] defines the values of programs: [`number`]s, text, [`collection`]s and functions, with the one [`order`] of
 //!   equality and sorting. [`temporal`] defines dates and times. [`builtins`] are the functions of the language, as rows of
@@ -41,6 +41,7 @@ pub mod failed_calls;
 pub mod fiber;
 pub mod form;
 pub mod host;
+pub mod host_functions;
 pub mod image;
 mod infinite;
 pub mod interrupt;
@@ -61,9 +62,7 @@ pub mod reader;
 mod run;
 pub mod share;
 pub mod signature;
-#[doc(hidden)]
-pub mod sorting;
-pub mod special;
+pub mod special_forms;
 pub mod temporal;
 pub mod value;
 

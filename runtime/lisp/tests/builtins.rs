@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use ptc_lisp::{Program, Run, builtins, print, special};
+use ptc_lisp::{Program, Run, builtins, host_functions, print};
 
 fn rows() -> impl Iterator<Item = &'static builtins::Builtin> {
-    builtins::all().chain(special::functions())
+    builtins::all().chain(host_functions::all())
 }
 
 fn printed(program: &str) -> Result<String, String> {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_lisp::host::{Discovery, Fault, Host, NextPages, Pages, PendingReply, Reply};
-use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, builtins, print, special};
+use ptc_lisp::{Error, ErrorKind, Limits, Outcome, Program, Run, Value, builtins, host_functions, print, special_forms};
 
 /// The upstreams that the examples of the documentation use.
 struct Upstreams;
@@ -217,8 +217,8 @@ fn programs_give_what_is_written_beside_them() {
 
 #[test]
 fn every_special_form_does_what_its_examples_say() {
-    let forms = special::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
-    let functions = special::functions().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
+    let forms = special_forms::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
+    let functions = host_functions::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
     let mut names = std::collections::BTreeSet::new();
     for (name, doc, examples) in forms.chain(functions) {
         assert!(names.insert(name), "{name} has two rows");

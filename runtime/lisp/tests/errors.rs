@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_lisp::host::{Discovery, Fault, Host, NoHost, PendingReply, Reply};
-use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, builtins, print, special};
+use ptc_lisp::{Error, ErrorKind, Limits, Program, Run, Value, builtins, host_functions, print};
 
 /// A host with the tools `shop/orders` and `shop/refunds`. The second one fails.
 struct Shop;
@@ -118,7 +118,7 @@ fn a_long_argument_is_quoted_as_a_preview() {
             shown.chars().take(500).collect::<String>()
         );
     };
-    for row in builtins::all().chain(special::functions()) {
+    for row in builtins::all().chain(host_functions::all()) {
         // A message written by the program may be longer.
         let most = if matches!(row.name, "assert" | "fail") { 4500 } else { 1200 };
         let fewest = usize::from(row.min).max(1);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ptc_lisp::{Limits, Program, Run, Value, builtins, print, special};
+use ptc_lisp::{Limits, Program, Run, Value, builtins, host_functions, print};
 
 /// A program for each builtin that takes or makes keys, with its result. Where Clojure has one spelling of each name, the results
 /// equal those of Clojure.
@@ -154,7 +154,7 @@ fn no_builtin_makes_a_map_with_both_spellings() {
     // A literal keeps the keys as written.
     assert!(both_spellings(&run(r#"{:a 1 "a" 2}"#).unwrap()));
     assert!(!both_spellings(&run(r#"(let [k :a] {k 1 "a" 2})"#).unwrap()));
-    assert!(special::functions().all(|row| !row.notes.arglists().any(|list| list.contains("kvs"))));
+    assert!(host_functions::all().all(|row| !row.notes.arglists().any(|list| list.contains("kvs"))));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ptc_lisp::{builtins, print, special};
+use ptc_lisp::{builtins, host_functions, print, special_forms};
 
 /// The order and the headings of the namespaces. Other namespaces follow them.
 const SECTIONS: &[(&str, &str)] = &[
@@ -62,7 +62,7 @@ fn write(page: &mut String, heading: &str, entries: impl IntoIterator<Item = Ent
 
 fn reference() -> String {
     let mut page = HEAD.to_owned();
-    let forms = special::all().map(|row| Entry {
+    let forms = special_forms::all().map(|row| Entry {
         // Patterns in the parts of a form are shown unchanged.
         calls: row
             .notes
@@ -75,7 +75,7 @@ fn reference() -> String {
     write(&mut page, "Special forms", forms);
     let mut namespaces: BTreeMap<(usize, &str), BTreeMap<String, Entry>> = BTreeMap::new();
     let place = |namespace: &str| SECTIONS.iter().position(|(known, _)| *known == namespace).unwrap_or(SECTIONS.len());
-    for row in special::functions().chain(builtins::all()) {
+    for row in host_functions::all().chain(builtins::all()) {
         let calls = row.notes.arglists().map(|list| call(&row.full_name(), list)).collect();
         let entry = Entry { calls, doc: row.notes.doc(), examples: examples(row.notes.examples()) };
         namespaces.entry((place(row.namespace), row.namespace)).or_default().insert(row.name.to_owned(), entry);

@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value, builtins, special};
+use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value, builtins, host_functions, special_forms};
 use watched::{Later, cpu_time, most_late, peak_resident};
 
 /// Wall-clock limit of a program with one call, in ms. A busy machine ends it earlier but never makes it fail.
@@ -47,8 +47,8 @@ fn main() {
 
 /// Every callable name, including special forms and methods.
 fn names() -> Vec<String> {
-    let rows = builtins::all().chain(special::functions()).map(builtins::Builtin::full_name);
-    rows.chain(special::all().map(|form| form.name.to_owned())).collect()
+    let rows = builtins::all().chain(host_functions::all()).map(builtins::Builtin::full_name);
+    rows.chain(special_forms::all().map(|form| form.name.to_owned())).collect()
 }
 
 /// Generates the programs of a name, each with its wall-clock limit: one with a single call and one with repeated calls.

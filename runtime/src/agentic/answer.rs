@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::request::Task;
 use super::turns::{End, PlannerCall};
 use crate::evaluation::Failure;
-use crate::profile::metrics::{Metrics, tokens};
+use crate::response::metrics::{Metrics, tokens};
 use crate::upstream::fault::excerpt;
 
 /// Bytes of a message.

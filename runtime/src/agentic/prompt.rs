@@ -10,12 +10,12 @@ use super::completion::ExtractError;
 use super::hint;
 use super::plan::Plan;
 use super::request::Task;
-use crate::describe::catalog::{Detail, list};
-use crate::describe::text::LANGUAGE;
 use crate::evaluation::{Evaluation, Failure};
-use crate::profile::answer::shown;
 use crate::random;
+use crate::response::answer::shown;
 use crate::settings::CatalogMode;
+use crate::tools_list::catalog::{Detail, list};
+use crate::tools_list::text::LANGUAGE;
 use crate::upstream::CallRecord;
 use crate::upstream::fault::excerpt;
 

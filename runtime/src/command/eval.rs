@@ -14,7 +14,7 @@ use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use crate::pool::Pool;
-use crate::profile::Profile;
+use crate::response::Profile;
 use crate::settings::Settings;
 
 /// Evaluates `program` (`-` is standard input).

@@ -11,7 +11,7 @@ use super::{FAILED, written};
 #[cfg(feature = "line-editing")]
 use crate::command::paint;
 use crate::evaluation::{Evaluation, Failure};
-use crate::profile::{Profile, answer};
+use crate::response::{Profile, answer};
 use crate::secrets::Redactor;
 use crate::settings::Settings;
 

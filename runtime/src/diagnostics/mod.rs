@@ -29,7 +29,7 @@ use jiff::Timestamp;
 
 use crate::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
-use crate::profile::{Budget, answer};
+use crate::response::{Budget, answer};
 use crate::secrets::Redactor;
 use counters::{Counters, Gauge};
 use record::{Outcome, Record};

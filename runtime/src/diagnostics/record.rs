@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
 use crate::evaluation::{Call, Failure};
-use crate::profile::metrics::Metrics;
 use crate::protocol::message::string;
 use crate::protocol::trace_context;
+use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 

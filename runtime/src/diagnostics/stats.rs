@@ -1,7 +1,6 @@
 //! What calls come to.
 
 use litemap::LiteMap;
-use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};
@@ -42,7 +41,7 @@ fn counts(of: LiteMap<&str, u64>) -> Value {
 fn of_tool(records: &[&Record]) -> Value {
     let errors = records.iter().filter(|record| matches!(record.outcome, Outcome::Error { .. })).count();
     let mut durations: Vec<u64> = records.iter().map(|record| record.duration_ms()).collect();
-    sorting::by(&mut durations, Ord::cmp);
+    durations.sort();
     let duration_ms = json!({
         "p50": percentile(&durations, 50), "p95": percentile(&durations, 95), "max": durations.last(),
     });
@@ -77,10 +76,10 @@ fn upstream_calls(records: &[&Record]) -> Value {
 
 fn payload_reduction(records: &[&Record]) -> Value {
     let with: Vec<_> = records.iter().filter_map(|record| Some((record, record.metrics.as_ref()?))).collect();
-    let sum = |of: fn(&crate::profile::metrics::Metrics) -> u64| with.iter().map(|(_, metrics)| of(metrics)).sum::<u64>();
+    let sum = |of: fn(&crate::response::metrics::Metrics) -> u64| with.iter().map(|(_, metrics)| of(metrics)).sum::<u64>();
     let (fetched, shown) = (sum(|m| m.upstream_result_bytes), sum(|m| m.final_result_bytes));
     let mut ratios: Vec<_> = with.iter().filter_map(|(record, m)| Some((m.payload_reduction_ratio?, *record, *m))).collect();
-    sorting::by(&mut ratios, |a, b| a.0.total_cmp(&b.0));
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let sorted: Vec<f64> = ratios.iter().map(|(ratio, ..)| *ratio).collect();
     let weighted = (fetched > 0 && shown > 0).then(|| rounded(fetched as f64 / shown as f64, 2.0));
     let top: Vec<Value> = ratios

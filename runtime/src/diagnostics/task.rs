@@ -13,7 +13,7 @@ use super::{CallTrace, Payloads};
 use crate::agentic::ledger::Effect;
 use crate::agentic::turns::ProgramRun;
 use crate::agentic::{End, Task};
-use crate::profile::metrics::Metrics;
+use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 
 /// A task, as much of it as the policy lets through.

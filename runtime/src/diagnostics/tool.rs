@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::record::{ID_BYTES, Outcome, Record, shown_id};
 use super::{Diagnostics, stats};
-use crate::describe::output;
 use crate::protocol::message::{Arguments, kind, string};
+use crate::tools_list::output;
 
 /// The tool's name.
 pub const NAME: &str = "lisp_debug";

@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ptc_lisp::sorting;
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};
@@ -56,7 +55,7 @@ impl Traces {
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         // They begin with their time.
-        sorting::by(&mut names, Ord::cmp);
+        names.sort();
         Ok(Traces { folder: folder.to_owned(), most, payloads, files: Mutex::new(names.into()), next: AtomicU64::new(0) })
     }
 

@@ -6,7 +6,7 @@ use ptc_lisp::{Bindings, Value};
 
 use super::host::ToolCall;
 use crate::evaluation::{Evaluation, Failure, Reason};
-use crate::profile::metrics::Metrics;
+use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 

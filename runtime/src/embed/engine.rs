@@ -20,9 +20,9 @@ use super::request::Request;
 use super::tool::Tool;
 use crate::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, Reason, Validated};
 use crate::fibers::Fibers;
+use crate::ptc_runner_compat::to_json_value;
 use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
-use crate::tool_protocol::to_json_value;
 use crate::upstream::{ProgramHost, UpstreamError, Upstreams};
 
 /// Runs programs. It may be shared; programs share nothing but tools and upstreams.

@@ -42,7 +42,7 @@
 //! **Signatures** check what goes in and comes out, of tools ([`Tool::new`]) and of whole programs ([`Request::signature`]); the
 //! grammar is that of [`ptc_lisp::signature`].
 //!
-//! **An agent's tool.** [`tool_protocol`](crate::tool_protocol) has descriptions of `lisp_eval` and renders an [`Answer`] as the
+//! **An agent's tool.** [`ptc_runner_compat`](crate::ptc_runner_compat) has descriptions of `lisp_eval` and renders an [`Answer`] as the
 //! JSON that a model reads. `examples/service.rs` is a web service that offers its own tools to an agent that way.
 //! `tests/examples/batch` of the workspace runs a stored program of a config over a folder of JSON files.
 

@@ -32,7 +32,7 @@ use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::JobError;
-use crate::profile::answer::truncate_utf8;
+use crate::response::answer::truncate_utf8;
 use crate::schedule::ProcessorLease;
 use crate::schema::Schema;
 use crate::secrets::Redactor;

@@ -5,7 +5,7 @@ use ptc_check::Finding;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 use ptc_lisp::missing_keys::MissingKey;
 
-use crate::profile::answer::truncate_utf8;
+use crate::response::answer::truncate_utf8;
 use crate::upstream::CallRecord;
 
 /// Bytes of an upstream's message in a note.

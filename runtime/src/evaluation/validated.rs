@@ -105,7 +105,7 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
     }
 }
 
-/// The value as JSON that matches the schema. It is encoded as [`to_json_value`](crate::tool_protocol::to_json_value) encodes, which is the
+/// The value as JSON that matches the schema. It is encoded as [`to_json_value`](crate::ptc_runner_compat::to_json_value) encodes, which is the
 /// contract of `validated`: keys are names.
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use litemap::LiteMap;
 use ptc_catalog::{Type, Types};
-use ptc_lisp::{Kind, Value, sorting};
+use ptc_lisp::{Kind, Value};
 use ptc_text::closest_match;
 use regex::Regex;
 
@@ -171,7 +171,7 @@ impl<'v> Compiler<'v> {
             };
             checks.extend(read(self, &place, given)?);
         }
-        sorting::by_key(&mut checks, Check::asks_what_was_evaluated);
+        checks.sort_by_key(Check::asks_what_was_evaluated);
         Ok(Node::All(checks))
     }
 
@@ -280,7 +280,7 @@ impl Place<'_> {
         let all: Option<Vec<String>> = self.list(value)?.into_iter().map(|item| item.as_str().map(str::to_owned)).collect();
         let all = self.must("an array of strings", value, all)?;
         let mut sorted: Vec<&String> = all.iter().collect();
-        sorting::by(&mut sorted, Ord::cmp);
+        sorted.sort();
         match sorted.windows(2).find(|pair| pair.first() == pair.last()) {
             Some(twice) => {
                 Err(self.refuse(format!("names {} twice", twice.first().map_or_else(String::new, |name| quoted(name)))))
@@ -372,7 +372,7 @@ fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<
     let mut found = Properties::default();
     if let Some(value) = given("properties") {
         found.named = compiler.named(&place("properties"), value)?;
-        sorting::by(&mut found.named, Ord::cmp);
+        found.named.sort();
     }
     if let Some(value) = given("patternProperties") {
         let place = place("patternProperties");

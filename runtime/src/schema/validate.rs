@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use ptc_catalog::Type;
-use ptc_lisp::{Kind, Value, json, order, sorting};
+use ptc_lisp::{Kind, Value, json, order};
 
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
@@ -394,7 +394,7 @@ fn failed<'c>(check: &'c Check, value: &'c Value) -> Option<Failed<'c, impl FnOn
         Check::Pattern(pattern, _) => value.as_str().is_some_and(|text| !pattern.is_match(text)),
         Check::UniqueItems => {
             let mut all: Vec<&Value> = items(value).map(|(_, item)| item).collect();
-            sorting::by(&mut all, |a, b| order::compare(a, b));
+            all.sort_by(|a, b| order::compare(a, b));
             all.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
         }
         Check::Required(names) => return missing(names, value),

@@ -7,7 +7,6 @@ use std::ops::Deref;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
 use super::decoded_text::{DecodedText, MAX_DECODE_DEPTH, OffsetMap};
@@ -134,7 +133,7 @@ fn encodings_of(secret: &str) -> Vec<EncodedSecret> {
 }
 
 fn unique(encodings: &mut Vec<EncodedSecret>) {
-    sorting::by(encodings, |a, b| a.bytes.cmp(&b.bytes));
+    encodings.sort_by(|a, b| a.bytes.cmp(&b.bytes));
     encodings.dedup_by(|other, kept| {
         let is_equal = other.bytes == kept.bytes;
         if is_equal {

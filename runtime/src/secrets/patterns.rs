@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
-use ptc_lisp::sorting;
 
 use super::decoded_text::{self, DecodedText, MAX_DECODE_DEPTH, OffsetMap, RelevantBytes};
 use super::encodings::EncodedSecrets;
@@ -35,7 +34,7 @@ impl Patterns {
         let automaton = automaton(MatchKind::LeftmostLongest, Some(AhoCorasickKind::ContiguousNFA), &all);
         let relevant = RelevantBytes::new(all.iter().copied());
         let mut by_end: Vec<usize> = (0..all.len()).collect();
-        sorting::by(&mut by_end, |a, b| match (all.get(*a), all.get(*b)) {
+        by_end.sort_by(|a, b| match (all.get(*a), all.get(*b)) {
             (Some(a), Some(b)) => from_end(a, b),
             _ => a.cmp(b),
         });
@@ -107,7 +106,7 @@ impl Patterns {
         for range in &mut found {
             *range = layers.iter().fold(range.clone(), |range, offsets| offsets.widen_to_escapes(range));
         }
-        sorting::by(&mut found, |a, b| (a.start, a.end).cmp(&(b.start, b.end)));
+        found.sort_by(|a, b| (a.start, a.end).cmp(&(b.start, b.end)));
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
         for range in found {
             match apart.last_mut() {

@@ -7,7 +7,6 @@
 
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
-use ptc_lisp::sorting;
 
 use super::decoded_text::{self, DecodedEscape};
 use super::encodings::EncodedSecrets;
@@ -139,7 +138,7 @@ impl Prefilter {
 /// first bytes. Ordering the pieces so that similar ones share a group reduces false positives.
 fn searches(mut pieces: Vec<&[u8]>) -> Vec<Search> {
     let low = |piece: &[u8]| piece.iter().take(MIN_PIECE_LEN).fold(0u32, |all, b| all << 4 | u32::from(b & 15));
-    sorting::by(&mut pieces, |a, b| low(a).cmp(&low(b)));
+    pieces.sort_by(|a, b| low(a).cmp(&low(b)));
     let in_turn = |few: &[&[u8]]| {
         let (each, more) = (few.len() / GROUPS, few.len() % GROUPS);
         let place = |turn: usize| (turn % GROUPS) * each + (turn % GROUPS).min(more) + turn / GROUPS;

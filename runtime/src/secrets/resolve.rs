@@ -6,7 +6,6 @@ use std::path::Path;
 use litemap::LiteMap;
 use ptc_catalog::secret_heuristics::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
-use ptc_lisp::sorting;
 use zeroize::Zeroizing;
 
 use super::{MIN_SECRET_CHARS, Redactor, Secrets, basic_pair, file, literal_secrets};
@@ -238,7 +237,7 @@ fn resolve(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        sorting::by(&mut passed, Ord::cmp);
+        passed.sort();
         let variables = variables(bindings.iter().chain(own));
         Ok(Secrets { bindings: values, environments, variables, passed, redactor })
     } else {
@@ -254,7 +253,7 @@ fn variables(bindings: impl Iterator<Item = &'static Binding>) -> Vec<&'static s
             Source::File { .. } | Source::Literal { .. } => None,
         })
         .collect();
-    sorting::by(&mut variables, Ord::cmp);
+    variables.sort();
     variables
 }
 

@@ -9,20 +9,20 @@ use super::caller::{Answer, Caller, ResponseSink};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::command::version;
-use crate::describe;
 use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::pool::Pool;
-use crate::profile::answer::truncate_utf8;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
+use crate::response::answer::truncate_utf8;
 use crate::schedule::Scheduler;
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
+use crate::tools_list;
 
 /// Bytes of an unknown method that its refusal repeats.
 const SHOWN: usize = 100;
@@ -238,7 +238,7 @@ impl Server {
         let tools = self.tools.get_or_init(|| {
             let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
             #[cfg_attr(not(feature = "agentic"), expect(unused_mut, reason = "nothing is put in"))]
-            let mut tools = describe::tools(self.deployment, &self.settings, clean);
+            let mut tools = tools_list::tools(self.deployment, &self.settings, clean);
             #[cfg(feature = "agentic")]
             if let Some(planner) = &self.planner {
                 // Behind `lisp_eval`, which is always there.

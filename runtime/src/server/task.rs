@@ -13,7 +13,7 @@ use crate::agentic::{End, Planner, Task};
 use crate::diagnostics::CallTrace;
 use crate::evaluation::Failure;
 use crate::log::{self, Level};
-use crate::profile::answer;
+use crate::response::answer;
 use crate::schedule::LeaseIssuer;
 
 impl Server {

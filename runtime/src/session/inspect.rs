@@ -1,6 +1,6 @@
 //! The content of `lisp_session_inspect`. The texts are written for a model: names and shapes first, values only as previews.
 
-use ptc_lisp::{Kind, Value, print, sorting};
+use ptc_lisp::{Kind, Value, print};
 use ptc_text::join_limited;
 use serde_json::{Map, Value as Json, json};
 
@@ -79,7 +79,7 @@ impl View {
                 put("limits", limits.told());
                 put("usage", json!(kept.usage()));
                 let mut largest: Vec<(usize, &str)> = kept.bindings.iter().map(|(name, value)| (bytes_of(value), name)).collect();
-                sorting::by(&mut largest, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+                largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
                 let largest = largest.into_iter().take(SHOWN).map(|(bytes, name)| json!({ "name": name, "bytes": bytes }));
                 put("top_bindings", largest.collect());
                 format!("{} of {} bytes of bindings", kept.bindings.bytes(), limits.kept.max_memory_bytes)

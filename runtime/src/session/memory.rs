@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
-use ptc_lisp::sorting;
 
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
@@ -226,7 +225,7 @@ impl State {
 
     fn list(&self, owner: &str) -> Vec<Metadata> {
         let mut own: Vec<(&String, &Session)> = self.live.iter().filter(|(_, session)| session.owner == owner).collect();
-        sorting::by(&mut own, |a, b| (a.1.created, a.0).cmp(&(b.1.created, b.0)));
+        own.sort_by(|a, b| (a.1.created, a.0).cmp(&(b.1.created, b.0)));
         own.into_iter().map(|(id, session)| session.metadata(id)).collect()
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Fault;
 use super::limits::StateLimits;
 use crate::evaluation::{Evaluation, PriorState};
-use crate::profile::answer::truncate_utf8;
+use crate::response::answer::truncate_utf8;
 
 /// Number of recent results: `*1 *2 *3`.
 const MAX_RESULTS: usize = 3;

@@ -40,7 +40,7 @@ pub use store::StoreUrl;
 
 use crate::diagnostics::DiagnosticsSettings;
 use crate::log::Level;
-use crate::profile::Profile;
+use crate::response::Profile;
 use crate::schedule::ScheduleLimits;
 use crate::session::SessionLimits;
 use crate::upstream::OnDrift;

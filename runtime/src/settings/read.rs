@@ -9,7 +9,7 @@ use super::Settings;
 use super::feature::how_to_enable;
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
-use crate::profile::Profile;
+use crate::response::Profile;
 use crate::schedule::Source;
 
 /// The flags of scheduler limits whose source is reported.

@@ -13,7 +13,7 @@ use std::time::Instant;
 use litemap::LiteMap;
 use ptc_catalog::{ListingLimits, Tool, Upstream};
 use ptc_lisp::print::excerpt;
-use ptc_lisp::{Value, json, sorting};
+use ptc_lisp::{Value, json};
 use serde_json::value::RawValue;
 
 use crate::log::{self, Level};
@@ -148,7 +148,7 @@ fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
 fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
     let keys = |v: &'v Value| v.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
     let mut all: Vec<&str> = keys(a).chain(keys(b)).filter(|key| a.get(key) != b.get(key)).collect();
-    sorting::by(&mut all, Ord::cmp);
+    all.sort();
     all.dedup();
     all
 }
@@ -202,7 +202,7 @@ fn properties(old: Option<&Value>, new: &Value, depth: u32) -> Result<(), String
 /// For search in less than linear time: both sides may be long.
 fn sorted<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<&'v Value> {
     let mut values: Vec<&Value> = values.collect();
-    sorting::by(&mut values, Ord::cmp);
+    values.sort();
     values
 }
 

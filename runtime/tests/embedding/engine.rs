@@ -7,7 +7,7 @@ use std::time::Duration;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::signature::Mode;
 use ptc_runtime::embed::{Answer, Args, BuildError, Builder, Engine, Event, Request, Tool, ToolDefinitionError, ToolFailure};
-use ptc_runtime::tool_protocol::parse_signature;
+use ptc_runtime::ptc_runner_compat::parse_signature;
 use serde_json::json;
 
 fn roomy() -> Limits {
@@ -391,8 +391,8 @@ fn upstreams_made_at_run_time_stand_beside_own_tools() {
 #[test]
 fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
     use crate::web::{Answer, Web};
-    use ptc_runtime::profile::{Profile, answer};
     use ptc_runtime::protocol::revision::Era;
+    use ptc_runtime::response::{Profile, answer};
 
     const RECORDS: usize = 520;
     let service = Web::start(|asked| {

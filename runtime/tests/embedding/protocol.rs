@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ptc_lisp::{Bindings, Program, Run, Value};
 use ptc_runtime::embed::{Engine, Request};
-use ptc_runtime::tool_protocol::{
+use ptc_runtime::ptc_runner_compat::{
     Capability, ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, atomize_value, parse_signature, render,
     render_error, render_success, to_json_value, validate_program, validate_return,
 };

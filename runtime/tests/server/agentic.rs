@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ptc_catalog::{
     Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Type, Types, Upstream,
 };
-use ptc_runtime::describe::tools_list_json;
 use ptc_runtime::settings::Settings;
+use ptc_runtime::tools_list::tools_list_json;
 use serde_json::{Value, json};
 
 use crate::Test;

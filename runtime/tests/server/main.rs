@@ -10,7 +10,6 @@ mod advertised;
 mod agentic;
 mod canary;
 mod command;
-mod describe;
 mod diagnostics;
 mod echoing;
 mod frames;
@@ -25,6 +24,7 @@ mod pty;
 mod sessions;
 mod stored;
 mod terminal;
+mod tools_list;
 mod upstream;
 #[path = "../upstreams/web.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         advertised::TESTS,
         canary::TESTS,
         command::TESTS,
-        describe::TESTS,
+        tools_list::TESTS,
         diagnostics::TESTS,
         frames::TESTS,
         otlp,

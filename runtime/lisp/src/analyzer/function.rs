@@ -7,7 +7,6 @@ use super::{Analysed, Analyzer, Target};
 use crate::error::{Error, ErrorKind, Span};
 use crate::form::{Form, FormKind};
 use crate::ir::{ArityIr, Capture, GroupIr, Ir, MemberIr, Op};
-use crate::sorting;
 
 /// Maximum parameters of one function. Captured values and locals do not count.
 const MAX_PARAMETERS: usize = 64;
@@ -106,7 +105,7 @@ impl<'s> Analyzer<'s> {
                 }
                 arities.push(arity);
             }
-            sorting::by_key(&mut arities, |arity| (arity.variadic, arity.fixed));
+            arities.sort_by_key(|arity| (arity.variadic, arity.fixed));
             members.push(MemberIr { name: function.name.map(Arc::from), span: function.span, doc: function.doc, arities });
         }
         Ok(self.numbered(captures.into_list(), members))

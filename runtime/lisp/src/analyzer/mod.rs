@@ -21,8 +21,7 @@ use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Local, Op, Source, Unit};
 use crate::machine::stack;
 use crate::signature::underscored;
-use crate::sorting;
-use crate::{Value, special};
+use crate::{Value, builtins, host_functions, special_forms};
 
 pub(crate) use function::Written;
 pub(crate) use hints::namespace as namespace_hint;
@@ -243,7 +242,7 @@ impl<'s> Analyzer<'s> {
             return Ok(Op::Const(Value::Builtin(row)));
         }
         if self.tool(name).is_some() {
-            return Ok(special::tool_as_value(self, name, span)?.op);
+            return Ok(host_functions::tool_as_value(self, name, span)?.op);
         }
         Err(self.unbound(name, span))
     }
@@ -308,7 +307,7 @@ impl<'s> Analyzer<'s> {
             return Err(error.with_hint("an empty collection is []; conj adds at its end, cons at the front"));
         };
         if let Some(name) = head.symbol()
-            && let Some(row) = special::find(names::plain(name))
+            && let Some(row) = special_forms::find(names::plain(name))
             && (row.is_reserved || !self.is_local(name))
         {
             let head = parts.remove(0);
@@ -318,7 +317,14 @@ impl<'s> Analyzer<'s> {
         self.call(head, parts, span)
     }
 
-    fn special(&mut self, row: &'static special::Special, head: Span, span: Span, parts: Vec<Form<'s>>, tail: bool) -> Analysed {
+    fn special(
+        &mut self,
+        row: &'static special_forms::Special,
+        head: Span,
+        span: Span,
+        parts: Vec<Form<'s>>,
+        tail: bool,
+    ) -> Analysed {
         let count = parts.len();
         if count < row.min || row.max.is_some_and(|max| count > max) {
             let mut error =
@@ -327,8 +333,8 @@ impl<'s> Analyzer<'s> {
             return Err(error);
         }
         match row.expand {
-            special::Expand::Form(analyse) => analyse(self, span, parts, tail),
-            special::Expand::Macro(expand) => {
+            special_forms::Expand::Form(analyse) => analyse(self, span, parts, tail),
+            special_forms::Expand::Macro(expand) => {
                 let form = expand(self, span, parts).map_err(|error| shown(error, row))?;
                 self.expr(form, tail)
             }
@@ -341,11 +347,11 @@ impl<'s> Analyzer<'s> {
             Some(name) => {
                 if let Some(tool) = self.tool(name).filter(|_| self.builtin(name).is_none()) {
                     let args = self.exprs(args)?;
-                    return Ok(Ir::new(span, special::tool_call(tool, head.span, args)));
+                    return Ok(Ir::new(span, host_functions::tool_call(tool, head.span, args)));
                 }
                 let f = self.reference(name, head.span)?;
                 if let Op::Const(Value::Builtin(row)) = f {
-                    let args = special::quoted_names(row, args, self);
+                    let args = host_functions::quoted_names(row, args, self);
                     let args = self.exprs(args)?;
                     return Ok(Ir::new(span, builtin_call(row, args)));
                 }
@@ -397,12 +403,12 @@ impl<'s> Analyzer<'s> {
     }
 
     fn unbound(&mut self, name: &str, span: Span) -> Error {
-        if special::find(names::plain(name)).is_some() {
+        if special_forms::find(names::plain(name)).is_some() {
             let error = self.error(ErrorKind::InvalidForm, span, format!("{name} is a special form, not a value"));
             return error.with_hint(format!("call it, or wrap it: (fn [x] ({name} x …))"));
         }
         let mut known: Vec<&str> = self.globals.keys().copied().collect();
-        sorting::by(&mut known, Ord::cmp);
+        known.sort();
         known.extend(self.scopes.iter().flat_map(Scope::names));
         let aliased = name.split_once('/').and_then(|(alias, short)| Some(format!("{}/{short}", self.aliases.get(alias)?)));
         let (kind, message, hint) = match (self.tools, name.strip_prefix("tool/")) {
@@ -469,7 +475,7 @@ impl<'s> Analyzer<'s> {
 }
 
 /// Replaces the general hint of a special form's error by the usage of the form. A more specific hint is kept.
-fn shown(error: Error, row: &special::Special) -> Error {
+fn shown(error: Error, row: &special_forms::Special) -> Error {
     let general = error.kind.advice().is_some_and(|advice| error.hint.as_deref() == Some(advice));
     match error.kind {
         ErrorKind::InvalidForm | ErrorKind::InvalidArity if general => error.with_hint(format!("write {}", row.usage())),
@@ -479,7 +485,7 @@ fn shown(error: Error, row: &special::Special) -> Error {
 
 /// Makes a call of a builtin, or the fault for a wrong number of arguments.
 pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
-    match special::arity_fault(row, args.len()) {
+    match builtins::arity_fault(row, args.len()) {
         None => Op::Builtin { row, args },
         Some(fault) => Op::Fault { row, fault: Box::new(fault) },
     }

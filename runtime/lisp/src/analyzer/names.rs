@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::hints;
 use crate::builtins::{self, Builtin};
 use crate::error::ErrorKind;
-use crate::{Value, sorting, special};
+use crate::{Value, host_functions, special_forms};
 use ptc_text::closest_match;
 
 /// Namespaces as programs may write them, with the namespace of the rows that they select.
@@ -62,7 +62,7 @@ struct Index {
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut rows: HashMap<&'static str, &'static Builtin, RandomState> = HashMap::default();
     let mut qualified: HashMap<_, _, RandomState> = HashMap::default();
-    for row in special::functions().chain(builtins::all()) {
+    for row in host_functions::all().chain(builtins::all()) {
         qualified.entry((row.namespace, row.name)).or_insert(row);
         // Names of most other namespaces work without the namespace too. Names of the core take precedence.
         let core = builtins::is_core(row.namespace);
@@ -196,7 +196,7 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
     }
     let hint = hints::hint(name).map(str::to_owned).or_else(|| member(name)).or_else(|| {
         // The program's own names come last, since there may be more of them than are compared.
-        let builtins = special::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.')));
+        let builtins = special_forms::names().chain(INDEX.rows.keys().copied().filter(|name| !name.starts_with('.')));
         let mut candidates: Vec<&str> = builtins.collect();
         candidates.extend(known);
         near(name, candidates.into_iter()).map(|near| format!("did you mean {near}?"))
@@ -213,7 +213,7 @@ fn instead_of_method(name: &str, method: &str) -> String {
         let usages: Vec<String> = row
             .notes
             .arglists()
-            .map(|list| special::call_shape(&row.full_name(), list))
+            .map(|list| builtins::call_shape(&row.full_name(), list))
             .filter(|usage| usage.contains(' '))
             .collect();
         return format!("call the function: {}", usages.join(" or "));
@@ -290,7 +290,7 @@ const MAX_LISTED: usize = 60;
 /// The names of a namespace, functions first, each kind sorted.
 fn members(namespace: &str) -> Vec<&'static str> {
     let mut names: Vec<&str> = INDEX.qualified.keys().filter(|(held, _)| *held == namespace).map(|(_, name)| *name).collect();
-    sorting::by(&mut names, Ord::cmp);
+    names.sort();
     names.extend(builtins::java::members(namespace));
     names
 }
@@ -298,7 +298,7 @@ fn members(namespace: &str) -> Vec<&'static str> {
 /// Returns the builtin or special form with the most similar name. If `name` has a namespace, the namespace must exist.
 pub(crate) fn near_builtin(name: &str) -> Option<String> {
     match split(name) {
-        None => near(name, special::names().chain(INDEX.rows.keys().copied())).map(str::to_owned),
+        None => near(name, special_forms::names().chain(INDEX.rows.keys().copied())).map(str::to_owned),
         Some((written, short)) => near(short, members(namespace(written)).into_iter()).map(|near| format!("{written}/{near}")),
     }
 }

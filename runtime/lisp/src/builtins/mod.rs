@@ -2,7 +2,7 @@
 //!
 //! A row contains the name, the argument lists, one line of documentation, examples with their printed results, and the code.
 //! Arity checks, the output of `(doc f)` and suggestions for unknown names all derive from the rows. Functions that need the
-//! evaluator have rows in [`crate::special`].
+//! evaluator have rows in [`crate::special_forms`].
 
 #![expect(clippy::unnecessary_wraps, reason = "every builtin has one type, whether it can fail or not")]
 #![expect(clippy::mutable_key_type, reason = "the mutable parts of a function do not affect its hash")]
@@ -38,6 +38,7 @@ pub use java::{Constant, constants};
 pub(crate) use map::look_up;
 pub(crate) use output::write_str;
 pub use row::{Builtin, Native};
+pub(crate) use row::{arity_fault, call_shape};
 pub(crate) use sort::{Keyed, sort_naturally};
 
 /// All tables.

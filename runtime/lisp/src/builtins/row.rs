@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::Value;
-use crate::machine::{Machine, Raised};
+use crate::error::ErrorKind;
+use crate::machine::{Fault, Machine, Raised};
 use crate::packed_docs::PackedDocs;
 
 /// The code of a builtin. It may take arguments out of the slice, so that a collection with a single owner is updated in place.
@@ -120,4 +121,28 @@ impl fmt::Debug for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.full_name())
     }
+}
+
+/// Returns the fault for calling a builtin with `count` arguments, if it does not accept that many.
+pub(crate) fn arity_fault(row: &Builtin, count: usize) -> Option<Fault> {
+    if row.accepts(count) {
+        return None;
+    }
+    let name = row.full_name();
+    let noun = if row.arity().ends_with(" 1") || row.arity() == "1" { "argument" } else { "arguments" };
+    let mut fault = Fault::new(ErrorKind::ArityError, format!("{name} takes {} {noun}, got {count}", row.arity()));
+    let usages: Vec<String> = row.notes.arglists().map(|args| call_shape(&name, args)).collect();
+    fault.hint = match row.name {
+        "parse-string" if row.namespace == "json" => Some(
+            "leave it out: keywords find string keys, as in (:a m); (walk/keywordize-keys m) makes keywords of them".to_owned(),
+        ),
+        _ => (!usages.is_empty()).then(|| format!("call it as {}", usages.join(" or "))),
+    };
+    Some(fault)
+}
+
+/// Makes `(name a b)` from the argument list `[a b]`.
+pub(crate) fn call_shape(name: &str, arglist: &str) -> String {
+    let inner = arglist.trim_start_matches('[').trim_end_matches(']');
+    if inner.is_empty() { format!("({name})") } else { format!("({name} {inner})") }
 }

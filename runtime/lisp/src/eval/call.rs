@@ -171,7 +171,7 @@ pub(crate) fn call_value(m: &mut Machine, f: &Value, args: &mut [Value]) -> Resu
 fn call_other(m: &mut Machine, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
     m.called(args.len())?;
     match f {
-        Value::Builtin(row) => match crate::special::arity_fault(row, args.len()) {
+        Value::Builtin(row) => match crate::builtins::arity_fault(row, args.len()) {
             Some(fault) => Err(m.raise_fault(fault)),
             None => (row.run)(m, args),
         },

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::plain::run;
 use crate::Value;
 use crate::collection::{Map, Names, SMALL};
-use crate::sorting;
 
 /// The names of the last object at some depth in the order of the text, and their positions when sorted.
 #[derive(Default)]
@@ -60,7 +59,11 @@ impl Shape {
         if self.names == names {
             return self.row(values);
         }
-        self.order = sorting::places(names.len(), &mut |a, b| names.get(a).cmp(&names.get(b)));
+        self.order = {
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            order.sort_by_key(|at| names.get(*at));
+            order
+        };
         self.names.clear();
         self.sorted = None;
         let entry = |at: &usize| {

@@ -3,7 +3,6 @@
 //! Java ignores the case of ASCII letters only, unless `(?u)` asks for all. The engines know one rule, that of all letters, and
 //! bring a table for it that a pinned binary would have to relocate: three thousand pointers.
 
-use crate::sorting;
 use std::fmt::Write;
 
 /// The letters whose case is ignored.
@@ -65,7 +64,7 @@ impl CaseFolding {
                 // In Java a letter without an upper case has no case: `ß` does not match `ẞ`.
                 let variants = EXTRA_CASE_VARIANTS.into_iter().filter(|variant| up != fold && folded(*variant) == fold);
                 let mut others: Vec<char> = [up, lower(letter), fold, upper(fold)].into_iter().chain(variants).collect();
-                sorting::by(&mut others, Ord::cmp);
+                others.sort();
                 others.dedup();
                 others.retain(|other| *other != letter);
                 others

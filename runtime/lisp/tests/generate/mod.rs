@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 use ptc_lisp::builtins::Builtin;
-use ptc_lisp::{Value, builtins, json, special};
+use ptc_lisp::{Value, builtins, host_functions, json};
 
 /// Texts that exercise special cases.
 const TEXTS: &[&str] = &[
@@ -134,7 +134,7 @@ fn text(u: &mut Unstructured<'_>) -> Result<String> {
 
 /// Generates a well-formed program: calls of all functions of the table, nested in special forms.
 pub(crate) fn program(u: &mut Unstructured<'_>) -> Result<String> {
-    let rows: Vec<&'static Builtin> = builtins::all().chain(special::functions()).collect();
+    let rows: Vec<&'static Builtin> = builtins::all().chain(host_functions::all()).collect();
     let mut writer = Writer { rows, locals: vec!["data/items".into()], out: String::new() };
     for _ in 0..u.int_in_range(1..=3)? {
         writer.form(u, 4)?;

@@ -22,10 +22,10 @@ use super::live::PrintLine;
 use super::services::Services;
 use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, replace_control_chars, sentence, whole};
 use super::{Origin, ended_early, unusable, written};
-use crate::describe;
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
-use crate::profile::Profile;
+use crate::response::Profile;
 use crate::settings::Settings;
+use crate::tools_list;
 use plain::Lines;
 
 /// What a program is asked for with.
@@ -272,7 +272,7 @@ impl Repl {
         if catalog.upstreams.is_empty() {
             return "there are no upstreams\n".to_owned();
         }
-        let mut text = describe::catalog::render(catalog, &self.settings) + "\n";
+        let mut text = tools_list::catalog::render(catalog, &self.settings) + "\n";
         text += &self.unlisted();
         text
     }
@@ -300,7 +300,7 @@ impl Repl {
             }
             (Ok(_), Some(upstream)) => {
                 let one = Catalog { digest: "", search_index: &[], upstreams: std::slice::from_ref(upstream) };
-                describe::catalog::list(&one, describe::catalog::Detail::Described, &|_| String::new()) + "\n"
+                tools_list::catalog::list(&one, tools_list::catalog::Detail::Described, &|_| String::new()) + "\n"
             }
         }
     }

@@ -20,7 +20,6 @@ mod terminal;
 
 use std::path::Path;
 
-use ptc_lisp::sorting;
 use ptc_text::closest_match;
 use zeroize::Zeroizing;
 
@@ -91,7 +90,7 @@ pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> 
         })
     });
     let mut unknown: Vec<String> = unknown.collect();
-    sorting::by(&mut unknown, Ord::cmp);
+    unknown.sort();
     unknown
 }
 

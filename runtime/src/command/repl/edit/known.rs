@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::{Arg, Tool, Upstream};
 use ptc_lisp::builtins::{self, Builtin};
-use ptc_lisp::{Bindings, Value, special};
+use ptc_lisp::{Bindings, Value, host_functions, special_forms};
 
 use crate::upstream::Upstreams;
 
@@ -34,9 +34,9 @@ impl Known {
     /// Every name of the language and of definitions.
     pub(super) fn names(&self) -> Vec<String> {
         let defined = self.with_bindings(|bindings| bindings.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
-        let rows = builtins::all().chain(special::functions()).flat_map(Builtin::spellings);
+        let rows = builtins::all().chain(host_functions::all()).flat_map(Builtin::spellings);
         let constants = builtins::constants().map(builtins::Constant::full_name);
-        let forms = special::all().map(|form| form.name.to_owned());
+        let forms = special_forms::all().map(|form| form.name.to_owned());
         defined.into_iter().chain(rows).chain(constants).chain(forms).chain(RESULTS.map(str::to_owned)).collect()
     }
 
@@ -49,10 +49,10 @@ impl Known {
             Some(_) => Some(Vec::new()),
             None => None,
         });
-        let row = || builtins::find(name).or_else(|| special::functions().find(|row| row.full_name() == name));
+        let row = || builtins::find(name).or_else(|| host_functions::all().find(|row| row.full_name() == name));
         defined
             .or_else(|| row().map(|row| owned(&mut row.notes.arglists())))
-            .or_else(|| special::find(name).map(|form| owned(&mut form.notes.arglists())))
+            .or_else(|| special_forms::find(name).map(|form| owned(&mut form.notes.arglists())))
             .unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::embed::Answer;
 use crate::evaluation::{Failure, Reason};
-use crate::profile::answer::shown;
+use crate::response::answer::shown;
 
 /// Bytes of the preview of a definition.
 const DEFINITION_BYTES: usize = 512;
@@ -93,7 +93,7 @@ impl From<Reason> for ErrorReason {
 /// parts that come from elsewhere.
 ///
 /// ```
-/// use ptc_runtime::tool_protocol::{Execution, SuccessOptions, render_success};
+/// use ptc_runtime::ptc_runner_compat::{Execution, SuccessOptions, render_success};
 ///
 /// let execution = Execution::new().result("user=> 42").print("computed");
 /// assert_eq!(
@@ -105,7 +105,7 @@ impl From<Reason> for ErrorReason {
 /// A literal does not compile outside of this crate, so that a later version can add a part:
 ///
 /// ```compile_fail,E0639
-/// use ptc_runtime::tool_protocol::Execution;
+/// use ptc_runtime::ptc_runner_compat::Execution;
 ///
 /// let execution = Execution { returned_nil: true, ..Execution::new() };
 /// ```
@@ -131,14 +131,14 @@ pub struct Execution {
 /// What is kept for later calls.
 ///
 /// ```
-/// use ptc_runtime::tool_protocol::Memory;
+/// use ptc_runtime::ptc_runner_compat::Memory;
 ///
 /// let memory = Memory::new().changed("total", "12.5").stored_keys(["orders", "total"]);
 /// assert_eq!(memory.changed["total"], "12.5");
 /// ```
 ///
 /// ```compile_fail,E0639
-/// use ptc_runtime::tool_protocol::Memory;
+/// use ptc_runtime::ptc_runner_compat::Memory;
 ///
 /// let memory = Memory { truncated: true, ..Memory::new() };
 /// ```
@@ -266,7 +266,7 @@ impl Execution {
 /// What a payload of a success shows: one of the two presets, and setters.
 ///
 /// ```
-/// use ptc_runtime::tool_protocol::SuccessOptions;
+/// use ptc_runtime::ptc_runner_compat::SuccessOptions;
 ///
 /// let known = ptc_lisp::Bindings::default();
 /// let options = SuccessOptions::STATEFUL.before(&known);
@@ -274,7 +274,7 @@ impl Execution {
 /// ```
 ///
 /// ```compile_fail,E0639
-/// use ptc_runtime::tool_protocol::SuccessOptions;
+/// use ptc_runtime::ptc_runner_compat::SuccessOptions;
 ///
 /// let options = SuccessOptions { include_memory: true, ..SuccessOptions::STATEFUL };
 /// ```
@@ -372,7 +372,7 @@ pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> St
 /// Parts of a payload of an error that have a default.
 ///
 /// ```
-/// use ptc_runtime::tool_protocol::{ErrorOptions, ErrorReason, render_error};
+/// use ptc_runtime::ptc_runner_compat::{ErrorOptions, ErrorReason, render_error};
 ///
 /// assert_eq!(
 ///     render_error(ErrorReason::Fail, "no stock", ErrorOptions::new().result("{:sku 7}")),
@@ -381,7 +381,7 @@ pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> St
 /// ```
 ///
 /// ```compile_fail,E0639
-/// use ptc_runtime::tool_protocol::ErrorOptions;
+/// use ptc_runtime::ptc_runner_compat::ErrorOptions;
 ///
 /// let options = ErrorOptions { result: None, feedback: None };
 /// ```

@@ -5,14 +5,14 @@
 //!
 //! ```
 //! use ptc_runtime::embed::{Engine, Request};
-//! use ptc_runtime::tool_protocol::{self, Capability, SuccessOptions};
+//! use ptc_runtime::ptc_runner_compat::{self, Capability, SuccessOptions};
 //!
 //! let engine = Engine::builder().build()?;
 //! // What the model is told of the tool, and what it sends:
 //! assert!(Capability::McpNoTools.description().contains("with context"));
 //! let arguments = serde_json::json!({ "program": "(+ 1 2)" });
-//! let answered = match tool_protocol::validate_program(arguments.get("program")) {
-//!     Ok(program) => tool_protocol::render(&engine.run(Request::new(program)), &SuccessOptions::ONE_SHOT),
+//! let answered = match ptc_runner_compat::validate_program(arguments.get("program")) {
+//!     Ok(program) => ptc_runner_compat::render(&engine.run(Request::new(program)), &SuccessOptions::ONE_SHOT),
 //!     Err(fault) => fault.render(),
 //! };
 //! assert_eq!(answered, r#"{"status":"ok","result":"user=> 3","prints":[],"feedback":"","truncated":false}"#);
@@ -38,8 +38,8 @@ use serde_json::value::RawValue;
 
 pub use payload::{ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, render, render_error, render_success};
 
-pub use crate::describe::text::MCP_NO_TOOLS;
-use crate::profile::answer::truncate_utf8;
+use crate::response::answer::truncate_utf8;
+pub use crate::tools_list::text::MCP_NO_TOOLS;
 
 /// The tool among the engine's own: [`Capability::InProcessWithAppTools`].
 pub const IN_PROCESS_WITH_APP_TOOLS: &str = "Runs a PTC-Lisp program in a bounded interpreter and answers with its last value. Use it for \
@@ -112,7 +112,7 @@ impl std::error::Error for ArgsFault {}
 /// The `program` argument of a call: a string that is not blank.
 ///
 /// ```
-/// use ptc_runtime::tool_protocol::validate_program;
+/// use ptc_runtime::ptc_runner_compat::validate_program;
 /// use serde_json::json;
 ///
 /// assert_eq!(validate_program(Some(&json!("(+ 1 2)"))), Ok("(+ 1 2)"));
@@ -166,7 +166,7 @@ impl std::error::Error for NotJson {}
 ///
 /// ```
 /// use ptc_lisp::{Program, Run};
-/// use ptc_runtime::tool_protocol::to_json_value;
+/// use ptc_runtime::ptc_runner_compat::to_json_value;
 ///
 /// let program = Program::compile("{:rows [{:ts inc}]}")?;
 /// let value = Run::new(&program).execute_on_thread().result?;

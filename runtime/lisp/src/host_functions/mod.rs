@@ -1,16 +1,23 @@
 //! Functions that need the evaluator or the host: parallel work, program exits, tools, discovery.
 
+mod discovery;
+mod pages;
+pub(crate) mod task;
+mod tool_call;
+
+use crate::analyzer::Analyzer;
 use crate::args::{at, take};
 use crate::builtins::Builtin;
 use crate::collection::Map;
 use crate::error::ErrorKind;
+use crate::form::{Form, FormKind};
 use crate::host::Reply;
 use crate::machine::{Fault, Machine, Raised};
 use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
-use super::{discovery, pages, task, tool};
+pub(crate) use tool_call::{HOST_TOOL, as_value as tool_as_value, call_of as tool_call};
 
 /// The namespace of the functions that are extensions of Clojure's core.
 pub(super) const DISCOVERY: &str = "ptc.core";
@@ -187,6 +194,25 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
     ),
 ];
 
+/// All functions that need the evaluator or the host, as rows like those of [`crate::builtins`].
+pub fn all() -> impl Iterator<Item = &'static Builtin> {
+    FUNCTIONS.iter()
+}
+
+/// Quotes a symbol argument of a discovery function, so that `(doc map)` refers to the name `map`.
+pub(crate) fn quoted_names<'s>(row: &Builtin, mut args: Vec<Form<'s>>, analyzer: &mut Analyzer<'s>) -> Vec<Form<'s>> {
+    if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != DISCOVERY {
+        return args;
+    }
+    if let Some(first) = args.first_mut()
+        && let Some(name) = first.symbol()
+        && !analyzer.is_local(name)
+    {
+        *first = Form::new(first.span, FormKind::Quote(Box::new(first.clone())));
+    }
+    args
+}
+
 fn pmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let f = take(args, 0);
     let mut collections = Vec::with_capacity(args.len() - 1);
@@ -227,7 +253,7 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let request = at(args, 0);
-    let (reply, link) = tool::request(m, "tool/call", request)?;
+    let (reply, link) = tool_call::request(m, "tool/call", request)?;
     let result = answer(m, request, reply)?;
     if let Some(value) = result.get("value") {
         m.host().received(request, value, link.get().map(String::as_str));
@@ -238,8 +264,8 @@ fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "tool/value";
     let request = at(args, 0);
-    let (reply, link) = tool::request(m, NAME, request)?;
-    let value = tool::value(m, NAME, request, reply)?;
+    let (reply, link) = tool_call::request(m, NAME, request)?;
+    let value = tool_call::value(m, NAME, request, reply)?;
     m.host().received(request, &value, link.get().map(String::as_str));
     Ok(value)
 }
@@ -267,7 +293,7 @@ fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raise
         }
         Reply::None => Ok(success(Value::Nil, "none")),
         Reply::Failed { reason, message } => Ok(failure(m, request, reason, &message)),
-        Reply::Refused(fault) => Err(tool::refused(m, fault)),
+        Reply::Refused(fault) => Err(tool_call::refused(m, fault)),
     }
 }
 

@@ -17,7 +17,7 @@ macro_rules! language {
 pub(crate) const LANGUAGE: &str = language!();
 
 /// The description of `lisp_eval` without upstreams and without application tools. The server appends its limits to it;
-/// [`Capability::McpNoTools`](crate::tool_protocol::Capability::McpNoTools) gives it to embedding programs as it is.
+/// [`Capability::McpNoTools`](crate::ptc_runner_compat::Capability::McpNoTools) gives it to embedding programs as it is.
 pub const MCP_NO_TOOLS: &str = concat!(
     "Runs a PTC-Lisp program and answers with its last value. PTC-Lisp is a small, eager Clojure without side effects or tools. \
      Use it when an answer must be exact: counting, sums, dates, filtering, grouping, sorting, reshaping.\n\n\

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::evaluation::Reason;
-use crate::profile::Profile;
+use crate::response::Profile;
 use crate::session::Fault;
 
 fn text() -> Value {

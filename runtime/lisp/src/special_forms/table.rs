@@ -2,7 +2,8 @@
 
 use crate::packed_docs::packed_docs;
 
-use super::{Expand, Special, binding, control, define, iteration, namespaces, task, threading};
+use super::{Expand, Special, binding, control, define, iteration, namespaces, threading};
+use crate::host_functions::task;
 
 macro_rules! special {
     (reserved $($row:tt)*) => {

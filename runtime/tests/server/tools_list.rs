@@ -3,17 +3,17 @@
 use crate::peer::Peer;
 use crate::{PLAIN, Test};
 use ptc_catalog::{Annotations, Arg, Catalog, Deployment, McpStdio, Tool, Transport, Type, Types, Upstream};
-use ptc_runtime::describe::tools_list_json;
-use ptc_runtime::profile::Profile;
+use ptc_runtime::ptc_runner_compat::Capability;
+use ptc_runtime::response::Profile;
 use ptc_runtime::settings::{CatalogMode, Settings};
-use ptc_runtime::tool_protocol::Capability;
+use ptc_runtime::tools_list::tools_list_json;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("describe::sizes", sizes),
-    ("describe::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do),
-    ("describe::session_eval_is_not_announced_as_read_only", session_eval_is_not_announced_as_read_only),
-    ("describe::server_without_upstreams_uses_the_embedders_text", server_without_upstreams_uses_the_embedders_text),
+    ("tools_list::sizes", sizes),
+    ("tools_list::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do),
+    ("tools_list::session_eval_is_not_announced_as_read_only", session_eval_is_not_announced_as_read_only),
+    ("tools_list::server_without_upstreams_uses_the_embedders_text", server_without_upstreams_uses_the_embedders_text),
 ];
 
 const fn arg(name: &'static str, required: bool) -> Arg {

@@ -10,10 +10,11 @@ use crate::error::ErrorKind;
 use crate::host::Discovery;
 use crate::machine::{Fault, Machine, Raised};
 use crate::packed_docs::PackedDocs;
+use crate::parallel;
 use crate::print::{excerpt, preview_line, readable};
-use crate::{parallel, sorting};
 
-use super::{Special, call_shape};
+use crate::builtins::call_shape;
+use crate::special_forms::{self, Special};
 
 /// The documentation of a local name.
 enum Entry {
@@ -24,14 +25,14 @@ enum Entry {
 
 impl Entry {
     fn all() -> impl Iterator<Item = Entry> {
-        let functions = super::functions().chain(builtins::all()).map(Entry::Function);
-        super::all().map(Entry::Form).chain(functions).chain(builtins::constants().map(Entry::Constant))
+        let functions = super::all().chain(builtins::all()).map(Entry::Function);
+        special_forms::all().map(Entry::Form).chain(functions).chain(builtins::constants().map(Entry::Constant))
     }
 
     fn find(reference: &str) -> Option<Entry> {
         let (space, name) = reference.split_once('/').map_or(("ptc.core", reference), |(space, name)| (namespace(space), name));
         let constant = || builtins::constants().find(|row| row.namespace == space && row.name == name);
-        let form = super::find(plain(reference)).map(Entry::Form);
+        let form = special_forms::find(plain(reference)).map(Entry::Form);
         form.or_else(|| builtin(reference).map(Entry::Function)).or_else(|| constant().map(Entry::Constant))
     }
 
@@ -288,7 +289,7 @@ fn members(reference: &str) -> Option<Vec<Entry>> {
     // `java.lang.String` has both functions and methods.
     let is_member = |entry: &Entry| entry.namespace() == wanted || wanted == "String" && entry.namespace() == "java.lang.String";
     let mut entries: Vec<Entry> = Entry::all().filter(is_member).collect();
-    sorting::by_key(&mut entries, Entry::short_name);
+    entries.sort_by_key(Entry::short_name);
     (!entries.is_empty()).then_some(entries)
 }
 
@@ -299,7 +300,7 @@ fn listed(reference: &str) -> Option<Vec<String>> {
     let entries = members(reference)?;
     let package = format!("{}.", namespace(reference));
     let mut of_classes: Vec<Entry> = Entry::all().filter(|entry| entry.namespace().starts_with(&package)).collect();
-    sorting::by_key(&mut of_classes, |entry| (!matches!(entry, Entry::Constant(_)), builtins::short_class(entry.namespace())));
+    of_classes.sort_by_key(|entry| (!matches!(entry, Entry::Constant(_)), builtins::short_class(entry.namespace())));
     let mut lines: Vec<String> = Vec::new();
     for of_class in of_classes.chunk_by(|a, b| a.namespace() == b.namespace()) {
         match of_class {
@@ -385,7 +386,7 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
             local.push((score, name, entry));
         }
     }
-    sorting::by(&mut local, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    local.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     local.dedup_by(|a, b| a.1 == b.1);
     let room = limit - found.len();
     found.extend(local.iter().take(room).map(|(_, _, entry)| Value::from(entry.line("local: "))));

@@ -10,7 +10,7 @@ use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
 use crate::{Kind, Value};
 
-use super::tool;
+use super::tool_call;
 
 const NAME: &str = "tool/all";
 
@@ -41,7 +41,7 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let request = with(given, None);
     let host = m.shared_host();
     let begun = parallel::waiting(m, || host.pages(&request, max));
-    let mut pages = begun.map_err(|fault| tool::refused(m, tool::of_function(fault, NAME)))?;
+    let mut pages = begun.map_err(|fault| tool_call::refused(m, tool_call::of_function(fault, NAME)))?;
     let mut due = vec![pages.first()];
     while !due.is_empty() {
         let requests: Vec<Value> = std::mem::take(&mut due).into_iter().map(|args| with(&request, Some(args))).collect();
@@ -55,7 +55,7 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
                 Fetched::Page { answer, link } => (answer, link),
                 Fetched::Failed { reason, message } => {
                     let arrived = format!(", {}", pages.arrived());
-                    return Err(tool::failed(m, NAME, request, &reason, &message, &arrived));
+                    return Err(tool_call::failed(m, NAME, request, &reason, &message, &arrived));
                 }
             };
             match pages.receive(&answer, link.as_deref()) {
@@ -89,17 +89,17 @@ fn with(request: &Value, args: Option<Value>) -> Value {
 
 fn fetch(m: &mut Machine, request: &Value) -> Result<Fetched, Raised> {
     m.tick(100)?;
-    tool::spend(m)?;
+    tool_call::spend(m)?;
     m.report_memory();
-    let link = tool::LinkHeader::default();
+    let link = tool_call::LinkHeader::default();
     let reply = match m.host().submit_with_link(request, &link) {
-        Ok(pending) => tool::wait(m, pending)?,
-        Err(fault) => return Err(tool::refused(m, tool::of_function(fault, NAME))),
+        Ok(pending) => tool_call::wait(m, pending)?,
+        Err(fault) => return Err(tool_call::refused(m, tool_call::of_function(fault, NAME))),
     };
     if let Reply::Failed { reason, message } = reply {
         return Ok(Fetched::Failed { reason: reason.to_owned(), message });
     }
-    let answer = tool::value(m, NAME, request, reply)?;
+    let answer = tool_call::value(m, NAME, request, reply)?;
     Ok(Fetched::Page { answer, link: link.get().cloned() })
 }
 

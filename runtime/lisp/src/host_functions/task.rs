@@ -17,7 +17,7 @@ static TASK: Builtin =
     Builtin { name: "task", namespace: "ptc.core", min: 2, max: Some(2), notes: packed_docs!("", ["[id form]"], []), run: task };
 
 /// Analyses `(task id form)`. The form is evaluated only if the journal does not have its value.
-pub(super) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
+pub(crate) fn analyse<'s>(a: &mut Analyzer<'s>, span: Span, parts: Vec<Form<'s>>, _: bool) -> Analysed {
     let mut parts = parts.into_iter();
     let (Some(id), Some(form)) = (parts.next(), parts.next()) else { return Err(a.internal(span)) };
     let id = a.expr(id, false)?;
