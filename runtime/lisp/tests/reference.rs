@@ -9,7 +9,7 @@ use ptc_lisp::{builtins, host_functions, print, special_forms};
 /// The order and the headings of the namespaces. Other namespaces follow them.
 const SECTIONS: &[(&str, &str)] = &[
     ("clojure.core", "Functions of `clojure.core`"),
-    ("ptc.core", "Functions that Clojure has not"),
+    ("ptc.core", "Functions that Clojure does not have"),
     ("clojure.string", "`clojure.string`, also written `str/` and `string/`"),
     ("clojure.set", "`clojure.set`, also written `set/`"),
     ("clojure.walk", "`clojure.walk`, also written `walk/`"),
@@ -25,8 +25,8 @@ const SECTIONS: &[(&str, &str)] = &[
 
 const HEAD: &str = "# Reference of PTC-Lisp
 
-Every special form, function, method and constant, from the rows that also give `(doc x)`. How PTC-Lisp differs from Clojure is in
-[DIVERGENCES.md](DIVERGENCES.md). Each has an example that a test runs; `!kind` stands for an error.
+This page lists every special form, function, method and constant. It is generated from the same rows as the answers of `(doc x)`. A test
+runs every example; `!kind` stands for an error. [DIVERGENCES.md](DIVERGENCES.md) describes the differences from Clojure.
 ";
 
 struct Entry {
