@@ -1,4 +1,4 @@
-//! `eval`: one program, its value on standard output.
+//! `eval` runs one program and prints its value on standard output.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::pool::Pool;
 use crate::response::Profile;
 use crate::settings::Settings;
 
-/// Evaluates `program` (`-` is standard input).
+/// Evaluates `program`. `-` reads it from standard input.
 pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, display: Display) -> ExitCode {
     let name = origin.deployment.name;
     // Local runs print the full answer, not the model-sized one.
@@ -49,7 +49,7 @@ fn read(program: &str, settings: &Settings) -> Result<String, String> {
     if program == "-" { input(settings) } else { Ok(program.to_owned()) }
 }
 
-/// The program on standard input.
+/// Reads the program on standard input.
 pub(super) fn input(settings: &Settings) -> Result<String, String> {
     match whole(std::io::stdin().lock(), settings) {
         Ok(text) if text.trim().is_empty() => Err("standard input: expected a program, found nothing".to_owned()),
@@ -63,7 +63,7 @@ pub(super) fn whole(from: impl Read, settings: &Settings) -> std::io::Result<Str
     let most = settings.max_program_bytes as u64 + 1;
     let mut bytes = Vec::new();
     from.take(most).read_to_end(&mut bytes)?;
-    // The cut may split a character.
+    // The truncation may have split a character.
     let is_cut = bytes.len() as u64 == most;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -87,7 +87,7 @@ pub(super) struct LocalEvaluator {
 }
 
 impl LocalEvaluator {
-    /// The error is a sentence about the trace folder.
+    /// Creates an evaluator. The error is a sentence about the trace folder.
     pub(super) fn new(services: &Services, settings: &Settings) -> Result<LocalEvaluator, String> {
         // Only trace files are useful without a server.
         let traced = DiagnosticsSettings { tool: false, counted: false, ..settings.diagnostics.clone() };

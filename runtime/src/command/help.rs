@@ -1,4 +1,4 @@
-//! `--help`, from the table of settings.
+//! The text of `--help`, generated from the table of settings.
 
 use std::fmt::Write as _;
 
@@ -10,15 +10,15 @@ use crate::settings::{REPL_NAMES, REPL_VARIABLES, flags};
 
 /// A command of a pinned binary.
 pub struct Usage {
-    /// Its word.
+    /// The word on the command line.
     pub name: &'static str,
-    /// What stands behind it, settings aside.
+    /// Its arguments, without settings.
     pub takes: &'static str,
-    /// What it does.
+    /// A description.
     pub what: &'static str,
 }
 
-/// Every command of a pinned binary; the first is the one that a command line without a word means.
+/// Every command of a pinned binary. A command line without a command runs the first one.
 pub static COMMANDS: &[Usage] = &[
     Usage { name: "start", takes: "", what: "serve MCP on standard input and output" },
     Usage { name: "eval", takes: "[--display HOW] PROGRAM|-", what: "evaluate one program" },
@@ -30,23 +30,23 @@ pub static COMMANDS: &[Usage] = &[
     Usage { name: "version", takes: "[--json]", what: "what it was built from" },
 ];
 
-/// An option of `eval` or `repl` that is no setting.
+/// An option of `eval` or `repl` that is not a setting.
 pub struct Evaluating {
-    /// Its name behind two dashes.
+    /// The long name, without the two dashes.
     pub long: Option<&'static str>,
-    /// Its letter.
+    /// The letter of the short form.
     pub short: Option<char>,
-    /// The placeholder of its value; a switch has none. Where there are [`words`](Evaluating::words), they stand in for it.
+    /// The placeholder of its value. `None` for a switch. [`words`](Evaluating::words) replace it if there are any.
     pub value: Option<&'static str>,
-    /// The words that it takes; any text where there are none.
+    /// The accepted values. If empty, any text is accepted.
     pub words: &'static [&'static str],
-    /// Whether `repl` alone takes it, any number of times.
+    /// Whether only `repl` accepts it. It can be repeated.
     pub of_repl: bool,
-    /// One line on it.
+    /// A description in one line.
     pub help: &'static str,
 }
 
-/// Every one of them.
+/// All of these options.
 pub static EVALUATING: [Evaluating; 4] = [
     Evaluating {
         long: Some("display"),
@@ -83,7 +83,7 @@ pub static EVALUATING: [Evaluating; 4] = [
 ];
 
 impl Evaluating {
-    /// As help writes it: `-e, --eval PROGRAM`.
+    /// Formats the option for help: `-e, --eval PROGRAM`.
     fn usage(&self) -> String {
         let names = [self.short.map(|letter| format!("-{letter}")), self.long.map(|name| format!("--{name}"))];
         let names: Vec<String> = names.into_iter().flatten().collect();
@@ -93,7 +93,7 @@ impl Evaluating {
     }
 }
 
-/// The help text of a pinned binary.
+/// Returns the help text of a pinned binary.
 pub(super) fn pinned(deployment: &'static Deployment) -> String {
     let catalog = deployment.catalog;
     let with_upstreams = !catalog.upstreams.is_empty();
@@ -112,7 +112,7 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
     text
 }
 
-/// The help text of `ptc-compile repl`.
+/// Returns the help text of `ptc-compile repl`.
 pub(super) fn repl(program: &str) -> String {
     let mut text = format!(
         "Evaluates programs one after the other: those of -e and of files, else one on standard input, else\n\
@@ -129,7 +129,7 @@ pub(super) fn repl(program: &str) -> String {
     text
 }
 
-/// The help text of `ptc-compile run`.
+/// Returns the help text of `ptc-compile run`.
 pub(super) fn run(program: &str) -> String {
     let mut text = format!(
         "Serves a config as its pinned binary would, without building one: MCP on standard input and\noutput.\n\n\
@@ -141,7 +141,7 @@ pub(super) fn run(program: &str) -> String {
     text
 }
 
-/// What is not a setting.
+/// Appends the options that are not settings.
 fn common(text: &mut String, own: &[Evaluating]) {
     text.push_str("\nOptions:\n");
     for option in own {
@@ -170,12 +170,12 @@ fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bo
     );
 }
 
-/// Columns of a line.
+/// Maximum columns of a line.
 const WIDTH: usize = 100;
-/// Columns before what is said of something.
+/// Columns before a description.
 const INDENT: usize = 10;
 
-/// Something, and below it what it is.
+/// Appends an item, with its description below.
 fn row(text: &mut String, left: &str, what: &str) {
     let _ = write!(text, "  {left}");
     let mut column = WIDTH;

@@ -1,7 +1,7 @@
-//! From arguments to a command.
+//! Parses the command line into a command.
 //!
-//! `lexopt` splits arguments into flags and values; what flags there are comes from the table of settings. (A generated parser
-//! would bring a tenth of the binary's size and a second place where flags are declared.)
+//! `lexopt` splits arguments into flags and values, and the table of settings declares the flags. (A generated parser would add a
+//! tenth of the binary's size and a second place that declares flags.)
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use super::help::COMMANDS;
 use super::show::Display;
 use crate::settings::{Fault, Flag, Purpose, Settings, SettingsParser};
 
-/// Whose command line it is.
+/// Which command line is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grammar {
-    /// A pinned binary's: commands.
+    /// Commands of a pinned binary.
     Pinned,
-    /// `ptc-compile run`'s: a config.
+    /// `ptc-compile run`, which takes a config.
     Run,
-    /// `ptc-compile repl`'s: a config too.
+    /// `ptc-compile repl`, which takes a config too.
     Repl,
 }
 
-/// What the command line says.
+/// The parsed command line.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) command: Command,
@@ -31,16 +31,16 @@ pub(super) struct Line {
     pub(super) warnings: Vec<String>,
 }
 
-/// What to do.
+/// The command to execute.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Serve MCP on standard input and output.
     Start,
     /// Evaluate a program; `-` reads it from standard input.
     Eval(String, Display),
-    /// Evaluate programs one after the other.
+    /// Evaluate programs in sequence.
     Repl(Script, Display),
-    /// Say what it is: with `true` as JSON.
+    /// Print the version, as JSON if the value is true.
     Version(bool),
     Help,
 }
@@ -48,18 +48,18 @@ pub(super) enum Command {
 /// The programs of `repl`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// Files that are evaluated first, whose values are not shown.
+    /// Files that are evaluated first. Their values are not shown.
     pub(super) loads: Vec<PathBuf>,
-    /// The programs; with none, that of standard input or those of a terminal.
+    /// The programs. If empty, they are read from standard input or a terminal.
     pub(super) programs: Vec<Source>,
 }
 
-/// Where a program comes from.
+/// The source of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Text(String),
     File(PathBuf),
-    /// Standard input, up to its end.
+    /// Standard input up to its end.
     Input,
 }
 
@@ -85,7 +85,7 @@ impl Word {
     }
 }
 
-/// Reads a command line without its program name.
+/// Parses a command line without the name of the program.
 pub(super) fn read(
     args: impl Iterator<Item = OsString>,
     var: impl Fn(&str) -> Option<OsString>,
@@ -137,7 +137,7 @@ pub(super) fn read(
                 unknown = !reading.flag(&name, inline, || parser.value().ok()) && alone;
             }
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
-            // Perhaps the value of a flag that does not exist: one fault is enough.
+            // The value may belong to the unknown flag before it, which is already reported.
             Ok(Some(Arg::Value(value))) if after_unknown && value.to_str().and_then(Word::of).is_none() => {}
             Ok(Some(Arg::Value(value))) if after_switch.is_some() && is_truth(&value) => {
                 let (flag, value) = (after_switch.unwrap_or_default(), value.to_string_lossy().into_owned());
@@ -157,13 +157,13 @@ pub(super) fn read(
                     let commands = COMMANDS.iter().map(|usage| usage.name).chain(["help"]);
                     let near = value.to_str().and_then(|text| ptc_text::closest_match(text, commands));
                     reading.misspelt(&value, near);
-                    // What follows is read as if it had been written so.
+                    // The following arguments are parsed as if the suggested command had been given.
                     word = near.and_then(Word::of);
                 }
             }
             Ok(Some(Arg::Value(value))) if word == Some(Word::Eval) && program.is_none() => program = Some(value),
             Ok(Some(Arg::Value(value))) => reading.unexpected(&value),
-            // A value for a flag that takes none, such as `--json=1`: lexopt's sentence says it.
+            // A value for a flag that takes none, such as `--json=1`. The message is lexopt's.
             Err(fault) => reading.refused(fault.to_string()),
         }
     }
@@ -207,12 +207,12 @@ pub(super) fn read(
     Ok(Line { command, settings, warnings })
 }
 
-/// Whether an argument is a value of switches.
+/// Whether an argument is a value of a switch.
 fn is_truth(argument: &OsStr) -> bool {
     ["true", "false", "1", "0"].iter().any(|word| argument == *word)
 }
 
-/// Whether an argument names a program and not a config.
+/// Whether an argument is the path of a program rather than a config.
 fn is_program(argument: &OsStr) -> bool {
     Path::new(argument).extension().is_some_and(|extension| extension == "clj")
 }
@@ -289,7 +289,7 @@ mod tests {
                 let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar);
                 assert_eq!(line.map(|line| line.command).map_err(|faults| said(&faults)), Ok(command), "{grammar:?} {flag}");
             }
-            // One fault, and not a second one of what may be its value.
+            // Only the flag is reported, not the argument that may be its value.
             let args = ["--max-tool-cals", "3"].map(OsString::from);
             let faults = said(&read(args.into_iter(), |_| None, true, grammar).expect_err("no such flag"));
             let near = if grammar == Grammar::Repl { "did you mean --max-tool-calls?" } else { "--help lists all flags" };
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    /// Flags that a command has no use for are told of; variables may be meant for a server beside it.
+    /// Flags without effect on a command cause a warning. Variables do not, since they may be meant for a server.
     #[test]
     fn what_has_no_effect_is_said() {
         let warnings = |args: &[&str]| {

@@ -12,7 +12,7 @@ use crate::upstream::ProgramHost;
 /// Receives a printed line.
 pub(super) type PrintLine = fn(&str);
 
-/// Hooks that forward printed lines, redacted, while the program runs. The evaluation's own list of lines stays complete.
+/// Hooks that forward redacted printed lines while the program runs. The list of lines in the evaluation stays complete.
 pub(super) struct PrintHooks {
     pub(super) print_line: PrintLine,
     pub(super) redactor: Redactor,

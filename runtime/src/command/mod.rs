@@ -1,15 +1,15 @@
-//! The command line of a pinned binary, and of `ptc-compile run`, which has the same flags.
+//! The command line of a pinned binary and of `ptc-compile run`, which has the same flags.
 //!
-//! - `line`: arguments to a command.
-//! - `help`: usage, from the table of settings.
-//! - `start`: serve MCP.
-//! - `eval`: one program.
-//! - `live`: what a program prints while it runs.
-//! - `repl`: programs one after another.
-//! - `show`, `paint`: what came of programs, and in which colours.
-//! - `signals`: what asks a process to end.
-//! - `viewer`: traces in a browser.
-//! - `version`: what the binary was built from.
+//! - `line`: parses arguments into a command.
+//! - `help`: generates the help from the table of settings.
+//! - `start`: serves MCP.
+//! - `eval`: evaluates one program.
+//! - `live`: forwards lines that a program prints while it runs.
+//! - `repl`: evaluates programs in sequence.
+//! - `show`, `paint`: formats results, with colours.
+//! - `signals`: signals that request a shutdown.
+//! - `viewer`: shows traces in a browser.
+//! - `version`: reports what the binary was built from.
 
 mod eval;
 mod help;
@@ -45,24 +45,24 @@ pub use services::Preparation;
 use show::Display;
 pub use signals::ShutdownSignals;
 
-/// The program ended with an error.
+/// Exit code: the program ended with an error.
 const FAILED: u8 = 1;
-/// The binary was used wrongly, or could not start.
+/// Exit code: the usage is invalid, or the binary could not start.
 const UNUSABLE: u8 = 2;
 
-/// What a server is made of.
+/// The parts of which a server consists.
 pub struct Origin {
-    /// Upstreams, their tools, and where secrets come from.
+    /// The upstreams, their tools, and the sources of secrets.
     pub deployment: &'static Deployment,
-    /// The folder from which relative paths of a config start; `None` is the binary's.
+    /// The folder for relative paths of a config. `None` means the binary's folder.
     pub config_dir: Option<PathBuf>,
-    /// How upstreams that were not asked for their tools yet are taken into the catalog; `None` where all were.
+    /// Adds the tools of upstreams to the catalog when they are fetched. `None` if the catalog is complete.
     pub load: Option<Arc<dyn Load>>,
-    /// Upstreams that were contacted to make the deployment, and whose connections the server takes over.
+    /// Upstreams that were contacted to make the deployment. The server takes over their connections.
     pub contacts: Cell<Option<Contacts>>,
 }
 
-/// Runs a pinned binary: the only thing that its `main` calls.
+/// Runs a pinned binary. Its `main` only calls this function.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
     crate::secrets::seal();
     log::report_panics();
@@ -87,11 +87,11 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
 /// The invocation of a command of `ptc-compile` that takes the flags of the runtime.
 #[derive(Debug, Clone, Copy)]
 pub struct Invocation<'a> {
-    /// Its words on the command line.
+    /// The command's name on the command line.
     pub program: &'a str,
-    /// The line that says which version it is, or with `true` an object of JSON.
+    /// Returns a line with the version, or with `true` a JSON object.
     pub version: fn(bool) -> String,
-    /// What follows its words.
+    /// The arguments after the command's name.
     pub args: &'a [OsString],
 }
 
@@ -100,23 +100,23 @@ pub struct Invocation<'a> {
 pub enum ConfigChoice<'a> {
     /// The file that a flag, an argument or a variable names.
     Named(&'a Path),
-    /// The file where configs are by default, if it is there.
+    /// The file at the default path, if it exists.
     Default,
-    /// No config: no upstreams.
+    /// No config, and therefore no upstreams.
     Plain,
 }
 
 /// The output format of findings in a config.
 #[derive(Debug, Clone, Copy)]
 pub struct FindingsFormat {
-    /// Whether there are colours; `None` goes by the terminal and by `NO_COLOR`.
+    /// Whether to use colours. `None` depends on the terminal and `NO_COLOR`.
     pub color: Option<bool>,
-    /// Whether they are data: JSON on standard output.
+    /// Whether to print findings as JSON on standard output.
     pub json: bool,
 }
 
-/// Serves a config without a binary of its own: `ptc-compile run`. `open` makes the deployment of the config that flag, argument or
-/// environment name, if any; where it cannot, it has said why.
+/// Serves a config without a compiled binary: `ptc-compile run`. `open` makes the deployment from the config that a flag, an
+/// argument or the environment names, if any. If it fails, it has already printed the reason.
 pub fn run(
     invocation: Invocation<'_>,
     open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, FindingsFormat, Preparation<'_>) -> Result<Origin, ExitCode>,
@@ -124,7 +124,7 @@ pub fn run(
     unpinned(Grammar::Run, invocation, open)
 }
 
-/// The same for `ptc-compile repl`, whose catalog is live unless a flag says otherwise.
+/// Like [`run`] for `ptc-compile repl`. Its catalog is live unless a flag says otherwise.
 pub fn repl(
     invocation: Invocation<'_>,
     open: impl FnOnce(ConfigChoice<'_>, SnapshotMode, FindingsFormat, Preparation<'_>) -> Result<Origin, ExitCode>,
@@ -132,8 +132,8 @@ pub fn repl(
     unpinned(Grammar::Repl, invocation, open)
 }
 
-/// Shows the traces of a folder in a browser: `ptc-compile viewer`, whose words on the command line are `program`. Port 0 is a free
-/// one.
+/// Shows the traces of a folder in a browser: `ptc-compile viewer`. `program` is the command's name on the command line. With
+/// port 0 the system chooses a free port.
 #[cfg(feature = "viewer")]
 pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
     viewer::run(program, folder, port)
@@ -200,7 +200,7 @@ fn color(_: &Settings) -> Option<bool> {
     None
 }
 
-/// Warns of settings that have no effect or show a secret, and of variables that look like settings.
+/// Logs warnings about settings without effect, settings that expose a secret, and variables that look like settings.
 fn warn(warnings: &[String], command: &Command) {
     let reads = !matches!(command, Command::Help | Command::Version(_));
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|_| reads));
@@ -209,7 +209,7 @@ fn warn(warnings: &[String], command: &Command) {
     }
 }
 
-/// Says on standard error why nothing was done.
+/// Prints the reasons for not starting on standard error.
 fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
     let mut text = String::new();
     for fault in faults {
@@ -226,10 +226,10 @@ fn ended_early(name: &str, services: services::Services, why: &str) -> ExitCode 
     unusable(name, &[why])
 }
 
-/// Writes to standard output; a reader that went away is no fault.
+/// Writes to standard output. A closed reader is not an error.
 fn written(text: &str) -> ExitCode {
     let mut output = std::io::stdout().lock();
-    // A prompt ends no line.
+    // A prompt does not end with a line break, so that the output must be flushed.
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) if fault.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! Colours of the language.
+//! Syntax highlighting.
 
 use std::ops::Range;
 
@@ -11,12 +11,12 @@ pub(super) const HINT: &str = "\u{1b}[90m";
 /// The colour of the prompt.
 pub(super) const PROMPT: &str = "\u{1b}[1;34m";
 
-/// `text` in one colour.
+/// Returns `text` in one colour.
 pub(super) fn colored(color: &str, text: &str) -> String {
     format!("{color}{text}{RESET}")
 }
 
-/// A fault: its first words and what is under the place of it.
+/// Highlights the kind of a fault and the marker under its position.
 pub(super) fn fault(text: &str) -> String {
     const FAULT: &str = "\u{1b}[1;31m";
     let (head, rest) = text.split_once(": ").map_or((text, ""), |(head, _)| text.split_at(head.len() + 1));
@@ -34,7 +34,8 @@ pub(super) fn fault(text: &str) -> String {
     out
 }
 
-/// A program in colours. Taking them away gives `text` again. The bracket at `cursor` is shown with the one that belongs to it.
+/// Highlights a program. Without the escape sequences the result equals `text`. The bracket at `cursor` is highlighted together
+/// with its partner.
 pub(super) fn painted(text: &str, cursor: Option<usize>) -> String {
     let all: Vec<Token> = tokens(text).collect();
     let pair = cursor.and_then(|cursor| pair_at(&all, cursor)).unwrap_or([usize::MAX; 2]);
@@ -64,7 +65,7 @@ fn color(kind: TokenKind, called: bool, paired: bool) -> &'static str {
     }
 }
 
-/// The bracket right before or at the cursor, and its partner.
+/// Returns the indices of the bracket before or at the cursor and of its partner.
 fn pair_at(all: &[Token], cursor: usize) -> Option<[usize; 2]> {
     let touches = |range: &Range<usize>| range.end == cursor || range.start == cursor;
     let mut open = Vec::new();
@@ -76,7 +77,7 @@ fn pair_at(all: &[Token], cursor: usize) -> Option<[usize; 2]> {
                 let start = open.pop()?;
                 let opened = all.get(start)?;
                 if touches(&token.range) || touches(&opened.range) {
-                    // One right before the cursor goes before one at it: it is what was just typed.
+                    // A bracket before the cursor has priority over one at the cursor, since it was just typed.
                     let best = found.is_none() || token.range.end == cursor;
                     found = if best { Some([start, at]) } else { found };
                 }
@@ -91,7 +92,7 @@ fn pair_at(all: &[Token], cursor: usize) -> Option<[usize; 2]> {
 mod tests {
     use super::*;
 
-    /// What a terminal shows of it.
+    /// Removes the escape sequences.
     fn bare(text: &str) -> String {
         let mut parts = text.split("\u{1b}[");
         let mut out = parts.next().unwrap_or_default().to_owned();

@@ -31,8 +31,8 @@ const SHUTDOWN: Duration = Duration::from_secs(5);
 
 /// The running services of a deployment.
 ///
-/// Its runtime is driven by the thread that calls [`Services::until`], the main one: it lives as long as the process, which matters
-/// to children that are to end with the thread that started them.
+/// Its runtime is driven by the thread that calls [`Services::until`], the main thread. This thread lives as long as the process,
+/// which matters to children that are killed when the thread that started them ends.
 pub(super) struct Services {
     runtime: Runtime,
     upstreams: Arc<Upstreams>,
@@ -46,13 +46,13 @@ pub(super) struct Services {
 pub(super) enum StartupError {
     /// The secrets that could not be resolved.
     Secrets(Vec<MissingSecret>),
-    /// The file of certificates, and what is wrong with it.
+    /// The file of certificates is invalid, with the reason.
     Certificates(String),
-    /// `--connect eager`: every upstream that could not be reached, and why.
+    /// `--connect eager`: the upstreams that could not be reached, with the reasons.
     Upstreams(Vec<String>),
-    /// A signal came first; its name.
+    /// A signal arrived first. Contains its name.
     Signal(&'static str),
-    /// The operating system refused something.
+    /// The operating system reported an error.
     System(io::Error),
 }
 
@@ -95,7 +95,7 @@ impl Services {
             Some((runtime, upstreams)) => (runtime, Some(upstreams)),
             None => (runtime()?, None),
         };
-        // Before anything is served: until then a signal ends the process without its children.
+        // The handlers are installed before anything is served. Without them a signal ends the process but not its children.
         let (interrupt, signals) = {
             let _inside = runtime.enter();
             let interrupt = signal(SignalKind::interrupt()).map_err(StartupError::System)?;
@@ -111,7 +111,7 @@ impl Services {
         if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
-    /// The same with a connection to every upstream.
+    /// Connects to every upstream.
     fn connected(mut self) -> Result<Services, StartupError> {
         let upstreams = Arc::clone(&self.upstreams);
         let why = match self.until(async move { upstreams.connect_all().await }) {
@@ -125,25 +125,25 @@ impl Services {
         Err(why)
     }
 
-    /// An evaluator over the upstreams.
+    /// Returns an evaluator with the upstreams.
     pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
         Evaluator::new(settings, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
     }
 
-    /// A pool for `calls` evaluations at a time. One thread more than that: a thread gives its call's place back before it has
-    /// written the answer.
+    /// Returns a pool for `calls` concurrent evaluations. It has one more thread, since a thread releases its call's permit
+    /// before it has written the answer.
     pub(super) fn pool(calls: usize) -> Pool {
         Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, calls + 1)
     }
 
-    /// What runs tasks by a plan.
+    /// Returns the planner that runs tasks.
     #[cfg(feature = "agentic")]
     pub(super) fn planner(&self, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
         let client = Client::new(&plan, self.upstreams.secrets(), self.upstreams.extra_roots())?;
         Ok(Planner::new(plan, client, self.evaluator(settings), self.redactor(), self.runtime.handle().clone()))
     }
 
-    /// The way to the collector of the settings, where they name one.
+    /// Returns the exporter to the configured collector, if any.
     #[cfg(feature = "otlp")]
     pub(super) fn exporter(&self, settings: &Settings, deployment: &str) -> Result<Option<Arc<Exporter>>, String> {
         let Some(otlp) = &settings.diagnostics.otlp else { return Ok(None) };
@@ -152,12 +152,12 @@ impl Services {
         Ok(Some(exporter))
     }
 
-    /// The upstreams.
+    /// Returns the upstreams.
     pub(super) fn upstreams(&self) -> &Arc<Upstreams> {
         &self.upstreams
     }
 
-    /// What takes secrets out of texts.
+    /// Returns the redactor.
     pub(super) fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }
@@ -174,7 +174,7 @@ impl Services {
         })
     }
 
-    /// Takes an interrupt back that came before what it could have stopped.
+    /// Discards an interrupt that arrived before there was anything to stop.
     #[cfg(feature = "line-editing")]
     pub(super) fn forget_interrupt(&mut self) {
         let Services { runtime, interrupt, .. } = self;
@@ -187,7 +187,7 @@ impl Services {
         });
     }
 
-    /// Ends connections and child processes, within bounds.
+    /// Ends connections and child processes, within a time limit.
     pub(super) fn shut_down(self) {
         let ended = self.runtime.block_on(async { tokio::time::timeout(SHUTDOWN, self.upstreams.shutdown()).await });
         if ended.is_err() {
@@ -215,15 +215,16 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
     })
 }
 
-/// What a server that is about to start gives the code that makes its catalog, so that connections made for that are the server's.
+/// Passed by a server that is about to start to the code that makes its catalog, so that the server can take over the connections
+/// made for it.
 #[derive(Clone, Copy)]
 pub struct Preparation<'s> {
     pub(super) settings: &'s Settings,
 }
 
 impl Preparation<'_> {
-    /// The upstreams of a deployment without tools, under the settings of the server. `Err` names each reason, such as a secret
-    /// that is not set.
+    /// Contacts the upstreams of a deployment without tools, with the settings of the server. The error lists all reasons, such
+    /// as a secret that is not set.
     pub fn contacts(&self, deployment: &'static Deployment, config_dir: &Path) -> Result<Contacts, Vec<String>> {
         let open = || {
             let config_dir = self.settings.config_dir.clone().unwrap_or_else(|| config_dir.to_owned());
@@ -240,7 +241,7 @@ impl Preparation<'_> {
     }
 }
 
-/// The text of a file of certificates, which are looked at before anything is started.
+/// Reads and checks a file of certificates before anything is started.
 fn certificates(path: &Path) -> Result<Arc<[u8]>, StartupError> {
     let text = std::fs::read(path).map_err(|why| why.to_string());
     #[cfg(feature = "http")]
@@ -249,7 +250,7 @@ fn certificates(path: &Path) -> Result<Arc<[u8]>, StartupError> {
 }
 
 impl StartupError {
-    /// A sentence for each thing that is wrong.
+    /// Returns a sentence for each problem.
     pub(super) fn sentences(&self) -> Vec<String> {
         match self {
             StartupError::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),

@@ -1,4 +1,4 @@
-//! How evaluations are shown: values on standard output, faults on standard error.
+//! Prints evaluations: values on standard output, faults on standard error.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
@@ -15,22 +15,22 @@ use crate::response::{Profile, answer};
 use crate::secrets::Redactor;
 use crate::settings::Settings;
 
-/// Bytes of a value as JSON. A value may hold one part in many places, so that memory does not bound it.
+/// Maximum bytes of a value as JSON. A value may contain the same part many times, so that its memory does not limit its length.
 const JSON_BYTES: usize = 1 << 28;
 
-/// What is shown of an evaluation.
+/// The output format of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Display {
-    /// What it printed and its value as text, cut where it is long.
+    /// Printed lines and the value as text, truncated if long.
     Text,
-    /// What a client gets, as one object a line.
+    /// The answer that a client would receive, as one JSON object per line.
     Envelope,
-    /// Its value as JSON, whole.
+    /// The complete value as JSON.
     Json,
 }
 
 impl Display {
-    /// How they are written.
+    /// The names of the formats.
     pub(super) const WORDS: [&'static str; 3] = ["text", "envelope", "json"];
 
     pub(super) fn of(word: &str) -> Option<Display> {
@@ -39,18 +39,18 @@ impl Display {
     }
 }
 
-/// Shows what programs of a command line give.
+/// Prints the results of programs.
 pub(super) struct View {
     display: Display,
     redactor: Redactor,
-    /// Bytes of printed lines that a run keeps.
+    /// Maximum bytes of printed lines that are kept of a run.
     print_bytes: usize,
-    /// A terminal gets what stands before a value in a conversation, a file the value alone.
+    /// Whether standard output is a terminal. If so, a value follows the prompt's prefix, and control characters are replaced.
     prompts: bool,
     colors: Colors,
 }
 
-/// Which streams are in colour.
+/// Which streams use colours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Colors {
     pub(super) output: bool,
@@ -78,7 +78,7 @@ impl View {
         View { display, redactor, print_bytes, prompts: std::io::stdout().is_terminal(), colors: Colors::of(settings) }
     }
 
-    /// Shows what a program gave; how a command ends that ends with it.
+    /// Prints the result of a program. Returns the exit code of a command that ends with it.
     pub(super) fn program(&self, evaluation: &Evaluation) -> ExitCode {
         if self.display == Display::Envelope {
             let shown = written(&for_output(object(evaluation), self.prompts));
@@ -114,7 +114,7 @@ impl View {
         if failed { ExitCode::from(FAILED) } else { shown }
     }
 
-    /// Shows what came of a program whose value nobody asked for: lines that it printed, or its fault.
+    /// Prints the lines or the fault of a program whose value is not shown.
     pub(super) fn load(&self, evaluation: &Evaluation) -> Result<(), ExitCode> {
         if evaluation.outcome.is_err() {
             return Err(self.program(evaluation));
@@ -125,7 +125,7 @@ impl View {
         Ok(())
     }
 
-    /// Printed lines, as standard output and standard error have them: what is to be read as JSON has no other lines.
+    /// Returns printed lines for standard output and for standard error. If standard output is JSON, it contains nothing else.
     fn printed(&self, evaluation: &Evaluation) -> (String, String) {
         let lines: String = evaluation.prints.iter().flat_map(|line| [line, "\n"]).collect();
         let (output, mut messages) = match self.display {
@@ -142,20 +142,20 @@ impl View {
         format!("{}\n", fault(&replace_control_chars(format!("error: {sentence}")), self.colors.error))
     }
 
-    /// What goes to standard output: a file gets every byte, a terminal no commands.
+    /// Replaces control characters if standard output is a terminal.
     fn replace_control_chars(&self, text: String) -> String {
         if self.prompts { replace_control_chars(text) } else { text }
     }
 }
 
-/// Text without what would command a terminal: upstreams may have sent it.
+/// Replaces control characters, which upstreams may have sent to a terminal.
 pub(super) fn replace_control_chars(text: String) -> String {
     let commands = |c: char| c.is_control() && c != '\n' && c != '\t';
     if text.contains(commands) { text.replace(commands, "\u{fffd}") } else { text }
 }
 
-/// JSON for standard output: a file gets every byte, a terminal gets what would command it as escapes. Of such characters JSON
-/// escapes by itself those below a space alone; here they can stand in strings only, where an escape means the same.
+/// Formats JSON for standard output. For a terminal the control characters U+007F to U+009F are escaped, since JSON requires
+/// escapes only below U+0020. They occur only in strings, in which escapes are equivalent.
 pub(super) fn for_output(json: String, is_terminal: bool) -> String {
     let commands = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
     if !is_terminal || !json.contains(commands) {
@@ -172,21 +172,21 @@ pub(super) fn for_output(json: String, is_terminal: bool) -> String {
     })
 }
 
-/// Data, then messages; of the data how that went.
+/// Writes data to standard output and messages to standard error. Returns the exit code of writing the data.
 fn told(output: &str, messages: &str) -> ExitCode {
     let shown = written(output);
-    // Nobody is left to tell if that fails.
+    // There is no way to report a failure of standard error.
     let _ = std::io::stderr().lock().write_all(messages.as_bytes());
     shown
 }
 
-/// A value as JSON, or why it has none.
+/// Encodes a value as JSON. The error explains why that is impossible.
 pub(super) fn whole(value: &Value, redactor: &Redactor) -> Result<String, String> {
     let json = json::encode(value, JSON_BYTES).map_err(|why| format!("the value cannot be shown as JSON: {why}"))?;
     Ok(redactor.redact_text(json))
 }
 
-/// The documented data of the `debug` profile, with the time it took and an error as people read it.
+/// Returns the documented data of the `debug` profile, with the duration and a readable error.
 pub(super) fn object(evaluation: &Evaluation) -> String {
     #[derive(Serialize)]
     struct Object<'a> {
@@ -204,12 +204,12 @@ pub(super) fn object(evaluation: &Evaluation) -> String {
     text
 }
 
-/// The notes of an evaluation, a line each.
+/// Formats the notes of an evaluation, one per line.
 pub(super) fn notes(evaluation: &Evaluation) -> String {
     replace_control_chars(evaluation.notes.iter().flat_map(|note| ["note: ", note, "\n"]).collect())
 }
 
-/// A failure as people read it.
+/// Formats a failure for people.
 pub(super) fn sentence(failure: &Failure) -> String {
     let mut text = format!("{}: {}", failure.reason.name(), failure.message);
     if !failure.feedback.is_empty() {
@@ -219,13 +219,13 @@ pub(super) fn sentence(failure: &Failure) -> String {
     text
 }
 
-/// A value in colours, where they are wanted.
+/// Highlights a value if colours are enabled.
 #[cfg(feature = "line-editing")]
 pub(super) fn painted(text: &str, colored: bool) -> String {
     if colored { paint::painted(text, None) } else { text.to_owned() }
 }
 
-/// The same for a fault.
+/// Highlights a fault if colours are enabled.
 #[cfg(feature = "line-editing")]
 pub(super) fn fault(sentence: &str, colored: bool) -> String {
     if colored { paint::fault(sentence) } else { sentence.to_owned() }

@@ -42,7 +42,7 @@ impl ShutdownSignals {
     }
 }
 
-/// The ignored signals of this process, one bit each; 0 if the system does not provide them.
+/// Returns the signals that this process ignores, one bit each. Returns 0 if the system does not provide them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `start`: MCP on standard input and output or over HTTP, until the input ends or a signal comes.
+//! `start` serves MCP on standard input and output or over HTTP, until the input ends or a signal arrives.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,17 +26,17 @@ use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::settings::http::AuthToken;
 
-/// How long answers on their way out are waited for at the end.
+/// Time limit for writing the last answers during shutdown.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// How often calls that end are looked at meanwhile.
+/// Interval at which calls are checked for their end during shutdown.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long spans on their way out are waited for at the end.
+/// Time limit for exporting the last spans during shutdown.
 #[cfg(feature = "otlp")]
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
-/// Serves.
+/// Serves clients.
 pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     let deployment = origin.deployment;
     let token = match settings.http.generate_token() {
@@ -45,7 +45,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     };
     #[cfg(feature = "http-server")]
     if settings.http.on {
-        // Before the first descriptor is opened for an upstream or a client.
+        // The limit is raised before descriptors are opened for upstreams or clients.
         crate::descriptors::raise_limit();
     }
     #[cfg(feature = "agentic")]
@@ -108,7 +108,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     }
 }
 
-/// What runs tasks, and a line that says how: of texts their size and digest only.
+/// Creates the planner and logs its settings. Only size and digest of texts are logged.
 #[cfg(feature = "agentic")]
 fn planner(services: &Services, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
     let planner = services.planner(plan, settings)?;
@@ -136,7 +136,7 @@ fn planner(services: &Services, plan: Plan, settings: &Settings) -> Result<Arc<P
     Ok(planner)
 }
 
-/// Serves standard input and output; what ended it.
+/// Serves standard input and output. Returns the reason of the end.
 fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services: Services) -> Result<&'static str, String> {
     let unusable = |fault: std::io::Error| format!("standard input or output: {fault}");
     let (input, output) = (stdio::input().map_err(unusable)?, stdio::output().map_err(unusable)?);
@@ -163,8 +163,8 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
     }
     log::line(Level::Info, "serving", &[("deployment", deployment.name), ("catalog", deployment.catalog.digest)]);
     let ended = services.until(end.notified());
-    // The reading thread may sit in a read that never returns; the process ends with this one.
-    // What is not answered yet is answered as cancelled, and what is read from now on is refused.
+    // The reading thread may be blocked in a read forever. The process ends with this thread. Unanswered calls are answered as
+    // cancelled, and later ones are refused.
     caller.calls.shut_down();
     caller.calls.stop_all();
     let until = Instant::now() + LAST_ANSWERS;
@@ -180,7 +180,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
     })
 }
 
-/// Serves HTTP; what ended it.
+/// Serves HTTP. Returns the reason of the end.
 #[cfg(feature = "http-server")]
 fn http(
     deployment: &'static Deployment,
@@ -227,7 +227,7 @@ fn http(
     }
     let Ended::Signal(name) = services.until(listener.serve());
     log::line(Level::Info, "draining", &[("reason", name)]);
-    // A second signal does not wait.
+    // A second signal ends the wait.
     services.until(listener.drain(settings.shutdown_grace));
     services.shut_down();
     Ok(name)
@@ -235,7 +235,7 @@ fn http(
 
 #[cfg(not(feature = "http-server"))]
 fn http(_: &'static Deployment, _: Arc<Server>, services: Services, _: Option<&AuthToken>) -> Result<&'static str, String> {
-    // The settings have refused `--http` before.
+    // The settings have rejected `--http` before.
     services.shut_down();
     Err("--http: this binary was built without its HTTP server".into())
 }

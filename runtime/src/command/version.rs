@@ -1,4 +1,4 @@
-//! `version`: what the binary was built from.
+//! `version` prints what the binary was built from.
 
 use ptc_catalog::Deployment;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::settings::FEATURES;
 /// The key of [`digests`] in `_meta` of an answer.
 pub(crate) const META_KEY: &str = "ptc-compile/build";
 
-/// One line for people, or one JSON object.
+/// Formats the version as one line or as a JSON object.
 pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, json: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if !json {
@@ -30,7 +30,7 @@ pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, j
     format!("{object}\n")
 }
 
-/// The limits of a server that is started in the same way, each with where it comes from.
+/// Returns the limits of a server that is started in the same way, each with its source.
 fn limits_in_force(limits: &ScheduleLimits) -> Value {
     let row = |(name, value, source): (&str, u64, String)| (name.to_owned(), json!({ "value": value, "source": source }));
     let mut told = Map::new();
@@ -38,13 +38,13 @@ fn limits_in_force(limits: &ScheduleLimits) -> Value {
     told.into()
 }
 
-/// Features of the runtime that it was built with.
+/// Iterates over the features of the runtime in this binary.
 fn features() -> impl Iterator<Item = &'static str> {
     FEATURES.iter().filter(|feature| feature.is_built).map(|feature| feature.name)
 }
 
-/// What the binary is made of. A part that nobody took a digest of is left out: tables that were made by another way than
-/// `ptc-compile` do not name theirs.
+/// Returns the digests of the parts of the binary. A part without a digest is omitted, such as tables that were not made by
+/// `ptc-compile`.
 pub(crate) fn digests(deployment: &'static Deployment) -> Value {
     let parts = [
         ("config_digest", deployment.config_digest.to_owned()),
@@ -61,7 +61,7 @@ pub(crate) fn digests(deployment: &'static Deployment) -> Value {
     told.into()
 }
 
-/// The compiler's version, and the digest that stands behind it as build metadata.
+/// Splits the compiler's version from the digest in its build metadata.
 fn compiler(deployment: &'static Deployment) -> (&'static str, Option<&'static str>) {
     match deployment.compiler.split_once('+') {
         Some((version, digest)) => (version, Some(digest)),

@@ -1,4 +1,4 @@
-//! `ptc-compile viewer`: a folder of traces, looked at in a browser.
+//! `ptc-compile viewer` shows a folder of traces in a browser.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{unusable, written};
 use crate::viewer::standalone::StandaloneViewer;
 
-/// Serves until a signal comes. Where to look is written to standard output.
+/// Serves until a signal arrives. Prints the URL on standard output.
 pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
     let served = || -> Result<ExitCode, String> {
         let cannot = |fault: std::io::Error| format!("cannot start: {fault}");

@@ -1,8 +1,8 @@
-//! `repl`: programs one after another, each with the definitions and results of those before it. `-e`, a file, or a program on
-//! standard input makes a script of it; on a terminal it is a conversation.
+//! `repl` evaluates programs in sequence. Each sees the definitions and results of the earlier ones. With `-e`, a file, or a
+//! program on standard input it runs a script. On a terminal it is interactive.
 //!
-//! - `plain`: lines as a terminal gives them.
-//! - `edit`: a line editor with history, completion, colours and hints, where the feature `line-editing` is on.
+//! - `plain`: lines of a terminal.
+//! - `edit`: a line editor with history, completion, highlighting and hints, with the feature `line-editing`.
 
 #[cfg(feature = "line-editing")]
 mod edit;
@@ -28,17 +28,17 @@ use crate::settings::Settings;
 use crate::tools_list;
 use plain::Lines;
 
-/// What a program is asked for with.
+/// The prompt.
 const PROMPT: &str = "user=> ";
-/// What a binary without an editor says at the start of a conversation.
+/// The greeting of a binary without a line editor.
 const PLAIN: &str = if cfg!(feature = "line-editing") {
     ""
 } else {
     "\nHistory and completion come with a binary that is built with --line-editing."
 };
-/// Results that `*1 *2 *3` name.
+/// Number of results named `*1 *2 *3`.
 const RECENT: usize = 3;
-/// Commands of the prompt: how they are written, and what they do.
+/// Commands of the prompt, with their descriptions.
 const COMMANDS: [(&str, &str); 6] = [
     (":help [NAME]", "this, or what NAME is: a builtin, a tool"),
     (":tools [UPSTREAM]", "upstreams, with their tools where --catalog-mode shows them; all of UPSTREAM"),
@@ -48,17 +48,17 @@ const COMMANDS: [(&str, &str); 6] = [
     (":quit", "end, as the end of input does"),
 ];
 
-/// What was typed at a prompt.
+/// The input at a prompt.
 enum Typed {
-    /// A command, or a program of which nothing is open.
+    /// A command, or a program without open forms.
     Text(String),
-    /// Something that was given up.
+    /// Cancelled input.
     Nothing,
-    /// The end of the conversation.
+    /// The end of the session.
     End,
 }
 
-/// Who asks for programs.
+/// The source of interactive input.
 enum Asking {
     Plain(Lines),
     #[cfg(feature = "line-editing")]
@@ -74,7 +74,7 @@ impl Asking {
         }
     }
 
-    /// Tells what later programs can name.
+    /// Updates the names that can be completed.
     #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines know nothing"))]
     fn learn(&self, past: &PriorState) {
         #[cfg(feature = "line-editing")]
@@ -84,7 +84,7 @@ impl Asking {
     }
 }
 
-/// Runs a script, or what standard input has.
+/// Runs a script, standard input, or an interactive session.
 pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, display: Display) -> ExitCode {
     settings.response_profile = Profile::Debug;
     let services = match Services::new(origin, &settings) {
@@ -102,7 +102,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, disp
 }
 
 impl Source {
-    /// Its text, or why there is none.
+    /// Returns the text of the program, or the reason why it cannot be read.
     fn read(&self, settings: &Settings) -> Result<String, String> {
         match self {
             Source::Text(text) => Ok(text.clone()),
@@ -125,7 +125,7 @@ struct Repl {
 }
 
 impl Repl {
-    /// Runs what is to be loaded, then the script or the conversation.
+    /// Runs the files to load, and then the script or the interactive session.
     fn start(&mut self, origin: &Origin, script: &Script) -> Result<ExitCode, ExitCode> {
         let unread = |why: String| unusable(origin.deployment.name, &[why]);
         let view = View::new(self.display, &self.settings, self.services.redactor());
@@ -139,7 +139,7 @@ impl Repl {
             [] => &input,
             programs => programs,
         };
-        // Up to the first that fails.
+        // Runs the programs up to the first one that fails.
         for source in programs {
             let program = source.read(&self.settings).map_err(unread)?;
             let evaluation = self.evaluate(&program);
@@ -161,7 +161,7 @@ impl Repl {
                 Typed::Nothing => continue,
                 Typed::End => return ExitCode::SUCCESS,
             };
-            // White space and comments are no program, whose value would be nil.
+            // White space and comments are skipped. Evaluating them would give nil.
             if reader::read(&source).is_ok_and(|forms| forms.is_empty()) {
                 continue;
             }
@@ -190,7 +190,7 @@ impl Repl {
         Asking::Plain(Lines::of_standard_input())
     }
 
-    /// What a command says; `None` where the words are none.
+    /// Executes a command and returns its output. `None` if the words are not a command.
     fn command(&mut self, words: &[&str]) -> Option<String> {
         Some(match *words {
             [":help"] => COMMANDS.iter().fold(String::new(), |mut text, (usage, what)| {
@@ -224,7 +224,7 @@ impl Repl {
                 let usage = COMMANDS.iter().find(|(usage, _)| first_word(usage) == word).map_or("", |(usage, _)| usage);
                 format!("expected {usage}\n")
             }
-            // A keyword is a value too.
+            // A keyword is a valid program, and is evaluated even if it resembles a command.
             [word] if word.starts_with(':') => {
                 let near = ptc_text::closest_match(word, COMMANDS.iter().map(|(usage, _)| first_word(usage)));
                 if let Some(near) = near {
@@ -236,7 +236,7 @@ impl Repl {
         })
     }
 
-    /// What is known of a name; a tool's may stand without its upstream.
+    /// Returns the documentation of a name. A tool can be named without its upstream.
     fn help(&mut self, name: &str) -> String {
         let tool_of = |upstream: &'static ptc_catalog::Upstream| upstream.tool(name).map(|tool| (upstream.name, tool.name));
         let tools: Vec<_> = self.services.upstreams().catalog().upstreams.iter().filter_map(tool_of).collect();
@@ -250,7 +250,7 @@ impl Repl {
             let told = match (&evaluation.value, &evaluation.outcome) {
                 (Some(told), Ok(_)) => told.as_str().unwrap_or("nothing is known of it").to_owned(),
                 (_, Err(failure)) if name.contains('/') => sentence(failure),
-                // A tool may stand without its upstream, which nobody has asked yet.
+                // The tool of an upstream that was not fetched yet cannot be found by its name alone.
                 (_, Err(_)) => format!("nothing is known of {name}\n{}", self.unlisted()),
                 (None, Ok(_)) => continue,
             };
@@ -265,7 +265,7 @@ impl Repl {
         String::new()
     }
 
-    /// The catalog by `--catalog-mode`, and which upstreams were not asked for their tools yet.
+    /// Returns the catalog in the format of `--catalog-mode`, and the upstreams whose tools were not fetched yet.
     fn tools(&self) -> String {
         let upstreams = self.services.upstreams();
         let catalog = upstreams.catalog();
@@ -277,7 +277,7 @@ impl Repl {
         text
     }
 
-    /// A line that names the upstreams that were not asked for their tools yet; empty where all were.
+    /// Returns a line with the upstreams whose tools were not fetched yet. Empty if there are none.
     fn unlisted(&self) -> String {
         let upstreams = self.services.upstreams();
         let names = upstreams.catalog().upstreams.iter().map(|upstream| upstream.name);
@@ -288,7 +288,7 @@ impl Repl {
         format!("not listed yet, :tools UPSTREAM asks: {}\n", unlisted.join(", "))
     }
 
-    /// All tools of an upstream, which is asked for them where it was not yet.
+    /// Returns all tools of an upstream, which are fetched if necessary.
     fn tools_of(&mut self, name: &str) -> String {
         let evaluation = self.run(&format!("(dir {})", quoted(name)), PriorState::default());
         let upstream = self.services.upstreams().catalog().upstream(name);
@@ -305,9 +305,9 @@ impl Repl {
         }
     }
 
-    /// Evaluates and shows.
+    /// Evaluates a program and prints the result.
     fn answer(&mut self, source: &str) {
-        // Lines as they are printed, then the value or the fault. A client gets all at once.
+        // Lines are shown as they are printed, before the value or the fault. An envelope contains all lines.
         let print_line: PrintLine = |line| {
             written(&(replace_control_chars(line.to_owned()) + "\n"));
         };
@@ -335,7 +335,7 @@ impl Repl {
         written(&text);
     }
 
-    /// Evaluates a program and keeps what it leaves.
+    /// Evaluates a program and stores its definitions and its result, or its error.
     fn evaluate(&mut self, source: &str) -> Evaluation {
         let past = PriorState { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
         let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
@@ -365,7 +365,8 @@ impl Repl {
         if let Some(hint) = failure.feedback.lines().find_map(|line| line.strip_prefix("hint: ")) {
             let _ = write!(known, " :hint {}", quoted(hint));
         }
-        // As it is shown: functions in the value itself would refer to definitions that are gone with the program.
+        // The displayed form is stored: functions in the value itself would refer to definitions that are lost with the failed
+        // program.
         let value = failure.value.as_ref().filter(|value| !value.truncated);
         let value = value.map(|value| format!("(def *e {{{known} :value (quote {})}})", value.text));
         for program in value.into_iter().chain([format!("(def *e {{{known}}})")]) {
@@ -378,7 +379,7 @@ impl Repl {
         }
     }
 
-    /// Evaluates what nobody has typed.
+    /// Evaluates an internal program, without a trace.
     fn run(&mut self, source: &str, past: PriorState) -> Evaluation {
         match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.local.evaluate(&mut self.services, call, past),
@@ -387,7 +388,7 @@ impl Repl {
     }
 }
 
-/// A string as programs write it: JSON's escapes are theirs.
+/// Formats a string literal. The escapes of JSON are valid in programs.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,5 @@
-//! Lines of a terminal as it gives them: for one that cannot do more, and for binaries without line editing.
+//! Reads lines from a terminal without editing: for terminals without further capabilities, and for binaries without line
+//! editing.
 
 use std::io::BufRead;
 
@@ -16,11 +17,11 @@ const CONTINUED: &str = "  #_=> ";
 pub(super) struct Lines(mpsc::UnboundedReceiver<String>);
 
 impl Lines {
-    /// Lines of standard input, read by a thread of their own, which ends with the process.
+    /// Starts a thread that reads lines of standard input. It ends with the process.
     pub(super) fn of_standard_input() -> Lines {
         let (send, receive) = mpsc::unbounded_channel();
         let reader = std::thread::Builder::new().name("terminal".into());
-        // Without the thread the channel is closed, which ends the conversation.
+        // Without the thread the channel is closed, which ends the session.
         let _ = reader.spawn(move || {
             let mut input = std::io::stdin().lock();
             let mut line = String::new();
@@ -29,7 +30,7 @@ impl Lines {
         Lines(receive)
     }
 
-    /// Prompts until nothing is open.
+    /// Prompts until no form is open.
     pub(super) fn read(&mut self, services: &mut Services) -> Typed {
         let mut text = String::new();
         loop {
@@ -52,7 +53,7 @@ impl Lines {
     }
 }
 
-/// Whether a form, a string or a pattern still waits for its end.
+/// Whether a form, a string or a pattern is not closed yet.
 pub(super) fn is_open(source: &str) -> bool {
     Program::compile(source).is_err_and(|error| error.kind == ErrorKind::ParseError && error.message.ends_with("is never closed"))
 }

@@ -1,4 +1,4 @@
-//! What can stand where the cursor is.
+//! Completions at the cursor.
 
 use super::super::{COMMANDS, first_word, quoted};
 use super::known::Known;
@@ -9,13 +9,14 @@ const KEYS: [&str; 3] = [":server", ":tool", ":args"];
 /// Forms whose first argument names an upstream or one of its tools.
 const DISCOVERY: [&str; 5] = ["dir", "doc", "meta", "apropos", "ns-publics"];
 
-/// Where the replaced word starts, and what can replace it: sorted, each once. `after` is what stands behind the cursor.
+/// Returns the start of the word to replace, and its completions, sorted and without duplicates. `after` is the text after the
+/// cursor.
 pub(super) fn candidates(known: &Known, before: &str, after: &str) -> (usize, Vec<String>) {
     let Some(place) = Place::of_end(before) else { return (before.len(), Vec::new()) };
     let mut found: Vec<String> =
         possible(known, &place).into_iter().filter(|text| text.starts_with(place.word) && *text != place.word).collect();
     if after.starts_with('"') {
-        // The quote is there already.
+        // The closing quote already exists.
         found.iter_mut().filter(|text| text.starts_with('"')).for_each(|text| text.truncate(text.len() - 1));
     }
     found.sort_unstable();
@@ -50,7 +51,7 @@ fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
             At::ArgValue(name) => {
                 let arg = known.args(call.server, call.tool).find(|arg| arg.name == text_of(name));
                 let values = arg.into_iter().flat_map(ptc_catalog::Arg::allowed).map(str::to_owned);
-                // Anything may compute it.
+                // The value may be any expression.
                 if place.word.starts_with('"') {
                     values.collect()
                 } else {
@@ -68,13 +69,13 @@ fn possible(known: &Known, place: &Place<'_>) -> Vec<String> {
     }
 }
 
-/// Upstreams, and tools as `upstream/tool`.
+/// Returns upstreams, and tools as `upstream/tool`.
 fn references(known: &Known) -> impl Iterator<Item = String> {
     let tools = |name: &'static str| known.tools(name).map(move |tool| format!("{name}/{}", tool.name));
     known.upstreams().flat_map(move |upstream| std::iter::once(upstream.name.to_owned()).chain(tools(upstream.name)))
 }
 
-/// A key of `:args`: a keyword where the reader takes the name for one.
+/// Formats a key of `:args` as a keyword, or as a string if the name is not a valid keyword.
 fn key(name: &str) -> String {
     let keyword = format!(":{name}");
     match ptc_lisp::reader::read(&keyword) {

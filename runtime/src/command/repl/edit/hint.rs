@@ -1,12 +1,13 @@
-//! What the form around the cursor takes.
+//! Hints about the arguments of the form around the cursor.
 
 use super::known::Known;
 use super::place::{At, Place, text_of};
 
-/// Longest hint, in characters.
+/// Maximum length of a hint in characters.
 const MAX_LEN: usize = 80;
 
-/// A text to show behind the cursor, which stands at the end of `text`. It reads as a comment, so that nobody takes it for typed.
+/// Returns a hint to show after the cursor, which is at the end of `text`. It has the form of a comment, so that it is not
+/// mistaken for typed text.
 pub(super) fn hint(known: &Known, text: &str) -> Option<String> {
     let place = Place::of_end(text)?;
     let parts = match place.tool_call() {

@@ -1,4 +1,4 @@
-//! What programs can name: builtins, definitions, upstreams, tools and their arguments.
+//! Names that a program can use: builtins, definitions, upstreams, tools and their arguments.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,13 +8,13 @@ use ptc_lisp::{Bindings, Value, host_functions, special_forms};
 
 use crate::upstream::Upstreams;
 
-/// The catalog as it is now, and what programs have defined.
+/// The current catalog and the definitions of earlier programs.
 pub(super) struct Known {
     upstreams: Arc<Upstreams>,
     bindings: Mutex<Bindings>,
 }
 
-/// What results and faults of earlier programs are called.
+/// Names of the results and the last error of earlier programs.
 const RESULTS: [&str; 4] = ["*1", "*2", "*3", "*e"];
 
 impl Known {
@@ -22,7 +22,7 @@ impl Known {
         Known { upstreams, bindings: Mutex::default() }
     }
 
-    /// Takes what is defined from now on.
+    /// Replaces the definitions.
     pub(super) fn learn(&self, bindings: &Bindings) {
         *self.bindings.lock().unwrap_or_else(PoisonError::into_inner) = bindings.clone();
     }
@@ -31,7 +31,7 @@ impl Known {
         look(&self.bindings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Every name of the language and of definitions.
+    /// Returns every name of the language and of definitions.
     pub(super) fn names(&self) -> Vec<String> {
         let defined = self.with_bindings(|bindings| bindings.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>());
         let rows = builtins::all().chain(host_functions::all()).flat_map(Builtin::spellings);
@@ -40,7 +40,7 @@ impl Known {
         defined.into_iter().chain(rows).chain(constants).chain(forms).chain(RESULTS.map(str::to_owned)).collect()
     }
 
-    /// The argument lists of what `name` calls; empty where nothing is known of it.
+    /// Returns the argument lists of the function `name`. The result is empty if it is unknown.
     pub(super) fn arglists(&self, name: &str) -> Vec<String> {
         let owned = |lists: &mut dyn Iterator<Item = &str>| lists.map(str::to_owned).collect::<Vec<_>>();
         let defined = self.with_bindings(|bindings| match bindings.get(name) {
@@ -56,18 +56,18 @@ impl Known {
             .unwrap_or_default()
     }
 
-    /// The upstreams. Names that would command a terminal are not offered.
+    /// Iterates over the upstreams. Names with control characters are skipped.
     pub(super) fn upstreams(&self) -> impl Iterator<Item = &'static Upstream> {
         self.upstreams.catalog().upstreams.iter().filter(|upstream| is_plain(upstream.name))
     }
 
-    /// The tools of an upstream, as far as it was asked for them.
+    /// Iterates over the tools of an upstream, as far as they were fetched.
     pub(super) fn tools(&self, upstream: &str) -> impl Iterator<Item = &'static Tool> {
         let found = self.upstreams.catalog().upstream(upstream);
         found.into_iter().flat_map(|upstream| upstream.tools).filter(|tool| is_plain(tool.name))
     }
 
-    /// The arguments of a tool.
+    /// Iterates over the arguments of a tool.
     pub(super) fn args(&self, upstream: Option<&str>, tool: Option<&str>) -> impl Iterator<Item = &'static Arg> {
         let found = upstream.zip(tool).and_then(|(upstream, tool)| self.upstreams.catalog().upstream(upstream)?.tool(tool));
         found.into_iter().flat_map(|tool| tool.args).filter(|arg| is_plain(arg.name) && is_plain(arg.label))

@@ -1,11 +1,11 @@
-//! A line editor on a terminal: history, whole forms over several lines, completion, colours, hints.
+//! A line editor for a terminal, with history, forms over several lines, completion, highlighting, and hints.
 //!
-//! - `known`: what programs can name.
-//! - `place`: where the cursor stands in a program.
-//! - `complete`, `hint`: what follows from that.
-//! - `history`: programs of earlier conversations.
+//! - `known`: names that a program can use.
+//! - `place`: the syntactic position of the cursor.
+//! - `complete`, `hint`: completions and hints for that position.
+//! - `history`: programs of earlier sessions.
 //!
-//! The editor blocks on a thread of its own, since the main one drives connections.
+//! The editor blocks on a separate thread, since the main thread drives connections.
 
 mod complete;
 mod hint;
@@ -40,22 +40,22 @@ use crate::settings::Settings;
 use crate::upstream::Upstreams;
 use known::Known;
 
-/// Programs that are kept.
+/// Maximum number of programs in the history.
 const KEPT: usize = 1_000;
-/// Ends the mode in which a terminal marks what is pasted.
+/// Disables bracketed paste.
 const NO_PASTE_MARKS: &str = "\u{1b}[?2004l";
 
-/// A conversation's editor.
+/// The editor of an interactive session.
 pub(super) struct Editor {
     ask: Sender<()>,
     typed: UnboundedReceiver<Typed>,
     known: Arc<Known>,
-    /// How the terminal was set before the first prompt.
+    /// The terminal's settings before the first prompt.
     mode: Option<Termios>,
 }
 
 impl Editor {
-    /// An editor on the terminal of standard input; `None` where that can show no more than lines.
+    /// Starts an editor on the terminal of standard input. Returns `None` if the terminal supports only lines.
     pub(super) fn start(upstreams: Arc<Upstreams>, settings: &Settings) -> Option<Editor> {
         if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return None;
@@ -75,7 +75,7 @@ impl Editor {
         Some(Editor { ask, typed, known, mode })
     }
 
-    /// Asks for a program.
+    /// Prompts for a program.
     pub(super) fn read(&mut self, services: &mut Services) -> Typed {
         if self.ask.send(()).is_err() {
             return Typed::End;
@@ -86,7 +86,7 @@ impl Editor {
                     services.forget_interrupt();
                     return typed.unwrap_or(Typed::End);
                 }
-                // The editor has heard of it, or is about to read.
+                // The editor receives the interrupt itself, or is about to read.
                 Ended::Signal("SIGINT") => {}
                 Ended::Signal(_) => {
                     self.leave();
@@ -96,15 +96,15 @@ impl Editor {
         }
     }
 
-    /// Takes what programs can name from now on.
+    /// Replaces the definitions that can be completed.
     pub(super) fn learn(&self, bindings: &Bindings) {
         self.known.learn(bindings);
     }
 
-    /// Puts the terminal back as it was: the thread that has changed it is still reading.
+    /// Restores the terminal's settings, since the thread that changed them is still reading.
     fn leave(&self) {
         let mut output = std::io::stdout().lock();
-        // A terminal that went away needs nothing.
+        // Errors are ignored: the terminal may be gone.
         let _ = output.write_all(NO_PASTE_MARKS.as_bytes()).and_then(|()| output.write_all(b"\n")).and_then(|()| output.flush());
         if let Some(mode) = &self.mode {
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, mode);
@@ -132,13 +132,13 @@ fn editor(helper: Assistant, history: Option<&PathBuf>) -> rustyline::Result<Lin
     let mut editor = Lines::with_config(config)?;
     editor.set_helper(Some(helper));
     if let Some(path) = history {
-        // What cannot be read is written anew.
+        // An unreadable history is overwritten.
         let _ = editor.load_history(path);
     }
     Ok(editor)
 }
 
-/// Reads a program each time that it is asked to, until the conversation ends.
+/// Reads a program for each request until the session ends.
 fn run_interactive(mut editor: Lines, history: Option<&Path>, asked: &Receiver<()>, send: &UnboundedSender<Typed>) {
     let prompt = (PROMPT, paint::colored(paint::PROMPT, PROMPT));
     while asked.recv().is_ok() {
@@ -147,7 +147,7 @@ fn run_interactive(mut editor: Lines, history: Option<&Path>, asked: &Receiver<(
                 if editor.add_history_entry(text.as_str()).unwrap_or(false)
                     && let Some(path) = history
                 {
-                    // Of a full disk the next conversation tells.
+                    // A full disk is reported at the start of the next session.
                     let _ = editor.append_history(path);
                 }
                 Typed::Text(text)
@@ -161,7 +161,7 @@ fn run_interactive(mut editor: Lines, history: Option<&Path>, asked: &Receiver<(
     }
 }
 
-/// What the editor asks while a program is written.
+/// Completion, hints and highlighting for the editor.
 struct Assistant {
     known: Arc<Known>,
     colored: bool,
@@ -178,7 +178,7 @@ impl Completer for Assistant {
     }
 }
 
-/// A hint that is only looked at.
+/// A hint that cannot be accepted as input.
 struct Shown(String);
 
 impl Hint for Shown {

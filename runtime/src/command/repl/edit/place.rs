@@ -1,43 +1,43 @@
-//! Where a cursor stands in a program that is being written: the open forms around it, and the word at it.
+//! The syntactic position of the cursor in an incomplete program: the open forms around it, and the word at it.
 
 use ptc_lisp::is_upstream_call;
 use ptc_lisp::reader::{TokenKind, tokens};
 
-/// The place of a cursor.
+/// The syntactic position of a cursor.
 #[derive(Debug)]
 pub(super) struct Place<'t> {
-    /// What is open before the cursor, outermost first; the first is the text itself.
+    /// The open forms before the cursor, outermost first. The first one is the text itself.
     pub(super) open: Vec<Open<'t>>,
-    /// The word that ends at the cursor; empty between words.
+    /// The word that ends at the cursor. Empty between words.
     pub(super) word: &'t str,
-    /// Where it starts.
+    /// The offset of its start.
     pub(super) start: usize,
 }
 
 /// A form that is open at the cursor.
 #[derive(Debug)]
 pub(super) struct Open<'t> {
-    /// Its bracket; empty for the text itself.
+    /// Its bracket. Empty for the text itself.
     pub(super) bracket: &'t str,
-    /// The forms in it before the word, as written.
+    /// The source texts of the forms in it before the word.
     pub(super) items: Vec<&'t str>,
     start: usize,
 }
 
-/// Where in a `(tool/call {…})` a cursor stands.
+/// The position of a cursor in a `(tool/call {…})`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum At<'t> {
     /// Before the map.
     Map,
-    /// At a key of the map, with those before it.
+    /// At a key of the map. Contains the keys before it.
     Key(Vec<&'t str>),
     /// At the upstream's name.
     Server,
     /// At the tool's name.
     Tool,
-    /// At a key of `:args`, with those before it.
+    /// At a key of `:args`. Contains the keys before it.
     ArgKey(Vec<&'t str>),
-    /// At the value of that key of `:args`.
+    /// At the value of this key of `:args`.
     ArgValue(&'t str),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct ToolCall<'t> {
     pub(super) at: At<'t>,
 }
 
-/// Whether a function takes the request of a call, such as `tool/call`.
+/// Whether a function takes the request of a call, like `tool/call`.
 fn is_call(name: &str) -> bool {
     name.split_once('/').is_some_and(|(namespace, name)| is_upstream_call(namespace, name))
 }
@@ -58,12 +58,12 @@ fn is_call(name: &str) -> bool {
 const THREADING: [&str; 4] = ["->", "->>", "some->", "some->>"];
 
 impl<'t> Place<'t> {
-    /// The place of the end of `text`, which is the part of a program before the cursor; `None` within a comment.
+    /// Returns the position at the end of `text`, which is the program before the cursor. `None` in a comment.
     pub(super) fn of_end(text: &'t str) -> Option<Place<'t>> {
         let mut open = vec![Open { bracket: "", items: Vec::new(), start: 0 }];
         let mut last = None;
         for token in tokens(text) {
-            // A token is put in its place once it is known not to be the last.
+            // A token is added once it is known not to be the last one.
             last = Some((token.kind, token.range.start));
             let part = text.get(token.range.clone())?;
             let at_end = token.range.end == text.len();
@@ -83,10 +83,10 @@ impl<'t> Place<'t> {
         Some(Place { open, word: text.get(start..)?, start })
     }
 
-    /// Names that the brackets around the cursor may have bound: parameters, and what `let` and its family name.
+    /// Iterates over names that the enclosing brackets may bind: parameters, and the names in `let` and similar forms.
     pub(super) fn locals(&self) -> impl Iterator<Item = String> {
         let vectors = self.open.iter().flat_map(|form| {
-            // A vector that is written, or the one in which the cursor stands.
+            // Either a complete vector, or the one that contains the cursor.
             let own = if form.bracket == "[" { form.items.as_slice() } else { &[] };
             form.items.iter().filter(|item| item.starts_with('[')).chain(own)
         });
@@ -96,14 +96,14 @@ impl<'t> Place<'t> {
             .map(|(_, name)| name.to_owned())
     }
 
-    /// The form around the cursor that calls something, and whether the word is what it calls.
+    /// Returns the name of the function called by the innermost call around the cursor.
     pub(super) fn called(&self) -> Option<&'t str> {
         let form = self.open.iter().rev().find(|open| matches!(open.bracket, "(" | "#("))?;
         let head = form.items.first().copied();
         head.or((!self.word.is_empty() && std::ptr::eq(form, self.open.last()?)).then_some(self.word))
     }
 
-    /// The innermost `tool/call` around the cursor, or the map that is going to be one's.
+    /// Returns the innermost `tool/call` around the cursor, or a map that looks like the request of one.
     pub(super) fn tool_call(&self) -> Option<ToolCall<'t>> {
         let called = self.open.iter().rposition(|open| open.items.first().is_some_and(|head| is_call(head))).map(|call| call + 1);
         let at = called.or_else(|| (0..self.open.len()).rev().find(|at| self.is_request(*at)))?;
@@ -132,8 +132,8 @@ impl<'t> Place<'t> {
         Some(ToolCall { server: value(":server"), tool: value(":tool"), at })
     }
 
-    /// Whether what is open there looks like the map of a `tool/call` that is not there yet: it names a server, or is what a threading
-    /// form begins with.
+    /// Whether an open form looks like the map of a `tool/call` that is not written yet: it names a server, or it is the first
+    /// argument of a threading form.
     fn is_request(&self, at: usize) -> bool {
         let Some(map) = self.open.get(at).filter(|open| open.bracket == "{") else { return false };
         let around = at.checked_sub(1).and_then(|at| self.open.get(at));
@@ -144,18 +144,18 @@ impl<'t> Place<'t> {
 }
 
 impl<'t> Open<'t> {
-    /// Of a map: the key whose value comes next; `None` where a key does.
+    /// For a map, returns the key whose value comes next, or `None` if a key comes next.
     fn value_of(&self) -> Option<&'t str> {
         self.items.last().copied().filter(|_| self.items.len() % 2 == 1)
     }
 
-    /// Of a map: the keys before the cursor.
+    /// For a map, returns the keys before the cursor.
     fn keys(&self) -> Vec<&'t str> {
         self.items.iter().step_by(2).copied().collect()
     }
 }
 
-/// What a string or a keyword says.
+/// Returns the content of a string or keyword.
 pub(super) fn text_of(item: &str) -> &str {
     match item.strip_prefix('"') {
         Some(text) => text.strip_suffix('"').unwrap_or(text),
@@ -163,7 +163,7 @@ pub(super) fn text_of(item: &str) -> &str {
     }
 }
 
-/// Whether more could be written onto it.
+/// Whether a token of this kind can be extended by typing.
 fn is_word(kind: TokenKind) -> bool {
     use TokenKind::{Keyword, Literal, Number, Other, String, Symbol};
     matches!(kind, Symbol | Keyword | Literal | Number | Other | String { closed: false })
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(at(&format!("{both} :z (inc ")), None);
         assert_eq!(at("(tool/call {} "), Some((None, None, At::Map)));
         assert_eq!(at("(f {:servers "), None);
-        // The call may come behind its map.
+        // The call may follow its map.
         assert_eq!(at("(-> {"), Some((None, None, At::Key(vec![]))));
         assert_eq!(at("(->> x {"), None);
         assert_eq!(at("(def request {:server \"a"), Some((None, None, At::Server)));
