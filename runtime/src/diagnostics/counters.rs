@@ -1,4 +1,4 @@
-//! Sums over all calls of this process, as Prometheus reads them.
+//! Counters over all calls of this process, for Prometheus.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use litemap::LiteMap;
 
 use super::record::Record;
 
-/// Upper bounds of durations, in seconds.
+/// Upper bounds of the histograms' buckets in seconds.
 const BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
-/// What is counted.
+/// All counters.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// By tool and status.
+    /// Number of calls by tool and status.
     calls: LiteMap<(&'static str, &'static str), u64>,
-    /// By tool and reason.
+    /// Number of errors by tool and reason.
     errors: LiteMap<(&'static str, &'static str), u64>,
-    /// By tool.
+    /// Durations by tool.
     durations: LiteMap<&'static str, Durations>,
     queued: Durations,
     processor_waits: Durations,
-    /// By upstream and `ok` or the reason.
+    /// Number of upstream calls by upstream and `ok` or the reason.
     upstream_calls: LiteMap<(String, &'static str), u64>,
     fetched_bytes: u64,
     shown_bytes: u64,
@@ -34,19 +34,19 @@ struct Durations {
     sum: Duration,
 }
 
-/// What is read off when somebody asks.
+/// A value that is read when the metrics are requested.
 #[derive(Debug, Clone, Copy)]
 pub struct Gauge {
-    /// Its name.
+    /// The name of the metric.
     pub name: &'static str,
-    /// What it is.
+    /// The description of the metric.
     pub help: &'static str,
-    /// Its value.
+    /// The current value.
     pub value: usize,
 }
 
 impl Counters {
-    /// Adds a call.
+    /// Counts a call.
     pub fn add(&mut self, record: &Record) {
         *self.calls.entry((record.tool, record.outcome.status())).or_default() += 1;
         if let Some(reason) = record.outcome.reason() {
@@ -66,7 +66,7 @@ impl Counters {
         }
     }
 
-    /// The text that Prometheus reads, with `gauges` before it.
+    /// Formats the metrics, with `gauges` first.
     pub fn render(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
         let mut text = String::new();
         for Gauge { name, help, value } in gauges {
@@ -110,7 +110,7 @@ impl Counters {
 }
 
 impl Durations {
-    /// Writes the samples; `label` is one that all of them have, or empty.
+    /// Appends the samples. `label` is common to all of them, and may be empty.
     fn render(&self, text: &mut String, name: &str, label: &str) {
         let (comma, braced) = if label.is_empty() { ("", String::new()) } else { (",", format!("{{{label}}}")) };
         for (bound, below) in BOUNDS.iter().zip(self.below) {
@@ -130,7 +130,7 @@ impl Durations {
     }
 }
 
-/// A counter of its own.
+/// Appends a counter without labels.
 pub(super) fn sum(text: &mut String, name: &str, help: &str, value: u64) {
     head(text, name, help, "counter");
     let _ = writeln!(text, "{name} {value}");

@@ -1,15 +1,15 @@
-//! What calls left behind: for a model that asks `lisp_debug`, and for people in files.
+//! Diagnostics of calls: for a model through `lisp_debug`, and for people in files.
 //!
-//! - [`record`]: one call, as much of it as the policy lets through.
+//! - [`record`]: the record of one call, as detailed as the policy permits.
 //! - [`ring`]: the last calls of this process.
-//! - [`counters`]: sums for Prometheus.
-//! - [`stats`]: what they come to.
-//! - [`trace`]: a file for each call.
-//! - `otlp`: the same for a collector of OpenTelemetry, where the feature of that name is on.
-//! - [`task`]: what a `lisp_task` adds to it.
-//! - [`tool`], which is `lisp_debug`.
+//! - [`counters`]: counters for Prometheus.
+//! - [`stats`]: statistics over records.
+//! - [`trace`]: a trace file for each call.
+//! - `otlp`: export to an OpenTelemetry collector, with the feature of that name.
+//! - [`task`]: the record of a `lisp_task`.
+//! - [`tool`]: the tool `lisp_debug`.
 //!
-//! Nothing here exists unless an operator asks for it. Every text has passed the redactor.
+//! Diagnostics are off by default. All texts are redacted.
 
 pub mod counters;
 #[cfg(feature = "otlp")]
@@ -36,19 +36,20 @@ use record::{Outcome, Record};
 use ring::Ring;
 use trace::{TraceFile, Traces};
 
-/// How much of programs, contexts and results is kept.
+/// How much of programs, contexts and results is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payloads {
-    /// Sizes, and digests of programs.
+    /// Only sizes, and digests of programs.
     None,
-    /// Digests of the rest too. `lisp_debug` shows the beginning of programs and the shape of contexts; files do not.
+    /// Also digests of the other payloads. `lisp_debug` additionally shows the beginning of programs and the shape of contexts,
+    /// files do not.
     Summary,
     /// Everything.
     Full,
 }
 
 impl Payloads {
-    /// Its name, as operators write it.
+    /// Returns its name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Payloads::None => "none",
@@ -83,7 +84,7 @@ pub struct DiagnosticsSettings {
 }
 
 impl Default for DiagnosticsSettings {
-    /// All off: every value comes from the table of settings.
+    /// Everything is off. The table of settings sets every value.
     fn default() -> Self {
         DiagnosticsSettings {
             tool: false,
@@ -269,13 +270,13 @@ impl CallTrace {
         self.finish();
     }
 
-    /// It was refused.
+    /// Records that the call was refused.
     pub fn refused(mut self, reason: &'static str, message: &str) {
         self.record.outcome = Outcome::error(reason, &self.diagnostics.redactor.redact_str(message));
         self.finish();
     }
 
-    /// It was answered without a program.
+    /// Records a call that was answered without running a program.
     pub fn answered(mut self, bytes: usize) {
         self.record.outcome = Outcome::Ok;
         self.record.result_bytes = Some(bytes);
@@ -292,7 +293,7 @@ impl CallTrace {
         if let Some(exporter) = &self.diagnostics.exporter {
             exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
         }
-        // They are for files and collectors alone: conversations can be long.
+        // The spans are used only in files and by collectors. They can contain long prompts.
         #[cfg(feature = "agentic")]
         if let Some(told) = &mut self.record.task {
             told.spans = Vec::new();
@@ -302,7 +303,7 @@ impl CallTrace {
     }
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 fn milliseconds(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

@@ -1,4 +1,4 @@
-//! One call, as much of it as the policy lets through.
+//! The record of one call, as detailed as the policy permits.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -16,102 +16,102 @@ use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
-/// Bytes of a request's id that are kept: as many as `lisp_debug` takes to look one up.
+/// Maximum recorded bytes of a request's id, equal to the maximum that `lisp_debug` accepts for a look-up.
 pub const ID_BYTES: usize = 256;
-/// Characters of a program that a summary shows.
+/// Characters of a program in a summary.
 const PREVIEW_CHARS: usize = 200;
-/// Keys of a context that a summary names.
+/// Maximum number of a context's keys in a summary.
 const MAX_KEYS: usize = 50;
 
-/// A call and what became of it.
+/// A call with its outcome.
 #[derive(Debug)]
 pub struct Record {
-    /// When it began.
+    /// Wall-clock time of its arrival.
     pub at: Timestamp,
-    /// The same moment, to count from.
+    /// Monotonic time of its arrival.
     pub arrived: Instant,
-    /// The tool.
+    /// Name of the tool.
     pub tool: &'static str,
-    /// The id of its request, as [`shown_id`] has it.
+    /// The request's id, formatted by [`shown_id`].
     pub request_id: String,
-    /// The revision that its client speaks.
+    /// The protocol revision of the client.
     pub protocol_version: Option<&'static str>,
-    /// What its transport knows.
+    /// HTTP metadata.
     pub origin: Option<Origin>,
-    /// The trace that it is a part of: as the message says, else the headers around it.
+    /// The trace context, from the message or else from the HTTP headers.
     pub traceparent: Option<String>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// From its arrival to its answer.
+    /// Time from arrival to answer.
     pub duration: Duration,
-    /// In the queue, before its evaluation began.
+    /// Time in the queue before the evaluation.
     pub queued: Duration,
-    /// Without a processor while it could have computed.
+    /// Time without a processor while the program could have run.
     pub processor_wait: Duration,
-    /// When its evaluation began.
+    /// Start of the evaluation.
     pub started: Option<Instant>,
-    /// Reading, analyzing and checking its program.
+    /// Time to read, analyse and check the program.
     pub analysis: Option<Duration>,
-    /// Evaluating it.
+    /// Time to evaluate the program.
     pub evaluation: Option<Duration>,
-    /// Its program, by the policy.
+    /// The program, reduced according to the policy.
     pub program: Option<Value>,
-    /// Whether its program had no secret in it, so that places in it mean the same in what is shown of it.
+    /// Whether the program contains no secret, so that positions in it are valid in its displayed form.
     pub program_is_clean: bool,
-    /// Its context, by the policy.
+    /// The context, reduced according to the policy.
     pub context: Option<Value>,
-    /// Whether it asked for validation.
+    /// Whether the result was to be validated.
     pub output_schema_present: bool,
-    /// How many lines it printed.
+    /// Number of printed lines.
     pub prints_count: Option<usize>,
-    /// Those lines, where the policy is `full`.
+    /// The printed lines, with the policy `full`.
     pub prints: Vec<String>,
-    /// The form at fault, in bytes of the program.
+    /// The form with the error, as a byte range of the program.
     pub span: Option<Span>,
-    /// What helps to repair the program, with a line of it, where the policy is `full`.
+    /// Advice for repairing the program, with a line of it, with the policy `full`.
     pub feedback: Option<String>,
-    /// Bytes of its result as text.
+    /// Bytes of the result as text.
     pub result_bytes: Option<usize>,
-    /// Whether its result was cut.
+    /// Whether the result was truncated.
     pub truncated: bool,
-    /// Its result, where the policy is `full`.
+    /// The result, with the policy `full`.
     pub result: Option<String>,
-    /// The SHA-256 of its result in hexadecimal, unless the policy is `none`.
+    /// SHA-256 of the result in hexadecimal, unless the policy is `none`.
     pub result_sha256: Option<String>,
-    /// Its calls of upstream tools.
+    /// Calls of upstream tools.
     pub upstream_calls: Vec<CallRecord>,
-    /// What they came to.
+    /// Metrics of the call.
     pub metrics: Option<Metrics>,
-    /// The name of its trace file.
+    /// Name of the trace file.
     pub trace: Option<String>,
-    /// What a `lisp_task` adds.
+    /// The additional record of a `lisp_task`.
     #[cfg(feature = "agentic")]
     pub task: Option<super::task::TaskTrace>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It has not.
+    /// The call has not ended.
     Open,
-    /// With a value.
+    /// The call returned a value.
     Ok,
-    /// Without one.
+    /// The call failed.
     Error {
         /// The documented reason.
         reason: &'static str,
-        /// What happened.
+        /// The message.
         message: String,
     },
 }
 
 impl Outcome {
-    /// An error.
+    /// Makes an error outcome.
     pub fn error(reason: &'static str, message: &str) -> Outcome {
         Outcome::Error { reason, message: message.to_owned() }
     }
 
-    /// Its reason, where it is an error.
+    /// Returns the reason of an error.
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Outcome::Error { reason, .. } => Some(reason),
@@ -119,7 +119,7 @@ impl Outcome {
         }
     }
 
-    /// `ok`, `error` or `open`.
+    /// Returns `ok`, `error` or `open`.
     pub fn status(&self) -> &'static str {
         match self {
             Outcome::Open => "open",
@@ -130,7 +130,7 @@ impl Outcome {
 }
 
 impl Record {
-    /// A call that has just arrived.
+    /// Creates the record of a call that has just arrived.
     pub fn new(tool: &'static str, asked: &RequestMeta<'_>, at: Timestamp, redactor: &Redactor) -> Record {
         let of_headers = || asked.origin.and_then(|origin| origin.traceparent.clone());
         let id = string(asked.id).unwrap_or(Cow::Borrowed(asked.id));
@@ -169,7 +169,7 @@ impl Record {
         }
     }
 
-    /// Takes the arguments over, by the policy.
+    /// Records the arguments according to the policy.
     pub fn arguments(&mut self, call: &Call, payloads: Payloads, redactor: &Redactor) {
         self.program_is_clean = redactor.redact_str(&call.program) == call.program.as_str();
         self.program = Some(text(&call.program, payloads, redactor));
@@ -178,20 +178,20 @@ impl Record {
         self.output_schema_present = stored || call.output_schema.is_some();
     }
 
-    /// Takes over what it came to, without secrets, by the policy.
+    /// Records the redacted result according to the policy.
     pub fn result(&mut self, shown: &str, payloads: Payloads) {
         self.result_sha256 = (payloads != Payloads::None && !shown.is_empty()).then(|| hex(&sha256(shown.as_bytes())));
         self.result = (payloads == Payloads::Full).then(|| shown.to_owned());
     }
 
-    /// Takes over where it failed, and by the policy what helps.
+    /// Records the position of an error, and advice according to the policy.
     pub fn failed_at(&mut self, failure: &Failure, payloads: Payloads) {
         self.span = failure.span.filter(|_| self.program_is_clean);
         let told = payloads == Payloads::Full && !failure.feedback.is_empty();
         self.feedback = told.then(|| failure.feedback.clone());
     }
 
-    /// What it was done in: the name of a stage, its start from the call's arrival, and how long it took.
+    /// Iterates over the stages of the call: name, start relative to the arrival, and duration.
     pub fn stages(&self) -> impl Iterator<Item = (&'static str, Duration, Duration)> {
         let analyzed = self.started.zip(self.analysis).map(|(started, analysis)| started + analysis);
         [("analyze", self.started, self.analysis), ("eval", analyzed, self.evaluation)]
@@ -199,7 +199,7 @@ impl Record {
             .filter_map(|(name, began, took)| Some((name, began?.saturating_duration_since(self.arrived), took?)))
     }
 
-    /// Whether its program was written while it ran.
+    /// Whether it is a `lisp_task`, whose programs are written while it runs.
     pub fn is_task(&self) -> bool {
         #[cfg(feature = "agentic")]
         let task = self.task.is_some();
@@ -208,19 +208,19 @@ impl Record {
         task
     }
 
-    /// Milliseconds from its arrival to its answer.
+    /// Returns the milliseconds from arrival to answer.
     pub fn duration_ms(&self) -> u64 {
         milliseconds(self.duration)
     }
 
-    /// What `recent` shows of it.
+    /// Returns the members that `recent` shows.
     pub fn brief(&self) -> Map<String, Value> {
         let mut shown = self.common();
         shown.insert("upstream_calls".into(), self.upstream_calls.len().into());
         shown
     }
 
-    /// What `get` shows of it.
+    /// Returns the members that `get` shows.
     pub fn whole(&self) -> Map<String, Value> {
         let mut shown = self.common();
         shown.insert("upstream_calls".into(), json!(self.upstream_calls));
@@ -242,7 +242,7 @@ impl Record {
         shown
     }
 
-    /// Bytes that it takes in memory, about.
+    /// Estimates the bytes of memory that the record takes.
     pub fn weight(&self) -> usize {
         let message = if let Outcome::Error { message, .. } = &self.outcome { message.len() } else { 0 };
         let calls = self.upstream_calls.iter().map(|call| size_of::<CallRecord>() + call.error.as_ref().map_or(0, String::len));
@@ -256,14 +256,14 @@ impl Record {
         let payloads = self.program.iter().chain(&self.context);
         #[cfg(feature = "agentic")]
         let payloads = payloads.chain(self.task.iter().flat_map(|told| {
-            // With the words of prompts and completions, where those are kept.
+            // This includes prompts and completions, if they are recorded.
             std::iter::once(&told.task).chain(told.spans.iter().flat_map(|span| span.values()))
         }));
         let payloads = payloads.map(weight).sum::<usize>();
         size_of::<Record>() + texts + payloads + calls.sum::<usize>()
     }
 
-    /// Lets go of its payloads: what is left is a few kilobytes.
+    /// Removes the payloads. The rest has a few kilobytes.
     #[must_use]
     pub fn without_payloads(mut self) -> Record {
         let texts = self.program.iter_mut();
@@ -322,13 +322,13 @@ impl Record {
     }
 }
 
-/// An id without secrets, cut where it is long.
+/// Returns a redacted id, truncated if long.
 pub fn shown_id(id: &str, redactor: &Redactor) -> String {
     let clean = redactor.redact_str(id);
     clean.get(..clean.floor_char_boundary(ID_BYTES)).unwrap_or_default().to_owned()
 }
 
-/// Bytes of a tree of JSON in memory, about.
+/// Estimates the bytes of memory that a JSON value takes.
 fn weight(value: &Value) -> usize {
     let inside = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -339,7 +339,7 @@ fn weight(value: &Value) -> usize {
     size_of::<Value>() + inside
 }
 
-/// A text, by the policy.
+/// Reduces a text according to the policy.
 pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Value {
     let clean = redactor.redact_str(text);
     let mut shown = digest(text, &clean);
@@ -355,7 +355,7 @@ pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Value
     shown.into()
 }
 
-/// A context, by the policy.
+/// Reduces a context according to the policy.
 pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) -> Value {
     match payloads {
         Payloads::None => json!({ "bytes": context.len() }),
@@ -371,7 +371,7 @@ pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) ->
     }
 }
 
-/// The size of a text and its digest, unless it holds a secret, which a digest would let be guessed at.
+/// Returns the size of a text, and its digest unless it contains a secret. A digest would permit guessing the secret.
 fn digest(text: &str, clean: &str) -> Map<String, Value> {
     let mut shown = Map::from_iter([("bytes".to_owned(), text.len().into())]);
     if clean == text {
@@ -380,7 +380,7 @@ fn digest(text: &str, clean: &str) -> Map<String, Value> {
     shown
 }
 
-/// The keys of a context, with the kind and size of what is under them.
+/// Returns the keys of a context, with type and size of the values.
 fn shape(context: &str, redactor: &Redactor) -> Value {
     let Ok(Value::Object(members)) = serde_json::from_str(context) else { return Value::Null };
     let row = |(name, value): (&String, &Value)| {

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 
 use super::record::Record;
 
-/// Bytes of memory that records may take together: payloads in full are as long as clients make them.
+/// Maximum bytes of memory of all records. Complete payloads are as long as clients make them.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Records, oldest first, as many as fit.
+/// The newest records within the limits, oldest first.
 #[derive(Debug)]
 pub struct Ring {
     most: usize,
@@ -18,13 +18,13 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// An empty ring for that many.
+    /// Creates an empty ring for at most this number of records.
     pub fn new(most: usize) -> Ring {
         Ring { most, records: VecDeque::new(), bytes: 0 }
     }
 
-    /// Adds a record; the oldest go where there are too many, or too many bytes of them. One that would drive out most others is
-    /// kept without its payloads.
+    /// Adds a record and removes the oldest ones beyond the limits of number and bytes. A record that would displace most others
+    /// is stored without its payloads.
     pub fn push(&mut self, record: Record) {
         if self.most == 0 {
             return;
@@ -39,17 +39,17 @@ impl Ring {
         self.records.push_back((weight, record));
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Records from `since` on, newest first.
+    /// Iterates over records from `since` on, newest first.
     pub fn newest(&self, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
         self.records.iter().rev().map(|(_, record)| record).filter(move |record| since.is_none_or(|since| record.at >= since))
     }
@@ -78,7 +78,7 @@ mod tests {
         }
         assert!((10..16).contains(&ring.len()), "{}", ring.len());
         assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
-        // What is larger than a share is there, and drives nobody out.
+        // A record larger than its share is stored and displaces no other.
         let before = ring.len();
         ring.push(record(64 * 1024 * 1024));
         assert_eq!(ring.len(), before + 1);

@@ -1,14 +1,14 @@
-//! What calls come to.
+//! Statistics over the records of calls.
 
 use litemap::LiteMap;
 use serde_json::{Map, Value, json};
 
 use super::record::{Outcome, Record};
 
-/// Calls that reduced the most, named one by one.
+/// Number of calls listed with the largest reduction.
 const TOP: usize = 5;
 
-/// Calls, errors and durations by tool; reasons; what came of upstream calls.
+/// Returns calls, errors and durations by tool, errors by reason, and upstream calls by status.
 pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
     let mut by_tool: LiteMap<&str, Vec<&Record>> = LiteMap::new();
     let mut reasons: LiteMap<&str, u64> = LiteMap::new();
@@ -33,7 +33,7 @@ pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
     shown
 }
 
-/// An object also where there is none: the map itself would be an array then.
+/// Returns a JSON object even if the map is empty. Serialised directly, an empty map would become an array.
 fn counts(of: LiteMap<&str, u64>) -> Value {
     Value::Object(of.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect())
 }
@@ -111,7 +111,7 @@ fn payload_reduction(records: &[&Record]) -> Value {
     })
 }
 
-/// The smallest value that so many of a hundred do not exceed.
+/// Returns the smallest value that at least this percentage of the values does not exceed.
 fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
     sorted.get(rank - 1).copied()

@@ -1,7 +1,8 @@
-//! What a `lisp_task` adds to a call's record: the task, a span for each question to the planner and for each of its programs.
+//! The record of a `lisp_task` in addition to that of a call: the task, and a span for each request to the planner and for each
+//! of its programs.
 //!
-//! A trace file begins before the planner writes anything, so the last program stands in its last line, and each program in the
-//! span of its evaluation.
+//! A trace file starts before the planner writes anything. Each program is therefore in the span of its evaluation, and the last
+//! program in the last line.
 
 use std::time::Instant;
 
@@ -16,19 +17,19 @@ use crate::agentic::{End, Task};
 use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 
-/// A task, as much of it as the policy lets through.
+/// The record of a task, as detailed as the policy permits.
 #[derive(Debug)]
 pub struct TaskTrace {
-    /// Its words.
+    /// The text of the task.
     pub task: Value,
-    /// Its spans, in order.
+    /// The spans, in order.
     pub spans: Vec<Map<String, Value>>,
-    /// Turn and effect of each of its calls of upstream tools, in their order.
+    /// Turn and effect of each upstream call, in order.
     pub calls: Vec<(u32, Effect)>,
 }
 
 impl CallTrace {
-    /// Its arguments are right.
+    /// Records valid arguments.
     pub fn task(&mut self, task: &Task) {
         let diagnostics = &self.diagnostics;
         let (payloads, redactor) = (diagnostics.settings.payloads, &diagnostics.redactor);
@@ -38,7 +39,7 @@ impl CallTrace {
         self.begin_file();
     }
 
-    /// It is over; `answered` are the members of its answer.
+    /// Records the end. `answered` are the members of the answer.
     pub fn task_ended(mut self, end: &End, answered: &Map<String, Value>) {
         let diagnostics = &self.diagnostics;
         let (payloads, redactor) = (diagnostics.settings.payloads, &diagnostics.redactor);
@@ -111,7 +112,7 @@ fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -
     spans
 }
 
-/// A turn's program, and what became of it. A failure of its analysis stands here too, since evaluating it is what was asked for.
+/// Returns the program of a turn with its outcome. A failed analysis is recorded here too, since the evaluation was requested.
 fn became(run: &ProgramRun, payloads: Payloads, redactor: &Redactor) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("program".into(), record::text(&run.source, payloads, redactor));
@@ -119,7 +120,7 @@ fn became(run: &ProgramRun, payloads: Payloads, redactor: &Redactor) -> Map<Stri
     let Some(failure) = &run.failure else { return members };
     members.insert("reason".into(), failure.reason.name().into());
     members.insert("message".into(), redactor.redact_str(&failure.message).into());
-    // Places mean the same only in a program of which nothing was taken out.
+    // Positions are valid only in a program without redacted parts.
     if let Some(span) = failure.span.filter(|_| redactor.redact_str(&run.source) == run.source.as_str()) {
         members.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
     }

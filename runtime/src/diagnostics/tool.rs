@@ -1,4 +1,4 @@
-//! `lisp_debug`: what a model may ask of the calls before.
+//! The tool `lisp_debug`, with which a model inspects earlier calls.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -12,12 +12,12 @@ use crate::tools_list::output;
 pub const NAME: &str = "lisp_debug";
 
 const OPERATIONS: [&str; 3] = ["stats", "recent", "get"];
-/// What it takes, as its schema says.
+/// The names of its arguments.
 const ARGUMENTS: [&str; 5] = ["op", "request_id", "limit", "errors_only", "since_seconds"];
 const MAX_RECENT: u64 = 200;
 const MAX_SECONDS: u64 = 86_400;
 
-/// What clients read of the tool, as `tools/list` has it.
+/// Returns the definition of the tool for `tools/list`.
 pub fn described() -> Value {
     json!({
         "name": NAME,
@@ -40,7 +40,7 @@ pub fn described() -> Value {
     })
 }
 
-/// The answer of an operation, which its `op` tells from the others. What a long answer leaves out is not required.
+/// Returns the schema of an operation's answer, which `op` identifies. Members that a long answer omits are not required.
 fn shape(operation: &str) -> Value {
     let members: &[(&str, &str)] = match operation {
         "stats" => &[("window", "object"), ("errors", "object"), ("ring_size", "integer"), ("ring_count", "integer")],
@@ -54,7 +54,7 @@ fn shape(operation: &str) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// The members of an answer, or what is wrong with the arguments.
+/// Returns the members of an answer, or an error about the arguments.
 pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
     check_names(arguments)?;
     let operation = read_operation(arguments)?;
@@ -89,7 +89,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
                 let found = ring.newest(since).find(|record| record.request_id == id);
                 found.map(|record| (record.trace.clone(), record.whole()))
             };
-            // Without the ring: calls that end meanwhile are not to wait for a file.
+            // The lock of the ring is released, so that calls that end meanwhile do not wait for a file.
             let trace = found.as_ref().and_then(|(name, _)| diagnostics.traces.as_ref()?.lines(name.as_deref()?));
             shown.insert("source".into(), if trace.is_some() { "trace_file" } else { "ring_buffer" }.into());
             shown.insert("found".into(), found.is_some().into());
@@ -104,14 +104,14 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
     Ok(within(shown, diagnostics.settings.max_response_bytes))
 }
 
-/// Leaves out what is too much, and says so.
+/// Truncates an answer to a number of bytes, and marks the truncation.
 fn within(mut shown: Map<String, Value>, most: usize) -> Map<String, Value> {
     let bytes = |shown: &Map<String, Value>| serde_json::to_string(shown).map_or(0, |text| text.len());
     if bytes(&shown) <= most {
         return shown;
     }
     shown.insert("truncated".into(), true.into());
-    // The oldest calls of a list, half of them each time.
+    // Removes the older half of the listed calls until the answer fits.
     while bytes(&shown) > most
         && let Some(Value::Array(calls)) = shown.get_mut("calls")
         && !calls.is_empty()
@@ -160,7 +160,7 @@ fn boolean(arguments: &Arguments<'_>, name: &str) -> Result<bool, String> {
 
 fn request_id(arguments: &Arguments<'_>) -> Result<String, String> {
     let raw = arguments.get("request_id").ok_or("argument `request_id` is required for op=get")?;
-    // The id of a request may be a number, and is looked up by its digits.
+    // The id of a request may be a number, which is looked up by its digits.
     let id = if kind(raw) == "integer" { Some(raw.into()) } else { string(raw) };
     let id = id.ok_or_else(|| format!("argument `request_id` must be a string or an integer (got: {})", kind(raw)))?;
     if id.len() > ID_BYTES { Err(format!("argument `request_id` exceeds {ID_BYTES} bytes")) } else { Ok(id.into_owned()) }

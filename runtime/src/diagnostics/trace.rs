@@ -1,10 +1,10 @@
-//! A file for each call: one JSON object a line.
+//! Trace files: one file per call, with one JSON object per line.
 //!
-//! The line of a call's beginning is written before it runs and the rest when it ends, each with one write: a process that dies
-//! leaves whole lines, and a beginning without an end is the call that it died in.
+//! The line of a call's start is written before it runs, and the others when it ends, each with a single write. A process that
+//! dies leaves complete lines. A file with a start but no end belongs to a call that was running at that time.
 //!
-//! Files outlive the process and are read by whoever gets hold of them: unless the policy is `full`, sizes and digests stand for
-//! programs, contexts, tasks and results, also where `lisp_debug` shows the beginning of them.
+//! Files outlive the process, and others may get access to them. Unless the policy is `full`, they contain only sizes and digests
+//! of programs, contexts, tasks and results, even where `lisp_debug` shows the beginning of these.
 
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -22,12 +22,12 @@ use super::{Payloads, milliseconds};
 use crate::evaluation::Reason;
 use crate::log::{self, Level};
 
-/// How the names of trace files begin.
+/// Prefix of the names of trace files.
 pub(crate) const PREFIX: &str = "ptc-";
-/// How they end.
+/// Suffix of the names of trace files.
 pub(crate) const SUFFIX: &str = ".jsonl";
 
-/// A folder of trace files, of which the newest stay.
+/// A folder of trace files, of which the newest are kept.
 #[derive(Debug)]
 pub struct Traces {
     folder: PathBuf,
@@ -38,37 +38,37 @@ pub struct Traces {
     next: AtomicU64,
 }
 
-/// The file of a call that runs.
+/// The trace file of a running call.
 #[derive(Debug)]
 pub struct TraceFile {
-    /// Its name in the folder, which no other call has.
+    /// Its unique name in the folder.
     pub name: String,
     file: File,
     payloads: Payloads,
 }
 
 impl Traces {
-    /// Files go into that folder, which is made where it is missing; those of earlier processes count.
+    /// Uses a folder, which is created if it does not exist. Files of earlier processes are included in the count.
     pub fn new(folder: &Path, most: usize, payloads: Payloads) -> std::io::Result<Traces> {
         make(folder)?;
         let entries = std::fs::read_dir(folder)?.flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
-        // They begin with their time.
+        // File names start with a timestamp, so that this sorts the oldest first.
         names.sort();
         Ok(Traces { folder: folder.to_owned(), most, payloads, files: Mutex::new(names.into()), next: AtomicU64::new(0) })
     }
 
-    /// Begins a call's file; `None` where that fails, which is logged.
+    /// Creates the file of a call. Returns `None` if that fails, which is logged.
     pub fn open(&self, record: &Record) -> Option<TraceFile> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let pid = std::process::id();
         let name = format!("{PREFIX}{:016}-{pid}-{number}-{}{SUFFIX}", record.at.as_microsecond(), record.tool);
         let path = self.folder.join(&name);
-        // Programs and their data are for whoever runs the server.
+        // Only the owner may read programs and their data.
         let create = || OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path);
         let begun = create().or_else(|fault| {
-            // Somebody tidied up.
+            // The folder may have been removed.
             if fault.kind() == ErrorKind::NotFound { make(&self.folder).and_then(|()| create()) } else { Err(fault) }
         });
         let begun = begun.and_then(|file| {
@@ -90,7 +90,7 @@ impl Traces {
         }
     }
 
-    /// The lines of that file, as values; `None` where it is gone, or nothing can be read of it.
+    /// Returns the lines of a file as values. Returns `None` if it does not exist or cannot be read.
     pub fn lines(&self, name: &str) -> Option<Vec<Value>> {
         let text = std::fs::read_to_string(self.folder.join(name)).ok()?;
         let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -102,14 +102,14 @@ impl Traces {
         files.push_back(name);
         while files.len() > self.most {
             let Some(oldest) = files.pop_front() else { break };
-            // Somebody else may have taken it away.
+            // Another process may have removed it.
             let _ = std::fs::remove_file(self.folder.join(oldest));
         }
     }
 }
 
 impl TraceFile {
-    /// Writes what became of the call.
+    /// Writes the lines of the call's end.
     pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
         let mut lines = Vec::new();
         let since = |moment: Instant| microseconds(moment.saturating_duration_since(record.arrived));
@@ -156,14 +156,14 @@ impl TraceFile {
     }
 }
 
-/// Takes what `lisp_debug` alone shows out of a line.
+/// Reduces a line to sizes and digests, without the previews for `lisp_debug`.
 fn digests_only(line: &mut Value) {
     for name in ["program", "context", "task"] {
         if let Some(payload) = line.get_mut(name).and_then(Value::as_object_mut) {
             payload.retain(|part, _| ["bytes", "sha256"].contains(&part.as_str()));
         }
     }
-    // What a program gives to `fail` is a result.
+    // The value of `fail` is a result.
     if line.get("reason").is_some_and(|reason| reason == Reason::Fail.name())
         && let Some(line) = line.as_object_mut()
         && let Some(message) = line.remove("message")
@@ -172,12 +172,12 @@ fn digests_only(line: &mut Value) {
     }
 }
 
-/// Makes a folder, and those around it, for whoever runs the server alone.
+/// Creates a folder and its parents, accessible to the owner only.
 fn make(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Whether a file of that name is a trace: microseconds, process, number and tool. What somebody else put there is left alone.
+/// Whether a file name is that of a trace: microseconds, process, number and tool. Other files in the folder are ignored.
 pub(crate) fn is_name(name: &str) -> bool {
     let inner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     let parts: Vec<&str> = inner.unwrap_or_default().splitn(4, '-').collect();

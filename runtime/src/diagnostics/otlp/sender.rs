@@ -50,7 +50,7 @@ enum SendFailure {
 }
 
 impl BatchSender {
-    /// A client for the endpoint of the settings; nothing is sent.
+    /// Creates a client for the configured endpoint. Nothing is sent yet.
     pub(super) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<BatchSender, String> {
         let url = Url::parse(&settings.url).map_err(|why| format!("--otlp-endpoint: {}: {why}", settings.url))?;
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
@@ -61,7 +61,7 @@ impl BatchSender {
             value.set_sensitive(true);
             headers.insert(key, value);
         }
-        // One client for the life of the process.
+        // There is one client for the life of the process, so that leaking its URL is harmless.
         let endpoint = Endpoint {
             url: settings.url.clone().leak(),
             auth: &[],
@@ -77,7 +77,7 @@ impl BatchSender {
         Ok(BatchSender { http, url, headers, timeout: settings.timeout, runtime })
     }
 
-    /// Sends a batch, once more where that may help and `wait` says that there is time for the pause.
+    /// Sends a batch, with retries as long as they may help and `wait` permits the back-off.
     pub(super) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), DroppedSpans> {
         let mut pause = MIN_BACKOFF;
         for attempt in 1.. {
@@ -101,7 +101,7 @@ impl BatchSender {
         let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
         let said = self.http.read_body(&mut response, ERROR_BODY_BYTES.into(), deadline).await;
         if status.is_success() {
-            // A success that cannot be read is one.
+            // A success with an unreadable body still counts as success.
             return partial(&said.unwrap_or_default()).map_or(Ok(()), |lost| Err(SendFailure::Final(lost)));
         }
         let why = head.fault(&said.unwrap_or_default()).message.into_owned();
@@ -120,7 +120,7 @@ impl BatchSender {
     }
 }
 
-/// What a collector says that took a part of a batch only.
+/// Parses the response of a collector that accepted only part of a batch.
 fn partial(body: &[u8]) -> Option<DroppedSpans> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -131,7 +131,7 @@ fn partial(body: &[u8]) -> Option<DroppedSpans> {
     #[serde(rename_all = "camelCase", default)]
     #[derive(Default)]
     struct Partial {
-        /// JSON of 64-bit integers is text; some write numbers.
+        /// The JSON mapping of protocol buffers encodes 64-bit integers as strings. Some collectors send numbers.
         rejected_spans: serde_json::Value,
         error_message: String,
     }

@@ -40,10 +40,10 @@ pub(super) struct EncodedSpans {
 struct Span {
     name: String,
     kind: u8,
-    /// From the call's arrival.
+    /// Start relative to the call's arrival.
     start: Duration,
     took: Duration,
-    /// Index of its parent; `None` for the call itself.
+    /// Index of the parent. `None` for the call itself.
     parent: Option<usize>,
     attributes: Vec<(&'static str, Value)>,
     /// Whether it failed; the reason is an attribute.
@@ -133,7 +133,7 @@ pub(super) fn encode(record: &Record, payloads: Payloads, redactor: &Redactor) -
     Some(EncodedSpans { spans: texts.len() as u64, text: texts.join(",") })
 }
 
-/// The call first, then what happened in it.
+/// Returns the span of the call, followed by the spans of its parts.
 fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
     let clean = |text: &str| Value::from(redactor.redact_str(text).into_owned());
     let encoded = |message: &str| (payloads == Payloads::Full).then(|| redactor.redact_str(message).into_owned());
@@ -169,7 +169,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
         let start = upstream.started.saturating_duration_since(record.arrived);
         let mut span = Span::within(format!("{}/{}", upstream.server, redactor.redact_str(&upstream.tool)), start, upstream.took);
         span.kind = CLIENT;
-        // Under the program that made it.
+        // The parent is the program that made the call.
         span.parent =
             programs.iter().rev().find(|(_, from, to)| (*from..=*to).contains(&start)).map_or(Some(0), |(at, ..)| Some(*at));
         span.attributes = vec![
@@ -189,7 +189,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
     spans
 }
 
-/// A question to the planner, or a step of one of its programs.
+/// Returns the span of a request to the planner, or of a stage of one of its programs.
 #[cfg(feature = "agentic")]
 fn of_task(members: &serde_json::Map<String, Value>) -> Option<Span> {
     let number = |name: &str| members.get(name).and_then(Value::as_u64);
@@ -217,7 +217,7 @@ fn of_task(members: &serde_json::Map<String, Value>) -> Option<Span> {
 fn attribute(name: &str, value: &Value) -> Value {
     let value = match value {
         Value::Bool(yes) => json!({ "boolValue": yes }),
-        // 64-bit integers are text in the JSON of protocol buffers.
+        // The JSON mapping of protocol buffers encodes 64-bit integers as strings.
         Value::Number(number) => json!({ "intValue": number.to_string() }),
         Value::String(text) => json!({ "stringValue": text }),
         other => json!({ "stringValue": other.to_string() }),
