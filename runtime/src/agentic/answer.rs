@@ -1,4 +1,4 @@
-//! What the client is told of a task.
+//! The answer of a task to the client.
 
 use serde_json::{Map, Value, json};
 
@@ -10,40 +10,40 @@ use crate::evaluation::Failure;
 use crate::response::metrics::{Metrics, tokens};
 use crate::upstream::fault::excerpt;
 
-/// Bytes of a message.
+/// Maximum bytes of a message.
 const MESSAGE_BYTES: usize = 2_000;
-/// Bytes of what helps.
+/// Maximum bytes of details.
 const DETAIL_BYTES: usize = 4_000;
 
-/// Why a task has no answer.
+/// The reason why a task has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The arguments of the call are wrong.
+    /// The arguments of the call are invalid.
     ArgsError,
-    /// The operator has to change something.
+    /// The operator has to change the configuration.
     ConfigError,
-    /// The planner, or the way to it, failed.
+    /// The planner or the connection to it failed.
     PlannerError,
-    /// It did not answer in time.
+    /// The planner did not answer in time.
     PlannerTimeout,
-    /// The task took too long.
+    /// The task exceeded its time limit.
     BudgetExceeded,
-    /// A program said `(fail v)`.
+    /// A program called `(fail v)`.
     AgentFailed,
-    /// Something may have been changed, and nothing was returned.
+    /// A call may have changed something, and no program returned.
     PartialSideEffects,
-    /// No program returned.
+    /// No program returned within the turns.
     MaxTurns,
-    /// No program returned, with all corrections.
+    /// No program returned, including the turns for corrections.
     RetriesExhausted,
-    /// The client stopped the call.
+    /// The client cancelled the call.
     Cancelled,
-    /// The server has no room for the task.
+    /// The server has no capacity for the task.
     Busy,
 }
 
 impl Reason {
-    /// Its documented name.
+    /// Returns the documented name.
     pub fn name(self) -> &'static str {
         match self {
             Reason::ArgsError => "args_error",
@@ -61,32 +61,32 @@ impl Reason {
     }
 }
 
-/// The end of a task that has no answer.
+/// The end of a task without an answer.
 #[derive(Debug, Clone)]
 pub struct Stop {
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// What happened.
+    /// The message.
     pub message: String,
-    /// What the last program came to, where that says more.
+    /// Details from the last program, if they say more.
     pub detail: String,
-    /// Where the server has no room: milliseconds after which the same task may be sent again.
+    /// Milliseconds after which the task may be sent again, if the server has no capacity.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Stop {
-    /// An end of which one line says all.
+    /// Makes an end without details.
     pub fn new(reason: Reason, message: impl Into<String>) -> Stop {
         Stop { reason, message: message.into(), detail: String::new(), retry_after_ms: None }
     }
 
-    /// The end of a task that got no place.
+    /// Makes the end of a task that was not admitted.
     pub fn rejected(failure: Failure) -> Stop {
         let reason = if failure.retry_after_ms.is_some() { Reason::Busy } else { Reason::Cancelled };
         Stop { detail: failure.feedback, retry_after_ms: failure.retry_after_ms, ..Stop::new(reason, failure.message) }
     }
 
-    /// The same with what the last program came to.
+    /// Adds details from the last program.
     #[must_use]
     pub fn with_detail(mut self, detail: String) -> Stop {
         self.detail = detail;
@@ -94,7 +94,7 @@ impl Stop {
     }
 }
 
-/// The members of an answer. Every text in it has passed the redactor.
+/// Returns the members of an answer. All its texts are redacted.
 pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
     let mut warnings: Vec<Value> =
         task.unsupported.iter().map(|name| json!({ "code": "unsupported_constraint", "detail": name })).collect();
@@ -155,14 +155,14 @@ pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
     all
 }
 
-/// The answer as text and as data, each within its bytes, and whether anything was cut.
+/// Returns the result as text and as data, each truncated to its limit, and whether anything was truncated.
 fn rendered(result: Value, most: usize) -> (String, Value, bool) {
     let whole = result.to_string();
     let text = match &result {
         Value::String(text) => text.clone(),
         _ => whole.clone(),
     };
-    // The quotes of a text are not counted: nobody reads them.
+    // The quotes around a string are not part of the text and are not counted.
     if text.len() <= most {
         return (text, result, false);
     }
@@ -170,7 +170,7 @@ fn rendered(result: Value, most: usize) -> (String, Value, bool) {
     (cut.clone(), Value::String(cut), true)
 }
 
-/// What the model did, for whoever reads one answer.
+/// Describes the work of the planner.
 fn planner(end: &End, plan: &Plan) -> Value {
     let questions: Vec<&PlannerCall> = end.turns.iter().map(|turn| &turn.planner_call).collect();
     let sum = |count: fn(&PlannerCall) -> usize| questions.iter().map(|planner_call| count(planner_call)).sum::<usize>();
@@ -194,7 +194,7 @@ fn planner(end: &End, plan: &Plan) -> Value {
     planner
 }
 
-/// Tokens sent, received and in sum, where the provider counted every question.
+/// Returns prompt, completion and total tokens, if the provider counted every request.
 fn counted(questions: &[&PlannerCall]) -> Option<(u64, u64, u64)> {
     let usages = questions.iter().map(|planner_call| planner_call.usage).collect::<Option<Vec<_>>>()?;
     let add =
@@ -202,7 +202,7 @@ fn counted(questions: &[&PlannerCall]) -> Option<(u64, u64, u64)> {
     (!usages.is_empty()).then(|| usages.iter().fold((0, 0, 0), add))
 }
 
-/// The documented line of what the server's own model cost.
+/// Returns the documented usage of the server's model.
 fn spent(questions: &[&PlannerCall]) -> Value {
     let tokens_of = counted(questions);
     let bytes = |count: fn(&PlannerCall) -> usize| questions.iter().map(|planner_call| count(planner_call) as u64).sum::<u64>();

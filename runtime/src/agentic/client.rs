@@ -1,7 +1,7 @@
-//! Asking a model, over OpenAI-compatible chat completions.
+//! A client of OpenAI-compatible chat completions.
 //!
-//! A client library would bring its own HTTP client and hundreds of types for one request and five members of its answer, so the
-//! HTTP client of the upstreams asks: with its redirects within the origin, its certificates, and its redaction of what comes.
+//! It uses the HTTP client of the upstreams, including its redirects within the origin, certificates and redaction. A client
+//! library would add another HTTP client and hundreds of types for one request and five members of its answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, UpstreamError, stage};
 
-/// How often a question is put at most.
+/// Maximum number of attempts.
 const ATTEMPTS: u32 = 4;
-/// The pause before the second attempt, where the endpoint names none; it doubles from there.
+/// Back-off before the second attempt, unless the endpoint sends `Retry-After`. It doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// How long a connection may take to be made.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Bytes of an answer: far beyond what any number of tokens that is asked for comes to.
+/// Maximum bytes of an answer, far more than the requested tokens can take.
 const ANSWER_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A client of one model.
+/// A client for one model.
 #[derive(Clone)]
 pub struct Client {
     http: HttpClient,
@@ -47,23 +47,23 @@ pub struct Message {
     pub content: String,
 }
 
-/// Why there is no completion.
+/// Why a request has no completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The operator has to change something: the key, the model's name, the endpoint.
     Config(String),
     /// The endpoint or the model failed.
     Planner(String),
-    /// No answer in time.
+    /// There was no answer in time.
     Late,
 }
 
-/// An answer, and what it took.
+/// The result of a request with its attempts.
 #[derive(Debug)]
 pub struct Asked {
-    /// What was said, or why nothing was.
+    /// The completion, or the error.
     pub outcome: Result<Completion, Fault>,
-    /// How often the question was put.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
@@ -76,19 +76,19 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What an attempt came to that gave no completion.
+/// The failure of one attempt.
 enum Failed {
-    /// Another attempt may do better, not before that pause where the endpoint names one.
+    /// Another attempt may succeed, after the delay that the endpoint names, if any.
     Again(String, Option<Duration>),
     Ended(Fault),
 }
 
 impl Client {
-    /// A client for a plan's model; nothing is sent.
+    /// Creates a client for a plan's model. Nothing is sent yet.
     pub fn new(plan: &Plan, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Client, String> {
         let address = format!("{}/chat/completions", plan.model.base_url);
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
-        // One client for the life of the process.
+        // There is one client for the life of the process, so that leaking its URL is harmless.
         let endpoint = Endpoint {
             url: address.leak(),
             auth: plan.auth().leak(),
@@ -102,7 +102,7 @@ impl Client {
         Ok(Client { http, model: plan.model.clone(), url, max_output_tokens: plan.settings.max_output_tokens })
     }
 
-    /// Puts a conversation to the model until it answers, but no later than the deadline.
+    /// Sends a conversation to the model, with retries until the deadline.
     pub async fn ask(&self, messages: &[Message], deadline: Instant) -> Asked {
         let mut attempts = 0;
         let mut pause = FIRST_PAUSE;
@@ -148,7 +148,7 @@ impl Client {
             return Err(Failed::Ended(Fault::Planner(why.to_owned())));
         }
         completion::read(&body).map_err(|fault| match fault {
-            // Some endpoints say 200 and mean something else.
+            // Some endpoints report errors with status 200.
             completion::Fault::Said { code: Some(code), message } => of_status(code, &message, None),
             completion::Fault::Said { code: None, message } => Failed::Ended(Fault::Planner(message)),
             completion::Fault::Garbage(why) => Failed::Ended(Fault::Planner(why)),
@@ -169,7 +169,7 @@ fn of_world(fault: UpstreamError) -> Failed {
     let said = fault.message.into_owned();
     match fault.reason {
         Reason::Timeout if said.is_empty() => Failed::Ended(Fault::Late),
-        // It could not be reached, or broke off.
+        // The endpoint could not be reached, or the connection was lost.
         Reason::UpstreamUnavailable | Reason::Timeout => Failed::Again(format!("the endpoint: {said}"), None),
         _ => Failed::Ended(Fault::Planner(format!("the endpoint: {said}"))),
     }

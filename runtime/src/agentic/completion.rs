@@ -1,4 +1,4 @@
-//! From what a planner says to a program.
+//! Extracts a program from a planner's answer.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,26 @@ use crate::upstream::fault::excerpt;
 /// One answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completion {
-    /// Its text; empty where it gave none.
+    /// The text. Empty if there is none.
     pub text: String,
-    /// Its words where it refuses.
+    /// The text of a refusal.
     pub refusal: Option<String>,
-    /// Whether it tried to call a function of the protocol.
+    /// Whether it contains a function call of the protocol.
     pub calls_functions: bool,
-    /// Whether its answer was cut at the cap of tokens.
+    /// Whether it was truncated at the maximum number of tokens.
     pub cut: bool,
-    /// What the provider counted.
+    /// Token usage as reported by the provider.
     pub usage: Option<Usage>,
 }
 
-/// Tokens, as the provider counts them.
+/// Numbers of tokens as reported by the provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// What was sent.
+    /// Tokens of the request.
     pub prompt: u64,
-    /// What came.
+    /// Tokens of the answer.
     pub completion: u64,
-    /// Both, with what else the provider counts.
+    /// All tokens, including others that the provider counts.
     pub total: u64,
 }
 
@@ -59,10 +59,10 @@ pub enum ExtractError {
     Prose,
 }
 
-/// Bytes of an unknown answer that a message shows.
+/// Maximum bytes of an unknown answer in a message.
 const SHOWN: usize = 200;
 
-/// Reads the body of an answer.
+/// Parses the body of an answer.
 pub fn read(body: &[u8]) -> Result<Completion, Fault> {
     let shown = || excerpt(&String::from_utf8_lossy(body), SHOWN).into_owned();
     let Ok(answer) = serde_json::from_slice::<Value>(body) else {
@@ -91,7 +91,7 @@ pub fn read(body: &[u8]) -> Result<Completion, Fault> {
     })
 }
 
-/// The text of a message: a string, or parts.
+/// Returns the text of a message, which is a string or a list of parts.
 fn text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
@@ -100,7 +100,7 @@ fn text(content: Option<&Value>) -> String {
     }
 }
 
-/// Providers that do not count leave the member out, or say 0.
+/// Returns the token usage. Providers that do not count omit the member or send 0.
 fn usage(usage: Option<&Value>) -> Option<Usage> {
     let count = |name| usage?.get(name)?.as_u64();
     let (prompt, completion) = (count("prompt_tokens").unwrap_or(0), count("completion_tokens").unwrap_or(0));
@@ -109,7 +109,7 @@ fn usage(usage: Option<&Value>) -> Option<Usage> {
 }
 
 impl Completion {
-    /// The program in it.
+    /// Extracts the program.
     pub fn program(&self) -> Result<Cow<'_, str>, ExtractError> {
         let text = strip_reasoning(&self.text).trim();
         if text.is_empty() {
@@ -120,7 +120,7 @@ impl Completion {
         }
         let blocks = blocks(text);
         match blocks.as_slice() {
-            // Without a fence it is a program only where it begins as one: prose must not be taken for symbols.
+            // Text without a fence is a program only if it starts like one. Otherwise prose would be read as symbols.
             [] if text.starts_with(['(', ';', '[', '{', '#']) && text.contains('(') => Ok(Cow::Borrowed(text)),
             [] => Err(ExtractError::Prose),
             [one] => Ok(Cow::Borrowed(one)),
@@ -129,7 +129,7 @@ impl Completion {
     }
 }
 
-/// The text after the `<think>` block that some models write.
+/// Returns the text after the `<think>` block that some models write.
 fn strip_reasoning(text: &str) -> &str {
     let text = text.trim_start();
     match text.strip_prefix("<think>") {
@@ -138,7 +138,7 @@ fn strip_reasoning(text: &str) -> &str {
     }
 }
 
-/// The fenced blocks that are tagged as Lisp or not tagged.
+/// Returns the fenced code blocks without a tag or with a tag for a Lisp.
 fn blocks(text: &str) -> Vec<&str> {
     const LISPS: [&str; 7] = ["", "clojure", "clj", "lisp", "ptc-lisp", "ptc_lisp", "edn"];
     let mut found = Vec::new();

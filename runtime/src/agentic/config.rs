@@ -1,4 +1,4 @@
-//! The config file: turns, and what stands around the planner's prompt.
+//! The config file: numbers of turns, and texts around the planner's prompt.
 
 use std::path::Path;
 
@@ -6,28 +6,28 @@ use serde_json::{Map, Value};
 
 const KEYS: [&str; 3] = ["max_turns", "retry_turns", "system_prompt"];
 const PROMPT_KEYS: [&str; 2] = ["prefix", "suffix"];
-/// What the server settles itself; naming one is a misunderstanding that has to be told.
+/// Members that the server decides itself. Their use is an error with an explanation.
 const RESERVED: [&str; 6] = ["tools", "signature", "output", "ptc_transport", "completion_mode", "trace_context"];
-/// Bytes of a prefix or suffix.
+/// Maximum bytes of a prefix or suffix.
 const PROMPT_BYTES: usize = 4096;
-/// Most turns of either kind.
+/// Maximum number of turns of either kind.
 const MAX_TURNS: u64 = 100;
 
-/// What a file may say.
+/// The content of a config file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
-    /// Programs that the planner may write.
+    /// Maximum number of programs that the planner may write.
     pub max_turns: Option<u32>,
-    /// Programs beyond that after an error.
+    /// Number of additional programs after an error.
     pub retry_turns: Option<u32>,
     /// Text before the prompt.
     pub prefix: Option<String>,
-    /// Text behind it.
+    /// Text after the prompt.
     pub suffix: Option<String>,
 }
 
 impl Config {
-    /// Reads a file; every fault is a sentence.
+    /// Reads a file. The error contains a sentence for each fault.
     pub fn read(path: &Path) -> Result<Config, Vec<String>> {
         let say = |faults: Vec<String>| {
             faults.into_iter().map(|fault| format!("--agentic-subagent-config {}: {fault}", path.display())).collect()

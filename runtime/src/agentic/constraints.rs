@@ -1,18 +1,18 @@
-//! How a client wished to have an answer.
+//! Constraints of a client on the form of an answer.
 
 use serde_json::{Map, Value, json};
 
-/// Wishes that the server sees to itself, whatever the planner makes of them.
+/// Constraints that the server enforces itself, independent of the planner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Constraints {
-    /// Items of a list: the answer itself, or the first list in it.
+    /// Maximum number of items of a list, which is the answer itself or the first list in it.
     pub max_items: Option<usize>,
-    /// Fields of objects that have all of them.
+    /// Fields to which objects are reduced, if they have all of them.
     pub preferred_fields: Vec<String>,
 }
 
 impl Constraints {
-    /// Reads them, and the names of those that are not known.
+    /// Parses the constraints. Also returns the names of unknown ones.
     pub fn read(members: &Map<String, Value>) -> (Constraints, Vec<String>) {
         let mut constraints = Constraints::default();
         let mut unsupported = Vec::new();
@@ -29,7 +29,7 @@ impl Constraints {
         (constraints, unsupported)
     }
 
-    /// What the planner reads of them; `None` where there are none.
+    /// Returns the constraints for the planner, or `None` if there are none.
     pub fn told(&self) -> Option<Value> {
         let mut told = Map::new();
         if let Some(most) = self.max_items {
@@ -41,7 +41,7 @@ impl Constraints {
         (!told.is_empty()).then_some(Value::Object(told))
     }
 
-    /// The answer as it was wished for.
+    /// Applies the constraints to an answer.
     pub fn apply(&self, mut value: Value) -> Value {
         if let Some(most) = self.max_items {
             let list = match &mut value {

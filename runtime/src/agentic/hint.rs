@@ -1,18 +1,18 @@
-//! What a tool gives back, in a few characters: `{entries [:string], truncated :bool?}`.
+//! A short description of a tool's result: `{entries [:string], truncated :bool?}`.
 //!
-//! A hint for whoever writes a program, never a promise: nobody checks answers of upstreams against it. A signature of
-//! `ptc_lisp::signature` is exact or an error, and upstreams' schemas seldom let themselves be said exactly.
+//! It is a hint for writing a program, not a guarantee: answers of upstreams are not checked against it. A signature of
+//! `ptc_lisp::signature` would have to be exact, and the schemas of upstreams can seldom be expressed exactly.
 
 use ptc_catalog::Tool;
 use serde_json::{Map, Value};
 
-/// What stands for a tool that says nothing of its answers.
+/// The hint for a tool without an output schema.
 pub const UNKNOWN: &str = ":unknown_content";
 
-/// Nested types beyond that are `:map` or `[:any]`.
+/// Maximum depth. Deeper types are shown as `:map` or `[:any]`.
 const DEPTH: u32 = 3;
 
-/// What the tool gives back, with at most `fields` members of an object.
+/// Returns the hint for a tool, with at most `fields` members per object.
 pub fn of(tool: &Tool, fields: usize) -> String {
     let definition: Option<Value> = serde_json::from_str(tool.definition).ok();
     match definition.as_ref().and_then(|definition| definition.get("outputSchema")) {

@@ -1,4 +1,4 @@
-//! What the turns called, and whether it may have changed something.
+//! The upstream calls of all turns, and whether they may have changed something.
 
 use ptc_catalog::Catalog;
 use serde::Serialize;
@@ -6,18 +6,18 @@ use serde::Serialize;
 use crate::upstream::CallRecord;
 use crate::upstream::fault::excerpt;
 
-/// Bytes of one call's error in an answer.
+/// Maximum bytes of one call's error in an answer.
 const ERROR_BYTES: usize = 300;
 
-/// What a tool says of its effects.
+/// The effect that a tool declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// It changes nothing.
+    /// The tool changes nothing.
     Read,
-    /// It may destroy.
+    /// The tool may destroy data.
     Write,
-    /// Nothing.
+    /// The tool declares no effect.
     Unknown,
 }
 
@@ -27,21 +27,21 @@ pub struct Entry {
     /// The call.
     #[serde(flatten)]
     pub call: CallRecord,
-    /// What its tool says of its effects.
+    /// The effect that its tool declares.
     pub effect: Effect,
-    /// The program that made it, counted from 1.
+    /// Number of the turn, counted from 1.
     pub turn: u32,
 }
 
 /// The calls of a task.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// In the order in which they began.
+    /// The calls, in the order of their start.
     pub entries: Vec<Entry>,
 }
 
 impl Ledger {
-    /// Takes the calls of a turn over. What went wrong counts like what went well: it may have begun.
+    /// Adds the calls of a turn. Failed calls are included, since they may have been executed in part.
     pub fn add(&mut self, calls: &[CallRecord], turn: u32, catalog: &'static Catalog) {
         self.entries.extend(calls.iter().map(|call| {
             let mut call = call.clone();
@@ -50,12 +50,12 @@ impl Ledger {
         }));
     }
 
-    /// Whether something may have been changed, so that no other program may follow.
+    /// Whether a call may have changed something, so that no further program may run.
     pub fn may_have_changed(&self) -> bool {
         self.entries.iter().any(|entry| entry.effect != Effect::Read)
     }
 
-    /// The calls alone.
+    /// Returns the records of the calls.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.entries.iter().map(|entry| entry.call.clone()).collect()
     }

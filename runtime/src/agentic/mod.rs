@@ -1,4 +1,4 @@
-//! `lisp_task`: a task in words, for which a model of the server writes programs.
+//! `lisp_task` executes a task in natural language: a model of the server writes programs for it.
 //!
 //! ```text
 //! task ─ prompt ─▶ planner ─ program ─ check ─ evaluate ──(return v)──▶ answer
@@ -6,17 +6,18 @@
 //!           └──────────── feedback, while turns last ◀──────┘
 //! ```
 //!
-//! - [`plan`]: what is settled before the server starts, or why it does not; [`config`] is the file that belongs to it.
-//! - [`model`]: where a model is, by its name; [`client`]: asking it, over OpenAI-compatible chat completions.
-//! - [`request`]: the arguments of a task. [`prompt`]: what the planner reads; [`hint`]: what tools give back, in a few characters.
-//! - [`completion`]: from what it says to a program.
-//! - [`turns`]: program after program, until one returns or fails.
-//! - [`ledger`]: what the turns called, and whether it may have changed something.
-//! - [`answer`]: what the client is told; [`constraints`]: how it wished to have it.
-//! - [`tool`], [`summary`]: what clients read of `lisp_task`.
+//! - [`plan`]: the validated configuration, made before the server starts. [`config`] reads its file.
+//! - [`model`]: finds a model by its name. [`client`]: sends requests to it, as OpenAI-compatible chat completions.
+//! - [`request`]: the arguments of a task. [`prompt`]: the prompts of the planner. [`hint`]: short descriptions of tools'
+//!   results.
+//! - [`completion`]: extracts a program from an answer of the planner.
+//! - [`turns`]: runs programs until one returns or fails.
+//! - [`ledger`]: the upstream calls of all turns, and whether they may have changed something.
+//! - [`answer`]: the answer to the client. [`constraints`]: the form of the answer that the client requested.
+//! - [`tool`], [`summary`]: the description of `lisp_task` for clients.
 //!
-//! No more of the world is reached than `lisp_eval` reaches: each program goes through the same evaluator, with the same checks and
-//! limits. What a program may have changed is not repeated: after a call that is not known to change nothing there is no next turn.
+//! A task has the same access as `lisp_eval`: each program is run by the same evaluator, with the same checks and limits. Changes
+//! are never repeated: after a call that is not known to be read-only there is no further turn.
 
 pub mod answer;
 pub mod client;
@@ -49,34 +50,34 @@ use client::Client;
 /// The tool's name.
 pub const NAME: &str = "lisp_task";
 
-/// What runs tasks.
+/// Runs tasks.
 pub struct Planner {
     plan: Plan,
     client: Client,
     evaluator: Arc<Evaluator>,
     redactor: Redactor,
-    /// Drives the client's connections.
+    /// The runtime that drives the client's connections.
     handle: Handle,
 }
 
 impl Planner {
-    /// A planner that asks `client` and evaluates with `evaluator`.
+    /// Creates a planner that sends requests with `client` and evaluates with `evaluator`.
     pub fn new(plan: Plan, client: Client, evaluator: Evaluator, redactor: Redactor, handle: Handle) -> Arc<Planner> {
         Arc::new(Planner { plan, client, evaluator: Arc::new(evaluator), redactor, handle })
     }
 
-    /// What was settled.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What traces may hold of conversations.
+    /// Whether traces may contain conversations.
     pub fn traces_prompts(&self) -> bool {
         self.plan.settings.trace_prompts
     }
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 fn milliseconds(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

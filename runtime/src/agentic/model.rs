@@ -1,19 +1,19 @@
-//! Where a model is, by its name.
+//! Finds a model by its name.
 
 use std::fmt;
 
 use ptc_catalog::{Binding, Source};
 
-/// Who serves models, with an endpoint that speaks OpenAI's chat completions.
+/// A provider of models with an endpoint for OpenAI's chat completions.
 #[derive(Debug)]
 pub struct Provider {
-    /// Its name, before the colon.
+    /// The name, which precedes the colon.
     pub name: &'static str,
-    /// What stands before `/chat/completions`.
+    /// The URL without `/chat/completions`.
     pub base_url: &'static str,
-    /// Where its key comes from, unless the operator names a credential.
+    /// The source of the key, unless the operator names a credential.
     pub key: Option<Binding>,
-    /// The member of a request that caps the answer.
+    /// The member of a request that limits the tokens of the answer.
     pub cap: &'static str,
 }
 
@@ -21,13 +21,13 @@ const fn provider(name: &'static str, base_url: &'static str, var: &'static str)
     Provider { name, base_url, key: Some(Binding { name, source: Source::Env { var } }), cap: CAP }
 }
 
-/// What caps an answer nearly everywhere.
+/// The usual name of the member that limits the tokens of the answer.
 pub const CAP: &str = "max_tokens";
 
-/// Every provider that is known by name.
+/// All providers with a name.
 pub static PROVIDERS: [Provider; 6] = [
     provider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    // Its newer models refuse the older name of the cap.
+    // OpenAI's newer models reject the older name of the limit.
     Provider { cap: "max_completion_tokens", ..provider("openai", "https://api.openai.com/v1", "OPENAI_API_KEY") },
     provider("anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     provider("google", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
@@ -35,7 +35,7 @@ pub static PROVIDERS: [Provider; 6] = [
     Provider { name: "ollama", base_url: "http://127.0.0.1:11434/v1", key: None, cap: CAP },
 ];
 
-/// Short names of models, all at OpenRouter.
+/// Short names of models at OpenRouter.
 static ALIASES: [(&str, &str); 8] = [
     ("deepseek", "deepseek/deepseek-chat-v3-0324"),
     ("devstral", "mistralai/devstral-2512:free"),
@@ -47,20 +47,20 @@ static ALIASES: [(&str, &str); 8] = [
     ("sonnet", "anthropic/claude-sonnet-4.5"),
 ];
 
-/// A model that can be asked.
+/// A model with its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     /// Its name at the endpoint.
     pub id: String,
-    /// What it is called in answers and logs: `provider:id`, or the name alone at an endpoint of the operator's.
+    /// The name in answers and logs: `provider:id`, or only the id at an endpoint of the operator.
     pub shown: String,
-    /// What stands before `/chat/completions`.
+    /// The URL without `/chat/completions`.
     pub base_url: String,
-    /// The member of a request that caps the answer.
+    /// The member of a request that limits the tokens of the answer.
     pub cap: &'static str,
 }
 
-/// A name that leads to no model.
+/// The error for an unknown name of a model.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unknown(String);
 
@@ -79,7 +79,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// The model of that name, and its provider unless it is at an endpoint of the operator's.
+/// Returns the model with this name. Also returns its provider, unless `base_url` is set.
 pub fn find(name: &str, base_url: Option<&str>) -> Result<(Model, Option<&'static Provider>), Unknown> {
     if let Some(base_url) = base_url {
         return Ok((Model { id: name.to_owned(), shown: name.to_owned(), base_url: base_url.to_owned(), cap: CAP }, None));

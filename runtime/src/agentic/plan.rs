@@ -1,4 +1,4 @@
-//! What is settled before the server starts, or why it does not.
+//! The configuration of tasks, validated before the server starts.
 
 use std::path::Path;
 
@@ -9,33 +9,33 @@ use super::model::{self, Model};
 use crate::settings::{AgenticSettings, Settings};
 use crate::tools_list::is_read_only;
 
-/// How tasks are run.
+/// The configuration of tasks.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What the operator set.
+    /// The operator's settings of `lisp_task`.
     pub settings: AgenticSettings,
-    /// The rest of it that matters here.
+    /// The operator's other settings.
     pub server: Settings,
-    /// Who writes the programs.
+    /// The model that writes the programs.
     pub model: Model,
-    /// Where its key comes from; `None` where it needs none.
+    /// The source of its key. `None` if it needs none.
     pub key: Option<&'static Binding>,
-    /// Programs that it may write.
+    /// Maximum number of programs.
     pub max_turns: u32,
-    /// Programs beyond that after an error.
+    /// Number of additional programs after an error.
     pub retry_turns: u32,
-    /// Text of the operator's before the prompt.
+    /// The operator's text before the prompt.
     pub prefix: Option<String>,
-    /// Text of the operator's behind it.
+    /// The operator's text after the prompt.
     pub suffix: Option<String>,
     /// The operator's capability summary.
     pub summary: Option<String>,
-    /// Whether programs can change nothing.
+    /// Whether all tools are read-only.
     pub read_only: bool,
 }
 
 impl Plan {
-    /// The plan of a deployment; `Err` holds everything that keeps it from starting.
+    /// Makes the plan of a deployment. The error lists everything that prevents a start.
     pub fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Plan, Vec<String>> {
         let agentic = &settings.agentic;
         let mut faults = Vec::new();
@@ -78,17 +78,17 @@ impl Plan {
         }
     }
 
-    /// Whether nobody on the way to the endpoint can read along.
+    /// Whether the connection to the endpoint is encrypted or local.
     pub fn is_private(&self) -> bool {
         is_private(&self.model.base_url)
     }
 
-    /// Where the planner's key comes from; `None` where there is no planner, or one that needs no key.
+    /// Returns the source of the planner's key. `None` without a planner, or if it needs no key.
     pub fn key_of(deployment: &'static Deployment, settings: &Settings) -> Option<&'static Binding> {
         settings.agentic.on.then(|| planner(deployment, &settings.agentic).ok()?.1).flatten()
     }
 
-    /// What the endpoint is sent to prove who asks.
+    /// Returns the authentication of requests to the endpoint.
     pub fn auth(&self) -> Vec<Auth> {
         self.key.map(|key| Auth::Bearer { binding: key.name }).into_iter().collect()
     }
@@ -116,7 +116,7 @@ fn planner(deployment: &'static Deployment, agentic: &AgenticSettings) -> Result
     Ok((model, key))
 }
 
-/// Whether nobody on the way can read along: TLS, or this machine alone.
+/// Whether a URL uses TLS or refers to this machine.
 fn is_private(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return true };
     let authority = rest.split('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the planner reads.
+//! The prompts of the planner.
 
 use std::fmt::Write as _;
 
@@ -19,37 +19,37 @@ use crate::tools_list::text::LANGUAGE;
 use crate::upstream::CallRecord;
 use crate::upstream::fault::excerpt;
 
-/// Bytes of the list of tools, where the mode leaves its length to the server.
+/// Maximum bytes of the list of tools, if the mode leaves its length to the server.
 const CATALOG_BYTES: usize = 16 * 1024;
-/// Members of an object that a hint shows.
+/// Maximum number of an object's members in a hint.
 const FIELDS: usize = 8;
-/// Bytes of a context that is shown whole.
+/// Maximum bytes of a context that is shown completely.
 const CONTEXT_BYTES: usize = 4 * 1024;
-/// Bytes of one of its values, where it is not.
+/// Maximum bytes of each value in a longer context.
 const VALUE_BYTES: usize = 120;
-/// Bytes of what a program gave or printed, and of what is said of its end.
+/// Maximum bytes of a program's value, of its printed lines, and of its error.
 const FEEDBACK_BYTES: usize = 4 * 1024;
-/// Calls that feedback names.
+/// Maximum number of calls in feedback.
 const CALLS: usize = 10;
 
-/// The marks around data in one conversation. Their name is random, so that text of an upstream can neither end them nor imitate
+/// The marks around data in one conversation. Their name is random, so that text of an upstream can neither close nor imitate
 /// them.
 pub struct Marks(String);
 
 impl Marks {
-    /// Marks for a new conversation. `Err` where the operating system has no random bytes.
+    /// Creates marks for a new conversation. Fails if the operating system returns no random bytes.
     pub fn new() -> std::io::Result<Marks> {
         Ok(Marks(format!("data-{}", random::text::<9>()?)))
     }
 
-    /// What comes from elsewhere, marked as such. A text that has the name, because a program passed it on, is shown without it.
+    /// Encloses external text in marks. The name of the marks is removed from the text, which a program may have passed on.
     fn around(&self, text: &str) -> String {
         let name = &self.0;
         format!("<{name}>\n{}\n</{name}>", text.replace(name.as_str(), "data"))
     }
 }
 
-/// The conversation with which a task begins.
+/// Returns the first messages of a task's conversation.
 pub fn opening(task: &Task, plan: &Plan, catalog: &Catalog, marks: &Marks) -> Vec<Message> {
     let mut user = format!("Task:\n{}\n", task.text);
     if let Some(context) = &task.context {
@@ -98,7 +98,7 @@ fn system(plan: &Plan, catalog: &Catalog, marks: &Marks) -> String {
     text
 }
 
-/// The catalog, with as much of it as there is room for.
+/// Returns as much of the catalog as fits.
 fn tools(catalog: &Catalog, mode: CatalogMode) -> String {
     let gives = |tool: &ptc_catalog::Tool| format!(" -> {}", hint::of(tool, FIELDS));
     match mode {
@@ -112,7 +112,7 @@ fn tools(catalog: &Catalog, mode: CatalogMode) -> String {
     }
 }
 
-/// A context: whole where it is short, the beginning of each value otherwise.
+/// Returns a context: complete if it is short, otherwise the beginning of each value.
 fn told(context: &str, marks: &Marks) -> String {
     if context.len() <= CONTEXT_BYTES {
         return marks.around(context);
@@ -132,7 +132,7 @@ fn told(context: &str, marks: &Marks) -> String {
     marks.around(excerpt(&text, CONTEXT_BYTES).as_ref())
 }
 
-/// Which program is the next, and what it must do.
+/// Returns the number of the next program and its requirements.
 fn turn_note(turn: u32, plan: &Plan) -> String {
     let last = plan.max_turns + plan.retry_turns;
     if turn < plan.max_turns {
@@ -152,12 +152,12 @@ fn turn_note(turn: u32, plan: &Plan) -> String {
     }
 }
 
-/// What the planner is told before its next turn.
+/// Returns the message before the next turn.
 pub fn feedback(fault: &str, turn: u32, plan: &Plan) -> String {
     format!("{fault}\n\n{}", turn_note(turn + 1, plan))
 }
 
-/// Of an answer in which there is no program.
+/// Returns feedback about an answer without a program.
 pub fn without_program(why: ExtractError, max_output_tokens: u32) -> String {
     match why {
         ExtractError::Cut => {
@@ -172,9 +172,9 @@ pub fn without_program(why: ExtractError, max_output_tokens: u32) -> String {
     }
 }
 
-/// Of a program that went wrong.
+/// Returns feedback about a failed program.
 pub fn error_feedback(failure: &Failure, evaluation: &Evaluation, marks: &Marks) -> String {
-    // The message may quote what an upstream said.
+    // The message may quote an answer of an upstream.
     let mut fault = excerpt(&failure.message, FEEDBACK_BYTES).into_owned();
     if !failure.feedback.is_empty() {
         let _ = write!(fault, "\n{}", excerpt(&failure.feedback, FEEDBACK_BYTES));
@@ -182,19 +182,19 @@ pub fn error_feedback(failure: &Failure, evaluation: &Evaluation, marks: &Marks)
     with_traces(&format!("Your program went wrong ({}):", failure.reason.name()), &fault, evaluation, marks)
 }
 
-/// Of a program whose value cannot be an answer.
+/// Returns feedback about a program whose value cannot be an answer.
 pub fn unusable_answer(why: &str, marks: &Marks) -> String {
     format!("Your program returned what cannot be an answer:\n{}", marks.around(&excerpt(why, FEEDBACK_BYTES)))
 }
 
-/// Of a program that neither returned nor failed. `must` is whether it had to.
+/// Returns feedback about a program that neither returned nor failed. `must` tells whether it was required to.
 pub fn continue_feedback(evaluation: &Evaluation, must: bool, marks: &Marks) -> String {
     let value = evaluation.outcome.as_ref().map(|value| shown(value).into_owned()).unwrap_or_default();
     let head = if must { "Your program neither returned nor failed. Its value, which is lost:" } else { "Your program gave:" };
     with_traces(head, &excerpt(&value, FEEDBACK_BYTES), evaluation, marks)
 }
 
-/// `head` is the server's own sentence, `body` what a program or an upstream made.
+/// Combines `head`, the server's own sentence, with `body`, the output of a program or an upstream.
 fn with_traces(head: &str, body: &str, evaluation: &Evaluation, marks: &Marks) -> String {
     let mut text = head.to_owned();
     if !body.is_empty() {

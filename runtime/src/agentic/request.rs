@@ -6,26 +6,26 @@ use super::constraints::Constraints;
 use crate::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
 
-/// A task whose arguments are right. The keys of its context are checked when it is decoded, on the evaluation's thread.
+/// A task with valid arguments. The keys of its context are checked when it is decoded, on the evaluation's thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// What is to be done; trimmed, not empty.
+    /// The text of the task, trimmed and not empty.
     pub text: String,
-    /// Values that programs read, as a JSON object.
+    /// Values for programs, as a JSON object.
     pub context: Option<String>,
-    /// How the answer is wished for.
+    /// Constraints on the answer.
     pub constraints: Constraints,
-    /// Names of wishes that are not known.
+    /// Names of unknown constraints.
     pub unsupported: Vec<String>,
 }
 
 impl Task {
-    /// Bytes of what the caller sent.
+    /// Returns the bytes of text and context.
     pub fn bytes(&self) -> usize {
         self.text.len() + self.context.as_deref().map_or(0, str::len)
     }
 
-    /// Reads the arguments; the error is the message of an `args_error`.
+    /// Parses the arguments. The error is the message of an `args_error`.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Task, String> {
         arguments.check()?;
         let text = arguments.get("task").ok_or("argument `task` is required")?;

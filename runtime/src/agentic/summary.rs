@@ -1,14 +1,15 @@
-//! What `lisp_task` can reach, in few bytes: for a client, which only has to know what to ask for.
+//! A short summary of what `lisp_task` can access, for clients that have to know what to ask for.
 
 use ptc_catalog::{Catalog, Upstream};
 
 use super::hint;
 use crate::settings::CatalogMode;
 
-/// Members of an object that a hint shows.
+/// Maximum number of an object's members in a hint.
 const FIELDS: usize = 3;
 
-/// Upstreams with their tools, within `most` bytes unless the mode lists all; a sentence instead where it lists none.
+/// Lists upstreams with their tools, within `most` bytes unless the mode lists all. If the mode lists none, the result is a
+/// sentence.
 pub fn of(catalog: &Catalog, mode: CatalogMode, most: usize) -> String {
     match mode {
         CatalogMode::Lazy => {
@@ -34,7 +35,7 @@ fn whole(upstream: &Upstream) -> String {
     format!("- {}: {}", upstream.name, labels(upstream).join(", "))
 }
 
-/// The longest beginning of the list that fits, with a mark for what is left out.
+/// Returns the longest prefix of the list that fits, with a mark for the omitted rest.
 fn fitting(catalog: &Catalog, most: usize) -> String {
     let mut text = String::new();
     for (at, upstream) in catalog.upstreams.iter().enumerate() {
@@ -63,7 +64,7 @@ fn add(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-/// As many tools of an upstream as fit.
+/// Returns as many tools of an upstream as fit.
 fn beginning(upstream: &Upstream, most: usize) -> Option<String> {
     let labels = labels(upstream);
     (0..labels.len()).rev().find_map(|count| {

@@ -1,4 +1,4 @@
-//! What clients read of `lisp_task`.
+//! The definition of `lisp_task` for clients.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use super::plan::Plan;
 use super::{NAME, summary};
 use crate::settings::Settings;
 
-/// The tool, as `tools/list` has it. Texts that come from upstreams go through `clean`.
+/// Returns the definition for `tools/list`. Texts of upstreams are passed through `clean`.
 pub fn described(plan: &Plan, catalog: &Catalog, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Value {
     shown(plan.read_only, &told(plan, catalog), clean)
 }
 
-/// The same before there is a plan: with a generated summary.
+/// Like [`described`], before there is a plan and with a generated summary.
 pub fn planned(read_only: bool, catalog: &Catalog, settings: &Settings) -> Value {
     let summary = summary::of(catalog, settings.catalog_mode, settings.agentic.summary_max_bytes);
     shown(read_only, &summary, &|text| Cow::Borrowed(text))
@@ -43,7 +43,7 @@ fn shown(read_only: bool, summary: &str, clean: &dyn Fn(&str) -> Cow<'_, str>) -
     })
 }
 
-/// The capability summary: the operator's, or one of the catalog.
+/// Returns the capability summary, which the operator provides or which is generated from the catalog.
 pub fn told(plan: &Plan, catalog: &Catalog) -> String {
     let generated = || summary::of(catalog, plan.server.catalog_mode, plan.settings.summary_max_bytes);
     plan.summary.clone().unwrap_or_else(generated)

@@ -51,34 +51,34 @@ pub struct PlannerCall {
 /// One turn.
 #[derive(Debug)]
 pub struct Turn {
-    /// What the planner was asked.
+    /// The call of the planner.
     pub planner_call: PlannerCall,
-    /// Its program; `None` if there was none.
+    /// The program. `None` if there was none.
     pub program: Option<ProgramRun>,
     /// Why the planner's answer contained no program.
     pub without: Option<String>,
 }
 
-/// A program that was run or refused.
+/// A program that was run or rejected.
 #[derive(Debug)]
 pub struct ProgramRun {
-    /// Its text.
+    /// The source text.
     pub source: String,
-    /// Why it has no value, or none that can be an answer.
+    /// Why it has no value, or no value that can be an answer.
     pub failure: Option<Failure>,
-    /// When it was taken up.
+    /// When its analysis began.
     pub began: Instant,
-    /// Reading, analyzing and checking it.
+    /// Time to read, analyse and check it.
     pub analysis: Duration,
-    /// Evaluating it.
+    /// Time to evaluate it.
     pub evaluation: Duration,
 }
 
-/// A task that runs.
+/// A running task.
 pub struct Run<'p> {
     planner: &'p Planner,
     task: &'p Task,
-    /// Around data in what the planner reads.
+    /// The marks around data in prompts.
     marks: Marks,
     cancel: &'p Cancel,
     schedule: &'p LeaseIssuer,
@@ -90,34 +90,34 @@ pub struct Run<'p> {
     program: Option<String>,
 }
 
-/// A task that is over.
+/// A completed task.
 #[derive(Debug)]
 pub struct End {
-    /// The answer, or why there is none.
+    /// The answer, or the reason why there is none.
     pub outcome: Result<Value, Stop>,
-    /// Its turns.
+    /// The turns.
     pub turns: Vec<Turn>,
-    /// Their calls.
+    /// The upstream calls.
     pub ledger: Ledger,
-    /// The last program that was run, or was to be.
+    /// The last program that was run or rejected.
     pub program: Option<String>,
-    /// From its beginning.
+    /// The duration of the task.
     pub duration: Duration,
 }
 
 impl End {
-    /// A task that came to no turn.
+    /// Makes the end of a task without turns.
     pub fn before(stop: Stop) -> End {
         let (turns, ledger) = (Vec::new(), Ledger::default());
         End { outcome: Err(stop), turns, ledger, program: None, duration: Duration::ZERO }
     }
 }
 
-/// What a turn leads to: the end, or what the planner is told before the next.
+/// The result of a turn: the end, or the feedback for the next turn.
 type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
-    /// Runs a task on the calling thread, whose stack must be one that `ptc-lisp` names.
+    /// Runs a task on the calling thread, which needs the stack size that `ptc-lisp` names.
     pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
@@ -188,7 +188,7 @@ impl Run<'_> {
             let message = format!("the planner's model refuses: {refusal}");
             return ControlFlow::Break(Err(Stop::new(Reason::PlannerError, message)));
         }
-        // Models repeat the form of what they said before: only the text goes back, never what it thought or called.
+        // Models imitate the form of their earlier messages. Only the text is sent back, without reasoning and function calls.
         let said = if completion.text.is_empty() { "(no text)".to_owned() } else { completion.text.clone() };
         self.messages.push(Message { role: "assistant", content: said });
         let plan = &self.planner.plan;
@@ -209,7 +209,7 @@ impl Run<'_> {
         let began = Instant::now();
         let place = self.schedule.next(self.cancel, self.deadline);
         let mut evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone(), Some(place));
-        // Its memory no longer counts while the planner thinks: what is kept of it is bounded.
+        // The memory of the evaluation does not count while the planner works. The part that is kept is limited.
         evaluation.processor = None;
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
@@ -224,7 +224,7 @@ impl Run<'_> {
         self.judge(evaluation, turn)
     }
 
-    /// A turn without a program to run.
+    /// Handles a turn without a program.
     fn without(&mut self, why: String) -> Step {
         if let Some(turn) = self.turns.last_mut() {
             turn.without = Some(why.clone());
@@ -232,7 +232,7 @@ impl Run<'_> {
         ControlFlow::Continue(why)
     }
 
-    /// What an evaluation leads to.
+    /// Handles the result of an evaluation.
     fn judge(&mut self, evaluation: Evaluation, turn: u32) -> Step {
         let must = turn >= self.planner.plan.max_turns;
         match (&evaluation.outcome, &evaluation.value) {
@@ -271,7 +271,7 @@ impl Run<'_> {
         }
     }
 
-    /// The rest of the task's time.
+    /// Returns the remaining time of the task.
     fn left(&self) -> Result<Duration, Stop> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(self.late()) } else { Ok(left) }
@@ -282,7 +282,7 @@ impl Run<'_> {
         Stop::new(Reason::BudgetExceeded, format!("the task took longer than {most} ms (--agentic-task-timeout-ms)"))
     }
 
-    /// Asks the planner, within its time and the task's.
+    /// Sends a request to the planner, within its time limit and that of the task.
     fn ask(&mut self) -> Result<Completion, Stop> {
         let began = Instant::now();
         let most = self.planner.plan.settings.planner_timeout;
@@ -326,12 +326,12 @@ impl Run<'_> {
         }
     }
 
-    /// Waits on this thread for what the runtime's thread is told.
+    /// Blocks this thread until the request on the runtime has completed.
     fn wait(&self, deadline: Instant) -> Asked {
         let (send, receive) = mpsc::channel();
         let (client, messages) = (self.planner.client.clone(), self.messages.clone());
         let asking = self.planner.handle.spawn(async move {
-            // Nobody waits any more once the task was cancelled.
+            // There is no receiver after the task was cancelled.
             let _ = send.send(client.ask(&messages, deadline).await);
         });
         let lost = |fault| Asked { outcome: Err(fault), attempts: 1 };
