@@ -1,4 +1,4 @@
-//! A folder of trace files, as somebody else writes it.
+//! A folder of trace files. Other processes write to it.
 
 use std::fmt::Write as _;
 use std::fs::{File, Metadata, OpenOptions};
@@ -16,17 +16,17 @@ use super::row;
 use crate::diagnostics::trace::{PREFIX, SUFFIX, is_name};
 use crate::digest::short;
 
-/// Bytes of a file that are read. A call leaves a context, a result and prints, each within limits of the server.
+/// Maximum bytes of a file that are read. A call writes a context, a result and printed lines, each within limits of the server.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The folder, with what is known of its files.
+/// The folder, with cached rows of its files.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     seen: Mutex<LiteMap<String, Seen>>,
 }
 
-/// A row that holds as long as its file stays as it was.
+/// A cached row, valid as long as its file is unchanged.
 #[derive(Debug, Clone)]
 struct Seen {
     stamp: Stamp,
@@ -44,37 +44,37 @@ struct Stamp {
 pub struct Listing {
     /// Rows as JSON, newest first.
     pub rows: Vec<Arc<str>>,
-    /// Files that there are.
+    /// Number of files in the folder.
     pub total: usize,
-    /// Changes with any row.
+    /// A tag that changes with any row.
     pub tag: String,
 }
 
-/// A file.
+/// The content of a trace file.
 #[derive(Debug)]
 pub struct Trace {
     /// Its lines that are JSON objects.
     pub lines: Vec<Map<String, Value>>,
-    /// How many others it has.
+    /// Number of other lines.
     pub unreadable: usize,
-    /// Whether it goes on past what is read.
+    /// Whether the file is longer than the part that was read.
     pub cut: bool,
 }
 
 impl Folder {
-    /// Nothing is read yet.
+    /// Uses a folder. Nothing is read yet.
     pub fn new(path: &Path) -> Folder {
         Folder { path: path.to_owned(), seen: Mutex::default() }
     }
 
-    /// The newest calls, so many at most. Only files that are new or have changed are read.
+    /// Returns at most `most` of the newest calls. Only files that are new or have changed are read.
     pub fn newest(&self, most: usize) -> io::Result<Listing> {
-        // Folders, links and pipes of such a name are no calls, and are not counted.
+        // Folders, links and pipes with such a name are ignored.
         let files =
             std::fs::read_dir(&self.path)?.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
         let names = files.filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
-        // They begin with their time.
+        // File names start with a timestamp.
         names.sort_unstable();
         let total = names.len();
         let names = names.split_off(total.saturating_sub(most));
@@ -82,7 +82,7 @@ impl Folder {
         let mut seen: LiteMap<String, Seen> = LiteMap::with_capacity(names.len());
         let mut stamps = total.to_string();
         for name in names {
-            // It may have gone meanwhile, or be no file.
+            // The file may have been removed or replaced.
             let Ok(stamp) = std::fs::symlink_metadata(self.path.join(&name)).and_then(|found| Stamp::of(&found)) else {
                 continue;
             };
@@ -102,15 +102,15 @@ impl Folder {
         Ok(Listing { rows, total, tag: short(&stamps) })
     }
 
-    /// The call of that id; `None` where there is none, whatever the id is.
+    /// Returns the call with this id. Returns `None` if there is none; the id may be any text.
     pub fn one(&self, id: &str) -> Option<Trace> {
         let name = format!("{PREFIX}{id}{SUFFIX}");
         is_name(&name).then(|| self.read(&name).ok())?
     }
 
-    /// `name` is that of a trace: one component, without anything that leads elsewhere.
+    /// Reads a file. `name` must be the name of a trace, a single path component.
     fn read(&self, name: &str) -> io::Result<Trace> {
-        // No link out of the folder is followed, and a pipe with nobody behind it does not hold this thread up.
+        // Links are not followed, since they may lead out of the folder. Opening a pipe without a writer does not block.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let file: File = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(self.path.join(name))?;
         Stamp::of(&file.metadata()?)?;
@@ -138,7 +138,7 @@ impl Stamp {
     }
 }
 
-/// What stands for a file in URLs: its name without what all have.
+/// Returns the id of a file in URLs, which is its name without prefix and suffix.
 fn id(name: &str) -> &str {
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
     name.strip_suffix(SUFFIX).unwrap_or(name)

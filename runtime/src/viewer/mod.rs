@@ -1,12 +1,12 @@
-//! A page for people who look at traces: in a server behind `--http-viewer`, or on its own as `ptc-compile viewer`.
+//! A web page that shows traces: in a server with `--http-viewer`, or separately as `ptc-compile viewer`.
 //!
-//! - [`folder`]: which files are traces, and what is in them.
-//! - [`row`]: one call as a row of the list.
-//! - [`routes`]: requests in, answers out; the endpoints, and who may ask.
+//! - [`folder`]: reads the trace files.
+//! - [`row`]: summarises a call as a row of the list.
+//! - [`routes`]: the HTTP endpoints and their authentication.
 //! - [`standalone`]: a listener without a server.
 //!
-//! The page is a few files of the binary and asks for nothing else. What traces hold came from clients, models and upstreams: it is
-//! data here and text there, never markup and never a path.
+//! The page consists of a few files in the binary and loads nothing else. The content of traces comes from clients, models and
+//! upstreams. It is treated as data and text, never as markup or as a path.
 
 pub mod folder;
 pub mod routes;

@@ -2,12 +2,12 @@
 //!
 //! | path | what |
 //! |---|---|
-//! | `/viewer/` and the files beside it | the page, which holds nothing of any call |
-//! | `/viewer/api/calls?limit=N` | `{"total": N, "calls": [row…]}`, newest first, 500 unless told, at most 5,000; rows as [`row`](super::row) says. Has an `ETag`: asked again with `If-None-Match`, the answer is 304 until anything changes |
-//! | `/viewer/api/calls/ID` | `{"id": ID, "lines": [object…], "unreadable": N, "cut": bool}`, the lines of one trace file as they are |
+//! | `/viewer/` and the files beside it | the page, which contains no data of calls |
+//! | `/viewer/api/calls?limit=N` | `{"total": N, "calls": [row…]}`, newest first, 500 by default, at most 5,000; for rows see [`row`](super::row). It has an `ETag`: with `If-None-Match` the answer is 304 until something changes |
+//! | `/viewer/api/calls/ID` | `{"id": ID, "lines": [object…], "unreadable": N, "cut": bool}`, the lines of one trace file |
 //!
-//! Only a loopback listener has them, and `Host` has to name it, so that no page from elsewhere can bring a browser here under a
-//! name of its own. The JSON needs the bearer token where there is one.
+//! The endpoints exist only on loopback listeners, and `Host` must name the listener. This prevents DNS rebinding: a page from
+//! another origin cannot read the answers under its own host name. The JSON requires the bearer token, if there is one.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -73,7 +73,7 @@ pub fn handles(path: &str) -> bool {
 }
 
 impl Viewer {
-    /// Shows the traces of that folder.
+    /// Shows the traces of a folder.
     pub fn new(folder: &Path) -> Arc<Viewer> {
         Arc::new(Viewer { folder: Folder::new(folder) })
     }
@@ -161,7 +161,7 @@ impl Viewer {
     }
 }
 
-/// Files are read on a thread of their own: the one that serves also drives every upstream.
+/// Runs `work` on a blocking thread, since this one also drives every upstream.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -1,16 +1,17 @@
-//! One call as a row of the list, out of the lines of its trace. A file may hold anything: what is not as expected is left out.
+//! Summarises a call as a row of the list, from the lines of its trace. A file may contain anything; unexpected parts are
+//! omitted.
 
 use serde_json::{Map, Value, json};
 
-/// Characters of one text in a row.
+/// Maximum characters of one text in a row.
 const MAX_CHARS: usize = 200;
-/// Upstreams of one call that a row names.
+/// Maximum number of upstreams in a row.
 const MAX_SERVERS: usize = 20;
 
-/// The row: an object of `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, `open` where no end was written, `unreadable`
-/// where no line is a record), `reason`,
-/// `message`, `preview` (of the program or task, where the policy is `full`), `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (what stands behind the
-/// reduction), `calls` (of upstreams), `servers` (`[name, calls, failed]` each). What is not known is null.
+/// Returns the row as an object with the members `id`, `ts`, `tool`, `request_id`, `status` (`ok`, `error`, `open` without an
+/// end, `unreadable` without a valid line), `reason`, `message`, `preview` (of the program or task, with the policy `full`),
+/// `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (from which the reduction is computed), `calls` (of
+/// upstreams), `servers` (`[name, calls, failed]` each). Unknown members are null.
 pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
     let event = |name: &str| lines.iter().rfind(|line| line.get("event").and_then(Value::as_str) == Some(name));
     let start = event("call.start");
@@ -65,7 +66,7 @@ fn number(line: Option<&Map<String, Value>>, name: &str) -> Option<u64> {
     line?.get(name)?.as_u64()
 }
 
-/// The beginning of a text, each run of white space as one space.
+/// Returns the beginning of a text, with each run of white space replaced with one space.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
     let mut chars = 0;

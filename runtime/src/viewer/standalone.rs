@@ -38,17 +38,17 @@ struct ViewerState {
 }
 
 impl StandaloneViewer {
-    /// Binds on loopback; port 0 takes a free one. Has to be called inside a Tokio runtime.
+    /// Binds a port on loopback. With port 0 the system chooses a free one. Must be called inside a Tokio runtime.
     ///
-    /// Other users of the machine reach loopback as well, and may not read what they could not read in the folder: there is a
-    /// token.
+    /// Other users of the machine can connect to loopback too, but may not be permitted to read the folder. A token is therefore
+    /// required.
     pub async fn bind(folder: &Path, port: u16) -> io::Result<StandaloneViewer> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let token = crate::random::text::<24>()?;
         let settings = HttpSettings {
             on: true,
             auth_token: AuthToken::of(&token),
-            // 192 random bits cannot be guessed.
+            // A token of 192 random bits cannot be guessed, so that no rate limit is needed.
             auth_rate_limit: false,
             request_timeout: REQUEST_TIMEOUT,
             ..HttpSettings::default()
@@ -61,7 +61,7 @@ impl StandaloneViewer {
         })
     }
 
-    /// The URL for the browser. The token is in the fragment, which browsers do not send.
+    /// Returns the URL for the browser. The token is in the fragment, which browsers do not send.
     pub fn url(&self) -> io::Result<String> {
         Ok(format!("http://{}{}/#token={}", self.socket.local_addr()?, routes::PATH, self.token))
     }
