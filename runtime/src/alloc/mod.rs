@@ -23,6 +23,11 @@ mod by_size;
 #[global_allocator]
 static ALLOCATOR: Counting<by_size::BySize> = Counting::over(by_size::BySize);
 
+/// The unit tests of this crate are such a program.
+#[cfg(all(test, feature = "own-allocator"))]
+#[global_allocator]
+static ALLOCATOR: Counting<std::alloc::System> = Counting::over(std::alloc::System);
+
 thread_local! {
     // Without a destructor, so that it can be read and written while a thread ends, and the allocator never allocates for it.
     static LIVE: Cell<i64> = const { Cell::new(0) };
