@@ -32,7 +32,7 @@ pub trait Share: Send + Sync {
     /// Called when a branch that [`Share::begin_branch`] permitted has ended.
     fn end_branch(&self);
 
-    /// Called when the live bytes of the run's threads have changed.
+    /// Called when the live bytes of the run's threads, including granted growths, have changed.
     fn report_bytes(&self, change: i64);
 
     /// Called when the bytes of the run's [reservations](crate::host::Reservation) have changed. They count arguments and replies
@@ -40,8 +40,9 @@ pub trait Share: Send + Sync {
     fn report_reserved(&self, change: i64);
 
     /// Called before the run grows by `bytes`, and regularly with 0. If the process has no memory, blocks until `deadline` for
-    /// it, or ends this run or another one through its [`Account`].
-    fn make_room(&self, bytes: i64, deadline: Instant);
+    /// it, or ends this run or another one through its [`Account`]. True if the run may grow. Then the bytes count as live, and
+    /// a later [`Share::report_bytes`] subtracts them once the allocation is reported.
+    fn make_room(&self, bytes: i64, deadline: Instant) -> bool;
 
     /// Ends the waits of all threads of the run, because it was cancelled or has run out of memory.
     fn interrupt(&self);

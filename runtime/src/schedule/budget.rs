@@ -9,8 +9,11 @@ use ptc_lisp::fiber;
 
 use super::run::RunShare;
 
-/// How long a thread waits at a time for memory that others are giving back.
+/// Interval at which a thread checks for memory that others are giving back.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Interval at which such a thread checks again whether another run has to end. This check visits all runs.
+const VICTIM_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The budget and who uses it.
 pub(super) struct Budget {
@@ -95,34 +98,56 @@ impl Budget {
     }
 
     /// Whether `bytes` more fit.
-    pub(super) fn fits(&self, bytes: i64) -> bool {
+    fn fits(&self, bytes: i64) -> bool {
         let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit
     }
 
-    /// Makes room for `bytes` more of `run` with [`demand`](Budget::demand), and waits until the memory is there. Where `run`
-    /// itself ends, or `deadline` has passed, it returns without.
-    pub(super) fn make_room(&self, run: &RunShare, bytes: i64, deadline: Instant) {
-        while !run.is_over() && Instant::now() < deadline && !self.demand(run, bytes) {
-            fiber::park(Some(Instant::now() + MEMORY_CHECK_INTERVAL));
+    /// Counts `bytes` more if they fit.
+    pub(super) fn try_reserve(&self, bytes: i64) -> bool {
+        if bytes == 0 {
+            return self.fits(0);
+        }
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        let next = |used: i64| used.checked_add(bytes).filter(|sum| *sum <= limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// Ends runs until `bytes` more of `run` fit, waits until the memory is free, and counts them. False if `run` itself ends or
+    /// `deadline` passes first.
+    pub(super) fn reserve(&self, run: &RunShare, bytes: i64, deadline: Instant) -> bool {
+        let mut check_at = Instant::now();
+        loop {
+            if self.try_reserve(bytes) {
+                return true;
+            }
+            let now = Instant::now();
+            if run.is_over() || now >= deadline {
+                return false;
+            }
+            if now >= check_at {
+                self.demand(run, bytes);
+                check_at = now + VICTIM_CHECK_INTERVAL;
+            } else {
+                fiber::park(Some(now + MEMORY_CHECK_INTERVAL));
+            }
         }
     }
 
-    /// Ends runs until `bytes` more of `run` fit, the largest of the owner that holds most first. False where the memory of those
-    /// that end is not back yet.
-    pub(super) fn demand(&self, run: &RunShare, bytes: i64) -> bool {
+    /// Ends runs until `bytes` more of `run` fit as soon as those runs have released their memory. The largest run of the owner
+    /// that holds most ends first.
+    pub(super) fn demand(&self, run: &RunShare, bytes: i64) {
         while !self.fits(bytes) && !run.is_over() {
             match self.victim(bytes) {
                 Victim::Run(victim) => victim.end(self.limit),
-                Victim::Wait => return false,
-                // What is left is held by sessions and requests.
+                Victim::Wait => return,
+                // Sessions and requests hold the rest.
                 Victim::None => run.end(self.limit),
             }
         }
-        true
     }
 
-    /// What to do for `bytes` more.
+    /// The run to end so that `bytes` more fit.
     fn victim(&self, bytes: i64) -> Victim {
         let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
         let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.bytes()).sum();
@@ -147,7 +172,7 @@ impl Budget {
 
 enum Victim {
     Run(Arc<RunShare>),
-    /// Enough is about to be given back.
+    /// Runs that are ending will release enough.
     Wait,
     None,
 }

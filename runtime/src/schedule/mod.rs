@@ -41,6 +41,8 @@ pub struct Scheduler {
     admission: Arc<Admission>,
     budget: Arc<Budget>,
     branches: Branches,
+    /// Programs that hold a processor.
+    running: AtomicUsize,
     refusals: [AtomicU64; Refusal::ALL.len()],
 }
 
@@ -135,7 +137,8 @@ impl Scheduler {
         );
         let branches = Branches { most: limits.branches.value, running: AtomicUsize::new(0) };
         let processors = Processors::new(limits.processors.value);
-        Arc::new(Scheduler { limits, processors, admission, budget, branches, refusals: Default::default() })
+        let running = AtomicUsize::new(0);
+        Arc::new(Scheduler { limits, processors, admission, budget, branches, running, refusals: Default::default() })
     }
 
     /// The limits in force.
@@ -182,7 +185,7 @@ impl Scheduler {
 
     /// The current load.
     pub fn load(&self) -> Load {
-        let ((running, _), (in_flight, queued)) = (self.processors.counts(), self.admission.counts());
+        let (running, (in_flight, queued)) = (self.running.load(Ordering::Relaxed), self.admission.counts());
         Load { running, waiting: in_flight.saturating_sub(running), queued, used_bytes: self.budget.used() }
     }
 

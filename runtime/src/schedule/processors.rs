@@ -24,7 +24,6 @@ const SHORT: Duration = Duration::from_millis(30);
 /// The processors.
 #[derive(Debug)]
 pub(super) struct Processors {
-    most: usize,
     state: Mutex<State>,
     /// Threads that wait, readable without the lock.
     waiting: AtomicUsize,
@@ -76,12 +75,13 @@ impl Processors {
     pub(super) fn new(most: usize) -> Self {
         let queue = || FairQueue::new(Basis::Served);
         let state = State { free: most, short: queue(), long: queue(), since: None, was_short: false };
-        Processors { most, state: Mutex::new(state), waiting: AtomicUsize::new(0) }
+        Processors { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
-    /// Threads that compute, and threads that wait to.
-    pub(super) fn counts(&self) -> (usize, usize) {
-        (self.most - self.lock().free.min(self.most), self.waiting.load(Ordering::Relaxed))
+    /// Free processors, and threads that wait for one.
+    #[cfg(test)]
+    fn counts(&self) -> (usize, usize) {
+        (self.lock().free, self.waiting.load(Ordering::Relaxed))
     }
 
     /// Takes a processor for the calling thread if one is free and nobody waits. Otherwise the thread is queued, and the caller
@@ -128,9 +128,10 @@ impl Processors {
         }
     }
 
-    /// Gives the calling thread's processor to whoever is next; how long the thread had it.
-    pub(super) fn release(&self, client_key: &ClientKey) -> Duration {
-        let Some(since) = SINCE.take() else { return Duration::ZERO };
+    /// Releases the processor of the calling thread, if it has one, to the next thread that waits. Returns how long the thread
+    /// had it.
+    pub(super) fn release(&self, client_key: &ClientKey) -> Option<Duration> {
+        let since = SINCE.take()?;
         let held = since.elapsed();
         let mut state = self.lock();
         state.free += 1;
@@ -142,7 +143,7 @@ impl Processors {
             state.long.add(client_key, counted);
             self.next(&mut state);
         }
-        held
+        Some(held)
     }
 
     /// Whether the calling thread has computed for a time slice while others wait for a processor, or for the thread.
@@ -205,7 +206,7 @@ mod tests {
         drop(send);
         // `a` had the processor before.
         assert_eq!(order.iter().collect::<Vec<_>>(), [3, 2, 0, 1]);
-        assert_eq!(processors.counts(), (0, 0));
+        assert_eq!(processors.counts(), (1, 0));
     }
 
     #[test]
@@ -220,7 +221,7 @@ mod tests {
         });
         assert!(!processors.is_slice_over());
         processors.release(&client_key("a"));
-        assert_eq!(processors.counts(), (0, 0));
+        assert_eq!(processors.counts(), (1, 0));
         assert!(acquire(&processors, "b", false));
     }
 }

@@ -1,6 +1,6 @@
 //! A program's share of the processors and of the memory.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,9 @@ pub(crate) struct RunShare {
     /// Processor time and waiting time in nanoseconds.
     used: AtomicU64,
     waited: AtomicU64,
+    /// Its threads that hold a processor.
+    computing: AtomicUsize,
+    /// Whether it has ended or is about to, so that its memory will be released.
     is_over: AtomicBool,
     waits: Mutex<Vec<Arc<Waiter>>>,
     account: Mutex<Option<Account>>,
@@ -41,7 +44,7 @@ pub struct ProcessorLease {
     _watch: Watch,
 }
 
-/// Holds a processor for the current thread until it is dropped there.
+/// Holds a processor for the current thread until it is dropped there, which ends the program.
 pub struct ProcessorGuard<'t>(&'t ProcessorLease);
 
 impl ProcessorLease {
@@ -62,6 +65,7 @@ impl ProcessorLease {
             request: i64::try_from(request_bytes).unwrap_or(i64::MAX),
             used: AtomicU64::new(0),
             waited: AtomicU64::new(0),
+            computing: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
             waits: Mutex::default(),
             account: Mutex::default(),
@@ -135,6 +139,8 @@ impl ProcessorLease {
 impl Drop for ProcessorGuard<'_> {
     fn drop(&mut self) {
         self.0.run.release();
+        // From here on it only holds its memory until the answer is sent.
+        self.0.run.is_over.store(true, Ordering::Release);
     }
 }
 
@@ -202,7 +208,10 @@ impl RunShare {
     fn take(&self, begun: bool, deadline: Instant) -> bool {
         let processors = &self.scheduler.processors;
         let used = Duration::from_nanos(self.used.load(Ordering::Relaxed));
-        let Some(waiter) = processors.take(&self.client_key, begun, used) else { return true };
+        let Some(waiter) = processors.take(&self.client_key, begun, used) else {
+            self.count_computing();
+            return true;
+        };
         let began = Instant::now();
         self.waits().push(Arc::clone(&waiter));
         if self.is_over() {
@@ -211,7 +220,17 @@ impl RunShare {
         let has = Processors::wait(&waiter, deadline);
         self.waits().retain(|other| !Arc::ptr_eq(other, &waiter));
         self.waited.fetch_add(nanoseconds(began.elapsed()), Ordering::Relaxed);
+        if has {
+            self.count_computing();
+        }
         has
+    }
+
+    /// Counts the calling thread, which has got a processor. A run counts once, however many branches of it compute.
+    fn count_computing(&self) {
+        if self.computing.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.scheduler.running.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn waits(&self) -> MutexGuard<'_, Vec<Arc<Waiter>>> {
@@ -233,8 +252,11 @@ impl Share for RunShare {
     }
 
     fn release(&self) {
-        let held = self.scheduler.processors.release(&self.client_key);
+        let Some(held) = self.scheduler.processors.release(&self.client_key) else { return };
         self.used.fetch_add(nanoseconds(held), Ordering::Relaxed);
+        if self.computing.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.scheduler.running.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     fn is_slice_over(&self) -> bool {
@@ -263,14 +285,19 @@ impl Share for RunShare {
         }
     }
 
-    fn make_room(&self, bytes: i64, deadline: Instant) {
+    fn make_room(&self, bytes: i64, deadline: Instant) -> bool {
         let budget = &self.scheduler.budget;
-        if !budget.fits(bytes) {
+        let mut has_room = budget.try_reserve(bytes);
+        if !has_room {
             // The program that is to release memory may need the processor.
             self.release();
-            budget.make_room(self, bytes, deadline);
+            has_room = budget.reserve(self, bytes, deadline);
             self.acquire(deadline);
         }
+        if has_room {
+            self.live.fetch_add(bytes, Ordering::Relaxed);
+        }
+        has_room
     }
 
     fn interrupt(&self) {

@@ -81,10 +81,18 @@ impl Meters {
 
     /// Adds a thread's change to the run's live bytes and answers the sum.
     pub(crate) fn report_bytes(&self, delta: i64) -> i64 {
+        self.report_growth(delta, 0)
+    }
+
+    /// [`Meters::report_bytes`], with `released` bytes of granted growths that the change includes or that did not happen.
+    pub(crate) fn report_growth(&self, delta: i64, released: i64) -> i64 {
+        self.reserve(-released);
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        if let Some(share) = self.share.as_ref().filter(|_| delta != 0) {
-            share.report_bytes(delta);
+        // One change: between two of them, another run could use the memory that this one has allocated.
+        let change = delta - released;
+        if let Some(share) = self.share.as_ref().filter(|_| change != 0) {
+            share.report_bytes(change);
         }
         live
     }
@@ -130,11 +138,9 @@ impl Meters {
         self.ended.get().map(String::as_str)
     }
 
-    /// Waits for room in the memory that the runs of the process share.
-    pub(crate) fn make_room(&self, bytes: i64) {
-        if let Some(share) = &self.share {
-            share.make_room(bytes, self.deadline);
-        }
+    /// Waits for room in the memory that the runs of the process share. False if the run ends first.
+    pub(crate) fn make_room(&self, bytes: i64) -> bool {
+        self.share.as_ref().is_none_or(|share| share.make_room(bytes, self.deadline))
     }
 
     /// Waits for a processor.

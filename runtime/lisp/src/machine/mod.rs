@@ -494,21 +494,35 @@ impl Machine {
             return Err(self.out_of_memory());
         }
         let limit = self.memory_limit();
-        self.pending += bytes;
-        if self.meters.reserve(bytes) <= limit {
-            self.meters.make_room(bytes);
-            return if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) };
-        }
-        // What was charged before may be counted by the gauge now, or freed again.
-        self.read_gauge(PendingCharges::Discard);
-        let live = self.meters.reserve(bytes);
-        self.pending = bytes;
+        let mut live = self.meters.reserve(bytes);
         if live > limit {
+            // What was charged before may be counted by the gauge now, or freed again.
+            self.read_gauge(PendingCharges::Discard);
+            live = self.meters.reserve(0);
+        }
+        if live > limit {
+            self.meters.reserve(-bytes);
             self.meters.note_peak(live);
             return Err(self.out_of_memory());
         }
-        self.meters.make_room(bytes);
+        if !self.meters.make_room(bytes) {
+            self.meters.reserve(-bytes);
+            return Err(self.stopped());
+        }
+        self.pending += bytes;
         if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) }
+    }
+
+    /// The fault of a run that waited for memory until it ended.
+    #[cold]
+    fn stopped(&mut self) -> Raised {
+        if self.meters.is_exhausted() {
+            self.out_of_memory()
+        } else if self.meters.cancel.is_cancelled() {
+            self.raise(ErrorKind::Cancelled, "the run was cancelled")
+        } else {
+            self.out_of_time()
+        }
     }
 
     /// Reports this thread's memory before the host reserves bytes, so that values that were dropped meanwhile do not count.
@@ -548,13 +562,13 @@ impl Machine {
             return Err(self.out_of_time());
         }
         let live = self.read_gauge(PendingCharges::Keep);
-        if let Some(share) = &self.meters.share {
-            share.make_room(0, self.meters.deadline);
-            if share.is_slice_over() {
-                share.release();
-                fiber::let_others_run();
-                share.acquire(self.meters.deadline);
-            }
+        if !self.meters.make_room(0) {
+            return Err(self.stopped());
+        }
+        if let Some(share) = self.meters.share.as_ref().filter(|share| share.is_slice_over()) {
+            share.release();
+            fiber::let_others_run();
+            share.acquire(self.meters.deadline);
         }
         if live > self.memory_limit() || self.meters.is_exhausted() {
             return Err(self.out_of_memory());
@@ -579,10 +593,8 @@ impl Machine {
             PendingCharges::Keep => self.aged = std::mem::take(&mut self.pending),
             PendingCharges::Discard => released += std::mem::take(&mut self.pending),
         }
-        if released != 0 {
-            self.meters.reserve(-released);
-        }
-        if self.meters.gauge.is_none() { 0 } else { self.meters.report_bytes(delta) }
+        let live = self.meters.report_growth(delta, released);
+        if self.meters.gauge.is_none() { 0 } else { live }
     }
 
     #[cold]
