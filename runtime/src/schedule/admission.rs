@@ -3,7 +3,6 @@
 //! A program holds its slot from its admission to its answer, whether it computes or waits. Without a free slot, or without memory,
 //! a call waits in a queue for a limited time.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -12,7 +11,7 @@ use ptc_lisp::interrupt::{Interrupt, Watch};
 use ptc_lisp::limits::Cancel;
 
 use super::budget::{Budget, Claim};
-use super::fair::{Basis, ClientKey, Displaced, FairQueue};
+use super::fair::{Basis, ClientKey, FairQueue};
 use crate::log::{self, Level};
 use crate::pool::panic_message;
 
@@ -24,6 +23,9 @@ const QUEUE_BUDGET_DIVISOR: u64 = 16;
 
 /// Minimum size of the queue in bytes, whatever the budget: the default maximum size of a request.
 const MIN_QUEUE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The queue is full of bytes when a request of this size does not fit.
+const TYPICAL_REQUEST_BYTES: u64 = 64 * 1024;
 
 /// Interval at which a queue that waits for memory is checked.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -45,8 +47,6 @@ pub(super) struct Admission {
 struct State {
     in_flight: usize,
     queue: FairQueue<Queued>,
-    /// The deadlines of the entries in order of arrival. Entries that have left the queue are skipped.
-    deadlines: VecDeque<(Instant, u64, ClientKey)>,
     next: u64,
     /// Whether the thread that ends waits is running.
     is_watched: bool,
@@ -70,8 +70,8 @@ pub(super) struct InFlightSlot {
     admission: Arc<Admission>,
     client_key: ClientKey,
     queued: Duration,
-    /// The bytes of the request, held until the answer.
-    claim: Claim,
+    /// The bytes of the request, counted until the answer.
+    claim: Option<Claim>,
 }
 
 /// Why a program was not admitted.
@@ -99,7 +99,7 @@ impl InFlightSlot {
 
     /// Bytes of the request.
     pub(super) fn bytes(&self) -> usize {
-        self.claim.bytes()
+        self.claim.as_ref().map_or(0, Claim::bytes)
     }
 
     /// How long it waited in the queue.
@@ -110,6 +110,8 @@ impl InFlightSlot {
 
 impl Drop for InFlightSlot {
     fn drop(&mut self) {
+        // The next program may need this memory.
+        drop(self.claim.take());
         let mut state = self.admission.lock();
         state.in_flight -= 1;
         state.queue.subtract(&self.client_key, 1);
@@ -141,7 +143,7 @@ impl Admission {
         budget: Arc<Budget>,
     ) -> Arc<Self> {
         let queue = FairQueue::new(Basis::Held);
-        let state = State { in_flight: 0, queue, deadlines: VecDeque::new(), next: 0, is_watched: false };
+        let state = State { in_flight: 0, queue, next: 0, is_watched: false };
         let queue_budget = Budget::new((budget.limit() / QUEUE_BUDGET_DIVISOR).max(MIN_QUEUE_BYTES));
         Arc::new(Admission {
             queue_budget,
@@ -165,56 +167,48 @@ impl Admission {
         (state.in_flight, state.queue.len())
     }
 
-    /// Whether the next program that has to wait is turned away.
+    /// Whether a program that arrives now would have to wait and the queue has no room for it.
     pub(super) fn is_full(&self) -> bool {
-        self.lock().queue.len() >= self.most_queued
+        let state = self.lock();
+        let waits = state.in_flight >= self.most || self.budget.free() < MIN_FREE_MEMORY;
+        waits && (state.queue.len() >= self.most_queued || self.queue_budget.free() < TYPICAL_REQUEST_BYTES)
     }
 
-    /// Asks for a place for a request of `bytes`. `then` is told the outcome: at once where there is one, else when there is, when
-    /// the time in the queue is over, or when `cancel` stops the call.
+    /// Requests a slot for a request of `bytes`. Calls `then` with the outcome: at once if a slot is free, otherwise when one
+    /// becomes free, after the queue timeout, or when `cancel` stops the call.
     pub(super) fn enter(self: &Arc<Self>, client_key: &ClientKey, bytes: usize, cancel: &Cancel, then: Then) {
-        let claim = self.budget.claim(bytes);
         let mut state = self.lock();
+        // Memory may have become free. Afterwards only sessions with all of their own slots in use wait for one that is free.
+        let earlier = self.next(&mut state);
+        let free = self.budget.free().saturating_sub(MIN_FREE_MEMORY * earlier.len() as u64);
         let session_is_full = self.most_per_session.is_some_and(|most| state.queue.used(client_key) >= most as u64);
-        if state.queue.len() == 0 && state.in_flight < self.most && !session_is_full && self.budget.free() >= MIN_FREE_MEMORY {
+        if state.in_flight < self.most && !session_is_full && free >= MIN_FREE_MEMORY {
+            let claim = self.budget.claim(bytes);
             let admitted = self.admit(&mut state, client_key.clone(), Duration::ZERO, claim);
             drop(state);
+            run(earlier);
             return then(Ok(admitted));
         }
-        let mut displaced = Vec::new();
-        loop {
-            let newest = if state.queue.len() >= self.most_queued {
-                state.queue.displaced_by(client_key, 1, |_| 1)
-            } else if self.queue_budget.free() < claim.bytes() as u64 {
-                state.queue.displaced_by(client_key, claim.bytes(), |queued| queued.claim.bytes())
-            } else {
-                break;
-            };
-            match newest {
-                Displaced::Entry(newest) => displaced.push(newest.then),
-                Displaced::Newcomer => {
-                    drop(state);
-                    for then in displaced {
-                        tell(then, Err(Rejection::QueueFull));
-                    }
-                    return then(Err(Rejection::QueueFull));
-                }
-            }
-        }
+        let excess = [
+            (state.queue.len() + 1).saturating_sub(self.most_queued),
+            bytes.saturating_sub(usize::try_from(self.queue_budget.free()).unwrap_or(usize::MAX)),
+        ];
+        let Some(displaced) = state.queue.displace(client_key, [1, bytes], excess, |queued| [1, queued.claim.bytes()]) else {
+            drop(state);
+            run(earlier);
+            return then(Err(Rejection::QueueFull));
+        };
         let (number, since) = (state.next, Instant::now());
         state.next += 1;
-        let in_queue = self.queue_budget.claim(claim.bytes());
+        let (claim, in_queue) = (self.budget.claim(bytes), self.queue_budget.claim(bytes));
         state.queue.push(client_key, Queued { number, since, claim, _in_queue: in_queue, watch: None, then });
-        state.deadlines.push_back((since + self.timeout, number, client_key.clone()));
         self.start_watching(&mut state);
-        // One of its session's own places may be all that is taken.
-        let admitted = self.next(&mut state);
         drop(state);
         self.changed.notify_one();
-        for then in displaced {
-            tell(then, Err(Rejection::QueueFull));
+        run(earlier);
+        for queued in displaced {
+            tell(queued.then, Err(Rejection::QueueFull));
         }
-        run(admitted);
         let (admission, withdrawn) = (Arc::downgrade(self), client_key.clone());
         let watch = cancel.watch(Interrupt::by(move || {
             if let Some(admission) = admission.upgrade() {
@@ -236,7 +230,7 @@ impl Admission {
     fn admit(self: &Arc<Self>, state: &mut State, client_key: ClientKey, queued: Duration, claim: Claim) -> InFlightSlot {
         state.in_flight += 1;
         state.queue.add(&client_key, 1);
-        InFlightSlot { admission: Arc::clone(self), client_key, queued, claim }
+        InFlightSlot { admission: Arc::clone(self), client_key, queued, claim: Some(claim) }
     }
 
     /// Those that can be admitted now. They are told outside of the lock.
@@ -270,14 +264,14 @@ fn end_waits(admission: &Weak<Admission>) {
     while let Some(admission) = admission.upgrade() {
         let mut state = admission.lock();
         let (now, mut over) = (Instant::now(), Vec::new());
-        while state.deadlines.front().is_some_and(|(deadline, ..)| *deadline <= now) {
-            let Some((_, number, client_key)) = state.deadlines.pop_front() else { break };
-            over.extend(state.queue.remove(&client_key, |queued| queued.number == number));
+        // The entries of a session are in order of arrival.
+        let has_timed_out = |queued: &Queued| now.duration_since(queued.since) >= admission.timeout;
+        while let Some(client_key) = state.queue.find_first(has_timed_out) {
+            over.extend(state.queue.remove(&client_key, has_timed_out));
         }
         let admitted = admission.next(&mut state);
-        let wait = if state.queue.len() > 0 { MEMORY_CHECK_INTERVAL } else { Duration::from_secs(1) };
         if over.is_empty() && admitted.is_empty() {
-            let wait = state.deadlines.front().map_or(wait, |(deadline, ..)| wait.min(deadline.saturating_duration_since(now)));
+            let wait = if state.queue.len() > 0 { MEMORY_CHECK_INTERVAL } else { Duration::from_secs(1) };
             drop(admission.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner));
         } else {
             drop(state);

@@ -129,6 +129,13 @@ struct Sessions<T> {
     len: usize,
 }
 
+/// The entries of a session that stay when others are displaced.
+struct Staying<const N: usize> {
+    count: usize,
+    /// The sums of their sizes.
+    sizes: [usize; N],
+}
+
 /// What waits, by owner and session.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
@@ -142,15 +149,6 @@ pub(crate) struct FairQueue<T> {
 
 /// Keys that wait for nothing and are remembered all the same.
 const MAX_IDLE: usize = 1_000;
-
-/// What becomes of a newcomer to a full queue.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Displaced<T> {
-    /// This entry leaves the queue for it.
-    Entry(T),
-    /// Its own party has most already.
-    Newcomer,
-}
 
 impl<T> FairQueue<T> {
     pub(crate) fn new(basis: Basis) -> Self {
@@ -205,29 +203,66 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// What a newcomer of `client_key` displaces in a full queue: the newest entry of the owner that has most, and among the
-    /// sessions of that owner of the one that has most. `size` says how much an entry is, and the newcomer is `newcomer`.
-    pub(super) fn displaced_by(&mut self, client_key: &ClientKey, newcomer: usize, size: impl Fn(&T) -> usize) -> Displaced<T> {
-        let of_queue = |queue: &VecDeque<T>| queue.iter().map(&size).sum::<usize>();
-        let of_owner = |sessions: &Sessions<T>| sessions.queues.values().map(of_queue).sum::<usize>();
-        let own = self.sessions.get(&client_key.owner).map_or(0, of_owner) + newcomer;
-        let all = self.sessions.iter().map(|(owner, sessions)| (of_owner(sessions), owner));
-        let (owner, own) = match all.max_by_key(|(size, _)| *size) {
-            Some((most, owner)) if most > own => (Arc::clone(owner), 0),
-            _ => {
-                let queues = self.sessions.get(&client_key.owner).map(|sessions| &sessions.queues);
-                let own = queues.and_then(|queues| queues.get(&client_key.session)).map_or(0, of_queue);
-                (Arc::clone(&client_key.owner), own + newcomer)
+    /// The client of an entry that is the first of its session and for which `is_it` holds.
+    pub(super) fn find_first(&self, is_it: impl Fn(&T) -> bool) -> Option<ClientKey> {
+        self.sessions.iter().find_map(|(owner, sessions)| {
+            let is_it = |queue: &VecDeque<T>| queue.front().is_some_and(&is_it);
+            let (session, _) = sessions.queues.iter().find(|(_, queue)| is_it(queue))?;
+            Some(ClientKey { owner: Arc::clone(owner), session: *session })
+        })
+    }
+
+    /// Removes entries from a full queue to make room for a newcomer of `client_key`. Each is the newest entry of the owner that
+    /// has most, and among the sessions of that owner of the one that has most. Sizes, such as a number of entries and of bytes,
+    /// are given by `size` for an entry, in `newcomer` for the newcomer, and in `excess` for what has to leave. Removes nothing
+    /// and returns `None` if the newcomer would have most itself before there is enough room.
+    pub(super) fn displace<const N: usize>(
+        &mut self,
+        client_key: &ClientKey,
+        newcomer: [usize; N],
+        mut excess: [usize; N],
+        size: impl Fn(&T) -> [usize; N],
+    ) -> Option<Vec<T>> {
+        let mut staying: BTreeMap<&Arc<str>, BTreeMap<u64, Staying<N>>> = BTreeMap::new();
+        for (owner, sessions) in &self.sessions {
+            for (session, queue) in &sessions.queues {
+                let sum = |sum: [usize; N], item: &T| zip_with(sum, size(item), usize::saturating_add);
+                let sizes = queue.iter().fold([0; N], sum);
+                staying.entry(owner).or_default().insert(*session, Staying { count: queue.len(), sizes });
             }
-        };
-        let Some(sessions) = self.sessions.get_mut(&owner) else { return Displaced::Newcomer };
-        let all = sessions.queues.iter_mut().map(|(session, queue)| (of_queue(queue), *session, queue));
-        let most = all.max_by_key(|(size, ..)| *size).filter(|(size, ..)| *size > own);
-        let Some((session, newest)) = most.and_then(|(_, session, queue)| Some((session, queue.pop_back()?))) else {
-            return Displaced::Newcomer;
-        };
-        self.left(&ClientKey { owner, session });
-        Displaced::Entry(newest)
+        }
+        // Sessions in the order in which their newest entries leave.
+        let mut leaving: Vec<ClientKey> = Vec::new();
+        while let Some(by) = excess.iter().position(|excess| *excess > 0) {
+            let by = |sizes: &[usize; N]| sizes.get(by).copied().unwrap_or(0);
+            let of_owner = |sessions: &BTreeMap<u64, Staying<N>>| sessions.values().map(|session| by(&session.sizes)).sum();
+            let own = staying.get(&client_key.owner);
+            let own_size = own.map_or(0, of_owner) + by(&newcomer);
+            let (most, owner) = staying.iter().map(|(owner, sessions)| (of_owner(sessions), Arc::clone(owner))).max()?;
+            let (owner, least) = if most > own_size {
+                (owner, 0)
+            } else {
+                let own = own.and_then(|sessions| sessions.get(&client_key.session));
+                (Arc::clone(&client_key.owner), own.map_or(0, |session| by(&session.sizes)) + by(&newcomer))
+            };
+            let sessions = staying.get_mut(&owner)?;
+            let (session, stays) = sessions.iter_mut().max_by_key(|(_, session)| by(&session.sizes))?;
+            if by(&stays.sizes) <= least {
+                return None;
+            }
+            stays.count -= 1;
+            let newest = size(self.sessions.get(&owner)?.queues.get(session)?.get(stays.count)?);
+            stays.sizes = zip_with(stays.sizes, newest, usize::saturating_sub);
+            excess = zip_with(excess, newest, usize::saturating_sub);
+            leaving.push(ClientKey { owner, session: *session });
+        }
+        Some(leaving.iter().filter_map(|client_key| self.pop_newest(client_key)).collect())
+    }
+
+    fn pop_newest(&mut self, client_key: &ClientKey) -> Option<T> {
+        let newest = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?.pop_back()?;
+        self.left(client_key);
+        Some(newest)
     }
 
     /// What the session of a party has used.
@@ -275,6 +310,13 @@ impl<T> FairQueue<T> {
             self.tidy_at = 2 * self.sessions.len() + MAX_IDLE;
         }
     }
+}
+
+fn zip_with<const N: usize>(mut left: [usize; N], right: [usize; N], combine: impl Fn(usize, usize) -> usize) -> [usize; N] {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left = combine(*left, right);
+    }
+    left
 }
 
 impl<T> Sessions<T> {
@@ -360,17 +402,28 @@ mod tests {
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("a", 2, "4"), ("b", 3, "5")] {
             queue.push(&client_key(owner, session), item);
         }
-        assert_eq!(queue.displaced_by(&client_key("a", 1), 1, |_| 1), Displaced::Newcomer);
-        assert_eq!(queue.displaced_by(&client_key("a", 2), 1, |_| 1), Displaced::Entry("3"));
-        assert_eq!(queue.displaced_by(&client_key("b", 3), 1, |_| 1), Displaced::Entry("2"));
+        let one = |_: &&str| [1];
+        assert_eq!(queue.displace(&client_key("a", 1), [1], [1], one), None);
+        assert_eq!(queue.displace(&client_key("a", 2), [1], [1], one), Some(vec!["3"]));
+        assert_eq!(queue.displace(&client_key("b", 3), [1], [1], one), Some(vec!["2"]));
         assert_eq!(queue.len(), 3);
         assert_eq!(queue.remove(&client_key("b", 3), |item| *item == "5"), Some("5"));
         assert_eq!(all(&mut queue), ["1", "4"]);
-        // By bytes: one long entry is more than three short ones.
-        for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("b", 3, "a long one")] {
+    }
+
+    #[test]
+    fn newcomer_displaces_nothing_unless_it_gets_room() {
+        let mut queue = FairQueue::new(Basis::Held);
+        for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("b", 3, "long one"), ("b", 3, "4")] {
             queue.push(&client_key(owner, session), item);
         }
-        assert_eq!(queue.displaced_by(&client_key("c", 4), 2, |item| item.len()), Displaced::Entry("a long one"));
-        assert_eq!(queue.displaced_by(&client_key("c", 4), 5, |item| item.len()), Displaced::Newcomer);
+        let bytes = |item: &&str| [1, item.len()];
+        // Of `b` the newest entry leaves first, and one long entry is more than three short ones.
+        assert_eq!(queue.displace(&client_key("c", 4), [1, 2], [0, 3], bytes), Some(vec!["4", "long one"]));
+        // All entries of `a` together are not enough.
+        assert_eq!(queue.displace(&client_key("c", 4), [1, 2], [0, 2], bytes), None);
+        assert_eq!(queue.displace(&client_key("c", 4), [1, 2], [1, 2], bytes), None);
+        assert_eq!(queue.displace(&client_key("c", 4), [1, 1], [1, 2], bytes), Some(vec!["3", "2"]));
+        assert_eq!(all(&mut queue), ["1"]);
     }
 }

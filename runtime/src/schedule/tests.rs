@@ -120,6 +120,64 @@ fn requests_in_the_queue_take_a_small_part_of_the_memory() {
 }
 
 #[test]
+fn large_newcomer_that_gets_no_room_displaces_nothing() {
+    const MIB: usize = 1 << 20;
+    let mut limits = limits();
+    (limits.queued, limits.memory_budget_bytes.value) = (100, 64 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let holding = place(&enter_with(&scheduler, "a", 0, &cancel));
+    let waiting = ["a", "a", "b"].map(|owner| enter_with(&scheduler, owner, MIB, &cancel));
+    // The queue takes 4 MiB. Without one entry of `a`, 2 MiB are free.
+    assert_eq!(enter_with(&scheduler, "c", 4 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
+    assert_eq!((scheduler.load().queued, scheduler.load().used_bytes), (3, 3 << 20));
+    drop((holding, waiting));
+}
+
+#[test]
+fn full_queue_of_a_session_at_its_cap_leaves_free_places_to_others() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.in_flight_per_session) = (10, Some(1));
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let first = place(&enter(&scheduler, 1, &cancel));
+    let waiting = [1, 1].map(|session| enter(&scheduler, session, &cancel));
+    assert_eq!(scheduler.load().queued, 2);
+    assert!(!scheduler.is_full(), "places are free");
+    let other = place(&enter(&scheduler, 2, &cancel));
+    assert_eq!(scheduler.load().queued, 2, "nothing was displaced");
+    drop((first, other));
+    for call in &waiting {
+        drop(place(call));
+    }
+}
+
+#[test]
+fn queue_without_room_for_a_request_is_full() {
+    let mut limits = limits();
+    limits.queued = 100;
+    limits.memory_budget_bytes.value = 64 << 20;
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let holding = place(&enter_with(&scheduler, "a", 0, &cancel));
+    assert!(!scheduler.is_full());
+    let waiting = enter_with(&scheduler, "a", 4 << 20, &cancel);
+    assert!(scheduler.is_full());
+    drop(holding);
+    drop(place(&waiting));
+    assert!(!scheduler.is_full());
+}
+
+#[test]
+fn memory_of_a_request_is_free_before_the_next_program_is_admitted() {
+    let mut limits = limits();
+    limits.memory_budget_bytes.value = 8 << 20;
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let first = place(&enter_with(&scheduler, "a", (7 << 20) + 1, &cancel));
+    let second = enter_with(&scheduler, "a", 0, &cancel);
+    drop(first);
+    // At once, not when the queue is checked again.
+    drop(second.try_recv().expect("an outcome").expect("a place"));
+}
+
+#[test]
 fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     let mut limits = limits();
     (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
@@ -150,6 +208,68 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     other.report_reserved(-(4 << 20));
     drop((share, other, second));
     assert_eq!(scheduler.load().used_bytes, 0);
+}
+
+#[test]
+fn granted_growth_counts_before_it_is_allocated() {
+    const MIB: i64 = 1 << 20;
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places = [1, 2].map(|session| place(&enter(&scheduler, session, &cancel)));
+    let [first, second] = places.each_ref().map(|place| place.lease(&cancel));
+    let (one, other) = (first.share(), second.share());
+    let soon = || Instant::now() + Duration::from_millis(200);
+    assert!(one.make_room(5 * MIB, soon()));
+    assert_eq!(scheduler.load().used_bytes, 5 << 20);
+    // The first has not allocated anything yet, and none of them can be ended for the other.
+    assert!(!other.make_room(5 * MIB, soon()));
+    // The gauge shows 4 MiB of the growth; the rest was not needed.
+    one.report_bytes(-MIB);
+    assert_eq!(scheduler.load().used_bytes, 4 << 20);
+    drop((one, other, first, second));
+    assert_eq!(scheduler.load().used_bytes, 0);
+}
+
+#[test]
+fn program_that_has_ended_is_not_ended_for_memory() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places = [1, 2].map(|session| place(&enter(&scheduler, session, &cancel)));
+    let [first, second] = places.each_ref().map(|place| place.lease(&cancel));
+    let program = Program::compile("1").expect("it is right");
+    let computing = first.begin().expect("a processor");
+    for lease in [&first, &second] {
+        Run::new(&program).share(lease.share()).execute_on_thread().result.expect("a value");
+    }
+    drop(computing);
+    first.share().report_bytes(6 << 20);
+    // Only the first has ended. Its answer is on the way and releases enough.
+    second.share().report_reserved(4 << 20);
+    second.share().report_reserved(-(4 << 20));
+    assert_eq!(scheduler.refusals()[Refusal::MemoryBudget as usize].1, 0);
+}
+
+#[test]
+fn program_with_several_branches_counts_once_as_running() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.processors.value) = (10, 2);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places = [1, 2].map(|session| place(&enter(&scheduler, session, &cancel)));
+    let lease = places[0].lease(&cancel);
+    let computing = lease.begin().expect("a processor");
+    let branch = lease.share();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            branch.acquire(Instant::now() + Duration::from_secs(10));
+            let load = scheduler.load();
+            assert_eq!((load.running, load.waiting), (1, 1));
+            branch.release();
+        });
+    });
+    drop(computing);
+    assert_eq!((scheduler.load().running, scheduler.load().waiting), (0, 2));
 }
 
 #[test]
