@@ -1,9 +1,10 @@
-//! Discovery forms from the frozen catalog: `(tool/servers)`, `(dir …)`, `(doc …)`, `(meta …)`, `(apropos …)`.
+//! Evaluates discovery forms on the catalog: `(tool/servers)`, `(dir …)`, `(doc …)`, `(meta …)`, `(apropos …)`.
 //!
-//! - `question`: reading a form: its reference.
-//! - `search`: finding tools by words of their names, descriptions and arguments.
+//! - `question`: parses a form and checks its reference.
+//! - `search`: finds tools by words of their names, descriptions and arguments.
 //!
-//! A wrong form is a fault of the program; an answer too large to give is `nil`, a list too large is cut entry by entry.
+//! An invalid form is a fault of the program. An answer that is too large is `nil`; a list that is too large is truncated to
+//! whole entries.
 
 mod question;
 mod search;
@@ -18,19 +19,19 @@ use ptc_lisp::{Value, json};
 
 use crate::secrets::Redactor;
 
-/// What questions are answered from.
+/// The data from which questions are answered.
 pub(crate) struct View<'v> {
     pub(crate) catalog: &'static Catalog,
-    /// Whether the tools of an upstream are still to be asked for.
+    /// Whether the tools of an upstream were not fetched yet.
     pub(crate) is_unlisted: &'v dyn Fn(&str) -> bool,
     pub(crate) redactor: &'v Redactor,
     pub(crate) index: &'v LazyIndex,
-    /// Bytes of an answer, as JSON.
+    /// Maximum bytes of an answer, as JSON.
     pub(crate) max_bytes: usize,
 }
 
 impl Question {
-    /// The answer.
+    /// Answers the question.
     pub(crate) fn answer(&self, view: &View<'_>) -> Value {
         let &View { catalog, is_unlisted, redactor, index, max_bytes } = view;
         match self {
@@ -41,7 +42,7 @@ impl Question {
             }
             Question::Apropos { words, limit, load } => {
                 let found = search::search(catalog, index, words, *limit);
-                // An upstream whose tools nobody knows yet may have what is looked for.
+                // An upstream whose tools were not fetched yet may have matching tools.
                 let unlisted =
                     search::upstreams(catalog, words).into_iter().filter(|upstream| !load && is_unlisted(upstream.name));
                 let lines = found.into_iter().map(|(upstream, tool)| line(upstream, tool)).chain(unlisted.map(hint));
@@ -62,7 +63,7 @@ fn servers(view: &View<'_>) -> Value {
     for upstream in view.catalog.upstreams {
         let description = view.redactor.redact_str(upstream.description);
         let unlisted = (view.is_unlisted)(upstream.name);
-        // The keys and the short values of an entry take less than this.
+        // This is more than the keys and the short values of an entry take.
         let bytes = 96 + json_len(upstream.name) + json_len(&description);
         let Some(rest) = left.checked_sub(bytes) else { break };
         left = rest;
@@ -76,13 +77,13 @@ fn servers(view: &View<'_>) -> Value {
     Value::vector(entries)
 }
 
-/// What stands for the tools of an upstream that are not known yet.
+/// Returns the placeholder for the tools of an upstream that were not fetched yet.
 fn hint(upstream: &Upstream) -> String {
     let described = if upstream.description.is_empty() { String::new() } else { format!(" - {}", upstream.description) };
     format!("{}{described} (tools not listed yet; next: (dir \"{}\"))", upstream.name, upstream.name)
 }
 
-/// `server/tool - description`
+/// Formats a tool as `server/tool - description`.
 fn line(upstream: &Upstream, tool: &Tool) -> String {
     if tool.description.is_empty() {
         format!("{}/{}", upstream.name, tool.name)
@@ -91,7 +92,7 @@ fn line(upstream: &Upstream, tool: &Tool) -> String {
     }
 }
 
-/// The lines that fit.
+/// Returns the lines that fit.
 fn list(lines: impl Iterator<Item = String>, redactor: &Redactor, max_bytes: usize) -> Value {
     let mut left = max_bytes.saturating_sub(2);
     let mut entries = Vec::new();
@@ -113,7 +114,7 @@ fn json_len(text: &str) -> usize {
     text.len() + 2 + escapes.sum::<usize>()
 }
 
-/// The definition as the upstream gave it, with `server` and the documented spelling of the schemas' keys.
+/// Returns the upstream's definition of a tool, with `server` and the documented spelling of the schemas' keys.
 fn meta(upstream: &'static Upstream, tool: &'static Tool, redactor: &Redactor, max_bytes: usize) -> Value {
     if tool.definition.len() > max_bytes {
         return Value::nil();

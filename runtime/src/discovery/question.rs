@@ -1,4 +1,4 @@
-//! Reading a discovery form: what it refers to.
+//! Parses discovery forms.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::ErrorKind;
@@ -10,7 +10,7 @@ use ptc_search::{Query, TooManyWords};
 use super::search::MAX_WORDS;
 use crate::upstream::{find_tool, find_upstream};
 
-/// A form whose reference is right.
+/// A form with a valid reference.
 pub(crate) enum Question {
     Servers,
     Dir { upstream: &'static Upstream, limit: usize, offset: usize },
@@ -19,7 +19,7 @@ pub(crate) enum Question {
     Apropos { words: Query, limit: usize, load: bool },
 }
 
-/// The upstreams whose tools a form is about, as far as there are such upstreams.
+/// Returns the existing upstreams that a form refers to.
 pub(crate) fn subjects(catalog: &'static Catalog, form: Discovery<'_>) -> Vec<&'static str> {
     let of = |name: &str| catalog.upstream(name).map(|upstream| upstream.name).into_iter().collect();
     match form {

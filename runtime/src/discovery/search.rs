@@ -1,22 +1,22 @@
-//! Searching the catalog by words, in an index that the compiler wrote or that the first search builds.
+//! Searches the catalog by words, in an index that the compiler or the first search builds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_search::{Builder, Field, Index, Query};
 
-/// Different words of a query: the time that a search takes grows with them.
+/// Maximum number of different words in a query, with which the time of a search grows.
 pub(crate) const MAX_WORDS: usize = 64;
 
-/// The index of a catalog that has none of its own, once it was needed.
+/// The index of a catalog without a compiled index, built when it is first needed.
 #[derive(Default)]
 pub(crate) struct LazyIndex(Mutex<Option<Built>>);
 
-/// A catalog and the index over it.
+/// A catalog with its index.
 type Built = (&'static Catalog, Arc<Vec<u8>>);
 
 impl LazyIndex {
-    /// The index of this catalog. A catalog that grew at run time is another one, and gets a new index.
+    /// Returns the index of a catalog. A live catalog that has grown is a different one and gets a new index.
     fn get(&self, catalog: &'static Catalog) -> Arc<Vec<u8>> {
         let mut built = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*built {
@@ -30,7 +30,7 @@ impl LazyIndex {
     }
 }
 
-/// At most `limit` tools that match any word of the query, best first.
+/// Returns at most `limit` tools that match any word of the query, best first.
 pub(crate) fn search(
     catalog: &'static Catalog,
     lazy: &LazyIndex,
@@ -45,7 +45,7 @@ pub(crate) fn search(
     found.into_iter().filter_map(|at| tool_at(catalog, at)).collect()
 }
 
-/// The tool of that number, in the order of the catalog.
+/// Returns the tool with this index in the order of the catalog.
 fn tool_at(catalog: &'static Catalog, mut at: usize) -> Option<(&'static Upstream, &'static Tool)> {
     for upstream in catalog.upstreams {
         match upstream.tools.get(at) {
@@ -56,7 +56,7 @@ fn tool_at(catalog: &'static Catalog, mut at: usize) -> Option<(&'static Upstrea
     None
 }
 
-/// All upstreams, best match of name and description first, then by name.
+/// Returns all upstreams, ordered by the match of name and description, then by name.
 pub(crate) fn upstreams(catalog: &'static Catalog, query: &Query) -> Vec<&'static Upstream> {
     let mut builder = Builder::new();
     for upstream in catalog.upstreams {
