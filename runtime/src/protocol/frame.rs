@@ -1,17 +1,18 @@
-//! Newline-delimited frames, with a cap that holds before anything is decoded.
+//! Splits a stream into newline-delimited frames, with a limit on their size that applies before decoding.
 
 use std::io::{ErrorKind, Read};
 
-/// Cuts a byte stream into frames.
+/// Splits a byte stream into frames.
 pub struct Frames<R> {
     input: R,
-    /// Filled with zeros once; only `..end` holds bytes of the stream. Clearing it for each read would cost more than the read.
+    /// The buffer is zeroed once. Only `..end` contains bytes of the stream. Zeroing it for each read would cost more than the
+    /// read.
     buffer: Vec<u8>,
-    /// Where unread bytes start.
+    /// Start of the unread bytes.
     start: usize,
-    /// Where to go on looking for a newline.
+    /// Offset at which to continue the search for a newline.
     scanned: usize,
-    /// Where they end.
+    /// End of the unread bytes.
     end: usize,
     max_bytes: usize,
     discarding: bool,
@@ -20,21 +21,21 @@ pub struct Frames<R> {
 /// One frame, without its newline.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// A line within the cap.
+    /// A line within the limit.
     Line(&'a [u8]),
-    /// A line beyond the cap was skipped.
+    /// A line over the limit, which was skipped.
     Oversized,
 }
 
 const CHUNK: usize = 64 * 1024;
 
 impl<R: Read> Frames<R> {
-    /// Frames of `input`, each of at most `max_bytes` without its newline.
+    /// Reads frames from `input`, each with at most `max_bytes` without its newline.
     pub fn new(input: R, max_bytes: usize) -> Self {
         Frames { input, buffer: vec![0; CHUNK], start: 0, scanned: 0, end: 0, max_bytes, discarding: false }
     }
 
-    /// The next frame; `None` at the end of input. A last line without a newline counts.
+    /// Returns the next frame, or `None` at the end of input. A last line without a newline is a frame.
     pub fn next_frame(&mut self) -> std::io::Result<Option<Frame<'_>>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', self.bytes(self.scanned, self.end)) {
@@ -68,7 +69,7 @@ impl<R: Read> Frames<R> {
         self.buffer.get(start..end).unwrap_or_default()
     }
 
-    /// Reads more; false at the end of input.
+    /// Reads more bytes. Returns false at the end of input.
     fn fill(&mut self) -> std::io::Result<bool> {
         self.make_room();
         loop {
@@ -91,10 +92,11 @@ impl<R: Read> Frames<R> {
             self.start = 0;
         }
         if self.end == 0 && self.buffer.len() > CHUNK {
-            // One large frame must not hold its memory for the rest of the session.
+            // The memory of one large frame is released early.
             self.buffer = vec![0; CHUNK];
         } else if self.end == self.buffer.len() {
-            // Doubling keeps the copying of a large frame linear; the cap bounds it. Memory that comes zeroed is not written twice.
+            // Doubling the buffer makes the copying of a large frame linear; the limit bounds it. Memory that the system provides
+            // zeroed is not written twice.
             let full = std::mem::take(&mut self.buffer);
             self.buffer = vec![0; self.end * 2];
             self.buffer.get_mut(..self.end).unwrap_or_default().copy_from_slice(&full);
@@ -106,7 +108,7 @@ impl<R: Read> Frames<R> {
 mod tests {
     use super::*;
 
-    /// Gives its parts one at a time, as a pipe does.
+    /// Returns its parts one at a time, like a pipe.
     struct Parts(Vec<Vec<u8>>);
 
     impl Read for Parts {

@@ -1,5 +1,5 @@
-//! From a line to a message. Ids and payloads stay raw JSON text; only the few members that the protocol itself reads are
-//! looked at, in one pass over the bytes however large the payload is.
+//! Parses a line into a message. Ids and payloads stay raw JSON text. Only the few members that the protocol reads are parsed, in
+//! one pass over the bytes, independent of the payload's size.
 
 use std::borrow::Cow;
 
@@ -10,39 +10,39 @@ use super::reply::{ErrorBody, INVALID_REQUEST, PARSE_ERROR};
 /// A message from the client.
 #[derive(Debug)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// A message that requires an answer.
     Request {
-        /// Its id, as raw JSON: a string, a number or null.
+        /// The id as raw JSON: a string, a number or null.
         id: &'a str,
-        /// Its method.
+        /// The method.
         method: Cow<'a, str>,
-        /// Its parameters.
+        /// The parameters.
         params: Params<'a>,
     },
-    /// Wants none.
+    /// A message without an answer.
     Notification {
-        /// Its method.
+        /// The method.
         method: Cow<'a, str>,
-        /// Its parameters.
+        /// The parameters.
         params: Params<'a>,
     },
 }
 
-/// Why a line is not a message.
+/// The reason why a line is not a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// `-32700`
+    /// Invalid JSON, code -32700.
     Parse,
-    /// The same, because of a byte order mark.
+    /// Invalid JSON because of a byte order mark, code -32700.
     Marked,
-    /// The same, because of an encoding of two bytes a character.
+    /// Invalid JSON because of UTF-16, code -32700.
     Utf16,
-    /// `-32600`
+    /// Not a valid JSON-RPC message, code -32600.
     Invalid,
 }
 
 impl Refusal {
-    /// What the client is told.
+    /// Returns the error for the client.
     pub fn body(self) -> ErrorBody {
         match self {
             Refusal::Parse => ErrorBody::new(PARSE_ERROR, "Parse error: the line is not JSON"),
@@ -55,49 +55,49 @@ impl Refusal {
     }
 }
 
-/// The members of `params` that the protocol reads, raw; each is absent unless `params` is an object that has it.
+/// The members of `params` that the protocol reads, as raw JSON. Each is `None` unless `params` is an object that contains it.
 #[derive(Debug, Default)]
 pub struct Params<'a> {
     /// Whether the parameters are not an object.
     pub not_an_object: bool,
-    /// `_meta` of the stateless era, and of progress tokens.
+    /// `_meta`, which contains the envelope of the stateless era, and progress tokens.
     pub meta: Option<&'a str>,
-    /// `initialize`
+    /// `protocolVersion` of `initialize`.
     pub protocol_version: Option<&'a str>,
-    /// `tools/call`
+    /// `name` of `tools/call`.
     pub name: Option<&'a str>,
-    /// `tools/call`
+    /// `arguments` of `tools/call`.
     pub arguments: Arguments<'a>,
-    /// `notifications/cancelled`
+    /// `requestId` of `notifications/cancelled`.
     pub request_id: Option<&'a str>,
     /// Whether a key was duplicated, which makes the message ambiguous.
     has_duplicate_key: bool,
 }
 
-/// `params.arguments` of a tool call: the members of an object in their order, raw.
+/// `params.arguments` of a tool call: the members of an object in order, as raw JSON.
 #[derive(Debug, Default)]
 pub struct Arguments<'a> {
-    /// The members. A name that comes twice is a JSON fault elsewhere; here the last one counts.
+    /// The members. Of a duplicated name the last one counts here; other code reports duplicates as an error.
     pub members: Vec<(Cow<'a, str>, &'a str)>,
-    /// The JSON type that was found instead of an object.
+    /// The JSON type of the arguments if they are not an object.
     pub invalid_arguments_type: Option<&'static str>,
 }
 
 impl<'a> Arguments<'a> {
-    /// The raw JSON of that member.
+    /// Returns the raw JSON of a member.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
     }
 
-    /// Checks that they are an object or missing. The error is a sentence.
+    /// Returns an error, as a sentence, if they are neither an object nor missing.
     pub fn check(&self) -> Result<(), String> {
         self.invalid_arguments_type.map_or(Ok(()), |found| Err(format!("`arguments` must be an object, got {found}")))
     }
 }
 
-/// Reads a line. Batches are invalid: no revision that is spoken here but the oldest has them.
+/// Parses a line. Batches are rejected, since only the oldest supported revision has them.
 pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
-    // Ignored members have to be UTF-8 too, or the line is not JSON.
+    // Ignored members must be valid UTF-8 too.
     let text = std::str::from_utf8(line).map_err(|_| unreadable(line))?;
     let mut wire = Wire::default();
     let mut walk = Walk::new(text);
@@ -107,7 +107,7 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     if !is_object || wire.has_duplicate_key || wire.jsonrpc != Some("\"2.0\"") {
         return Err(Refusal::Invalid);
     }
-    // Neither a request nor a notification: an answer to something that was never asked.
+    // A message without a method is an answer, but the server sends no requests.
     let method = wire.method.ok_or(Refusal::Invalid)?;
     let method = string(method).ok_or(Refusal::Invalid)?;
     let params = wire.params.unwrap_or_default();
@@ -123,7 +123,7 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     }
 }
 
-/// The members of a message that count.
+/// The members of a message that the protocol reads.
 #[derive(Default)]
 struct Wire<'a> {
     jsonrpc: Option<&'a str>,
@@ -194,8 +194,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Why a line is no JSON, where its first bytes show that it was written in another encoding. The newline of UTF-16 leaves its
-/// second byte at the beginning of the next line.
+/// Returns why a line is not JSON. The first bytes may show another encoding. The newline of UTF-16 leaves its second byte at the
+/// start of the next line.
 fn unreadable(line: &[u8]) -> Refusal {
     match line {
         [0xEF, 0xBB, 0xBF, ..] => Refusal::Marked,
@@ -205,7 +205,7 @@ fn unreadable(line: &[u8]) -> Refusal {
     }
 }
 
-/// The text of a raw JSON string; `None` for any other kind, and for one that is not Unicode (a lone surrogate).
+/// Decodes a raw JSON string. Returns `None` for other types and for a string with a lone surrogate.
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
@@ -214,7 +214,7 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw).ok().map(Cow::Owned)
 }
 
-/// What kind of JSON a raw value is, as error messages name it.
+/// Returns the JSON type of a raw value for error messages.
 pub fn kind(raw: &str) -> &'static str {
     match raw.as_bytes().first() {
         Some(b'"') => "string",

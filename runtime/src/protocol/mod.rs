@@ -1,10 +1,10 @@
-//! The wire layer of the Model Context Protocol: JSON-RPC frames, both eras, nothing about tools.
+//! The wire layer of the Model Context Protocol: JSON-RPC frames of both eras, independent of tools.
 //!
-//! - [`frame`]: bytes to lines, with a cap before anything is decoded.
-//! - [`message`]: a line to a message; ids and payloads stay raw.
-//! - [`reply`]: messages to the client.
+//! - [`frame`]: splits bytes into lines, with a limit on their size.
+//! - [`message`]: parses a line into a message, in which ids and payloads stay raw.
+//! - [`reply`]: formats messages to the client.
 //! - [`revision`]: protocol revisions, and the envelope of the stateless era.
-//! - [`trace_context`]: the trace that a request is a part of.
+//! - [`trace_context`]: the trace context of a request.
 
 pub mod frame;
 pub mod message;

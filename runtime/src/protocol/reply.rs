@@ -1,24 +1,24 @@
-//! Messages to the client, as lines.
+//! Formats messages to the client as lines.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-/// Invalid JSON was received, or a frame beyond the cap.
+/// The message is not JSON, or the frame is too large.
 pub const PARSE_ERROR: i32 = -32700;
-/// Not a request.
+/// The message is not a request.
 pub const INVALID_REQUEST: i32 = -32600;
-/// No such method.
+/// The method does not exist.
 pub const METHOD_NOT_FOUND: i32 = -32601;
-/// The parameters are wrong.
+/// The parameters are invalid.
 pub const INVALID_PARAMS: i32 = -32602;
-/// A bug of the server.
+/// An internal error of the server.
 pub const INTERNAL_ERROR: i32 = -32603;
-/// A refusal that has no code of its own.
+/// A refusal without a more specific code.
 pub const SERVER_ERROR: i32 = -32000;
-/// Headers that say something else than the body.
+/// The headers contradict the body.
 pub const HEADER_MISMATCH: i32 = -32020;
-/// The stateless era in a revision that is not spoken.
+/// The stateless era with an unsupported revision.
 pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 
 /// The `error` member of an answer.
@@ -26,31 +26,31 @@ pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
 pub struct ErrorBody {
     /// One of the codes of this module.
     pub code: i32,
-    /// What is wrong.
+    /// The message.
     pub message: Cow<'static, str>,
-    /// More for programs.
+    /// Additional data for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
 
 impl ErrorBody {
-    /// A body without data.
+    /// Makes an error without data.
     pub fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
         ErrorBody { code, message: message.into(), data: None }
     }
 
-    /// `-32602` and what is wrong.
+    /// Makes an error for invalid parameters, code -32602.
     pub fn invalid_params(detail: &str) -> Self {
         ErrorBody::new(INVALID_PARAMS, format!("Invalid params: {detail}"))
     }
 }
 
-/// The line of a result: `id` and `result` are raw JSON, the newline is included.
+/// Formats a result, including the newline. `id` and `result` are raw JSON.
 pub fn result(id: &str, result: &str) -> Vec<u8> {
     line(id, "result", result)
 }
 
-/// The line of an error: `id` is raw JSON, `null` where the request's is not known.
+/// Formats an error. `id` is raw JSON, `null` if the request's id is unknown.
 pub fn error(id: &str, body: &ErrorBody) -> Vec<u8> {
     line(id, "error", &serde_json::to_string(body).unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! Protocol revisions. Two eras: with `initialize`, and stateless with an envelope in every request's `_meta`.
+//! Protocol revisions. There are two eras: the first has `initialize`, the second is stateless with an envelope in the `_meta` of
+//! every request.
 
 use std::borrow::Cow;
 
@@ -8,35 +9,35 @@ use serde_json::value::RawValue;
 use super::message::{Params, string};
 use super::reply::{ErrorBody, UNSUPPORTED_PROTOCOL_VERSION};
 
-/// Revisions that `initialize` may ask for, oldest first.
+/// Supported revisions of `initialize`, oldest first.
 pub const HANDSHAKE: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// Revisions of the stateless era, oldest first.
+/// Supported revisions of the stateless era, oldest first.
 pub const STATELESS: &[&str] = &["2026-07-28"];
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// The key under which a stateless result names the server.
+/// The key of the server's name in the `_meta` of a stateless result.
 pub const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// The era that a request belongs to.
+/// The era of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// Up to 2025-11-25.
+    /// The era with `initialize`, up to 2025-11-25.
     Handshake,
-    /// From 2026-07-28 on.
+    /// The stateless era, from 2026-07-28 on.
     Stateless,
 }
 
-/// The revision that `initialize` is answered with: the requested one where it is spoken, else the latest of its era.
+/// Returns the revision for the answer to `initialize`: the requested one if it is supported, otherwise the latest of its era.
 pub fn negotiate(requested: Option<&str>) -> &'static str {
     let wanted = requested.and_then(string);
     let spoken = HANDSHAKE.iter().find(|revision| wanted.as_deref() == Some(**revision));
     spoken.or(HANDSHAKE.last()).copied().unwrap_or_default()
 }
 
-/// The revision that a request's envelope names, where it is a string.
+/// Returns the revision in a request's envelope, if it is a string.
 pub fn named<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
     #[derive(Deserialize)]
     struct Named<'a> {
@@ -47,7 +48,7 @@ pub fn named<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
     string(named.version?.get())
 }
 
-/// The era of a request, by its envelope. Requests that exist in the stateless era only `must` have one.
+/// Returns the era of a request, determined by its envelope. `must` is set for methods of the stateless era, which require one.
 pub fn era(params: &Params<'_>, must: bool) -> Result<Era, ErrorBody> {
     #[derive(Deserialize)]
     struct Envelope<'a> {
@@ -58,7 +59,7 @@ pub fn era(params: &Params<'_>, must: bool) -> Result<Era, ErrorBody> {
     }
     let envelope: Option<Envelope<'_>> = params.meta.and_then(|meta| serde_json::from_str(meta).ok());
     let Some(envelope) = envelope.filter(|envelope| must || envelope.version.is_some()) else {
-        // Only the version key tells the eras apart: `_meta` alone carries progress tokens in the older one.
+        // Only the version key distinguishes the eras, since requests of the older era may have `_meta` for progress tokens.
         return if must { Err(missing(&[VERSION_KEY, CAPABILITIES_KEY])) } else { Ok(Era::Handshake) };
     };
     let keys = [(VERSION_KEY, envelope.version.is_none()), (CAPABILITIES_KEY, envelope.capabilities.is_none())];

@@ -1,4 +1,4 @@
-//! W3C Trace Context: the trace that a request is a part of.
+//! W3C Trace Context: the distributed trace to which a request belongs.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use serde_json::value::RawValue;
 
 use super::message::string;
 
-/// A `traceparent`, taken apart.
+/// A parsed `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent<'a> {
-    /// 32 lower-case hexadecimal digits.
+    /// The trace id, 32 lower-case hexadecimal digits.
     pub trace: &'a str,
-    /// The span of whoever asks, 16 digits.
+    /// The id of the caller's span, 16 digits.
     pub span: &'a str,
-    /// Whether whoever asks keeps its part of the trace.
+    /// Whether the caller's part of the trace is sampled.
     pub sampled: bool,
 }
 
 impl<'a> TraceParent<'a> {
-    /// `version-trace-span-flags` in lower-case hexadecimal digits. Later versions may say more behind that.
+    /// Parses `version-trace-span-flags` in lower-case hexadecimal digits. Later versions may append more fields.
     pub fn parse(text: &'a str) -> Option<Self> {
         let hex =
             |part: &str, digits| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -34,7 +34,7 @@ impl<'a> TraceParent<'a> {
     }
 }
 
-/// The `traceparent` in the `_meta` of a request, which says of a message what the header says of a whole HTTP request.
+/// Returns the `traceparent` in the `_meta` of a request. It applies to one message, a header to a whole HTTP request.
 pub fn of_meta(meta: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Meta<'a> {
