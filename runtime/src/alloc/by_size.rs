@@ -1,9 +1,9 @@
-//! Two allocators, each for what it is good at.
+//! An allocator that combines two allocators by the size of blocks.
 //!
-//! mimalloc makes the small blocks that values consist of without a lock, and close together: a decoded document is there a fifth
-//! sooner. Large blocks it would keep for a second after they are freed, and copy when they grow; the system gives them back at once,
-//! so that a memory limit bounds the process too, and lets them grow where they are. glibc does so only where it is told to: see
-//! [`fix_threshold`].
+//! Small blocks come from mimalloc, without a lock and close together, which makes decoding a document a fifth faster. mimalloc
+//! would keep large blocks for a second after they are freed, and copy them to grow. Large blocks therefore come from the system,
+//! which releases them immediately and can grow them in place, so that a program's memory limit also bounds the process. With
+//! glibc this requires [`fix_threshold`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -11,36 +11,36 @@ use mimalloc::MiMalloc;
 
 use super::MAPPED;
 
-/// Gives small blocks from mimalloc and large ones from the system.
+/// Allocates small blocks with mimalloc and large ones with the system allocator.
 pub(super) struct BySize;
 
-/// From this size on glibc has to give a block pages of its own. For smaller ones that costs more time than it saves memory: at 128 KiB a
-/// block takes 60 microseconds more, at 512 KiB none.
+/// Minimum size in bytes of a block that glibc maps separately. At 128 KiB a mapping takes 60 microseconds longer than the heap,
+/// at 512 KiB it takes no longer.
 #[cfg(target_env = "gnu")]
 const OWN_PAGES: libc::c_int = 512 * 1024;
 
-/// Fixes that size, once.
+/// Sets glibc's mapping threshold to `OWN_PAGES`, once.
 ///
-/// By default glibc raises it to the largest block that was freed, up to 32 MB, and from then on keeps freed blocks in a heap for each
-/// thread. After a few programs with large strings the process then holds far more than the limit of any of them.
+/// By default glibc raises the threshold to the largest freed block, up to 32 MB, and keeps freed blocks below it in a heap per
+/// thread. After a few programs with large strings the process would hold far more memory than any program's limit.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "the standard library has no call for it")]
 fn fix_threshold() {
     use std::sync::atomic::{AtomicBool, Ordering};
     static IS_FIXED: AtomicBool = AtomicBool::new(false);
     if !IS_FIXED.load(Ordering::Relaxed) && !IS_FIXED.swap(true, Ordering::Relaxed) {
-        // SAFETY: it sets a parameter of the allocator under the allocator's own lock. It allocates nothing itself.
+        // SAFETY: the call sets a parameter of the allocator under the allocator's own lock, and does not allocate.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, OWN_PAGES) };
     }
 }
 
-/// Other systems have a fixed size.
+/// Other C libraries have a fixed threshold.
 #[cfg(not(target_env = "gnu"))]
 fn fix_threshold() {}
 
 #[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on")]
-// SAFETY: the size of a block tells whose it is, in every method alike; a block that grows or shrinks past the border is copied into
-// one of the other allocator. Neither allocator panics.
+// SAFETY: every method selects the allocator by the size of the block in the same way. A block that grows or shrinks past the
+// limit is copied into one of the other allocator. Neither allocator panics.
 unsafe impl GlobalAlloc for BySize {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() < MAPPED {
@@ -67,7 +67,7 @@ unsafe impl GlobalAlloc for BySize {
             (true, true) => unsafe { MiMalloc.realloc(at, layout, size) },
             (false, false) => unsafe { System.realloc(at, layout, size) },
             _ => unsafe {
-                // The caller warrants that the new size makes a layout with the alignment of the old one.
+                // The caller guarantees that the new size with the old alignment is a valid layout.
                 let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
                 if !moved.is_null() {
                     moved.copy_from_nonoverlapping(at, size.min(layout.size()));

@@ -1,16 +1,18 @@
-//! An allocator with a count of live bytes for each thread, and the process's own unless the feature `own-allocator` is on.
+//! An allocator that counts live bytes per thread. It is the global allocator unless the feature `own-allocator` is on.
 //!
-//! An evaluation runs on one thread, so the difference of two readings of [`live_bytes`] is what its values occupy: the gauge by
-//! which `ptc-lisp` holds its memory limit. The allocator stands here, so that every binary that links the runtime has it.
+//! An evaluation runs on one thread, so that the difference of two readings of [`live_bytes`] is the memory of its values.
+//! `ptc-lisp` uses it as the gauge for its memory limit. The global allocator is declared here, so that every binary with the
+//! runtime has it.
 //!
-//! A program that has an allocator already takes the feature `own-allocator`, which leaves ours out, and counts with its own:
+//! A program with its own allocator enables the feature `own-allocator`, which removes this declaration, and wraps its own
+//! allocator:
 //!
 //! ```ignore
 //! #[global_allocator]
 //! static ALLOCATOR: ptc_runtime::alloc::Counting<MiMalloc> = ptc_runtime::alloc::Counting::over(MiMalloc);
 //! ```
 //!
-//! Without such a line no engine is built and no server starts: the memory limit would hold nothing.
+//! Without it neither an engine nor a server can be created, since memory limits would have no effect.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -29,22 +31,22 @@ static ALLOCATOR: Counting<by_size::BySize> = Counting::over(by_size::BySize);
 static ALLOCATOR: Counting<std::alloc::System> = Counting::over(std::alloc::System);
 
 thread_local! {
-    // Without a destructor, so that it can be read and written while a thread ends, and the allocator never allocates for it.
+    // The variable has no destructor, so that it is accessible while a thread ends and its first use does not allocate.
     static LIVE: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Bytes of memory that the calling thread has allocated and not freed. Memory that one thread allocates and another frees counts up on the
-/// first and down on the second, so a reading may be negative; only differences mean something.
+/// Returns the bytes that the calling thread has allocated and not freed. Memory that one thread allocates and another frees adds
+/// to the first and subtracts from the second, so that a reading may be negative. Only differences are meaningful.
 pub fn live_bytes() -> i64 {
     LIVE.with(Cell::get)
 }
 
-/// Puts another count in the place of the calling thread's and gives that: while a thread runs a fiber, it counts for the fiber.
+/// Replaces the calling thread's count and returns the old one. While a thread runs a fiber, it counts for the fiber.
 pub(crate) fn exchange_live_bytes(bytes: i64) -> i64 {
     LIVE.with(|live| live.replace(bytes))
 }
 
-/// Whether the process's allocator counts: what is said where it does not is [`NOT_COUNTING`].
+/// Whether the process's allocator counts. If not, the error message is [`NOT_COUNTING`].
 pub fn counts() -> bool {
     let before = live_bytes();
     let block = black_box(Box::new(0_u64));
@@ -53,18 +55,18 @@ pub fn counts() -> bool {
     grown > 0
 }
 
-/// What to do where [`counts`] is false.
+/// The error message if [`counts`] returns false.
 pub const NOT_COUNTING: &str = "the allocator of this process does not count, so no memory limit would hold: declare a \
     `#[global_allocator]` of type `ptc_runtime::alloc::Counting`, or leave out the feature own-allocator of ptc-runtime";
 
-/// An allocator that counts for each thread what another one gives and takes back.
+/// An allocator that counts the memory of another one per thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Counting<A> {
     inner: A,
 }
 
 impl<A> Counting<A> {
-    /// Counts what this one gives.
+    /// Wraps an allocator.
     pub const fn over(inner: A) -> Self {
         Counting { inner }
     }
@@ -74,19 +76,19 @@ fn count(change: i64) {
     LIVE.with(|live| live.set(live.get().wrapping_add(change)));
 }
 
-/// From this size on a block has pages of its own.
+/// Minimum size in bytes of a block that is mapped separately.
 const MAPPED: usize = 128 * 1024;
 
-/// The memory that a block of `size` bytes takes, rounded up: small blocks, of which most values are made, come in sizes that lie an
-/// eighth apart in the mean, and some of their pages are never full.
+/// Returns an upper estimate of the memory of a block with `size` bytes. Small blocks, of which most values consist, are rounded
+/// up to size classes that are an eighth apart on average, and some of their pages are never full.
 fn held(size: usize) -> i64 {
     let block = ((size + 23) & !15) as i64;
     if size < MAPPED { block + block / 8 } else { block }
 }
 
 #[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
-// SAFETY: every method has the contract of the inner allocator's method of the same name, passes its arguments on as they came
-// and returns what that gave. Counting touches a thread-local integer and neither allocates nor panics.
+// SAFETY: every method has the contract of the inner allocator's method of the same name, passes its arguments on unchanged, and
+// returns its result. Counting touches a thread-local integer and neither allocates nor panics.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(held(layout.size()));
