@@ -1,4 +1,4 @@
-//! Answers: what a run gave.
+//! The results of runs.
 
 use std::fmt;
 
@@ -10,16 +10,17 @@ use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
-/// What a run gave.
+/// The result of a run.
 #[non_exhaustive]
 pub struct Answer {
-    /// All that is known of it. Its texts are redacted.
+    /// The evaluation. Its texts are redacted.
     pub evaluation: Evaluation,
-    /// Calls of own tools, in order of their start.
+    /// Calls of own tools, in the order of their start.
     pub tool_calls: Vec<ToolCall>,
-    /// What the signature of the request had coerced or let pass, such as `context: limit: coerced string "10" to int`.
+    /// Deviations from the request's signature that were coerced or tolerated, such as `context: limit: coerced string "10" to
+    /// int`.
     pub warnings: Vec<String>,
-    /// Values of earlier answers, newest first.
+    /// Values of earlier runs, newest first.
     pub(super) results: Vec<Value>,
     pub(super) redactor: Option<Redactor>,
 }
@@ -39,43 +40,43 @@ impl Answer {
         }
     }
 
-    /// The value itself, or why there is none.
+    /// Returns the value, or the failure.
     pub fn value(&self) -> Result<&Value, &Failure> {
         static NIL: Value = Value::Nil;
         self.evaluation.outcome.as_ref().map(|_| self.evaluation.value.as_ref().unwrap_or(&NIL))
     }
 
-    /// The value as readable text, cut where it is long; or the reason, such as `timeout`, why there is none.
+    /// Returns the value as readable text, truncated if long, or the reason of the failure, such as `timeout`.
     pub fn preview(&self) -> Result<&str, &'static str> {
         self.evaluation.outcome.as_ref().map(|value| value.text.as_str()).map_err(|failure| failure.reason.name())
     }
 
-    /// The value as JSON text, where the request had a signature or a schema and the value matches.
+    /// Returns the value as JSON text, if the request had a signature or a schema and the value matches it.
     pub fn validated(&self) -> Option<&str> {
         self.evaluation.validated.as_ref().map(|validated| validated.json.as_str())
     }
 
-    /// The lines that the program printed.
+    /// Returns the lines that the program printed.
     pub fn prints(&self) -> &[String] {
         &self.evaluation.prints
     }
 
-    /// What the value or the failure does not show: failed calls that the program did not check, and budgets that refused something.
+    /// Returns notes about problems that the value or the failure does not show: unchecked failed calls, and exhausted budgets.
     pub fn notes(&self) -> &[String] {
         &self.evaluation.notes
     }
 
-    /// Calls of upstreams, in order of their start.
+    /// Returns calls of upstreams, in the order of their start.
     pub fn calls(&self) -> &[CallRecord] {
         self.evaluation.calls.as_deref().unwrap_or_default()
     }
 
-    /// How much upstream payload became how small an answer.
+    /// Returns metrics about the reduction from upstream payloads to the answer.
     pub fn metrics(&self) -> Metrics {
         Metrics::of(self.preview().unwrap_or_default(), self.prints(), self.calls())
     }
 
-    /// A text without the deployment's secrets.
+    /// Redacts the deployment's secrets in a text.
     pub(crate) fn redacted(&self, text: String) -> String {
         match &self.redactor {
             Some(redactor) => redactor.redact_string(text),
@@ -83,7 +84,7 @@ impl Answer {
         }
     }
 
-    /// The definitions after the run.
+    /// Returns the definitions after the run.
     pub fn bindings(&self) -> &Bindings {
         &self.evaluation.bindings
     }

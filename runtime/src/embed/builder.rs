@@ -1,4 +1,4 @@
-//! Builders: what an engine is made of.
+//! The builder of engines.
 
 use std::fmt;
 use std::io;
@@ -20,7 +20,7 @@ use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
 use crate::upstream::{Load, UpstreamSettings, Upstreams};
 
-/// What an engine is made of.
+/// The configuration of an engine.
 #[derive(Default)]
 #[must_use]
 pub struct Builder {
@@ -36,25 +36,25 @@ pub struct Builder {
     connections: Option<Arc<Upstreams>>,
 }
 
-/// What an embedding program changes about the settings of its upstreams.
+/// A change of the settings of upstreams by the embedding program.
 type Adjust = Box<dyn FnOnce(&mut UpstreamSettings) + Send>;
 
-/// What an embedding program changes about the scheduler.
+/// A change of the scheduler's limits by the embedding program.
 type Change = Box<dyn FnOnce(&mut ScheduleLimits) + Send>;
 
-/// Why there is no engine.
+/// The reason why an engine cannot be built.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A tool that cannot be offered.
+    /// A tool has an invalid definition.
     Tool(ToolDefinitionError),
-    /// Every secret of the deployment that could not be had.
+    /// The secrets of the deployment that could not be resolved.
     Secrets(Vec<MissingSecret>),
-    /// What [`UpstreamSettings::extra_roots`] holds is no PEM of certificates; the reason.
+    /// [`UpstreamSettings::extra_roots`] does not contain certificates in PEM. Contains the reason.
     Certificates(String),
-    /// No memory limit would hold, [`crate::alloc`] says why.
+    /// The allocator does not count memory, so that limits would have no effect. See [`crate::alloc`].
     Allocator,
-    /// No thread for the engine's own runtime.
+    /// The thread of the engine's own runtime cannot be started.
     System(io::Error),
 }
 
@@ -79,32 +79,32 @@ static NO_UPSTREAMS: Deployment =
     Deployment { name: "embedded", compiler: "", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
 
 impl Builder {
-    /// A tool that programs call as `(tool/NAME {…})`.
+    /// Adds a tool that programs call as `(tool/NAME {…})`.
     pub fn tool(mut self, tool: Tool) -> Builder {
         self.tools.push(tool);
         self
     }
 
-    /// Upstreams that programs reach with `tool/call`: what `catalog!` defines, or a deployment made at run time and leaked.
+    /// Sets the upstreams that programs call with `tool/call`: the deployment of `catalog!`, or one made at run time and leaked.
     pub fn deployment(mut self, deployment: &'static Deployment) -> Builder {
         self.deployment = Some(deployment);
         self
     }
 
-    /// What a program may use. [`Limits::tool_calls`] counts calls of own tools and of upstreams together.
+    /// Sets the limits of a program. [`Limits::tool_calls`] includes calls of own tools and of upstreams.
     pub fn limits(mut self, limits: Limits) -> Builder {
         self.limits = Some(limits);
         self
     }
 
-    /// Bytes of a value's preview; 8 KiB unless set.
+    /// Sets the maximum bytes of a value's preview. The default is 8 KiB.
     pub fn preview_bytes(mut self, bytes: usize) -> Builder {
         self.preview_bytes = Some(bytes);
         self
     }
 
-    /// Changes what the scheduler allows: how many programs may be in flight, how long others wait, how much memory all of them
-    /// have. Several changes are made in the order of the calls.
+    /// Changes the scheduler's limits: the number of programs in flight, the queue timeout, the memory budget. Several changes
+    /// are applied in the order of the calls.
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
@@ -119,41 +119,40 @@ impl Builder {
         self
     }
 
-    /// Programs that may be in flight; others wait for a place. 1,000 unless set.
+    /// Sets the maximum number of programs in flight. Further ones wait in a queue. The default is 1,000.
     pub fn concurrent(self, programs: usize) -> Builder {
         self.schedule(move |limits| limits.in_flight = Limit { value: programs.max(1), source: Source::Set("concurrent".into()) })
     }
 
-    /// Where relative paths of the deployment's credentials start; the folder of the executable unless set.
+    /// Sets the folder for relative paths of the deployment's credentials. The default is the folder of the executable.
     pub fn config_dir(mut self, folder: impl Into<PathBuf>) -> Builder {
         self.config_dir = Some(folder.into());
         self
     }
 
-    /// The Tokio runtime for tools and upstreams. Unless set it is the one around [`Builder::build`], and one of the engine's own
-    /// where there is none. It needs its timers and its input and output enabled.
+    /// Sets the Tokio runtime for tools and upstreams, with timers and I/O enabled. The default is the runtime in which
+    /// [`Builder::build`] is called, or else a runtime of the engine.
     pub fn runtime(mut self, handle: Handle) -> Builder {
         self.handle = Some(handle);
         self
     }
 
-    /// Lists the tools of the deployment's MCP upstreams when a program first needs them; `load` makes of each list what the
-    /// catalog holds. Tools of MCP upstreams that the deployment has are ignored until then. `ptc_compiler::serve` provides `load`
-    /// for a config.
+    /// Fetches the tools of the deployment's MCP upstreams when a program first needs them. `load` converts each list to its form
+    /// in the catalog, and `ptc_compiler::serve` provides it for a config. MCP tools in the deployment are ignored.
     pub fn live(mut self, load: Arc<dyn Load>) -> Builder {
         self.load = Some(load);
         self
     }
 
-    /// Takes over open connections of upstreams that were asked for their tools, so that no child process is started twice. They
-    /// have to run on the engine's runtime. Ignored where the catalog is [live](Builder::live).
+    /// Takes over the open connections of upstreams whose tools were fetched before, so that no child process is started twice.
+    /// They must run on the engine's runtime. This is ignored with a [live](Builder::live) catalog.
     pub fn connections_of(mut self, upstreams: Arc<Upstreams>) -> Builder {
         self.connections = Some(upstreams);
         self
     }
 
-    /// Changes the settings of upstreams, which are the documented defaults of a server. Folder and runtime are those of the
-    /// engine. Several changes are made in the order of the calls.
+    /// Changes the settings of upstreams. The defaults are those of a server. Folder and runtime are always those of the engine.
+    /// Several changes are applied in the order of the calls.
     ///
     /// ```
     /// # use ptc_runtime::embed::Engine;
@@ -224,8 +223,8 @@ impl Builder {
     }
 }
 
-/// A runtime of the engine's own. Its thread lives as long as the engine, which matters to child processes that are to end with
-/// the thread that started them.
+/// A runtime of the engine. Its thread lives as long as the engine, which matters to child processes that are killed when the
+/// thread that started them ends.
 pub(super) struct Driver {
     handle: Handle,
     end: Option<oneshot::Sender<()>>,
@@ -239,7 +238,7 @@ impl Driver {
         let (end, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("ptc-engine".into()).spawn(move || {
             let _ = runtime.block_on(ended);
-            // A tool that blocks does not hold up the end.
+            // A blocked tool does not delay the shutdown.
             runtime.shutdown_background();
         })?;
         Ok(Driver { handle, end: Some(end), thread: Some(thread) })

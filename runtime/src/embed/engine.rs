@@ -1,4 +1,4 @@
-//! Engines: what runs programs.
+//! Engines, which run programs.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -25,7 +25,7 @@ use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
 use crate::upstream::{ProgramHost, UpstreamError, Upstreams};
 
-/// Runs programs. It may be shared; programs share nothing but tools and upstreams.
+/// Runs programs. It can be shared between threads. Programs share only tools and upstreams.
 pub struct Engine {
     pub(super) deployment: &'static Deployment,
     pub(super) evaluator: Arc<Evaluator>,
@@ -35,36 +35,39 @@ pub struct Engine {
     pub(super) handle: Handle,
     pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
-    // Last, so that it outlives what runs on it.
+    // The last field, since it must outlive everything that runs on it.
     pub(super) _driver: Option<Driver>,
 }
 
 impl Engine {
-    /// An engine without tools and upstreams yet.
+    /// Returns a builder without tools and upstreams.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Its own tools.
+    /// Returns the own tools.
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
-    /// The stored programs of its deployment, sorted by name: what [`Request::stored`] may ask for, with the schemas to tell a
-    /// model.
+    /// Returns the stored programs of the deployment, sorted by name. They can be run with [`Request::stored`], and contain the
+    /// schemas for a model.
     pub fn programs(&self) -> &'static [StoredProgram] {
         self.deployment.programs
     }
 
-    /// Connects to every MCP upstream at once, which otherwise each first call does. `Err` names each that cannot be reached, and
-    /// why.
+    /// Connects to all MCP upstreams now. Otherwise the first call of each connects.
+    ///
+    /// # Errors
+    ///
+    /// Returns each upstream that cannot be reached, with the reason.
     pub async fn connect(&self) -> Result<(), Vec<(&'static str, UpstreamError)>> {
         let upstreams = Arc::clone(&self.upstreams);
         let lost = |_| Err(vec![("", UpstreamError::unavailable("the engine's runtime has ended"))]);
         self.handle.spawn(async move { upstreams.connect_all().await }).await.unwrap_or_else(lost)
     }
 
-    /// Runs a program and waits for the answer. Not for asynchronous code, which it would block.
+    /// Runs a program and waits for the answer. It blocks, and must not be called in asynchronous code.
     pub fn run(&self, request: Request) -> Answer {
         let (send, receive) = mpsc::channel();
         self.start(request, move |answer| {
@@ -73,28 +76,29 @@ impl Engine {
         receive.recv().unwrap_or_else(|_| Answer::lost())
     }
 
-    /// Runs a program. Dropping the future stops it.
+    /// Runs a program. Dropping the future cancels it.
     pub async fn run_async(&self, request: Request) -> Answer {
         let mut stop = StopOnDrop(Some(request.cancel.clone()));
         let (send, receive) = oneshot::channel();
         self.start(request, move |answer| {
-            // Nobody waits any more where the future was dropped.
+            // The receiver is gone if the future was dropped.
             let _ = send.send(answer);
         });
         let answer = receive.await.unwrap_or_else(|_| Answer::lost());
-        // A `Cancel` may be meant for more than this run.
+        // The run has ended and must not be cancelled, since the `Cancel` may also apply to other runs.
         stop.0 = None;
         answer
     }
 
-    /// Ends connections and child processes of upstreams. Calls after it fail.
+    /// Ends connections and child processes of upstreams. Later calls fail.
     pub async fn shut_down(&self) {
         let upstreams = Arc::clone(&self.upstreams);
-        // On its own runtime, so that the caller needs none. Where that has ended, so have they.
+        // The task runs on the engine's runtime, so that the caller needs none. If that runtime has ended, the connections have
+        // ended too.
         let _ = self.handle.spawn(async move { upstreams.shutdown().await }).await;
     }
 
-    /// Puts the stored program into a request that names one.
+    /// Inserts the stored program into a request that names one.
     fn resolve(&self, request: &mut Request) -> Result<(), Failure> {
         let Some(name) = &request.stored else { return Ok(()) };
         let Some(program) = self.deployment.program(name) else {
@@ -131,7 +135,7 @@ impl Engine {
                     let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), Some(processor), &app);
                     app.check_result(&mut evaluation, &redactor);
                     if evaluation.outcome.is_err() {
-                        // Nothing of a program that failed is kept.
+                        // The definitions of a failed program are discarded.
                         evaluation.bindings = past.bindings.clone();
                         evaluation.value = None;
                     }
@@ -142,7 +146,7 @@ impl Engine {
                     let (mut evaluation, results, warnings) = result
                         .unwrap_or_else(|error| (Evaluation::unfinished(&error, &kept, retry_after_ms), Vec::new(), Vec::new()));
                     let tool_calls = calls.list();
-                    // The value is the embedding program's from here on.
+                    // The embedding program owns the value from here on, so that its memory no longer counts.
                     evaluation.processor = None;
                     drop(permit);
                     done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
@@ -170,7 +174,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// What a request puts around its evaluation.
+/// The hooks of a request.
 struct App {
     tools: Arc<[Tool]>,
     handle: Handle,
@@ -206,14 +210,14 @@ impl EvalHooks for App {
 }
 
 impl App {
-    /// The checked value; its warnings are kept for the answer.
+    /// Returns the checked value. Its warnings are stored for the answer.
     fn noted(&self, what: &str, checked: Checked) -> Value {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.extend(checked.warnings.iter().map(|warning| format!("{what}: {warning}")));
         checked.value
     }
 
-    /// Checks the result against the signature of the request. A mismatch is a `runtime_error`, as the tool protocol documents it:
+    /// Checks the result against the request's signature. A mismatch is a `runtime_error`, as the tool protocol documents:
     /// `validation_error` is for JSON Schemas.
     fn check_result(&self, evaluation: &mut Evaluation, redactor: &Redactor) {
         let (Some((signature, mode)), Some(value), Ok(_)) = (&self.request.signature, &evaluation.value, &evaluation.outcome)

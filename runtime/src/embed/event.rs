@@ -1,4 +1,4 @@
-//! What happens while a program runs, for those who do not wait for its answer.
+//! Events while a program runs.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,23 +8,23 @@ use super::host::ToolCall;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 
-/// Something that happened in a run. Its texts are redacted.
+/// An event in a run. Its texts are redacted.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The program printed a line, as the answer has it. What is printed inside `pmap` and `pcalls` is told nowhere.
+    /// The program printed a line, in the form of the answer. Lines printed inside `pmap` and `pcalls` are discarded.
     Printed(&'a str),
-    /// A call of an own tool began; of its record only the name and the warnings mean something yet.
+    /// A call of an own tool began. Only the name and the warnings of its record are set.
     ToolStarted(&'a ToolCall),
-    /// It was answered, or failed.
+    /// A call of an own tool was answered or failed.
     ToolEnded(&'a ToolCall),
-    /// A call of an upstream began; of its record only server, tool and credential mean something yet.
+    /// A call of an upstream began. Only server, tool and credential of its record are set.
     UpstreamStarted(&'a CallRecord),
-    /// It was answered, or failed. A call that the program does not wait for has no such event.
+    /// A call of an upstream was answered or failed. A call whose answer the program does not wait for has no such event.
     UpstreamEnded(&'a CallRecord),
 }
 
-/// Who is told.
+/// The receiver of events.
 #[derive(Clone)]
 pub(super) struct Listener(Arc<dyn Fn(Event<'_>) + Send + Sync>);
 
@@ -33,12 +33,12 @@ impl Listener {
         Listener(Arc::new(tell))
     }
 
-    /// Tells of it. A listener that panics misses the event; the program goes on.
+    /// Sends an event. A panic of the listener is ignored, and the program continues.
     pub(super) fn tell(&self, event: Event<'_>) {
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
     }
 
-    /// Tells of a line.
+    /// Sends the event of a printed line.
     pub(super) fn printed(&self, line: &str, redactor: &Redactor) {
         self.tell(Event::Printed(&redactor.redact_str(line)));
     }

@@ -1,4 +1,4 @@
-//! What a program with own tools sees of the world: them, and behind them the upstreams.
+//! The host of a program with own tools, which also passes calls on to the upstreams.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -17,32 +17,32 @@ use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 use crate::upstream::arguments::{Bounds, MAX_ARGUMENTS};
 
-/// A call of an own tool.
+/// The record of a call of an own tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ToolCall {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
     /// `ok` or `error`. A call that was not answered when the program ended is an error.
     pub status: &'static str,
     /// Milliseconds from start to answer.
     pub duration_ms: u64,
-    /// Why it failed.
+    /// The reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Bytes of the result as JSON.
     pub result_bytes: u64,
-    /// What was coerced in the arguments, such as `limit: coerced string "10" to int`.
+    /// Coercions of the arguments, such as `limit: coerced string "10" to int`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// Bytes of a copied value besides its text: its place in the list that is filled, and in the container that is made of it.
+/// Bytes of a copied value in addition to its text: one slot in the list that is built, and one in the container made from it.
 const COPIED_VALUE_BYTES: usize = 32;
-/// Bytes of a copied container besides its values.
+/// Bytes of a copied container in addition to its values.
 const COPIED_CONTAINER_BYTES: usize = 96;
 
-/// Why a call failed that nobody waits for any more.
+/// The error of a call that was unanswered when the program ended.
 const UNANSWERED: &str = "the program ended before the answer";
 
 pub(super) struct AppHost {
@@ -50,13 +50,13 @@ pub(super) struct AppHost {
     tools: Arc<[Tool]>,
     handle: Handle,
     calls: Arc<Calls>,
-    /// Who hears of lines, and what is taken out of them first.
+    /// The receiver of printed lines, with the redactor for them.
     listener: Option<(Listener, Redactor)>,
-    /// What bounds the arguments of own tools, once the run has begun.
+    /// The limits for arguments of own tools, set when the run has begun.
     bounds: Mutex<Bounds>,
 }
 
-/// The record of calls, in order of start.
+/// The records of calls, in the order of their start.
 #[derive(Default)]
 pub(super) struct Calls {
     list: Mutex<Vec<ToolCall>>,
@@ -64,7 +64,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// None yet.
+    /// Creates an empty list.
     pub(super) fn new(listener: Option<Listener>) -> Calls {
         Calls { list: Mutex::default(), listener }
     }
@@ -73,7 +73,7 @@ impl Calls {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every call so far.
+    /// Returns the records so far.
     pub(super) fn list(&self) -> Vec<ToolCall> {
         self.lock().clone()
     }
@@ -132,12 +132,12 @@ impl AppHost {
         self.tool(name).ok_or_else(|| Fault::new(ErrorKind::UnknownTool, format!("there is no tool/{name}")))
     }
 
-    /// The own tool that a reference such as `tool/search` names.
+    /// Returns the own tool that a reference such as `tool/search` names.
     fn referred(&self, reference: &str) -> Option<&Tool> {
         self.tool(reference.strip_prefix("tool/")?)
     }
 
-    /// Lines of the own tools that match a word of the query.
+    /// Returns the lines of own tools that match a word of the query.
     fn matching(&self, query: &str) -> Vec<Value> {
         let query = query.to_lowercase();
         let words: Vec<&str> = query.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -174,7 +174,7 @@ impl Host for AppHost {
     fn submit_tool(&self, name: &str, args: &Value) -> Result<PendingReply, Fault> {
         let tool = self.known(name)?;
         let bounds = self.lock_bounds().clone();
-        // Until the copy is made; from then on this thread counts it.
+        // The reservation ends when the copy exists, which this thread's gauge then counts.
         let copy = reserve_copy(tool, args, &bounds)?;
         let checked = tool.signature().check_arguments(args, tool.mode()).map_err(|findings| {
             Fault::new(ErrorKind::ToolError, host_tools::refused(tool.name(), "tool", &findings))
@@ -186,7 +186,7 @@ impl Host for AppHost {
         let (answer, ticket) = PendingReply::pair();
         let args = Args { value: checked.value.clone(), bounds };
         let started = Instant::now();
-        // A panic of the tool is an error of its task.
+        // A panic of the tool becomes an error of its task.
         let under_way = match tool.run.clone() {
             Run::Blocking(run) => self.handle.spawn_blocking(move || run(args)),
             Run::Async(run) => self.handle.spawn(async move { run(args).await }),
@@ -256,8 +256,8 @@ impl Host for AppHost {
     }
 }
 
-/// Counts as memory of the program what the copy of the arguments takes that a tool gets: names are written anew, and parts that
-/// are shared become as many as they are written.
+/// Reserves memory of the program for the copy of the arguments that a tool receives. Names are allocated again, and shared parts
+/// are duplicated.
 fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Reservation>, Fault> {
     let refused = |why: String| Fault::new(ErrorKind::ToolError, format!("tool/{} rejected args: {why}", tool.name()));
     let count = args.len().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! PTC-Lisp inside a program of yours: an [`Engine`] runs programs with tools of your own, upstreams, data and limits.
+//! Embeds PTC-Lisp in a Rust program: an [`Engine`] runs programs with the embedding program's tools, upstreams, data and limits.
 //!
 //! ```
 //! use ptc_runtime::embed::{Args, Engine, Request, Tool};
@@ -19,31 +19,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Where things run.** A program runs on a thread of the engine's pool, whose native stack is known. Tools run elsewhere and at
-//! the same time where the program asks for it (`pmap`): asynchronous ones as tasks, others on threads that may block. Inside a
-//! Tokio runtime the engine uses that one; outside it brings one of its own. [`Engine::run`] waits for the answer,
-//! [`Engine::run_async`] is for asynchronous programs, and dropping its future stops the program.
+//! **Threads.** A program runs on a thread of the engine's pool, which has a known stack size. Tools run outside it, in parallel
+//! if the program requests that (`pmap`): asynchronous tools as tasks, others on blocking threads. Inside a Tokio runtime the
+//! engine uses that runtime, otherwise it creates one. [`Engine::run`] blocks until the answer. [`Engine::run_async`] is for
+//! asynchronous code, and dropping its future cancels the program.
 //!
-//! **Limits** are those of a server: 1 s and 10 MB, with upstreams 10 s and 100 MB, unless [`Builder::limits`] says otherwise.
-//! Memory is counted by the allocator of this crate, which a program that links it must not replace by one of its own.
+//! **Limits** default to those of a server: 1 s and 10 MB, with upstreams 10 s and 100 MB. [`Builder::limits`] changes them.
+//! Memory is counted by the allocator of this crate, which must not be replaced with one that does not count.
 //!
-//! **Upstreams** come with a deployment: what `ptc_macros::catalog!` defines, or `ptc_catalog` types that your program makes and
-//! leaks when it starts; `ptc_compiler::serve` makes one of a config and lists the tools of MCP upstreams itself. Programs reach
-//! them with `tool/call`; credentials are resolved by [`Builder::build`], and nothing that leaves the engine holds them. Their
-//! time, sizes and counts are set by [`Builder::upstreams`]; [`Engine::connect`] connects before the first call.
+//! **Upstreams** come with a deployment: the one that `ptc_macros::catalog!` defines, or `ptc_catalog` types that the program
+//! makes and leaks at start. `ptc_compiler::serve` makes a deployment from a config and fetches the tools of MCP upstreams.
+//! Programs call upstreams with `tool/call`. [`Builder::build`] resolves credentials, which are redacted in all output of the
+//! engine. [`Builder::upstreams`] sets timeouts, sizes and counts. [`Engine::connect`] connects before the first call.
 //!
-//! **Stored programs** of the deployment run with [`Request::stored`]: arguments and result are held to their schemas.
+//! **Stored programs** of the deployment run with [`Request::stored`]. Arguments and result are validated against their schemas.
 //!
-//! **Checked first.** What the text of a program shows to be wrong about a call, of an upstream or of an own tool, ends it before
+//! **Static checks.** If the text of a program shows that a call of an upstream or an own tool is wrong, the program ends before
 //! it runs.
 //!
-//! **While it runs** a program can be listened to: [`Request::on_event`] tells of printed lines and of calls as they happen.
+//! **Events.** [`Request::on_event`] receives printed lines and calls while the program runs.
 //!
-//! **Signatures** check what goes in and comes out, of tools ([`Tool::new`]) and of whole programs ([`Request::signature`]); the
-//! grammar is that of [`ptc_lisp::signature`].
+//! **Signatures** check arguments and results of tools ([`Tool::new`]) and of programs ([`Request::signature`]). Their grammar is
+//! that of [`ptc_lisp::signature`].
 //!
-//! **An agent's tool.** [`ptc_runner_compat`](crate::ptc_runner_compat) has descriptions of `lisp_eval` and renders an [`Answer`] as the
-//! JSON that a model reads. `examples/service.rs` is a web service that offers its own tools to an agent that way.
+//! **Tools for an agent.** [`ptc_runner_compat`](crate::ptc_runner_compat) has descriptions of `lisp_eval` and renders an
+//! [`Answer`] as JSON for a model. `examples/service.rs` is a web service that offers its own tools to an agent in this way.
 //! `tests/examples/batch` of the workspace runs a stored program of a config over a folder of JSON files.
 
 mod answer;

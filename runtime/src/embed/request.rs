@@ -1,4 +1,4 @@
-//! What an engine is asked.
+//! Requests to an engine.
 
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::signature::{Mode, Signature};
@@ -13,7 +13,7 @@ use crate::schedule::ClientKey;
 #[derive(Debug)]
 pub struct Request {
     pub(super) call: Call,
-    /// The stored program that is wanted, for the engine to find.
+    /// The name of a stored program, which the engine resolves.
     pub(super) stored: Option<String>,
     pub(super) past: PriorState,
     pub(super) cancel: Cancel,
@@ -23,7 +23,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A program without data.
+    /// Creates a request for a program without data.
     pub fn new(program: impl Into<String>) -> Request {
         Request {
             call: Call { program: program.into(), context: None, output_schema: None, stored: None },
@@ -36,21 +36,20 @@ impl Request {
         }
     }
 
-    /// A stored program of the engine's deployment. Its arguments are the context, which has to match their schema; its result has
-    /// to match the schema of its results, where it has one, and is then part of the answer as JSON.
+    /// Creates a request for a stored program of the engine's deployment. The context contains its arguments, which must match
+    /// their schema. The result must match the schema of results, if there is one, and is then also returned as JSON.
     ///
-    /// A name that the deployment does not have is an `args_error`, and so are arguments that do not match. A result that does not
-    /// match its schema is a `validation_error`.
+    /// An unknown name and arguments that do not match are an `args_error`. A result that does not match is a `validation_error`.
     pub fn stored(name: impl Into<String>) -> Request {
         Request { stored: Some(name.into()), ..Request::new("") }
     }
 
-    /// Data that the program reads as `data/key`: anything that serializes to a JSON object.
+    /// Sets the data that the program reads as `data/key`. The value must serialize to a JSON object.
     pub fn context<T: Serialize + ?Sized>(self, context: &T) -> Result<Request, serde_json::Error> {
         Ok(self.context_json(serde_json::to_string(context)?))
     }
 
-    /// As [`Request::context`], from JSON text. The text is parsed on the thread that runs the program; text that is not a JSON
+    /// Like [`Request::context`], with JSON text. The text is parsed on the thread that runs the program. Text that is not a JSON
     /// object is an `args_error`.
     #[must_use]
     pub fn context_json(mut self, context: impl Into<String>) -> Request {
@@ -58,10 +57,10 @@ impl Request {
         self
     }
 
-    /// What the program takes and gives. Its parameters are the keys of the context, which are coerced as [`Mode`] says; the result
-    /// is checked against its type, and is then part of the answer as JSON.
+    /// Sets the signature of the program. Its parameters are the keys of the context, which are coerced according to [`Mode`].
+    /// The result is checked against its type and then also returned as JSON.
     ///
-    /// A context that does not match is an `args_error`; a result that does not match, or that has no JSON form, is a
+    /// A context that does not match is an `args_error`. A result that does not match, or that has no JSON form, is a
     /// `runtime_error`.
     #[must_use]
     pub fn signature(mut self, signature: Signature, mode: Mode) -> Request {
@@ -69,8 +68,8 @@ impl Request {
         self
     }
 
-    /// JSON Schema (2020-12) that the result has to match, instead of that of a stored program; it is then part of the answer as
-    /// JSON. A result that does not match is a `validation_error`, as in the server; a schema that cannot be compiled is an
+    /// Sets a JSON Schema (2020-12) for the result, which replaces that of a stored program. The result is then also returned as
+    /// JSON. A result that does not match is a `validation_error`, as in the server. A schema that cannot be compiled is an
     /// `args_error`.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<String>) -> Request {
@@ -78,7 +77,7 @@ impl Request {
         self
     }
 
-    /// Goes on where an earlier answer ended: with its definitions, and with its value as `*1`.
+    /// Continues after an earlier answer, with its definitions and with its value as `*1`.
     #[must_use]
     pub fn after(mut self, earlier: &Answer) -> Request {
         self.past = PriorState {
@@ -88,8 +87,8 @@ impl Request {
         self
     }
 
-    /// Tells `listen` what happens while the program runs. It is called on the threads where that happens, which wait for it: it
-    /// should hand on what it hears and return.
+    /// Sets a listener for events while the program runs. It is called on the threads on which the events occur. These wait for
+    /// it, so that it should pass the event on and return.
     ///
     /// ```
     /// use ptc_runtime::embed::{Engine, Event, Request};
@@ -110,15 +109,14 @@ impl Request {
         self
     }
 
-    /// For whom the program runs. Callers of different owners share the engine in equal parts while some of them wait, and so do
-    /// the sessions of an owner.
+    /// Sets the client of the request. While programs wait, owners share the engine equally, and so do the sessions of an owner.
     #[must_use]
     pub fn on_behalf_of(mut self, owner: &str, session: u64) -> Request {
         self.client_key = ClientKey { owner: owner.into(), session };
         self
     }
 
-    /// Something to stop the program with, from any thread.
+    /// Sets a handle with which any thread can cancel the program.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Request {
         self.cancel = cancel;

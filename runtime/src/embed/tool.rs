@@ -1,4 +1,4 @@
-//! A tool of the embedding program.
+//! Tools of the embedding program.
 
 use std::fmt;
 use std::future::Future;
@@ -21,9 +21,9 @@ const RESERVED_NAMES: [&str; 4] = ["all", "call", "servers", "value"];
 
 /// A function that programs call as `(tool/NAME {…})`.
 ///
-/// Its signature is checked on both sides. Arguments arrive with string keys, hyphens as underscores, and are coerced as
-/// [`Mode::Enabled`] says; the result travels as JSON and becomes keywords and instants where the signature has them. A failure,
-/// and a panic, ends the program with `tool_error`.
+/// Its signature is checked for arguments and results. Arguments are passed with string keys and underscores in place of hyphens,
+/// and coerced according to [`Mode::Enabled`]. The result is encoded as JSON, and decoded with keywords and instants where the
+/// signature has them. A failure or a panic ends the program with `tool_error`.
 ///
 /// ```
 /// use ptc_runtime::embed::{Args, Tool};
@@ -53,17 +53,17 @@ pub struct Tool {
     pub(super) run: Run,
 }
 
-/// JSON text of the result.
+/// The result as JSON text.
 pub(super) type ToolOutput = Result<Vec<u8>, ToolFailure>;
 
-/// A call of an asynchronous tool.
+/// The future of an asynchronous call.
 type ToolFuture = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
 #[derive(Clone)]
 pub(super) enum Run {
-    /// On a thread that may block.
+    /// Runs on a blocking thread.
     Blocking(Arc<dyn Fn(Args) -> ToolOutput + Send + Sync>),
-    /// As a task, which is aborted when the program stops waiting.
+    /// Runs as a task, which is aborted when the program stops waiting.
     Async(Arc<dyn Fn(Args) -> ToolFuture + Send + Sync>),
 }
 
@@ -124,17 +124,17 @@ impl Tool {
         self
     }
 
-    /// Its name, without `tool/`.
+    /// Returns the name without `tool/`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its description; empty if there is none.
+    /// Returns the description. Empty if there is none.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Its parameters and result.
+    /// Returns the signature.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -143,13 +143,13 @@ impl Tool {
         self.mode
     }
 
-    /// As the checker of programs sees it.
+    /// Returns the tool in the form that the static checks use.
     pub(super) fn outline(&self) -> HostTool<'_> {
         HostTool { name: &self.name, signature: &self.signature, mode: self.mode }
     }
 }
 
-/// As prompts list tools: name and signature, and what it does on a line of its own.
+/// Formats the tool for prompts: name and signature, and the description on a separate line.
 impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.name, self.signature)?;
@@ -171,11 +171,11 @@ fn to_json<T: Serialize>(value: &T) -> ToolOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolDefinitionError {
-    /// Not a letter and then letters, digits, `-` and `_`; or `call` or `servers`, which the language has itself.
+    /// The name is not a letter followed by letters, digits, `-` and `_`, or it is reserved by the language, such as `call`.
     Name(String),
-    /// The signature is not valid: the position and a hint, in several lines.
+    /// The signature is invalid. The error contains the position and a hint, in several lines.
     Signature {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
         /// The rendered error.
         why: String,
@@ -203,25 +203,25 @@ impl fmt::Display for ToolDefinitionError {
 
 impl std::error::Error for ToolDefinitionError {}
 
-/// Why a call of a tool failed: what the program, and whoever wrote it, is told. Any error turns into it with `?`.
+/// Why a call of a tool failed. The program and its author see the message. Any error converts to it with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFailure(pub(super) String);
 
 impl ToolFailure {
-    /// A failure with this message.
+    /// Creates a failure with this message.
     pub fn new(message: impl Into<String>) -> Self {
         ToolFailure(message.into())
     }
 }
 
-// It is no error itself, or this would be two conversions of one type.
+// `ToolFailure` does not implement `Error`, since this conversion would then conflict with the reflexive one.
 impl<E: std::error::Error> From<E> for ToolFailure {
     fn from(error: E) -> Self {
         ToolFailure(error.to_string())
     }
 }
 
-/// The arguments of a call: data under string keys, at any depth, with underscores.
+/// The arguments of a call. All keys are strings with underscores, at any depth.
 #[derive(Debug, Clone)]
 pub struct Args {
     pub(super) value: Value,
@@ -229,27 +229,27 @@ pub struct Args {
 }
 
 impl Args {
-    /// All of them, as a map.
+    /// Returns all arguments as a map.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// One of them, if the program gave it.
+    /// Returns an argument, if it was given.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.value.get(name)
     }
 
-    /// One that is a string.
+    /// Returns an argument that is a string.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
 
-    /// One that is an integer of 64 bits.
+    /// Returns an argument that is a 64-bit integer.
     pub fn int(&self, name: &str) -> Option<i64> {
         self.get(name)?.as_int()
     }
 
-    /// All of them as a type of yours, by way of JSON: keywords are strings, instants are ISO text.
+    /// Deserializes the arguments from their JSON form. Keywords become strings, instants ISO 8601 text.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolFailure> {
         let failure = |why| match why {
             Unsendable::TooLarge => ToolFailure::new(format!("the arguments are longer than {MAX_BYTES} bytes as JSON")),
