@@ -10,27 +10,27 @@ use ptc_text::closest_match;
 /// The names of the arguments.
 const ARGUMENTS: [&str; 3] = ["program", "context", "output_schema"];
 
-/// Checked arguments.
+/// Validated arguments of `lisp_eval`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The source text; not blank.
+    /// The source text, which is not blank.
     pub program: String,
     /// The `context` object as JSON text. Its keys are checked when it is decoded, on the evaluation's thread.
     pub context: Option<String>,
-    /// The `output_schema` object as JSON text; it stands instead of that of a stored program.
+    /// The `output_schema` object as JSON text. It replaces that of a stored program.
     pub output_schema: Option<String>,
-    /// The stored program that is called, whose `context` has to match its `args`.
+    /// The stored program that is called. `context` must match its `args`.
     pub stored: Option<&'static StoredProgram>,
 }
 
 impl Call {
-    /// Bytes of what the caller sent.
+    /// Returns the bytes of all arguments.
     pub fn bytes(&self) -> usize {
         let optional = [&self.context, &self.output_schema].into_iter().flatten().map(String::len);
         self.program.len() + optional.sum::<usize>()
     }
 
-    /// A call without context.
+    /// Creates a call without a context.
     pub fn of_program(program: String, settings: &Settings) -> Result<Call, String> {
         if program.trim().is_empty() {
             return Err("argument `program` must be a non-empty string".into());
@@ -42,7 +42,7 @@ impl Call {
         Ok(Call { program, context: None, output_schema: None, stored: None })
     }
 
-    /// A call of a stored program with these arguments, which are checked when they are decoded, on the evaluation's thread.
+    /// Creates a call of a stored program. The arguments are validated when they are decoded, on the evaluation's thread.
     pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
         arguments.check()?;
         let mut context = String::from("{");
@@ -62,7 +62,7 @@ impl Call {
         Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema: None, stored: Some(program) })
     }
 
-    /// Reads the arguments; the error is the message of an `args_error`.
+    /// Parses the arguments. The error is the message of an `args_error`.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
         arguments.check()?;
         let program = arguments.get("program").ok_or("argument `program` is required")?;
@@ -71,11 +71,11 @@ impl Call {
             other => return Err(format!("argument `program` must be a string, got {other}")),
         };
         let mut call = Call::of_program(text.into_owned(), settings)?;
-        // Refused rather than ignored: a client that asks for validation must not take silence for success.
+        // The argument is rejected rather than ignored, since a client that requests validation would take silence for success.
         if arguments.get("signature").is_some() {
             return Err("argument `signature` is not supported".into());
         }
-        // As does a name that is nearly right; other names are ignored, as clients may send their own.
+        // A misspelt name is rejected too. Other names are ignored, since clients may add their own.
         let near = |name: &str| if ARGUMENTS.contains(&name) { None } else { closest_match(name, ARGUMENTS) };
         if let Some((name, near)) = arguments.members.iter().find_map(|(name, _)| Some((name, near(name)?))) {
             return Err(format!("unknown argument `{name}`: did you mean `{near}`?"));

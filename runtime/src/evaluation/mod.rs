@@ -1,11 +1,11 @@
-//! One evaluation, from source text to everything that is known of it. Runs on a thread of the [`Pool`](crate::pool::Pool).
+//! Evaluates one program, from the source text to the complete [`Evaluation`], on a thread of the [`Pool`](crate::pool::Pool).
 //!
-//! - [`call`]: the arguments of `lisp_eval`, checked.
-//! - `notes`: notes of an answer.
-//! - [`reason`]: the reasons that go over the wire.
-//! - `room`: calls for which the server has none.
-//! - `stored`: stored programs, made ready once.
-//! - [`validated`]: results against `output_schema`.
+//! - [`call`]: the validated arguments of `lisp_eval`.
+//! - `notes`: the notes of an answer.
+//! - [`reason`]: the reasons of failures in the protocol.
+//! - `room`: failures for lack of capacity.
+//! - `stored`: stored programs, prepared once.
+//! - [`validated`]: validates results against `output_schema`.
 
 pub mod call;
 pub(crate) mod notes;
@@ -39,7 +39,7 @@ use crate::secrets::Redactor;
 use crate::settings::Settings;
 use crate::upstream::{CallRecord, ProgramHost, Upstreams, WaitLimits};
 
-/// Evaluates programs for one deployment. Evaluations share nothing but the upstreams' connections.
+/// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
 #[derive(Clone)]
 pub struct Evaluator {
     limits: Limits,
@@ -49,35 +49,35 @@ pub struct Evaluator {
     redactor: Redactor,
 }
 
-/// What stands around an evaluation: tools and checks that an embedding program brings.
+/// Hooks of an evaluation: the tools and checks of an embedding program.
 pub(crate) trait EvalHooks: Sync {
-    /// Names of its own tools.
+    /// Returns the names of its own tools.
     fn tools(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// What is wrong with calls of these, as far as the text of a program shows it.
+    /// Returns findings about calls of own tools in the text of a program.
     fn check(&self, _: &Program) -> Vec<Finding> {
         Vec::new()
     }
 
-    /// Looks at the context before the program sees it.
+    /// Checks or replaces the context before the program uses it.
     fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {
         Ok(context)
     }
 
-    /// The host of the evaluation, over that of the upstreams.
+    /// Returns the host of the evaluation, which wraps that of the upstreams.
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
         Arc::clone(upstreams) as Arc<dyn Host>
     }
 }
 
-/// A server's evaluations: nothing around them.
+/// The hooks of a server, which do nothing.
 struct NoHooks;
 
 impl EvalHooks for NoHooks {}
 
-/// What earlier evaluations left to this one.
+/// The state that earlier evaluations left.
 #[derive(Debug, Clone, Default)]
 pub struct PriorState {
     /// Their definitions.
@@ -86,67 +86,67 @@ pub struct PriorState {
     pub results: Vec<Value>,
 }
 
-/// A call that can run.
+/// A call that is ready to run.
 struct Prepared {
     program: Arc<Program>,
     context: Option<Value>,
     schema: Option<Arc<Schema>>,
-    /// Notes on what the program reads of results and their output schemas do not have.
+    /// Notes about keys that the program reads but output schemas do not have.
     notes: Vec<String>,
 }
 
-/// Everything that is known of an evaluation. Every text in it has passed the redactor.
+/// The complete result of an evaluation. Its texts are redacted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Evaluation {
-    /// The value's preview, or why there is none.
+    /// The preview of the value, or the failure.
     pub outcome: Result<Preview, Failure>,
-    /// The value as JSON that matches `output_schema`, where the call gave one.
+    /// The value as JSON, if the call had an `output_schema` and the value matches it.
     pub validated: Option<Validated>,
-    /// The value itself, for whoever keeps it.
+    /// The value.
     pub value: Option<Value>,
-    /// Whether it was given by `(return v)`.
+    /// Whether the value comes from `(return v)`.
     pub returned: bool,
-    /// The definitions after the evaluation; those from before it where it failed.
+    /// The definitions after the evaluation. If it failed, those before it.
     pub bindings: Bindings,
-    /// What its value or its failure does not show: keys that output schemas do not have, failed calls that the program did not
-    /// check, lists of which it read the first page alone, and budgets that refused something.
+    /// Notes about problems that the value or the failure does not show: keys that output schemas do not have, unchecked failed
+    /// calls, lists of which only the first page was read, and exhausted budgets.
     pub notes: Vec<String>,
-    /// What its session has of it, where it ran in one.
+    /// The state of its session, if it ran in one.
     pub session: Option<InSession>,
-    /// What the program printed, a line each.
+    /// The printed lines.
     pub prints: Vec<String>,
-    /// Upstream calls, in order of their start; `None` where there are no upstreams to call.
+    /// Upstream calls, in the order of their start. `None` if there are no upstreams.
     pub calls: Option<Vec<CallRecord>>,
-    /// Steps taken, over all threads.
+    /// Number of steps of all threads.
     pub steps: u64,
-    /// Most bytes that the program's values occupied at a time, as far as that was looked at.
+    /// Maximum measured bytes of the program's values.
     pub peak_bytes: u64,
-    /// When it started; nothing where it did not.
+    /// When it started. `None` if it did not start.
     pub started: Option<Instant>,
-    /// Until the program was read, analyzed and checked.
+    /// Time to read, analyse and check the program.
     pub analysis: Duration,
-    /// From the start of the evaluation to its end.
+    /// Time from the start of the evaluation to its end.
     pub duration: Duration,
-    /// From its arrival to its place in flight.
+    /// Time from the arrival of the call to its admission.
     pub queued: Duration,
-    /// How long its threads waited for a processor.
+    /// Time that its threads waited for a processor.
     pub processor_wait: Duration,
-    /// Its memory counts until it is dropped.
+    /// The lease counts the evaluation's memory until it is dropped.
     pub(crate) processor: Option<ProcessorLease>,
-    /// The context, kept so that it is taken apart after the answer has gone: a large one takes milliseconds.
+    /// The context, which is dropped after the answer was sent: freeing a large one takes milliseconds.
     pub context: Option<Value>,
 }
 
-/// What a session has of an evaluation.
+/// The state of a session after an evaluation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct InSession {
-    /// Its metadata afterwards; nothing where it was closed meanwhile.
+    /// The metadata of the session. Null if it was closed meanwhile.
     pub metadata: serde_json::Value,
     /// Names that were defined or changed.
     pub changed: Vec<String>,
-    /// Names that it keeps.
+    /// All names in the session.
     pub stored: Vec<String>,
 }
 
@@ -154,33 +154,33 @@ pub struct InSession {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Preview {
-    /// EDN, cut structurally where it was too long.
+    /// The value as EDN, truncated structurally if it is too long.
     pub text: String,
-    /// Whether it was cut.
+    /// Whether it was truncated.
     pub truncated: bool,
-    /// Whether the value is nil, which data-shaped answers leave out.
+    /// Whether the value is nil, which structured answers omit.
     pub nil: bool,
 }
 
-/// Why there is no value.
+/// The failure of an evaluation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What goes over the wire.
+    /// The reason in the protocol.
     pub reason: Reason,
-    /// One line: what happened.
+    /// The message, in one line.
     pub message: String,
-    /// What helps to repair the program: place, line with caret, hint. Empty where there is nothing more to say.
+    /// Help for repairing the program: position, line with caret, hint. Empty if there is none.
     pub feedback: String,
     /// The value of `(fail v)`.
     pub value: Option<Preview>,
-    /// The form at fault, where that is in the program of the call.
+    /// The form with the error, if it is in the program of the call.
     pub span: Option<Span>,
-    /// Where the server had no room: milliseconds after which the same call may be sent again.
+    /// Milliseconds after which the call may be repeated, if the server lacked capacity.
     pub retry_after_ms: Option<u64>,
 }
 
-/// The reason and what happened; not the feedback.
+/// Formats reason and message, without the feedback.
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.reason.name(), self.message)
@@ -190,14 +190,14 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// A failure of which one line says all.
+    /// Creates a failure without feedback.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
         Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None, retry_after_ms: None }
     }
 }
 
 impl Evaluation {
-    /// An evaluation that did not come to run.
+    /// Creates the result of an evaluation that did not run.
     pub fn refused(failure: Failure) -> Self {
         Evaluation {
             outcome: Err(failure),
@@ -221,12 +221,13 @@ impl Evaluation {
         }
     }
 
-    /// An evaluation that has not run, or that hit a bug of ours. The message of a panic may quote anything, secrets included.
+    /// Creates the result of an evaluation that did not run or that panicked. The message of a panic may contain anything,
+    /// including secrets.
     pub fn unfinished(error: &JobError, redactor: &Redactor, retry_after_ms: u64) -> Self {
         let JobError::Panicked(message) = error else {
             return Evaluation::refused(Failure::no_stack(retry_after_ms));
         };
-        // Cut last: half a secret is not found.
+        // Truncation comes after redaction, since a partial secret would not be found.
         let message = redactor.redact_str(message);
         let message =
             format!("internal_error: the evaluation stopped on a bug of the server: {}", truncate_utf8(&message, PANIC_BYTES).0);
@@ -235,7 +236,7 @@ impl Evaluation {
 }
 
 impl Evaluator {
-    /// An evaluator with the limits of `settings`, for programs of clients and for these.
+    /// Creates an evaluator with the limits of `settings`, for programs of clients and for stored programs.
     pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, programs: &'static [StoredProgram], redactor: Redactor) -> Self {
         let preview_bytes = settings.response_profile.budget().preview_bytes;
         Evaluator {
@@ -247,7 +248,7 @@ impl Evaluator {
         }
     }
 
-    /// The same with less time for a program, where `most` is less.
+    /// Returns an evaluator with the time limit `most` if that is lower.
     #[must_use]
     pub fn within(&self, most: Duration) -> Evaluator {
         let mut evaluator = self.clone();
@@ -255,24 +256,24 @@ impl Evaluator {
         evaluator
     }
 
-    /// The catalog as it is now.
+    /// Returns the current catalog.
     pub fn catalog(&self) -> &'static Catalog {
         self.upstreams.catalog()
     }
 
-    /// Other limits than those of the settings, where they are given.
+    /// Replaces limits of the settings.
     pub(crate) fn adjust(&mut self, limits: Option<Limits>, preview_bytes: Option<usize>) {
         self.limits = limits.unwrap_or_else(|| self.limits.clone());
         self.preview_bytes = preview_bytes.unwrap_or(self.preview_bytes);
     }
 
-    /// Evaluates on the calling thread, whose stack must be one that `ptc-lisp` names, when its turn comes. Without a turn it is
-    /// alone.
+    /// Evaluates on the calling thread, which needs the stack size that `ptc-lisp` names. With `processor` it waits for a
+    /// processor, without it the evaluation is not scheduled.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Evaluation {
         self.evaluate_within(call, cancel, past, processor, &NoHooks)
     }
 
-    /// The same with something around it.
+    /// Like [`Evaluator::evaluate`], with hooks.
     pub(crate) fn evaluate_within(
         &self,
         call: &Call,
@@ -288,10 +289,10 @@ impl Evaluator {
             },
             None => None,
         };
-        // The clock of the program starts when it has a processor.
+        // The program's time limit starts when it has a processor.
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
-        // Reading a program takes stack that a program which waits had better not hold.
+        // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
         let before = alloc::live_bytes();
         let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, around));
         if let Some(processor) = &processor {
@@ -302,7 +303,7 @@ impl Evaluator {
             Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
             Err(failure) => Evaluation::refused(self.clean(failure)),
         };
-        // The last step may have been too long a one to notice: who cancelled is not to find what it asked for done.
+        // Cancellation may arrive during the last step. It is reported even if the evaluation then succeeded.
         if cancel.is_cancelled() && evaluation.outcome.is_ok() {
             evaluation.outcome = Err(Failure::plain(Reason::Cancelled, "the call was cancelled"));
             evaluation.validated = None;
@@ -395,9 +396,9 @@ impl Evaluator {
             Err(failure) => (Err(failure), None),
         };
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
-        // After the preview, which shows the status of what it shows.
+        // This comes after the preview, which marks the status of the results that it shows as read.
         let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
-        // The text of the program has shown some of them already.
+        // Some missing keys were already reported by the static analysis.
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
         let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
@@ -442,7 +443,7 @@ impl Evaluator {
         Preview { text: self.redact(&text), truncated, nil: value.is_nil() }
     }
 
-    /// Whether a text is what `doc` gives, of one name or of several: it is shown as lines and not as a literal.
+    /// Whether a text is the output of `doc` for one or several names. Such a text is shown as lines instead of a literal.
     fn is_documentation(&self, text: &str) -> bool {
         let catalog = self.upstreams.catalog();
         let is_entry = |entry: &str| {
@@ -467,14 +468,14 @@ impl Evaluator {
         } else {
             format!("{}: {}", error.kind.name(), error.message)
         };
-        // The rendering begins with kind and message, which have their own place.
+        // The rendering begins with kind and message, which are separate fields of the failure.
         let rendered = error.render(source);
         let head = format!("{}: {}", error.kind.name(), error.message);
         let place = rendered.strip_prefix(&head).unwrap_or(&rendered).trim_start_matches('\n');
         Failure { feedback: self.redact(place), span, ..Failure::plain(reason, self.redact(&message)) }
     }
 
-    /// What is wrong with arguments shows them.
+    /// Redacts a failure. Errors about arguments quote them.
     fn clean(&self, failure: Failure) -> Failure {
         Failure { message: self.redact(&failure.message), feedback: self.redact(&failure.feedback), ..failure }
     }
@@ -484,7 +485,7 @@ impl Evaluator {
     }
 }
 
-/// Bytes of a panic's message in an answer.
+/// Maximum bytes of a panic's message in an answer.
 const PANIC_BYTES: usize = 4096;
 
 /// Decodes `context` and checks its keys, which become names under `data/`.

@@ -1,4 +1,4 @@
-//! Notes of an answer: what is wrong with an evaluation although its value may seem whole.
+//! The notes of an answer, which report problems although the value may seem complete.
 
 use ptc_catalog::Catalog;
 use ptc_check::Finding;
@@ -8,26 +8,26 @@ use ptc_lisp::missing_keys::MissingKey;
 use crate::response::answer::truncate_utf8;
 use crate::upstream::CallRecord;
 
-/// Bytes of an upstream's message in a note.
+/// Maximum bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;
-/// Bytes of a form in a note.
+/// Maximum bytes of a form in a note.
 const FORM_BYTES: usize = 80;
-/// Tools and reasons that a note names, and notes on keys.
+/// Maximum number of tools and reasons in a note, and of notes on keys.
 const MAX_NAMED: usize = 3;
 
-/// What to do about calls that nothing checked.
+/// Advice for unchecked calls.
 const REMEDY: &str = "A failed call has no :value, so data may be missing. Check :ok of each result, such as \
                       (if (:ok r) (:value r) (fail (:message r))), or call with tool/value, which ends the program when a call fails";
 
-/// The note on failed calls of which the program has read neither `:ok` nor `:reason` nor `:message`; `calls` is how many were
-/// made.
+/// Returns the note on failed calls whose `:ok`, `:reason` and `:message` the program did not read. `calls` is the number of all
+/// calls.
 pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String> {
     let mut unchecked = failed.unchecked();
     let total: u64 = unchecked.iter().map(|calls| calls.count).sum();
     if total == 0 {
         return None;
     }
-    // Most calls first; the order of the names otherwise.
+    // Most calls first, then by name.
     unchecked.sort_by_key(|calls| std::cmp::Reverse(calls.count));
     let mut named: Vec<String> = unchecked.iter().take(MAX_NAMED).map(described).collect();
     let more: u64 = unchecked.iter().skip(MAX_NAMED).map(|calls| calls.count).sum();
@@ -39,7 +39,8 @@ pub(super) fn failed_calls(failed: &FailedCalls, calls: usize) -> Option<String>
     Some(format!("{total} of {made} upstream calls failed and {were} not checked: {each}. {REMEDY}"))
 }
 
-/// Notes on what the text of a program does, each with its form: at most three, then the rest of what `rest` names is counted.
+/// Returns notes on the text of a program, with the form of each: at most three, and then the number of the others, which `rest`
+/// names.
 pub(super) fn of_text(findings: impl ExactSizeIterator<Item = Finding>, source: &str, rest: &str) -> Vec<String> {
     let more = findings.len().saturating_sub(MAX_NAMED);
     let note = |finding: Finding| {
@@ -55,7 +56,7 @@ pub(super) fn of_text(findings: impl ExactSizeIterator<Item = Finding>, source: 
     notes
 }
 
-/// `3 × crm/list: timeout "…"`. The message is quoted, so that an upstream's text does not pass for the server's.
+/// Formats `3 × crm/list: timeout "…"`. The message is quoted, so that an upstream's text cannot be mistaken for the server's.
 fn described(calls: &UncheckedCalls) -> String {
     let UncheckedCalls { server, tool, reason, message, count, .. } = calls;
     let name = if tool.is_empty() { "other tools".to_owned() } else { format!("{server}/{tool}") };
@@ -64,30 +65,30 @@ fn described(calls: &UncheckedCalls) -> String {
     format!("{count} × {name} {reason} {:?}", format!("{message}{end}"))
 }
 
-/// The note on a budget: what it bounds, such as `upstream calls`, its size, how many were refused, and what to do.
+/// Returns the note on a budget: what it limits, such as `upstream calls`, its size, the number of refusals, and advice.
 pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Option<String> {
     let were = if refused == 1 { "1 was" } else { &format!("{refused} were") };
     (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
 }
 
-/// The notes on keys that the program looked up in answers and that are not there: it goes on with nil.
+/// Returns the notes on missing keys that the program looked up in answers. It continued with nil.
 pub(super) fn keys_not_found(catalog: &Catalog, calls: &[CallRecord], missing: &[MissingKey]) -> Vec<String> {
     let answered = calls.iter().filter(|call| call.status == "ok");
     let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).collect();
     first_of(ptc_check::keys_not_found(catalog, &called, missing), "keys were looked up and not found")
 }
 
-/// The notes on lists of which the program got the first page, and never asked for the next.
+/// Returns the notes on lists of which the program read only the first page.
 pub(super) fn unread_pages(notes: Vec<String>) -> Vec<String> {
     first_of(notes, "tools gave the first page of a list that was not read on")
 }
 
-/// The note on arguments that tools do not declare.
+/// Returns the notes on undeclared arguments.
 pub(super) fn misspelt(notes: Vec<String>) -> Vec<String> {
     first_of(notes, "arguments were not declared")
 }
 
-/// The first notes, and how many more there are.
+/// Returns the first notes, and the number of the others.
 fn first_of(mut notes: Vec<String>, rest: &str) -> Vec<String> {
     let more = notes.len().saturating_sub(MAX_NAMED);
     notes.truncate(MAX_NAMED);

@@ -1,38 +1,38 @@
-//! The closed list of reasons that a tool result may give.
+//! The closed list of reasons of tool results.
 
 use ptc_lisp::ErrorKind;
 
-/// Why a call has no value, as clients see it.
+/// The reason of a failure, as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The text is not a program.
+    /// The text is not a valid program.
     ParseError,
-    /// The program went wrong.
+    /// The program failed.
     RuntimeError,
-    /// The wall clock ran out.
+    /// The time limit was exceeded.
     Timeout,
     /// The memory limit was reached.
     MemoryLimit,
-    /// The arguments of the call are wrong.
+    /// The arguments of the call are invalid.
     ArgsError,
     /// The program called `(fail v)`.
     Fail,
     /// The result does not match the schema that the call gave.
     ValidationError,
-    /// The session may not keep so much.
+    /// A limit of the session does not permit the new state.
     SessionLimitExceeded,
-    /// The session's store cannot hold what the program defined or gave.
+    /// The session's store cannot represent a value of the new state.
     SessionNotStorable,
-    /// The session's store went away.
+    /// The session's store is unavailable.
     SessionStoreUnavailable,
-    /// As many evaluations run as may.
+    /// The server has no capacity.
     Busy,
-    /// The client stopped the call.
+    /// The client cancelled the call.
     Cancelled,
-    /// There is no such tool.
+    /// The tool does not exist.
     UnknownTool,
-    /// `shutdown` was received.
+    /// The server is shutting down.
     ShuttingDown,
 }
 
@@ -55,7 +55,7 @@ impl Reason {
         Reason::ShuttingDown,
     ];
 
-    /// Its documented name.
+    /// Returns the documented name.
     pub fn name(self) -> &'static str {
         match self {
             Reason::ParseError => "parse_error",
@@ -75,7 +75,7 @@ impl Reason {
         }
     }
 
-    /// The reason of an error kind of the language.
+    /// Returns the reason for an error kind of the language.
     pub fn of(kind: ErrorKind) -> Reason {
         match kind {
             ErrorKind::ParseError
@@ -104,7 +104,7 @@ impl Reason {
         }
     }
 
-    /// Whether the reason's name tells all that the kind's name does, so that a message need not repeat it.
+    /// Whether the reason's name is as specific as the kind's name, so that a message need not repeat it.
     pub fn says_kind(self, kind: ErrorKind) -> bool {
         self.name() == kind.name() || matches!(self, Reason::MemoryLimit)
     }

@@ -1,16 +1,16 @@
-//! Calls for which the server has no room.
+//! Failures for lack of capacity.
 
 use super::{Failure, Reason};
 use crate::schedule::{ProcessorLease, Rejection};
 
 impl Failure {
-    /// The server has no room for the call now.
+    /// Creates a failure for lack of capacity.
     fn busy(message: impl Into<String>, retry_after_ms: u64) -> Self {
         let feedback = format!("Wait {retry_after_ms} ms, then send the same call again.");
         Failure { feedback, retry_after_ms: Some(retry_after_ms), ..Failure::plain(Reason::Busy, message) }
     }
 
-    /// A call that asked for a place got none.
+    /// Creates the failure of a call that was not admitted.
     pub(crate) fn rejected(why: Rejection, retry_after_ms: u64) -> Self {
         match why {
             Rejection::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
@@ -22,12 +22,12 @@ impl Failure {
         }
     }
 
-    /// The system has no memory for the stack of a program.
+    /// Creates the failure of a call for which the system has no stack.
     pub(super) fn no_stack(retry_after_ms: u64) -> Self {
         Failure::busy("server busy: the operating system has no stack or thread for another program", retry_after_ms)
     }
 
-    /// A program with a place could not begin in time.
+    /// Creates the failure of an admitted program that could not begin in time.
     pub(super) fn no_processor(processor: &ProcessorLease) -> Self {
         let waited = processor.queued() + processor.processor_wait();
         let message = format!("server busy: no processor was free within {} ms (--queue-timeout-ms)", waited.as_millis());

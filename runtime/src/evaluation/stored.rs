@@ -1,4 +1,4 @@
-//! Stored programs, made ready once: by the first call.
+//! Stored programs, each compiled at its first call.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,27 +9,27 @@ use ptc_lisp::{Bindings, Error, Program};
 use super::{Failure, validated};
 use crate::schema::Schema;
 
-/// A stored program, ready to run any number of times.
+/// A compiled stored program.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) program: Arc<Program>,
     pub(super) args: Schema,
-    /// Where it has one.
+    /// The schema of results, if there is one.
     pub(super) output: Option<Arc<Schema>>,
 }
 
-/// Every stored program of a deployment, by name.
+/// The stored programs of a deployment, by name.
 pub(super) struct StoredPrograms(LiteMap<&'static str, OnceLock<Result<Ready, Failure>>>);
 
 impl StoredPrograms {
-    /// None is made ready yet: a server starts at once, however many it has.
+    /// Compiles no program yet, so that a server with many programs starts quickly.
     pub(super) fn new(programs: &'static [StoredProgram]) -> StoredPrograms {
         StoredPrograms(programs.iter().map(|program| (program.name, OnceLock::new())).collect())
     }
 
-    /// The program, made ready where it is not, over own tools of these names, which are the same in every call; `explain` says what is
-    /// wrong with its text. The first call is not interrupted by its time limit, which would have the next one begin anew: the text is the
-    /// operator's, and this is done once.
+    /// Returns a program, which is compiled at the first call. `tools` are the names of own tools, which are the same in every
+    /// call. `explain` formats an error in its text. The first call is not interrupted by its time limit, since the next one
+    /// would have to begin again: the text is the operator's, and this happens once.
     pub(super) fn get(
         &self,
         program: &'static StoredProgram,

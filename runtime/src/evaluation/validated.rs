@@ -1,4 +1,4 @@
-//! Results against the schema that a call gave for them.
+//! Validates results against the schema of a call.
 
 use std::time::{Duration, Instant};
 
@@ -11,29 +11,29 @@ use super::{Failure, Preview, Reason};
 use crate::schema::{Interrupted, Schema};
 use crate::secrets::Redactor;
 
-/// Bytes of a schema.
+/// Maximum bytes of a schema.
 pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
-/// Bytes of a result, as JSON.
+/// Maximum bytes of a result, as JSON.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of the preview that stands for a result too long to repeat.
+/// Maximum bytes of the preview that replaces a long result.
 const PREVIEW_BYTES: usize = 512;
-/// How deep a result may nest to be structured content: parsers of clients give up at 128 levels and more, the whole message with them.
+/// Maximum depth of a result in structured content. Parsers of clients reject the whole message at 128 levels or more.
 const MAX_DEPTH: u32 = 100;
 
-/// A result that matches, as JSON.
+/// A valid result, as JSON.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Validated {
-    /// The whole JSON text; never a part of it.
+    /// The complete JSON text.
     pub json: String,
-    /// Whether it nests too deep for parsers of clients.
+    /// Whether it is too deep for the parsers of clients.
     pub is_deep: bool,
-    /// What stands for it where it is too long for an answer.
+    /// The preview that replaces it if it is too long for an answer.
     pub preview: Preview,
 }
 
 impl Validated {
-    /// A value that matches, as JSON that nests as deep as that.
+    /// Creates a validated result from a value and its JSON, which has this depth.
     pub(crate) fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
         let print::Preview { text, truncated, .. } = print::preview(value, PREVIEW_BYTES);
         let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
@@ -41,7 +41,7 @@ impl Validated {
     }
 }
 
-/// When to give up.
+/// The conditions that interrupt an evaluation.
 pub(super) struct Bounds<'a> {
     pub(super) started: Instant,
     pub(super) wall_clock: Duration,
@@ -53,12 +53,12 @@ impl Bounds<'_> {
         self.cancel.is_cancelled() || self.started.elapsed() > self.wall_clock
     }
 
-    /// The same for what happens before the run.
+    /// Returns the conditions as a deadline, for the steps before the run.
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::new(self.started.checked_add(self.wall_clock), self.cancel)
     }
 
-    /// Fails once the time is over or the call was cancelled.
+    /// Returns an error after the deadline or a cancellation.
     pub(super) fn check(&self, during: &str) -> Result<(), Failure> {
         if self.over() { Err(self.stopped(during)) } else { Ok(()) }
     }
@@ -78,7 +78,7 @@ pub(super) fn schema(raw: &str) -> Result<Schema, Failure> {
     Schema::compile(&value).map_err(|refused| refuse(refused.to_string()))
 }
 
-/// Compiles a schema of a stored program; `of` says what it is a schema of.
+/// Compiles a schema of a stored program. `of` names the part that the schema describes.
 pub(super) fn stored_schema(program: &StoredProgram, of: &str, text: &str) -> Result<Schema, Failure> {
     let unusable = |why: String| {
         Failure::plain(Reason::ArgsError, format!("the program {} has an unusable schema of {of}: {why}", program.name))
@@ -87,7 +87,7 @@ pub(super) fn stored_schema(program: &StoredProgram, of: &str, text: &str) -> Re
     Schema::compile(&value).map_err(|refused| unusable(refused.to_string()))
 }
 
-/// Checks the arguments of a stored program against its schema.
+/// Validates the arguments of a stored program.
 pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -> Result<(), Failure> {
     let refuse = |why: String| Failure::plain(Reason::ArgsError, why);
     let report = schema.validate_named("arguments", context, &|| bounds.over()).map_err(|interrupted| match interrupted {
@@ -105,8 +105,8 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
     }
 }
 
-/// The value as JSON that matches the schema. It is encoded as [`to_json_value`](crate::ptc_runner_compat::to_json_value) encodes, which is the
-/// contract of `validated`: keys are names.
+/// Encodes the value as JSON and validates it. The encoding is that of
+/// [`to_json_value`](crate::ptc_runner_compat::to_json_value), the contract of `validated`: keys are names.
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
     let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });
@@ -124,7 +124,7 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
             invalid(redactor.redact_str(&why).into_owned())
         }
     })?;
-    // What the schema sees is what a client would: keywords are strings, sets are arrays.
+    // The schema is applied to the decoded JSON, the client's view: keywords are strings, sets are arrays.
     let plain = json::decode(text.as_bytes()).map_err(|fault| invalid(format!("return: {fault}")))?;
     let report = schema.validate(&plain, &|| bounds.over()).map_err(|interrupted| match interrupted {
         Interrupted::Stopped => bounds.stopped("the result was validated"),
