@@ -1,4 +1,4 @@
-//! What a compiled schema asserts.
+//! The assertions of a compiled schema.
 
 use ptc_lisp::Value;
 use regex::Regex;
@@ -13,37 +13,37 @@ pub(super) type Id = usize;
 pub(super) enum Node {
     /// `true` or `false`.
     Constant(bool),
-    /// An object: all of these. Those that ask what others have evaluated come last.
+    /// The conjunction of all assertions of an object. Those that depend on the evaluations of others are last.
     All(Vec<Check>),
 }
 
 /// One assertion.
 #[derive(Debug)]
 pub(super) enum Check {
-    /// `type`, as bits of [`ptc_catalog::Types`].
+    /// The keyword `type`, as bits of [`ptc_catalog::Types`].
     Type(ptc_catalog::Types),
     Enum(Vec<Value>),
     Const(Value),
-    /// `minimum` and its kin.
+    /// `minimum` and similar keywords.
     Bound(Bound, Value),
     MultipleOf(Exact, Value),
-    /// `minLength` and its kin.
+    /// `minLength` and similar keywords.
     Size(Size, u64),
     Pattern(Regex, String),
     UniqueItems,
     Required(Vec<String>),
-    /// Name, and what it then requires.
+    /// The name of a property, and the properties that it requires.
     DependentRequired(Vec<(String, Vec<String>)>),
-    /// `properties`, `patternProperties` and `additionalProperties` as one: the last looks at the others.
+    /// `properties`, `patternProperties` and `additionalProperties` together, since the last depends on the others.
     Properties(Properties),
     PropertyNames(Id),
     DependentSchemas(Vec<(String, Id)>),
-    /// `prefixItems` and `items` as one.
+    /// `prefixItems` and `items` together.
     Items {
         prefix: Vec<Id>,
         rest: Option<Id>,
     },
-    /// `contains` with its bounds.
+    /// `contains` with its limits.
     Contains {
         schema: Id,
         least: u64,
@@ -63,7 +63,7 @@ pub(super) enum Check {
     UnevaluatedProperties(Id),
 }
 
-/// The members of an object.
+/// The assertions about an object's members.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     /// Sorted by name.
@@ -72,7 +72,7 @@ pub(super) struct Properties {
     pub(super) rest: Option<Id>,
 }
 
-/// How a number is bounded.
+/// The kind of a bound on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
     Minimum,
@@ -81,7 +81,7 @@ pub(super) enum Bound {
     ExclusiveMaximum,
 }
 
-/// What is counted, and from which side.
+/// The counted quantity, and the direction of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     MinLength,
@@ -93,7 +93,7 @@ pub(super) enum Size {
 }
 
 impl Check {
-    /// The subschemas that see the same value: a cycle through these would never end.
+    /// Returns the subschemas that apply to the same value. A cycle through these would not terminate.
     pub(super) fn in_place(&self) -> Vec<Id> {
         match self {
             Check::Reference(id) | Check::Not(id) => vec![*id],
@@ -104,7 +104,7 @@ impl Check {
         }
     }
 
-    /// Whether it looks at what its siblings have evaluated.
+    /// Whether it depends on what other assertions have evaluated.
     pub(super) fn asks_what_was_evaluated(&self) -> bool {
         matches!(self, Check::UnevaluatedItems(_) | Check::UnevaluatedProperties(_))
     }

@@ -1,4 +1,4 @@
-//! From JSON to checks. Each keyword is a row of [`KEYWORDS`]; what has no row is refused by name.
+//! Compiles a JSON Schema into assertions. [`KEYWORDS`] has a row for each supported keyword; others are rejected by name.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use super::exact::Exact;
 use super::report::{described, quoted, type_name};
 use super::{MAX_DEPTH, Refused, Schema};
 
-/// Subschemas that one schema may reach.
+/// Maximum number of reachable subschemas.
 const MAX_NODES: usize = 10_000;
 
-/// Reads a keyword's value. `None` where it asserts nothing by itself.
+/// Compiles a keyword. Returns `None` if it asserts nothing by itself.
 type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, Refused>;
 
-/// Every keyword that is taken.
+/// All supported keywords.
 const KEYWORDS: &[(&str, Read)] = &[
     ("type", types),
     ("enum", |_, at, value| Ok(Some(Check::Enum(at.filled(value)?.into_iter().cloned().collect())))),
@@ -42,7 +42,7 @@ const KEYWORDS: &[(&str, Read)] = &[
     ("uniqueItems", |_, at, value| Ok(at.boolean(value)?.then_some(Check::UniqueItems))),
     ("required", |_, at, value| Ok(Some(Check::Required(at.names_once(value)?)))),
     ("dependentRequired", dependent_required),
-    // One check for the three, made where the first of them stands.
+    // The three keywords become one assertion at the position of the first.
     ("properties", properties),
     ("patternProperties", properties),
     ("additionalProperties", properties),
@@ -59,7 +59,7 @@ const KEYWORDS: &[(&str, Read)] = &[
     ("oneOf", |compiler, at, value| Ok(Some(Check::OneOf(compiler.listed(at, value)?)))),
     ("not", |compiler, at, _| Ok(Some(Check::Not(compiler.below(at)?)))),
     ("if", condition),
-    // Without `if` these say nothing.
+    // Without `if` these have no effect.
     ("then", annotation),
     ("else", annotation),
     ("unevaluatedItems", |compiler, at, _| Ok(Some(Check::UnevaluatedItems(compiler.below(at)?)))),
@@ -83,7 +83,7 @@ const KEYWORDS: &[(&str, Read)] = &[
     ("contentSchema", annotation),
 ];
 
-/// Keywords that have a meaning elsewhere, and what to write instead.
+/// Keywords of other dialects, with their replacements.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("$dynamicRef", ""),
     ("$dynamicAnchor", ""),
@@ -119,7 +119,7 @@ impl Schema {
 
 struct Compiler<'v> {
     root: &'v Value,
-    /// Subschemas by their pointer: one that is referred to twice is compiled once.
+    /// Subschemas by their pointer, so that each is compiled only once.
     places: LiteMap<String, Id>,
     pending: Vec<(String, &'v Value, Id)>,
     nodes: Vec<Node>,
@@ -127,15 +127,15 @@ struct Compiler<'v> {
 
 /// A keyword in a schema.
 struct Place<'p> {
-    /// Pointer of the schema.
+    /// The pointer of the schema.
     schema: &'p str,
     keyword: &'p str,
-    /// The schema, for keywords that look at their siblings.
+    /// The schema, for keywords that depend on their siblings.
     siblings: &'p Value,
 }
 
 impl<'v> Compiler<'v> {
-    /// The node of the subschema at `pointer`, compiled later.
+    /// Returns the node of the subschema at `pointer`, which is compiled later.
     fn node(&mut self, pointer: &str, value: &'v Value) -> Result<Id, Refused> {
         if let Some(id) = self.places.get(pointer) {
             return Ok(*id);
@@ -175,15 +175,15 @@ impl<'v> Compiler<'v> {
         Ok(Node::All(checks))
     }
 
-    /// The schema that is the keyword's value.
+    /// Compiles the schema that is the keyword's value.
     fn below(&mut self, at: &Place<'_>) -> Result<Id, Refused> {
         self.sibling(at, at.keyword)?.ok_or_else(|| at.refuse("must be a schema"))
     }
 
-    /// The schema under another keyword of the same object.
+    /// Compiles the schema under another keyword of the same object.
     fn sibling(&mut self, at: &Place<'_>, keyword: &str) -> Result<Option<Id>, Refused> {
         let pointer = join(at.schema, keyword);
-        // Looked up from the root, so that the reference outlives the caller's.
+        // The look-up starts from the root, so that the reference lives long enough.
         match self.find(&pointer) {
             Some(value) => self.node(&pointer, value).map(Some),
             None => Ok(None),
@@ -209,7 +209,7 @@ impl<'v> Compiler<'v> {
         self.node(&pointer, value)
     }
 
-    /// The value that a pointer of this schema (`#/a/0`) leads to.
+    /// Returns the value at a pointer in this schema (`#/a/0`).
     fn find(&self, pointer: &str) -> Option<&'v Value> {
         let steps = pointer.strip_prefix('#')?;
         if steps.is_empty() {
@@ -261,7 +261,7 @@ impl Place<'_> {
         self.must("true or false", value, value.as_bool())
     }
 
-    /// A number of things; `2.0` is one.
+    /// Parses a count. `2.0` is accepted.
     fn count(&self, value: &Value) -> Result<u64, Refused> {
         let whole = value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64);
         self.must("a whole number, zero or more", value, whole)
@@ -304,12 +304,12 @@ fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<C
     Ok(None)
 }
 
-/// A text for people.
+/// Accepts a string that asserts nothing, such as a title.
 fn wording(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
     at.string(value).map(|_| None)
 }
 
-/// A yes or no that asserts nothing.
+/// Accepts a boolean that asserts nothing.
 fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
     at.boolean(value).map(|_| None)
 }
@@ -317,7 +317,7 @@ fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Ch
 fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
     let uri = at.string(value)?;
     let known = uri.trim_end_matches('#');
-    // Older dialects differ in keywords that are refused by name.
+    // Keywords in which older dialects differ are rejected by name.
     let ours = ["https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema"];
     let older = ["http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-06/schema"];
     if ours.contains(&known) || older.contains(&known) {
@@ -425,7 +425,7 @@ fn reference(compiler: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Resu
     Ok(Some(Check::Reference(compiler.node(&pointer, value)?)))
 }
 
-/// The pointer of the subschema that has this `$anchor`.
+/// Returns the pointer of the subschema with this `$anchor`.
 fn anchor(root: &Value, name: &str) -> Option<String> {
     let mut pending = vec![("#".to_owned(), root)];
     while let Some((pointer, value)) = pending.pop() {
@@ -433,7 +433,7 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
             return Some(pointer);
         }
         let members = value.entries().into_iter().flatten();
-        // What `enum` and `const` hold are values, not schemas.
+        // The contents of `enum` and `const` are values, not schemas.
         let members = members.filter(|(name, _)| !matches!(name.as_str(), Some("enum" | "const")));
         pending.extend(members.map(|(name, value)| (join(&pointer, name.as_str().unwrap_or_default()), value)));
         if value.kind() == Kind::Vector {
@@ -444,7 +444,7 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
     None
 }
 
-/// A pattern of ECMA-262, which finds its match anywhere.
+/// Compiles a pattern of ECMA-262. Its matches are not anchored.
 fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
     ptc_check::pattern_of(text).map_err(|error| {
         let why = error.to_string();
@@ -453,13 +453,14 @@ fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
     })
 }
 
-/// A schema that leads to itself without going into the value would never end.
+/// Rejects a schema with a reference cycle that does not descend into the value, since validation would not terminate.
 fn refuse_endless(nodes: &[Node]) -> Result<(), Refused> {
     let next = |id: Id| match nodes.get(id) {
         Some(Node::All(checks)) => checks.iter().flat_map(Check::in_place).collect(),
         _ => Vec::new(),
     };
-    // 0 unseen, 1 on the way, 2 done; a stack of its own, since a chain may be as long as the schema.
+    // The state is 0 for unvisited, 1 for in progress, 2 for done. The traversal uses an explicit stack, since a chain may be as
+    // long as the schema.
     let mut state = vec![0_u8; nodes.len()];
     for start in 0..nodes.len() {
         let mut stack = vec![(start, false)];

@@ -1,10 +1,10 @@
-//! Numbers as exact decimals, since `0.3` is a multiple of `0.1` to whoever wrote the schema.
+//! Numbers as exact decimals: `0.3` must be a multiple of `0.1`.
 
 use num_bigint::BigInt;
 use num_traits::Zero;
 use ptc_lisp::{Value, json};
 
-/// `digits × 10^exponent`.
+/// The number `digits × 10^exponent`.
 #[derive(Debug, Clone)]
 pub(super) struct Exact {
     digits: BigInt,
@@ -12,9 +12,9 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// The decimal that a number's shortest text says; `None` for what is no number.
+    /// Converts the shortest decimal representation of a number. Returns `None` for other values.
     pub(super) fn of(value: &Value) -> Option<Exact> {
-        // Numbers of a value print in a few hundred bytes, but for big integers.
+        // A number's text has a few hundred bytes, unless it is a big integer.
         let text = json::encode(value, 1 << 20).ok()?;
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -23,14 +23,14 @@ impl Exact {
         Some(Exact { digits, exponent: exponent.checked_sub(i32::try_from(fraction.len()).ok()?)? })
     }
 
-    /// Whether it is more than zero.
+    /// Whether the number is greater than zero.
     pub(super) fn is_positive(&self) -> bool {
         self.digits > BigInt::ZERO
     }
 
-    /// Whether it is a whole number of times `unit`, which is not zero.
+    /// Whether the number is an integer multiple of `unit`, which must not be zero.
     pub(super) fn is_multiple_of(&self, unit: &Exact) -> bool {
-        // Doubles reach from 1e-324 to 1e308, so that the powers stay small.
+        // Doubles range from 1e-324 to 1e308, so that the powers are small.
         let lower = self.exponent.min(unit.exponent);
         let scaled = |n: &Exact| &n.digits * BigInt::from(10).pow(n.exponent.abs_diff(lower));
         (scaled(self) % scaled(unit)).is_zero()

@@ -1,13 +1,13 @@
-//! JSON Schema 2020-12 for what a program returns: small, exact on numbers, and bounded in time.
+//! JSON Schema 2020-12 for the results of programs, with exact numbers and bounded time.
 //!
-//! Every assertion and applicator of the core, applicator, validation and unevaluated vocabularies is supported, with
-//! references inside the schema itself (`#`, `#/…`, `#anchor`). `format` and the other annotations are accepted and assert
-//! nothing. Whatever else a schema says is refused by name, so that nobody takes silence for success.
+//! All assertions and applicators of the core, applicator, validation and unevaluated vocabularies are supported, with references
+//! inside the schema (`#`, `#/…`, `#anchor`). `format` and other annotations are accepted and assert nothing. Other keywords are
+//! rejected by name, since ignoring them would be mistaken for successful validation.
 //!
-//! - `compile`: from JSON to checks, each keyword a row.
-//! - `check`: what a compiled schema asserts.
-//! - `validate`: checks against a value.
-//! - `report`: mismatches, with paths that a model can act on.
+//! - `compile`: compiles JSON into assertions, with a row per keyword.
+//! - `check`: the assertions of a compiled schema.
+//! - `validate`: validates a value.
+//! - `report`: mismatches, with paths and messages for a model.
 //! - `exact`: numbers as exact decimals.
 
 mod check;
@@ -23,18 +23,18 @@ pub use report::{Mismatch, Report};
 /// A compiled schema.
 #[derive(Debug)]
 pub struct Schema {
-    /// Every subschema that is reached; the root is the first.
+    /// All reachable subschemas. The first is the root.
     nodes: Vec<check::Node>,
-    /// Whether anything asks what others have evaluated: tracking that costs.
+    /// Whether an assertion depends on what others have evaluated. Tracking that has a cost.
     tracks: bool,
 }
 
-/// Why a schema is not taken.
+/// The reason why a schema is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Where in the schema, as a JSON pointer: `#/properties/id`.
+    /// The position in the schema, as a JSON pointer: `#/properties/id`.
     pub at: String,
-    /// What is wrong there, and what would be right.
+    /// The error, and what is expected.
     pub why: String,
 }
 
@@ -46,22 +46,22 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// How a validation ended without an answer.
+/// The reason why a validation ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupted {
-    /// It was told to stop.
+    /// It was interrupted.
     Stopped,
-    /// Schema and value together take more steps than [`MAX_STEPS`].
+    /// Schema and value require more steps than [`MAX_STEPS`].
     TooCostly,
     /// They nest deeper than [`MAX_DEPTH`].
     TooDeep,
 }
 
-/// Visits of a subschema that one validation may take. Branches of `anyOf` multiply, so a small schema can ask for more than
-/// anybody would wait for.
+/// Maximum number of visited subschemas in one validation. Branches of `anyOf` multiply, so that the work of a small schema can
+/// be exponential.
 pub const MAX_STEPS: u64 = 5_000_000;
 
-/// How deep a schema may nest, and how deep a validation may go: it recurses.
+/// Maximum depth of a schema, and of the recursion of a validation.
 pub const MAX_DEPTH: usize = 128;
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn costly_and_stopped_validations_end() {
-        // Each level doubles the work, twenty-five times.
+        // Each of 25 levels doubles the work.
         let defs: Vec<String> = (0..26)
             .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1))
             .collect();

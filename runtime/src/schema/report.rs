@@ -1,22 +1,22 @@
-//! What does not match, and where.
+//! Mismatches between a value and a schema.
 
 use std::fmt;
 
 use ptc_lisp::{Kind, Value, json};
 
-/// Mismatches that a report keeps.
+/// Maximum number of mismatches in a report.
 const KEPT: usize = 8;
-/// Bytes of a value that a message shows.
+/// Maximum bytes of a value in a message.
 const SHOWN: usize = 80;
 
-/// One place where a value is not what its schema says.
+/// A mismatch at one place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The place: `return.items[1].id`.
+    /// The path: `return.items[1].id`.
     pub path: String,
-    /// What was expected there, and what was found.
+    /// The expected and the actual value.
     what: String,
-    /// Of alternatives, what is wrong by the one that goes furthest.
+    /// For alternatives: the mismatch with the alternative that matches best.
     pub(super) nearest: Option<Box<Mismatch>>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Mismatch {
 }
 
 impl Mismatch {
-    /// What was expected there, and what was found.
+    /// Returns a message with the expected and the actual value.
     pub fn message(&self) -> String {
         match &self.nearest {
             Some(nearest) => format!("{}{NEAREST}{nearest}", self.what),
@@ -35,7 +35,7 @@ impl Mismatch {
         }
     }
 
-    /// What was expected, without what was found, for whom the value may be a secret.
+    /// Returns a message without the actual value, which may be a secret.
     pub fn without_value(&self) -> String {
         let expected = self.what.split(", got ").next().unwrap_or_default();
         match &self.nearest {
@@ -45,15 +45,15 @@ impl Mismatch {
     }
 }
 
-/// Between what no alternative matched and what is wrong by the nearest.
+/// Separates the message about the alternatives from that about the nearest one.
 const NEAREST: &str = "; nearest: ";
 
 /// All mismatches of a value, in the order of the value.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The first few.
+    /// The first mismatches.
     pub mismatches: Vec<Mismatch>,
-    /// How many there are in all.
+    /// The total number of mismatches.
     pub total: usize,
 }
 
@@ -67,7 +67,7 @@ impl Report {
         self.add_near(path, None, what);
     }
 
-    /// The same of alternatives of which none matched.
+    /// Adds a mismatch with alternatives.
     pub(super) fn add_near(&mut self, path: &Path<'_>, nearest: Option<Box<Mismatch>>, what: impl FnOnce() -> String) {
         self.total += 1;
         if self.mismatches.len() < KEPT {
@@ -76,7 +76,7 @@ impl Report {
     }
 }
 
-/// The way from the root of a value to the place that is looked at.
+/// The path from the root of a value to the current place.
 #[derive(Clone, Copy)]
 pub(super) enum Path<'p> {
     Root(&'p str),
@@ -97,12 +97,12 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A string as JSON.
+/// Formats a string as JSON.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Names as a person lists them: `a`, `b` and `c`.
+/// Formats a list of names: `a`, `b` and `c`.
 pub(super) fn listed(names: &[&str], last: &str) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -111,7 +111,7 @@ pub(super) fn listed(names: &[&str], last: &str) -> String {
     }
 }
 
-/// The JSON type of a value and, where it is short, the value.
+/// Describes a value by its JSON type, and a short value itself.
 pub(super) fn described(value: &Value) -> String {
     let name = type_name(value);
     if value.is_nil() {

@@ -1,4 +1,4 @@
-//! Checks against a value.
+//! Validates a value against a compiled schema.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -11,17 +11,17 @@ use super::exact::Exact;
 use super::report::{Mismatch, Path, Report, described, listed};
 use super::{Interrupted, MAX_DEPTH, MAX_STEPS, Schema};
 
-/// Visits between two looks at whether to stop.
+/// Number of visits between two checks of `stop`.
 const BETWEEN_LOOKS: u64 = 4_096;
 
 impl Schema {
-    /// What of `value` does not match. `value` has only what JSON has: it was decoded from JSON. `stop` is asked now and then
-    /// whether to give up.
+    /// Validates a value, which must have been decoded from JSON. `stop` is polled and interrupts the validation when it returns
+    /// true.
     pub fn validate(&self, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
         self.validate_named("return", value, stop)
     }
 
-    /// The same of a value that has a name: places in it start with that.
+    /// Like [`Schema::validate`], for a value with a name, with which paths start.
     pub fn validate_named(&self, name: &str, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
         let mut validation = Validation { schema: self, steps: 0, depth: 0, stop };
         let mut report = Report::default();
@@ -37,7 +37,7 @@ struct Validation<'s> {
     stop: &'s dyn Fn() -> bool,
 }
 
-/// What of one object or array has been evaluated; for `unevaluatedProperties` and `unevaluatedItems`.
+/// The evaluated parts of an object or array, for `unevaluatedProperties` and `unevaluatedItems`.
 #[derive(Debug, Default)]
 struct Seen<'v> {
     members: BTreeSet<&'v str>,
@@ -51,7 +51,7 @@ impl Seen<'_> {
     }
 }
 
-/// Whether a value matches, and what of it was evaluated on the way.
+/// Whether a value matches, and which of its parts were evaluated.
 type Answer<'v> = Result<(bool, Seen<'v>), Interrupted>;
 
 impl<'s> Validation<'s> {
@@ -68,7 +68,7 @@ impl<'s> Validation<'s> {
         Ok(())
     }
 
-    /// One subschema against one value. With a report every mismatch is found, without one the first decides.
+    /// Applies a subschema to a value. With a report it finds all mismatches, without one it stops at the first.
     fn node<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Answer<'v> {
         self.step()?;
         if self.depth > 2 * MAX_DEPTH {
@@ -105,7 +105,7 @@ impl<'s> Validation<'s> {
         Ok((valid, seen))
     }
 
-    /// A subschema against the same value: what it evaluates counts here too, if it matches.
+    /// Applies a subschema to the same value. If it matches, the parts that it evaluates count as evaluated.
     fn within<'v>(
         &mut self,
         id: Id,
@@ -121,7 +121,7 @@ impl<'s> Validation<'s> {
         Ok(valid)
     }
 
-    /// Whether a value below matches.
+    /// Applies a subschema to a part of the value.
     fn inner(&mut self, id: Id, value: &Value, path: &Path<'_>, report: Option<&mut Report>) -> Result<bool, Interrupted> {
         Ok(self.node(id, value, path, report)?.0)
     }
@@ -288,7 +288,7 @@ impl<'s> Validation<'s> {
         let mut valid = false;
         for id in ids {
             valid |= self.within(*id, value, path, None, seen)?;
-            // What the other branches evaluate matters only where somebody asks.
+            // The evaluations of further branches matter only if they are tracked.
             if valid && !self.schema.tracks {
                 break;
             }
@@ -325,7 +325,7 @@ impl<'s> Validation<'s> {
         Ok(false)
     }
 
-    /// The first mismatch of the branch that goes furthest: of the right type, with the fewest mismatches.
+    /// Returns the first mismatch of the nearest alternative: one that admits the value's type, with the fewest mismatches.
     fn nearest(&mut self, ids: &[Id], value: &Value, path: &Path<'_>) -> Result<Option<Box<Mismatch>>, Interrupted> {
         let mut best: Option<(bool, usize, Report)> = None;
         for id in ids {
@@ -339,12 +339,12 @@ impl<'s> Validation<'s> {
             }
         }
         let first = best.and_then(|(_, _, report)| report.mismatches.into_iter().next());
-        // Of alternatives inside of alternatives the innermost tells most.
+        // For nested alternatives, the innermost mismatch is the most specific.
         Ok(first.map(|mut mismatch| mismatch.nearest.take().unwrap_or_else(|| Box::new(mismatch))))
     }
 }
 
-/// Reports what is not valid.
+/// Adds a mismatch to the report if `valid` is false.
 fn claim(valid: bool, path: &Path<'_>, report: Option<&mut Report>, message: impl FnOnce() -> String) -> bool {
     if let Some(report) = report.filter(|_| !valid) {
         report.add(path, message);
@@ -363,11 +363,11 @@ fn items(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 
 enum Failed<'c, M> {
     Here(M),
-    /// Names of members that are not there.
+    /// Names of missing members.
     Missing(Vec<&'c str>),
 }
 
-/// How an assertion that looks at nothing but the value itself fails, if it does.
+/// Checks an assertion that depends only on the value itself. Returns the failure, if any.
 fn failed<'c>(check: &'c Check, value: &'c Value) -> Option<Failed<'c, impl FnOnce() -> String>> {
     let fails = match check {
         Check::Type(types) => !admits(*types, value),
@@ -420,7 +420,7 @@ fn admits(types: ptc_catalog::Types, value: &Value) -> bool {
         Kind::Nil => types.admits(Type::Null),
         Kind::Bool => types.admits(Type::Boolean),
         Kind::Int | Kind::BigInt => types.admits(Type::Integer),
-        // A number without a fraction is an integer.
+        // JSON Schema counts a double without a fraction as an integer.
         Kind::Double => {
             types.admits(Type::Number) || types.admits(Type::Integer) && value.as_f64().is_some_and(|n| n.fract() == 0.0)
         }
@@ -430,7 +430,7 @@ fn admits(types: ptc_catalog::Types, value: &Value) -> bool {
     }
 }
 
-/// What a size counts, where the value has it.
+/// Returns the quantity that a size limits, if the value has it.
 fn measured(size: Size, value: &Value) -> Option<u64> {
     match size {
         Size::MinLength | Size::MaxLength => value.as_str().map(|text| text.chars().count() as u64),
@@ -439,7 +439,7 @@ fn measured(size: Size, value: &Value) -> Option<u64> {
     }
 }
 
-/// What was expected, and what was found.
+/// Formats the expected and the actual value.
 fn expected(check: &Check, value: &Value) -> String {
     let text = |value: &Value| json::encode(value, 200).unwrap_or_else(|_| "…".to_owned());
     let what = match check {
