@@ -15,13 +15,13 @@ use super::fair::{Basis, ClientKey, FairQueue};
 use crate::log::{self, Level};
 use crate::pool::panic_message;
 
-/// Memory that must be free for a program to begin, in bytes.
+/// Free memory in bytes that a program needs to begin.
 const MIN_FREE_MEMORY: u64 = 1024 * 1024;
 
 /// Requests in the queue may use this fraction (1/N) of the memory budget. Programs use the rest.
 const QUEUE_BUDGET_DIVISOR: u64 = 16;
 
-/// Minimum size of the queue in bytes, whatever the budget: the default maximum size of a request.
+/// Minimum size of the queue in bytes for any budget. It is the default maximum size of a request.
 const MIN_QUEUE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The queue is full of bytes when a request of this size does not fit.
@@ -30,7 +30,7 @@ const TYPICAL_REQUEST_BYTES: u64 = 64 * 1024;
 /// Interval at which a queue that waits for memory is checked.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The slots and the queue for them.
+/// The slots, and the queue of calls that wait for them.
 pub(super) struct Admission {
     most: usize,
     most_queued: usize,
@@ -40,7 +40,7 @@ pub(super) struct Admission {
     /// The part of the budget that requests in the queue may take.
     queue_budget: Arc<Budget>,
     state: Mutex<State>,
-    /// The queue is no longer empty.
+    /// Notified when the queue becomes non-empty.
     changed: Condvar,
 }
 
@@ -48,7 +48,7 @@ struct State {
     in_flight: usize,
     queue: FairQueue<Queued>,
     next: u64,
-    /// Whether the thread that ends waits is running.
+    /// Whether the thread that enforces the queue timeout is running.
     is_watched: bool,
 }
 
@@ -127,7 +127,7 @@ fn run(admitted: Vec<(Then, InFlightSlot)>) {
     }
 }
 
-/// Calls `then` on a thread that is not its caller's: whoever makes room, or looks at the queue, goes on after a panic.
+/// Calls `then` and catches its panic, so that the calling thread continues: it has to serve other entries too.
 fn tell(then: Then, outcome: Result<InFlightSlot, Rejection>) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| then(outcome))) {
         log::line(Level::Error, "a call could not start or be refused", &[("message", &panic_message(&*panic))]);
@@ -161,7 +161,7 @@ impl Admission {
         self.timeout
     }
 
-    /// Programs in flight, and those in the queue.
+    /// Returns the numbers of programs in flight and in the queue.
     pub(super) fn counts(&self) -> (usize, usize) {
         let state = self.lock();
         (state.in_flight, state.queue.len())
@@ -233,7 +233,7 @@ impl Admission {
         InFlightSlot { admission: Arc::clone(self), client_key, queued, claim: Some(claim) }
     }
 
-    /// Those that can be admitted now. They are told outside of the lock.
+    /// Returns the entries that can be admitted now. Their callbacks are called outside the lock.
     fn next(self: &Arc<Self>, state: &mut State) -> Vec<(Then, InFlightSlot)> {
         let mut admitted = Vec::new();
         while state.in_flight < self.most && self.budget.free() >= MIN_FREE_MEMORY + MIN_FREE_MEMORY * admitted.len() as u64 {
@@ -245,7 +245,7 @@ impl Admission {
         admitted
     }
 
-    /// Starts the thread that ends waits, once. Without one, waits end when places are free.
+    /// Starts the thread that enforces the queue timeout, once. If it cannot be started, entries wait until a slot is free.
     fn start_watching(self: &Arc<Self>, state: &mut State) {
         if !state.is_watched {
             let admission = Arc::downgrade(self);
@@ -259,7 +259,7 @@ impl Admission {
     }
 }
 
-/// Turns entries away whose time is over, and admits those that waited for memory, until nobody uses the queue.
+/// Rejects entries whose timeout has passed, and admits those that waited for memory, until the admission control is dropped.
 fn end_waits(admission: &Weak<Admission>) {
     while let Some(admission) = admission.upgrade() {
         let mut state = admission.lock();

@@ -1,4 +1,4 @@
-//! Memory of the process: one budget for programs, sessions and requests.
+//! The memory budget of the process, shared by programs, sessions and requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,7 +15,7 @@ const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 /// Interval at which such a thread checks again whether another run has to end. This check visits all runs.
 const VICTIM_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The budget and who uses it.
+/// The budget and its users.
 pub(super) struct Budget {
     limit: u64,
     used: AtomicI64,
@@ -25,11 +25,11 @@ pub(super) struct Budget {
 #[derive(Default)]
 struct Runs {
     all: Vec<Option<Weak<RunShare>>>,
-    /// Numbers that are free again.
+    /// Indices that can be reused.
     free: Vec<usize>,
 }
 
-/// Bytes that count until this is dropped.
+/// Bytes that are counted until this is dropped.
 pub(super) struct Claim {
     budget: Arc<Budget>,
     bytes: i64,
@@ -71,12 +71,12 @@ impl Budget {
         Claim { budget: Arc::clone(self), bytes }
     }
 
-    /// Counts a change that has happened.
+    /// Records a change of the used memory.
     pub(super) fn report(&self, change: i64) {
         self.used.fetch_add(change, Ordering::Relaxed);
     }
 
-    /// A number for a run that may be ended for the sake of others.
+    /// Registers a run that may be ended to free memory. Returns its index.
     pub(super) fn register(&self, run: Weak<RunShare>) -> usize {
         let mut runs = self.lock();
         if let Some(number) = runs.free.pop()
@@ -97,7 +97,7 @@ impl Budget {
         }
     }
 
-    /// Whether `bytes` more fit.
+    /// Whether `bytes` more fit into the budget.
     fn fits(&self, bytes: i64) -> bool {
         let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
         self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit

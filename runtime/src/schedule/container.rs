@@ -1,16 +1,16 @@
-//! What the machine or its container allows: memory and threads.
+//! Limits of the machine or the container: memory and threads.
 //!
-//! The files of a cgroup are read here because the crates that do so bring far more and leave `pids.max` out. A group is limited by those
-//! around it as well; inside a container only its own group can be seen, at the root.
+//! The files of cgroups are read here, since crates for this purpose are far larger and omit `pids.max`. The limits of enclosing
+//! groups apply too. Inside a container only its own group is visible, at the root.
 
 use std::path::{Path, PathBuf};
 
 use super::limits::Source;
 
-/// From here on a limit of version 1 means none: it is the largest number of whole pages.
+/// Minimum value that means no limit in cgroup v1, where the default is the largest number of whole pages.
 const UNLIMITED: u64 = 1 << 62;
 
-/// A controller: its name in version 1, and the files that hold its limit in version 2 and version 1.
+/// A cgroup controller: its name in v1, and the files with its limit in v2 and v1.
 struct Controller {
     name: &'static str,
     v2: &'static str,
@@ -20,7 +20,8 @@ struct Controller {
 const MEMORY: Controller = Controller { name: "memory", v2: "memory.max", v1: "memory.limit_in_bytes" };
 const PIDS: Controller = Controller { name: "pids", v2: "pids.max", v1: "pids.max" };
 
-/// Bytes of memory that the process may use, and what says so: the smaller of the container's limit and the machine's memory.
+/// Returns the bytes of memory that the process may use, and the source of the value. It is the smaller of the container's limit
+/// and the machine's memory.
 pub fn memory_bytes() -> (u64, Source) {
     let machine = rustix::system::sysinfo();
     let machine = machine.totalram.saturating_mul(u64::from(machine.mem_unit.max(1)));
@@ -30,19 +31,19 @@ pub fn memory_bytes() -> (u64, Source) {
     }
 }
 
-/// Threads that the container may have, and the file that says so.
+/// Returns the maximum number of threads of the container, and the file that contains it.
 pub fn max_threads() -> Option<(usize, &'static str)> {
     let (threads, file) = limit(&PIDS, Path::new("/"))?;
     Some((usize::try_from(threads).unwrap_or(usize::MAX), file))
 }
 
-/// The lowest limit of the process's group and of those around it.
+/// Returns the lowest limit of the process's group and its enclosing groups.
 fn limit(controller: &Controller, root: &Path) -> Option<(u64, &'static str)> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = root.join("sys/fs/cgroup");
     let mut found: Option<(u64, &'static str)> = None;
     for line in groups.lines() {
-        // `hierarchy:controllers:path`; version 2 has no controllers.
+        // The format is `hierarchy:controllers:path`. In v2 the controllers are empty.
         let mut parts = line.splitn(3, ':');
         let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let (mount, file) = if controllers.is_empty() {
@@ -69,7 +70,7 @@ fn limit(controller: &Controller, root: &Path) -> Option<(u64, &'static str)> {
 mod tests {
     use super::*;
 
-    /// A root with these files.
+    /// Creates a root folder with these files.
     fn root(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("ptc-container-{}-{name}", std::process::id()));
         for (path, text) in files {

@@ -1,8 +1,8 @@
-//! A fair queue on two levels: owners share by their use, and the sessions of an owner share its part in the same way.
+//! A fair queue with two levels: owners share by their use, and the sessions of an owner share its part in the same way.
 //!
-//! `tokio::sync::Semaphore` is first come, first served, so that one caller with many requests starves the others; crates for
-//! weighted fair queueing order packets by size and know neither two levels nor entries that leave the queue. The standard
-//! library's ordered set does what is needed here.
+//! `tokio::sync::Semaphore` is first come, first served, so that one caller with many requests starves the others. Crates for
+//! weighted fair queueing order packets by size, and support neither two levels nor entries that leave the queue. This
+//! implementation uses the ordered set of the standard library.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 pub struct ClientKey {
     /// The owner's name, such as that of a token.
     pub owner: Arc<str>,
-    /// A number for the protocol session, or for the connection where there are no sessions.
+    /// A number for the protocol session, or for the connection if there are no sessions.
     pub session: u64,
 }
 
-/// What `used` of a party means.
+/// The meaning of a key's use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// Resources that are held and later released, such as slots.
@@ -26,29 +26,29 @@ pub(crate) enum Basis {
     Served,
 }
 
-/// Keys with what each has used, and those that wait in the order of it.
+/// Keys with their use. The waiting keys are ordered by it.
 #[derive(Debug)]
 struct Level<K> {
     basis: Basis,
     keys: BTreeMap<K, Entry>,
-    /// By use, then by the time since when they wait.
+    /// The waiting keys, ordered by use, then by the turn in which they began to wait.
     waiting: BTreeSet<(u64, u64, K)>,
-    /// What the last one served had used before.
+    /// Use of the key that was served last, before it was served.
     floor: u64,
     turn: u64,
-    /// Keys at which those are forgotten that wait for nothing.
+    /// Number of keys at which idle ones are removed.
     tidy_at: usize,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
     used: u64,
-    /// Since which turn it waits.
+    /// The turn in which the key began to wait.
     since: Option<u64>,
 }
 
 impl Default for ClientKey {
-    /// The only one there is.
+    /// The key of a process with a single client.
     fn default() -> Self {
         ClientKey { owner: "".into(), session: 0 }
     }
@@ -63,7 +63,7 @@ impl<K: Clone + Ord> Level<K> {
         self.keys.get(key).map_or(0, |entry| entry.used)
     }
 
-    /// Something of `key` waits from now on, if nothing did.
+    /// Marks `key` as waiting, if it is not waiting already.
     fn wait(&mut self, key: &K) {
         let entry = self.keys.entry(key.clone()).or_default();
         if entry.since.is_none() {
@@ -74,7 +74,7 @@ impl<K: Clone + Ord> Level<K> {
         }
     }
 
-    /// Nothing of `key` waits any more.
+    /// Marks `key` as no longer waiting.
     fn leave(&mut self, key: &K) {
         if let Some(entry) = self.keys.get_mut(key)
             && let Some(since) = entry.since.take()
@@ -84,7 +84,7 @@ impl<K: Clone + Ord> Level<K> {
         self.tidy();
     }
 
-    /// `key` was served: where more of it waits, it comes after those that waited as long with the same use.
+    /// Records that `key` was served. If it still waits, it comes after waiting keys with equal use.
     fn served(&mut self, key: &K) {
         if self.basis == Basis::Served {
             self.floor = self.floor.max(self.used(key));
@@ -92,9 +92,9 @@ impl<K: Clone + Ord> Level<K> {
         self.change(key, |used| used, true);
     }
 
-    /// Changes what `key` has used.
+    /// Changes the use of `key`.
     fn change(&mut self, key: &K, change: impl FnOnce(u64) -> u64, to_the_end: bool) {
-        // Who is not remembered has used as much as whoever was served last, or holds nothing.
+        // An unknown key starts with the use of the key that was served last, or with nothing held.
         let floor = self.floor;
         let entry = self.keys.entry(key.clone()).or_insert(Entry { used: floor, since: None });
         let used = change(entry.used);
@@ -109,12 +109,12 @@ impl<K: Clone + Ord> Level<K> {
         self.tidy();
     }
 
-    /// Forgets keys that wait for nothing, once there are many: whoever comes again and again is not made anew each time. Those
-    /// that stay are not looked at again before there are twice as many.
+    /// Removes idle keys once there are many, so that recurring clients keep their entries. The next removal happens when there
+    /// are twice as many.
     fn tidy(&mut self) {
         if self.keys.len() > self.tidy_at {
             let (basis, floor) = (self.basis, self.floor);
-            // Callers that came once, each a little above the floor: what they owe is not worth the memory.
+            // Keys slightly above the floor belong to clients that came once, and are not worth the memory.
             self.keys.retain(|_, entry| entry.since.is_some() || basis == Basis::Held && entry.used > floor);
             self.tidy_at = 2 * self.keys.len() + MAX_IDLE;
         }
@@ -136,18 +136,18 @@ struct Staying<const N: usize> {
     sizes: [usize; N],
 }
 
-/// What waits, by owner and session.
+/// Waiting items by owner and session.
 #[derive(Debug)]
 pub(crate) struct FairQueue<T> {
     basis: Basis,
     owners: Level<Arc<str>>,
     sessions: BTreeMap<Arc<str>, Sessions<T>>,
     len: usize,
-    /// Owners at which those are forgotten of whom nothing waits.
+    /// Number of owners at which idle ones are removed.
     tidy_at: usize,
 }
 
-/// Keys that wait for nothing and are remembered all the same.
+/// Maximum number of idle keys that are kept.
 const MAX_IDLE: usize = 1_000;
 
 impl<T> FairQueue<T> {
@@ -168,12 +168,12 @@ impl<T> FairQueue<T> {
         self.len += 1;
     }
 
-    /// The entry of whoever has used least.
+    /// Removes and returns the first item of the key with the least use.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.pop_where(|_| true).map(|(_, item)| item)
     }
 
-    /// The same among sessions whose use is accepted.
+    /// Like [`FairQueue::pop`], restricted to sessions whose use is accepted.
     pub(crate) fn pop_where(&mut self, accepts: impl Fn(u64) -> bool) -> Option<(ClientKey, T)> {
         let least = |owner: &Arc<str>| {
             let (used, _, session) = self.sessions.get(owner)?.level.waiting.first()?;
@@ -189,13 +189,13 @@ impl<T> FairQueue<T> {
         Some((client_key, item))
     }
 
-    /// The first entry of a party for which `is_it` holds.
+    /// Returns the first item of a client that satisfies `is_it`.
     pub(super) fn find(&mut self, client_key: &ClientKey, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
         let queue = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?;
         queue.iter_mut().find(|item| is_it(item))
     }
 
-    /// Takes the first entry of a party out for which `is_it` holds.
+    /// Removes the first item of a client that satisfies `is_it`.
     pub(crate) fn remove(&mut self, client_key: &ClientKey, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let queue = self.sessions.get_mut(&client_key.owner)?.queues.get_mut(&client_key.session)?;
         let item = queue.iter().position(is_it).and_then(|at| queue.remove(at))?;
@@ -265,12 +265,12 @@ impl<T> FairQueue<T> {
         Some(newest)
     }
 
-    /// What the session of a party has used.
+    /// Returns the use of a client's session.
     pub(super) fn used(&self, client_key: &ClientKey) -> u64 {
         self.sessions.get(&client_key.owner).map_or(0, |sessions| sessions.level.used(&client_key.session))
     }
 
-    /// Adds to what a party has used.
+    /// Adds to the use of a client.
     pub(crate) fn add(&mut self, client_key: &ClientKey, amount: u64) {
         self.owners.change(&client_key.owner, |used| used.saturating_add(amount), false);
         let sessions = self.sessions.entry(Arc::clone(&client_key.owner)).or_insert_with(|| Sessions::new(self.basis));
@@ -278,7 +278,7 @@ impl<T> FairQueue<T> {
         self.tidy();
     }
 
-    /// Takes back what a party held.
+    /// Subtracts from the use of a client.
     pub(crate) fn subtract(&mut self, client_key: &ClientKey, amount: u64) {
         self.owners.change(&client_key.owner, |used| used.saturating_sub(amount), false);
         if let Some(sessions) = self.sessions.get_mut(&client_key.owner) {
@@ -287,7 +287,7 @@ impl<T> FairQueue<T> {
         self.tidy();
     }
 
-    /// An entry of a party has left its queue.
+    /// Updates the keys after an item of a client was removed.
     fn left(&mut self, client_key: &ClientKey) {
         self.len -= 1;
         let Some(sessions) = self.sessions.get_mut(&client_key.owner) else { return };
@@ -344,7 +344,7 @@ mod tests {
             queue.push(&client_key(owner, session), item);
         }
         assert_eq!(all(&mut queue), ["a1", "b3", "a2", "b3+", "a1+"]);
-        // Of many that came once, few are remembered.
+        // Of many clients that came once, few are kept.
         for number in 0..5_000 {
             queue.push(&client_key(&number.to_string(), number), "x");
             queue.pop();
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(queue.pop(), Some("a"));
             queue.add(&client_key("a", 1), 100);
         }
-        // `b` was away: it goes first once, and is then level with `a`.
+        // `b` was absent. It goes first once, and is then level with `a`.
         queue.push(&client_key("a", 1), "a");
         queue.push(&client_key("b", 2), "b");
         assert_eq!(queue.pop(), Some("b"));

@@ -1,58 +1,59 @@
-//! The numbers of the scheduler, and where each comes from.
+//! The limits of the scheduler with their sources.
 
 use std::fmt;
 
 use super::container;
 
-/// Branches of all programs that run beside the branch that started them.
+/// Maximum number of parallel branches of all programs, in addition to the branch that started them.
 const BRANCHES: usize = 4_096;
 
-/// Threads for each processor. A program stays on its thread, and two that compute are rarely on the same one of so many.
+/// Threads per processor. A program stays on its thread, and with this number two computing programs are rarely on the same
+/// thread.
 const THREADS_PER_PROCESSOR: usize = 16;
 
-/// Threads that are left for everything else where the number of threads is limited.
+/// Number of threads that are reserved for other purposes if the number of threads is limited.
 const OTHER_THREADS: usize = 32;
 
-/// What a scheduler allows.
+/// The limits of a scheduler.
 #[derive(Debug, Clone)]
 pub struct ScheduleLimits {
-    /// Programs that compute at a time.
+    /// Maximum number of programs that compute at the same time.
     pub processors: Limit<usize>,
-    /// Programs in flight.
+    /// Maximum number of programs in flight.
     pub in_flight: Limit<usize>,
-    /// Programs in flight of one protocol session; others of it wait.
+    /// Maximum number of programs in flight of one protocol session. Its further programs wait.
     pub in_flight_per_session: Option<usize>,
-    /// Calls that may wait for a place.
+    /// Maximum number of calls in the queue.
     pub queued: usize,
-    /// Milliseconds that each may wait.
+    /// Queue timeout in milliseconds.
     pub queue_timeout_ms: Limit<u64>,
-    /// Bytes of programs, sessions and requests.
+    /// Maximum bytes of programs, sessions and requests.
     pub memory_budget_bytes: Limit<u64>,
-    /// Branches of `pmap` and `pcalls` that run at a time, beyond one of each program.
+    /// Maximum number of branches of `pmap` and `pcalls` that run at the same time, in addition to one per program.
     pub branches: Limit<usize>,
-    /// Threads on which programs run. Each runs many.
+    /// Number of threads on which programs run. Each runs many programs.
     pub threads: Limit<usize>,
 }
 
 /// A limit in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit<T> {
-    /// Its value.
+    /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// The source of the value.
     pub source: Source,
 }
 
-/// Where a limit comes from.
+/// The source of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Nobody set it.
+    /// The default.
     Default,
-    /// A flag or an environment variable, by its name; or the code of an embedding program.
+    /// A flag or an environment variable, by its name, or the code of an embedding program.
     Set(String),
-    /// The container, as the file of its cgroup says.
+    /// The container, with the file of its cgroup.
     Cgroup(&'static str),
-    /// What the machine has.
+    /// The machine.
     Machine,
 }
 
@@ -68,14 +69,14 @@ impl fmt::Display for Source {
 }
 
 impl<T> Limit<T> {
-    /// A limit that nobody set.
+    /// Creates a limit with its default value.
     pub fn default_of(value: T) -> Self {
         Limit { value, source: Source::Default }
     }
 }
 
 impl ScheduleLimits {
-    /// The limits in force: name, value and where it comes from.
+    /// Returns the limits in force: name, value and source.
     pub fn in_force(&self) -> [(&'static str, u64, String); 7] {
         fn row<T: TryInto<u64> + Copy>(name: &'static str, limit: &Limit<T>) -> (&'static str, u64, String) {
             (name, limit.value.try_into().unwrap_or(u64::MAX), limit.source.to_string())
@@ -91,8 +92,8 @@ impl ScheduleLimits {
         ]
     }
 
-    /// What is allowed where nobody sets anything: 1,000 programs in flight, 1,024 queued for 2 s, as many that compute as there are
-    /// processors, and half of the memory.
+    /// Returns the default limits: 1,000 programs in flight, 1,024 queued for 2 s, one computing program per processor, and half
+    /// of the memory.
     pub fn detect() -> ScheduleLimits {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let (memory, source) = container::memory_bytes();

@@ -4,13 +4,13 @@
 //! a program asks for a processor through its [`ProcessorLease`], and gives it back while it waits for an upstream. A program that
 //! waits is a suspended [fiber](crate::fibers), not a thread.
 //!
-//! - `admission`: places in flight and the queue for them.
-//! - `processors`: the processors and the programs that wait for one.
+//! - `admission`: the slots of programs in flight, and the queue for them.
+//! - `processors`: the processors, and the programs that wait for one.
 //! - `budget`: the memory that programs, sessions and requests share, and the choice of the program to end when it is exhausted.
-//! - `run`: one program's part of these.
+//! - `run`: one program's share of these.
 //! - `fair`: the order in which owners and their sessions are served.
-//! - [`container`]: what the machine or its container allows.
-//! - [`limits`]: the numbers, and where each comes from.
+//! - [`container`]: limits of the machine or its container.
+//! - [`limits`]: the limits with their sources.
 
 mod admission;
 mod budget;
@@ -51,16 +51,16 @@ pub struct Scheduler {
 pub(crate) enum Refusal {
     /// The queue was full.
     QueueFull,
-    /// The time in the queue was over.
+    /// The queue timeout has passed.
     QueueTimeout,
     /// No processor was free in time.
     NoProcessor,
-    /// A program was ended so that others have memory.
+    /// A program was ended to free memory for others.
     MemoryBudget,
 }
 
 impl Refusal {
-    /// Each with its label in metrics, in the order of the list.
+    /// All variants with their labels in metrics, in order.
     const ALL: [(Refusal, &str); 4] = [
         (Refusal::QueueFull, "queue_full"),
         (Refusal::QueueTimeout, "queue_timeout"),
@@ -125,7 +125,7 @@ pub fn session_number() -> u64 {
 }
 
 impl Scheduler {
-    /// A scheduler under these limits.
+    /// Creates a scheduler with these limits.
     pub fn new(limits: ScheduleLimits) -> Arc<Scheduler> {
         let budget = Budget::new(limits.memory_budget_bytes.value);
         let admission = Admission::new(
@@ -141,7 +141,7 @@ impl Scheduler {
         Arc::new(Scheduler { limits, processors, admission, budget, branches, running, refusals: Default::default() })
     }
 
-    /// The limits in force.
+    /// Returns the limits in force.
     pub fn limits(&self) -> &ScheduleLimits {
         &self.limits
     }

@@ -1,9 +1,9 @@
-//! Processors for programs: as many threads compute at a time as the machine has processors.
+//! Assigns processors to programs: at most as many threads compute at the same time as there are processors.
 //!
-//! A thread that waits is in one of two queues, which take turns. In one are programs that have begun and used little: their clock
-//! runs, and they will soon be done. In the other are programs that begin, and those that compute for long. Both are a
-//! [`FairQueue`] by processor time, so that neither the loops of one caller nor hundreds of its programs that go on at once keep
-//! another's programs out.
+//! A waiting thread is in one of two queues, which are served alternately. The first has programs that have begun and used little
+//! processor time: their time limit is running, and they will end soon. The second has programs that begin, and those that
+//! compute for long. Both are a [`FairQueue`] by processor time, so that neither the loops nor many resumed programs of one
+//! caller starve another caller's programs.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -15,17 +15,17 @@ use ptc_lisp::fiber;
 
 use super::fair::{Basis, ClientKey, FairQueue};
 
-/// A thread that has computed for so long lets others go first.
+/// Time slice, after which a computing thread yields to others.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// Processor time up to which a program that has begun goes before those that have not.
+/// Maximum processor time of a started program that has priority over programs that have not started.
 const SHORT: Duration = Duration::from_millis(30);
 
 /// The processors.
 #[derive(Debug)]
 pub(super) struct Processors {
     state: Mutex<State>,
-    /// Threads that wait, readable without the lock.
+    /// Number of waiting threads, readable without the lock.
     waiting: AtomicUsize,
 }
 
@@ -34,9 +34,9 @@ struct State {
     free: usize,
     short: FairQueue<Arc<Waiter>>,
     long: FairQueue<Arc<Waiter>>,
-    /// Since when somebody has waited all the time.
+    /// Start of the current period during which at least one thread was waiting.
     since: Option<Instant>,
-    /// Whether the last one came from `short`: the queues take turns.
+    /// Whether the last thread came from `short`, since the queues alternate.
     was_short: bool,
 }
 
@@ -52,12 +52,12 @@ const GRANTED: u8 = 1;
 const GONE: u8 = 2;
 
 thread_local! {
-    /// Since when the thread has a processor.
+    /// When the thread received its processor.
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 impl Waiter {
-    /// Ends the wait unless a processor came first; false where one did.
+    /// Ends the wait. Returns false if a processor was assigned before.
     pub(super) fn give_up(&self) -> bool {
         let gone = self.state.compare_exchange(WAITS, GONE, Ordering::AcqRel, Ordering::Acquire).is_ok();
         self.waker.wake_by_ref();
@@ -84,8 +84,8 @@ impl Processors {
         (self.lock().free, self.waiting.load(Ordering::Relaxed))
     }
 
-    /// Takes a processor for the calling thread if one is free and nobody waits. Otherwise the thread is queued, and the caller
-    /// [waits](Processors::wait).
+    /// Assigns a processor to the calling thread if one is free and no thread waits. Otherwise the thread is queued, and the
+    /// caller must [wait](Processors::wait).
     pub(super) fn take(&self, client_key: &ClientKey, begun: bool, used: Duration) -> Option<Arc<Waiter>> {
         let mut state = self.lock();
         if state.free > 0 && self.waiting.load(Ordering::Relaxed) == 0 {
@@ -107,7 +107,7 @@ impl Processors {
         Some(waiter)
     }
 
-    /// Waits until the thread has a processor, or `deadline`, or [`Waiter::give_up`]; whether it has one.
+    /// Waits for a processor, `deadline`, or [`Waiter::give_up`]. Returns whether the thread has a processor.
     pub(super) fn wait(waiter: &Waiter, deadline: Instant) -> bool {
         loop {
             match waiter.state.load(Ordering::Acquire) {
@@ -136,7 +136,7 @@ impl Processors {
         let mut state = self.lock();
         state.free += 1;
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            // What it computed while nobody waited was nobody else's.
+            // Time during which no other thread waited is not charged.
             let counted = state.since.map_or(held, |since| held.min(since.elapsed()));
             let counted = u64::try_from(counted.as_nanos()).unwrap_or(u64::MAX);
             state.short.add(client_key, counted);
@@ -146,13 +146,13 @@ impl Processors {
         Some(held)
     }
 
-    /// Whether the calling thread has computed for a time slice while others wait for a processor, or for the thread.
+    /// Whether the calling thread has used a time slice while others wait for a processor or for the thread.
     pub(super) fn is_slice_over(&self) -> bool {
         (self.waiting.load(Ordering::Relaxed) > 0 || fiber::others_are_ready())
             && SINCE.get().is_some_and(|since| since.elapsed() >= SLICE)
     }
 
-    /// Hands free processors to those that wait.
+    /// Assigns free processors to waiting threads.
     fn next(&self, state: &mut State) {
         while state.free > 0 {
             let of_short = if state.was_short { None } else { state.short.pop() };
@@ -202,7 +202,7 @@ mod tests {
             }
         }
         processors.release(&client_key("a"));
-        // Each thread drops its sender after it has given the processor back.
+        // Each thread drops its sender after it has released the processor.
         drop(send);
         // `a` had the processor before.
         assert_eq!(order.iter().collect::<Vec<_>>(), [3, 2, 0, 1]);

@@ -1,4 +1,4 @@
-//! Places, processors and memory together.
+//! Slots, processors and memory together.
 
 use std::sync::mpsc;
 
@@ -23,7 +23,7 @@ fn client_key(session: u64) -> ClientKey {
     ClientKey { owner: OWNER.into(), session }
 }
 
-/// What a call came to, when it has.
+/// Requests admission. Returns a channel that receives the outcome.
 fn enter(scheduler: &Arc<Scheduler>, session: u64, cancel: &Cancel) -> mpsc::Receiver<Result<AdmissionPermit, Rejection>> {
     let (send, receive) = mpsc::channel();
     scheduler.enter(&client_key(session), 0, cancel, move |outcome| {
@@ -42,12 +42,12 @@ fn calls_beyond_the_limit_wait_and_the_queue_is_bounded() {
     let first = place(&enter(&scheduler, 1, &cancel));
     let (second, third) = (enter(&scheduler, 1, &cancel), enter(&scheduler, 1, &cancel));
     assert!(scheduler.is_full());
-    // The same session has most entries already; another one takes the place of its newest.
+    // This session already has most entries. Another session displaces its newest entry.
     assert_eq!(enter(&scheduler, 1, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
     let other = enter(&scheduler, 2, &cancel);
     assert_eq!(third.recv().unwrap().err(), Some(Rejection::QueueFull));
     drop(first);
-    // Each holds its place for as long as the outcome is kept.
+    // Each holds its slot as long as the outcome is kept.
     let next = [&second, &other].map(|call| call.recv_timeout(Duration::from_millis(100)));
     assert_eq!(next.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{next:?}");
 }
@@ -82,7 +82,7 @@ fn a_program_needs_memory_to_begin() {
     place(&waiting);
 }
 
-/// The same for a request of so many bytes.
+/// Requests admission for a request with this size.
 fn enter_with(
     scheduler: &Arc<Scheduler>,
     owner: &str,
@@ -105,9 +105,9 @@ fn requests_in_the_queue_take_a_small_part_of_the_memory() {
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
     let first = place(&enter_with(&scheduler, "a", 4 * MIB, &cancel));
     let (second, third) = (enter_with(&scheduler, "a", 4 * MIB, &cancel), enter_with(&scheduler, "a", 4 * MIB, &cancel));
-    // An eighth of a gigabyte has room for two of them.
+    // The queue's part of the budget has room for two of them.
     assert_eq!(enter_with(&scheduler, "a", 4 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
-    // Whoever has less in the queue takes the place of the newest of who has most.
+    // A client with fewer bytes in the queue displaces the newest entry of the client with most.
     let mine = Cancel::default();
     let other = enter_with(&scheduler, "b", MIB, &mine);
     assert_eq!(third.recv().unwrap().err(), Some(Rejection::QueueFull));
@@ -186,7 +186,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     let ended = || scheduler.refusals()[Refusal::MemoryBudget as usize].1;
     let begin = || {
         let turn = place.lease(&cancel);
-        // It has an account once it has begun.
+        // The run has an account once it has begun.
         let program = Program::compile("1").expect("it is right");
         Run::new(&program).share(turn.share()).execute_on_thread().result.expect("a value");
         turn
@@ -195,7 +195,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     let share = first.share();
     share.report_bytes(1 << 20);
     share.report_reserved(5 << 20);
-    // The program has ended, and what it sent is still on its way.
+    // The program has ended, and its answer is still being sent.
     drop(first);
     assert_eq!(scheduler.load().used_bytes, 5 << 20);
     let second = begin();
@@ -283,7 +283,7 @@ fn a_program_that_computes_leaves_its_thread_to_others() {
         let place = place(&enter(&scheduler, session, &Cancel::default()));
         let work = move || {
             if session == 2 {
-                // A processor is free all the time: only the thread is taken.
+                // A processor is always free. Only the thread is occupied.
                 ptc_lisp::fiber::park(Some(Instant::now() + Duration::from_millis(20)));
             }
             let turn = place.lease(&Cancel::default());
@@ -301,7 +301,7 @@ fn a_program_that_computes_leaves_its_thread_to_others() {
     assert_eq!(ends.iter().collect::<Vec<_>>(), [(2, Ok(())), (1, Ok(()))]);
 }
 
-/// Runs a program of a session on a thread of its own.
+/// Runs a program of a session on a separate thread.
 fn run(scheduler: &Arc<Scheduler>, session: u64, source: &'static str) -> mpsc::Receiver<Result<Value, ptc_lisp::Error>> {
     let place = place(&enter(scheduler, session, &Cancel::default()));
     let (send, receive) = mpsc::channel();
