@@ -1,4 +1,4 @@
-//! From an evaluation to the JSON of a tool result.
+//! Converts an evaluation to the JSON of a tool result.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::evaluation::{Evaluation, Failure, Preview, Reason, Validated};
 use crate::protocol::revision::Era;
 use crate::upstream::CallRecord;
 
-/// Bytes of a printed line that are kept at least where it is cut, with its mark.
+/// Minimum bytes of a truncated printed line, including its mark.
 const MIN_CUT_BYTES: usize = 2 * MAX_CUT_MARK;
 
-/// What stands before a value, as in a REPL.
+/// The prefix of a value, as in a REPL.
 pub const PREFIX: &str = "user=> ";
 
-/// An evaluation's data as the documents name them. What is `None` or false is left out.
+/// The data of an evaluation with the documented names. Members that are `None` or false are omitted.
 #[derive(Debug, Default, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "the documented flags")]
 pub struct Payload<'a> {
@@ -38,14 +38,14 @@ pub struct Payload<'a> {
     feedback: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
-    /// Something was left out that is not the value's preview.
+    /// Whether anything other than the value's preview was omitted.
     #[serde(skip_serializing_if = "is_false")]
     output_truncated: bool,
     #[serde(skip_serializing_if = "is_false")]
     prints_truncated: bool,
     #[serde(skip_serializing_if = "is_false")]
     feedback_truncated: bool,
-    /// Exact or absent.
+    /// The complete value, or absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     validated: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct Payload<'a> {
     ptc_metrics: Option<Metrics>,
 }
 
-/// What a session keeps of an evaluation.
+/// The state of a session after an evaluation.
 #[derive(Debug, Serialize)]
 struct Memory<'a> {
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -111,12 +111,12 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The raw JSON of a tool result.
+/// Returns the raw JSON of a tool result.
 pub fn tool_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
     let whole = profile.budget();
     let most = whole.envelope_bytes;
     let fits = |budget| Some(render(evaluation, profile, budget, era)).filter(|json| json.len() <= most);
-    // A value is worth more than what was printed on the way to it, and a validated one more than its preview.
+    // A value has priority over printed lines, and a validated value over its preview.
     let without_prints = Budget { print_entries: 0, ..whole };
     let short = Budget { preview_bytes: whole.preview_bytes / 8, ..without_prints };
     fits(whole)
@@ -145,12 +145,12 @@ fn envelope(evaluation: &Evaluation, text: &str, payload: Option<&Payload<'_>>, 
     serde_json::to_string(&result).unwrap_or_default()
 }
 
-/// The last resort: every part was within its budget, and together, written as JSON, they are not.
+/// Reduces an answer in the last resort: each part is within its budget, but together they exceed the limit as JSON.
 fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> String {
-    // A byte of text takes six of JSON at most, and debug says it twice.
+    // One byte of text takes at most six bytes of JSON, and the debug profile contains the text twice.
     let text = text(evaluation, Budget { print_entries: 0, preview_bytes: most / 16, ..profile.budget() });
     let (text, _) = truncate_utf8(&text, most / 16);
-    // Notes end the text, where a cut falls first.
+    // The notes are at the end of the text, where truncation would remove them first.
     let notes = evaluation.notes.join("\n");
     let notes = truncate_utf8(&notes, most / 32).0;
     let note = if notes.is_empty() { String::new() } else { format!("\n\n[{notes}]") };
@@ -182,7 +182,8 @@ fn reduced(evaluation: &Evaluation, profile: Profile, era: Era, most: usize) -> 
     envelope(evaluation, &text, (profile != Profile::Slim).then_some(&payload), era)
 }
 
-/// The same for a call of a stored program: a result that its schema vouches for is the answer, in every profile. Notes follow it.
+/// Returns the tool result of a stored program. A result that matches its schema is the answer in every profile, followed by
+/// notes.
 pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> String {
     #[derive(Serialize)]
     struct StoredResult<'a> {
@@ -197,11 +198,11 @@ pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Str
     let (Ok(_), Some(validated)) = (&evaluation.outcome, &evaluation.validated) else {
         return tool_result(evaluation, profile, era);
     };
-    // The protocol has objects only as structured content.
+    // The protocol requires structured content to be an object.
     let structured_content = Some(&validated.json)
         .filter(|json| json.starts_with('{') && !validated.is_deep)
         .and_then(|json| serde_json::from_str(json).ok());
-    // Notes are a text of their own: the first is JSON for those that read it as such.
+    // Notes are a separate text, since some clients parse the first one as JSON.
     let notes = bracketed(&evaluation.notes);
     let texts = [validated.json.as_str(), notes.trim_start()];
     let content = texts.into_iter().filter(|text| !text.is_empty()).map(|text| Text { r#type: "text", text }).collect();
@@ -209,7 +210,7 @@ pub fn stored_result(evaluation: &Evaluation, profile: Profile, era: Era) -> Str
     serde_json::to_string(&StoredResult { content, structured_content, is_error: false, result_type }).unwrap_or_default()
 }
 
-/// The raw JSON of a tool result that is data in every profile: the same members as text and as structured content.
+/// Returns a tool result that is data in every profile, with the same members as text and as structured content.
 pub fn data_result(members: &serde_json::Map<String, serde_json::Value>, is_error: bool, era: Era) -> String {
     #[derive(Serialize)]
     struct DataResult<'a> {
@@ -227,14 +228,14 @@ pub fn data_result(members: &serde_json::Map<String, serde_json::Value>, is_erro
     serde_json::to_string(&DataResult { content, structured_content: members, is_error, result_type }).unwrap_or_default()
 }
 
-/// The raw JSON of a tool result that refuses a call.
+/// Returns a tool result that refuses a call.
 pub fn refusal(reason: Reason, message: impl Into<String>, feedback: &str, profile: Profile, era: Era) -> String {
     let mut failure = Failure::plain(reason, message);
     feedback.clone_into(&mut failure.feedback);
     tool_result(&Evaluation::refused(failure), profile, era)
 }
 
-/// An evaluation's data in a profile: everything in `debug`, what a client acts on otherwise.
+/// Returns the data of an evaluation for a profile: everything for `debug`, otherwise the parts on which a client acts.
 pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Payload<'_> {
     let full = profile == Profile::Debug;
     let (prints, prints_truncated) = printed(evaluation, budget);
@@ -287,7 +288,7 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
     payload
 }
 
-/// What its upstream calls came to beside an answer within that budget.
+/// Returns the metrics of the upstream calls for an answer within a budget.
 pub fn metrics(evaluation: &Evaluation, budget: Budget) -> Option<Metrics> {
     let calls = evaluation.calls.as_ref()?;
     let value = evaluation.outcome.as_ref().ok().filter(|value| !value.nil);
@@ -296,7 +297,7 @@ pub fn metrics(evaluation: &Evaluation, budget: Budget) -> Option<Metrics> {
     Some(metrics.waited(evaluation.queued, evaluation.processor_wait))
 }
 
-/// Whether an answer within that budget leaves anything out.
+/// Whether an answer within a budget is incomplete.
 pub fn is_cut(evaluation: &Evaluation, value: &Preview, budget: Budget) -> bool {
     let is_there = |validated: &Validated| budget.holds(validated);
     value.truncated
@@ -305,7 +306,7 @@ pub fn is_cut(evaluation: &Evaluation, value: &Preview, budget: Budget) -> bool 
         || !evaluation.validated.as_ref().is_none_or(is_there)
 }
 
-/// An evaluation as text for a model.
+/// Formats an evaluation as text for a model.
 fn text(evaluation: &Evaluation, budget: Budget) -> String {
     let (mut prints, prints_truncated) = printed(evaluation, budget);
     match evaluation.prints.len() - prints.len() {
@@ -345,12 +346,12 @@ fn text(evaluation: &Evaluation, budget: Budget) -> String {
     }
 }
 
-/// Notes in the text of an answer: each in brackets after an empty line.
+/// Formats notes in the text of an answer, each in brackets after an empty line.
 fn bracketed(notes: &[String]) -> String {
     notes.iter().flat_map(|note| ["\n\n[", note, "]"]).collect()
 }
 
-/// A value with the names that its session has new. A program that ends in `def` has said all with the name.
+/// Formats a value with the new names of its session. If the program ends in `def`, its value is already that name.
 fn with_definitions(evaluation: &Evaluation, value: &Preview, budget: Budget) -> String {
     let stored = evaluation.session.as_ref().map(|session| session.changed.join(", ")).filter(|names| !names.is_empty());
     let is_definition = evaluation.value.as_ref().is_some_and(|value| value.kind() == Kind::Var);
@@ -361,12 +362,12 @@ fn with_definitions(evaluation: &Evaluation, value: &Preview, budget: Budget) ->
     }
 }
 
-/// A value behind its prefix.
+/// Formats a value with its prefix.
 pub fn shown(value: &Preview) -> Cow<'_, str> {
     Cow::Owned(format!("{PREFIX}{}", value.text))
 }
 
-/// The same, cut where it has more bytes than that.
+/// Formats a value with its prefix, truncated to `most` bytes.
 fn result(value: &Preview, most: usize) -> Cow<'_, str> {
     let (text, is_cut) = truncate_utf8(&value.text, most);
     if is_cut { format!("{PREFIX}{text}…").into() } else { shown(value) }
@@ -387,7 +388,7 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     if full {
         return Some(Calls::Full(calls));
     }
-    // A compact success leaves calls out: the program has dealt with those that failed.
+    // A compact success omits calls, since the program has handled those that failed.
     evaluation.outcome.as_ref().err()?;
     let failed: Vec<_> = calls
         .iter()
@@ -397,12 +398,12 @@ fn calls(evaluation: &Evaluation, full: bool) -> Option<Calls<'_>> {
     (!failed.is_empty()).then_some(Calls::Failed(failed))
 }
 
-/// The printed lines that a budget lets through, and whether anything was left out. Lines share the budget; where it is too small,
-/// the longest ones are cut, all to one length, with a mark that counts what is left out. Where there are too many for that, the
-/// last ones are left out.
+/// Returns the printed lines within a budget, and whether anything was omitted. If the budget is exceeded, the longest lines are
+/// truncated to a common length, with a mark that counts the omitted characters. If there are too many lines even then, the last
+/// ones are omitted.
 fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     let lines = evaluation.prints.get(..budget.print_entries).unwrap_or(&evaluation.prints);
-    // With quotes and a comma, as a list in JSON has them.
+    // The sizes include quotes and a comma, as in a JSON list.
     let sizes: Vec<usize> = lines.iter().map(|line| line.chars().map(json_bytes).sum::<usize>() + 3).collect();
     let longest = longest_line(&sizes, budget.print_bytes).max(MIN_CUT_BYTES);
     let (mut kept, mut left, mut truncated) = (Vec::new(), budget.print_bytes, false);
@@ -417,7 +418,7 @@ fn printed(evaluation: &Evaluation, budget: Budget) -> (Vec<String>, bool) {
     (kept, truncated)
 }
 
-/// The size to which the longest of `sizes` have to be cut so that all together are at most `budget`.
+/// Returns the size to which the longest of `sizes` must be reduced so that their sum is at most `budget`.
 fn longest_line(sizes: &[usize], budget: usize) -> usize {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -432,8 +433,8 @@ fn longest_line(sizes: &[usize], budget: usize) -> usize {
     usize::MAX
 }
 
-/// The beginning of `body` that has room in `size` bytes of JSON beside a mark of what is left out, `gone` characters more than
-/// here.
+/// Returns the beginning of `body` that fits into `size` bytes of JSON together with a mark that counts the omitted characters.
+/// `gone` characters were already omitted before.
 fn shortened(body: &str, gone: usize, size: usize) -> String {
     let mut left = size.saturating_sub(MAX_CUT_MARK + 3);
     let mut end = 0;
@@ -448,7 +449,7 @@ fn shortened(body: &str, gone: usize, size: usize) -> String {
     line
 }
 
-/// The bytes of a character in a string of JSON.
+/// Returns the bytes of a character in a JSON string.
 fn json_bytes(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -457,7 +458,7 @@ fn json_bytes(c: char) -> usize {
     }
 }
 
-/// The longest prefix of at most that many bytes that ends between characters, and whether anything was cut.
+/// Returns the longest prefix of at most `most` bytes that ends at a character boundary, and whether anything was omitted.
 pub(crate) fn truncate_utf8(text: &str, most: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(most);
     (text.get(..end).unwrap_or(text), end < text.len())
@@ -492,7 +493,7 @@ mod tests {
         }
         let json = serde_json::to_string(&kept).unwrap();
         assert!(json.len() <= budget.print_bytes + 2 && json.len() > budget.print_bytes - 200, "{}", json.len());
-        // A line that the run has cut counts what both have left out.
+        // The mark of a line that the run has truncated includes both omissions.
         let mut long = "y".repeat(20_000);
         push_cut_mark(&mut long, 5);
         let (kept, truncated) = printed(&printing(&[long], false), budget);

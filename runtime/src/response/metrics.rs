@@ -1,5 +1,5 @@
-//! The `ptc_metrics` block: how much upstream payload a program turned into how small an answer. Bytes are exact, tokens are
-//! estimates and say so, and what cannot be known is `null` or marked unavailable.
+//! The `ptc_metrics` block: how much upstream payload a program reduced to how small an answer. Bytes are exact, tokens are
+//! estimates and marked as such, and unknown values are `null` or marked unavailable.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use serde::Serialize;
 
 use crate::upstream::CallRecord;
 
-/// The block, in its documented form.
+/// The block in its documented form.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Metrics {
     schema_version: u32,
-    /// Bytes of the answer's `result`; 0 on an error.
+    /// Bytes of the answer's `result`. 0 for an error.
     pub final_result_bytes: u64,
     prints_bytes: u64,
-    /// Upstream calls.
+    /// Number of upstream calls.
     pub upstream_call_count: u64,
     upstream_ok_count: u64,
     upstream_error_count: u64,
@@ -24,9 +24,9 @@ pub struct Metrics {
     pub upstream_result_bytes: u64,
     /// Bytes of failures.
     pub upstream_error_bytes: u64,
-    /// Bytes seen of answers that were refused for their size.
+    /// Bytes that were received of answers rejected for their size.
     pub upstream_oversize_bytes: u64,
-    /// How many bytes of upstream answers stand behind one of the answer.
+    /// Ratio of bytes of upstream answers to bytes of the answer.
     pub payload_reduction_ratio: Option<f64>,
     estimated_final_result_tokens: u64,
     estimated_upstream_result_tokens: u64,
@@ -60,7 +60,7 @@ struct Optimistic {
 }
 
 impl Metrics {
-    /// Counts. `result` is the answer's text (empty on an error), `prints` the printed lines of the answer.
+    /// Computes the metrics. `result` is the answer's text (empty for an error), `prints` the printed lines of the answer.
     pub fn of(result: &str, prints: &[String], calls: &[CallRecord]) -> Metrics {
         let final_result_bytes = result.len() as u64;
         let mut metrics = Metrics {
@@ -115,7 +115,7 @@ impl Metrics {
         metrics
     }
 
-    /// The same with how long the program waited for its place and for processors.
+    /// Adds the time in the queue and the time without a processor.
     #[must_use]
     pub fn waited(mut self, queued: Duration, processor: Duration) -> Metrics {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// The block of the documents, field by field, without its notes.
+    /// Returns the documented fields without the notes.
     fn block(result: &str, prints: &[String], calls: &[CallRecord]) -> serde_json::Value {
         let mut block = serde_json::to_value(Metrics::of(result, prints, calls)).unwrap();
         for baseline in ["conservative", "optimistic"] {
@@ -193,17 +193,17 @@ mod tests {
     #[test]
     fn every_field_is_as_documented() {
         let answer = "a".repeat(812);
-        // The documents' own example: 48,122 bytes of three answers that became 812.
+        // The example of the documentation: three answers of 48,122 bytes are reduced to 812.
         let three = [call("ok", 48_000, false), call("ok", 100, false), call("ok", 22, false)];
         assert_eq!(block(&answer, &[], &three), expected([812, 0, 3, 3, 0, 0, 48_122, 0, 0, 203, 12_031], Some(59.26)));
-        // What failed or was refused counts apart, and never for the ratio.
+        // Failed and rejected answers are counted separately and do not affect the ratio.
         let mixed = [call("ok", 10, false), call("error", 7, false), call("error", 3_000_000, true)];
         assert_eq!(block("1234567", &["x".into()], &mixed), expected([7, 5, 3, 1, 1, 1, 10, 7, 3_000_000, 2, 3], Some(1.43)));
-        // No answer, or nothing fetched: no ratio.
+        // Without an answer or without fetched bytes there is no ratio.
         assert_eq!(block("", &[], &[call("ok", 10, false)]), expected([0, 0, 1, 1, 0, 0, 10, 0, 0, 0, 3], None));
         assert_eq!(block("12", &[], &[call("error", 10, false)]), expected([2, 0, 1, 0, 1, 0, 0, 10, 0, 1, 0], None));
         assert_eq!(block("12", &[], &[]), expected([2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0], None));
-        // Bytes of UTF-8, not characters.
+        // Sizes are bytes of UTF-8, not characters.
         assert_eq!(block("größe", &[], &[])["final_result_bytes"], 7);
     }
 }

@@ -1,6 +1,6 @@
-//! Response profiles: how much of an evaluation goes back to the client, and in what shape.
+//! Response profiles: which parts of an evaluation are returned to the client, and in which format.
 //!
-//! - [`answer`]: from an evaluation to the JSON of a tool result.
+//! - [`answer`]: converts an evaluation to the JSON of a tool result.
 //! - [`metrics`]: the `ptc_metrics` block.
 
 pub mod answer;
@@ -11,40 +11,40 @@ use crate::evaluation::Validated;
 /// A response profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// Text only: for the model that reads it.
+    /// Text only, for a model.
     Slim,
-    /// Text and compact data.
+    /// Text and compact structured data.
     Structured,
-    /// Everything, mirrored as text: for people who look into it.
+    /// All data, also as text, for people who debug.
     Debug,
 }
 
-/// How much a profile lets through.
+/// The size limits of a profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Bytes of a value's preview.
+    /// Maximum bytes of a value's preview.
     pub preview_bytes: usize,
-    /// Printed lines.
+    /// Maximum number of printed lines.
     pub print_entries: usize,
-    /// Bytes of printed lines as JSON.
+    /// Maximum bytes of printed lines as JSON.
     pub print_bytes: usize,
-    /// Bytes of feedback, and of an error's message.
+    /// Maximum bytes of feedback, and of an error's message.
     pub feedback_bytes: usize,
-    /// Bytes of a validated value as JSON; a longer one is left out whole.
+    /// Maximum bytes of a validated value as JSON. A longer one is omitted completely.
     pub validated_bytes: usize,
-    /// Bytes of a whole tool result: what is longer, which only odd texts are, is reduced to its outcome.
+    /// Maximum bytes of a whole tool result. A longer one, which occurs only with unusual texts, is reduced to its outcome.
     pub envelope_bytes: usize,
 }
 
 impl Budget {
-    /// Whether a validated value is told exactly.
+    /// Whether a validated value is included.
     fn holds(&self, validated: &Validated) -> bool {
         validated.json.len() <= self.validated_bytes && !validated.is_deep
     }
 }
 
 impl Profile {
-    /// The name by which operators set it.
+    /// Returns its name in settings.
     pub fn name(self) -> &'static str {
         match self {
             Profile::Slim => "slim",
@@ -53,7 +53,7 @@ impl Profile {
         }
     }
 
-    /// What it lets through.
+    /// Returns the size limits.
     pub fn budget(self) -> Budget {
         let (text, validated, envelope) = match self {
             Profile::Slim => (8, 0, 32),
