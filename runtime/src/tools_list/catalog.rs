@@ -1,4 +1,4 @@
-//! The catalog in the tool description: every tool, or upstream names only.
+//! The catalog in the tool description: all tools, or only the names of upstreams.
 
 use std::fmt::Write;
 
@@ -6,26 +6,26 @@ use ptc_catalog::{Catalog, Tool};
 
 use crate::settings::{CatalogMode, Settings};
 
-/// How much is said of each tool, from most to least.
+/// The detail of each tool, from most to least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Name, arguments and description.
     Described,
     /// Name and arguments.
     Arguments,
-    /// Nothing: upstreams only.
+    /// Only upstreams.
     Upstreams,
 }
 
-/// Characters of one description in the list.
+/// Maximum characters of one description in the list.
 const DESCRIPTION_CHARS: usize = 120;
 
-/// The catalog's part of the description.
+/// Formats the catalog for the description.
 pub fn render(catalog: &Catalog, settings: &Settings) -> String {
     match settings.catalog_mode {
         CatalogMode::Lazy => list(catalog, Detail::Upstreams, &unsaid),
         CatalogMode::Inline => list(catalog, Detail::Described, &unsaid),
-        // Counted first: the list of a large catalog is never even built.
+        // The tools are counted first, so that the list of a large catalog is never built.
         CatalogMode::Auto if catalog.tool_count() > settings.catalog_inline_max_tools => {
             list(catalog, Detail::Upstreams, &unsaid)
         }
@@ -37,17 +37,17 @@ pub fn render(catalog: &Catalog, settings: &Settings) -> String {
     }
 }
 
-/// Nothing of what tools give back.
+/// Describes no result.
 fn unsaid(_: &Tool) -> String {
     String::new()
 }
 
-/// The catalog as a list; `gives` is what follows a tool's arguments.
+/// Formats the catalog as a list. `gives` returns the text after a tool's arguments.
 pub(crate) fn list(catalog: &Catalog, detail: Detail, gives: &dyn Fn(&Tool) -> String) -> String {
     let mut text = String::from("Upstreams:");
     for upstream in catalog.upstreams {
         let _ = match upstream.tools.len() {
-            // None, or none that are known yet. Writing to a string cannot fail.
+            // The upstream has no tools, or they were not fetched yet. Writing to a string cannot fail.
             0 => write!(text, "\n- {}", upstream.name),
             1 => write!(text, "\n- {} (1 tool)", upstream.name),
             count => write!(text, "\n- {} ({count} tools)", upstream.name),
@@ -68,14 +68,14 @@ pub(crate) fn list(catalog: &Catalog, detail: Detail, gives: &dyn Fn(&Tool) -> S
     text
 }
 
-/// ` :path string, :head number?`; nothing where there are none.
+/// Formats arguments as ` :path string, :head number?`. Empty if there are none.
 fn arguments(tool: &Tool) -> String {
     let args: Vec<String> =
         tool.args.iter().map(|arg| format!(":{} {}{}", arg.name, arg.label, if arg.required { "" } else { "?" })).collect();
     if args.is_empty() { String::new() } else { format!(" {{{}}}", args.join(", ")) }
 }
 
-/// One line of bounded length.
+/// Formats a text as one line with a maximum length.
 fn line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut chars = words.chars();

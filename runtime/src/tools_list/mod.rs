@@ -1,8 +1,8 @@
-//! What clients pay for on every turn: the description of the tool. Written for a model, as short as it can be while the model
-//! still writes correct programs.
+//! The definitions of the tools in `tools/list`. Models receive them in every turn, so that they are as short as possible while a
+//! model still writes correct programs.
 //!
 //! - [`catalog`]: upstreams and tools, inline or lazy.
-//! - [`output`]: the shapes of answers.
+//! - [`output`]: the schemas of answers.
 //! - [`text`]: how to write a program.
 
 pub mod catalog;
@@ -20,7 +20,7 @@ use crate::server::dispatch::TOOL_NAME;
 use crate::session::tools::Tool as SessionTool;
 use crate::settings::Settings;
 
-/// The result of `tools/list` as clients of the handshake era receive it, byte for byte.
+/// Returns the exact result of `tools/list` for clients of the handshake era.
 pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> String {
     let tools = tools(deployment, settings, &|text| Cow::Borrowed(text));
     #[cfg(feature = "agentic")]
@@ -28,7 +28,7 @@ pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> 
     format!(r#"{{"tools":{}}}"#, json!(tools))
 }
 
-/// The same with `lisp_task` where the settings have it, behind `lisp_eval`, which is always there.
+/// Adds `lisp_task` after `lisp_eval`, which is always first, if the settings enable it.
 #[cfg(feature = "agentic")]
 fn with_tasks(mut tools: Vec<Value>, deployment: &'static Deployment, settings: &Settings) -> Vec<Value> {
     if settings.agentic.on && !deployment.catalog.upstreams.is_empty() {
@@ -37,7 +37,7 @@ fn with_tasks(mut tools: Vec<Value>, deployment: &'static Deployment, settings: 
     tools
 }
 
-/// The tools, but for `lisp_task`, of which its planner knows. Texts that come from upstreams go through `clean`.
+/// Returns the tools without `lisp_task`, which its planner defines. Texts of upstreams are passed through `clean`.
 pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Vec<Value> {
     let mut tool = json!({
         "name": TOOL_NAME,
@@ -61,7 +61,7 @@ pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn F
 /// The key of a stored program's digest in `_meta` of its tool.
 const PROGRAM_KEY: &str = "ptc-compile/program";
 
-/// A stored program as a tool.
+/// Returns the definition of a stored program.
 fn stored(
     program: &StoredProgram,
     deployment: &'static Deployment,
@@ -76,13 +76,13 @@ fn stored(
         "annotations": annotations(deployment, settings),
         "_meta": { PROGRAM_KEY: program.digest },
     });
-    // The protocol knows schemas of objects only; others are checked all the same.
+    // The protocol permits only schemas of objects. Other results are validated too.
     let output = schema(program.output_schema).filter(|schema| schema.get("type").and_then(Value::as_str) == Some("object"));
     advertise(&mut tool, output);
     tool
 }
 
-/// A tool of sessions. `lisp_session_eval` takes what `lisp_eval` takes and answers as it does.
+/// Returns the definition of a session tool. `lisp_session_eval` has the arguments and answers of `lisp_eval`.
 fn session(name: &str, tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
     let (description, mut schema) = tool.described();
     let annotated = session_annotations(tool, deployment, settings);
@@ -129,18 +129,18 @@ fn input_schema() -> Value {
     })
 }
 
-/// Whether every granted tool says something of itself. An upstream without tools may not have been asked yet.
+/// Whether every granted tool has a certain annotation. The tools of an upstream without tools may not have been fetched yet.
 fn all_say(catalog: &Catalog, says: fn(&Annotations) -> bool) -> bool {
     catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty())
         && catalog.tools().all(|(_, tool)| says(&tool.annotations))
 }
 
-/// Whether programs can change nothing: where every granted tool says so, or the operator does.
+/// Whether programs cannot change anything, because every granted tool or the operator declares that.
 pub(crate) fn is_read_only(deployment: &Deployment, settings: &Settings) -> bool {
     settings.aggregator_read_only || all_say(deployment.catalog, |annotations| annotations.read_only == Some(true))
 }
 
-/// Whether a program may destroy something outside of this server.
+/// Whether a program may destroy data outside this server.
 fn is_destructive(deployment: &Deployment, settings: &Settings) -> bool {
     !is_read_only(deployment, settings)
         && !all_say(deployment.catalog, |says| says.read_only == Some(true) || says.destructive == Some(false))
@@ -156,17 +156,17 @@ fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
     })
 }
 
-/// The annotations of a session tool. The protocol's defaults for a tool that is not read-only are destructive and not idempotent; the
-/// two hints mean nothing for a read-only tool and are left out there.
+/// Returns the annotations of a session tool. The protocol's defaults for a tool that is not read-only are destructive and not
+/// idempotent. Both hints are meaningless for a read-only tool and are omitted there.
 fn session_annotations(tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
     match tool {
         SessionTool::List | SessionTool::Inspect => json!({ "readOnlyHint": true, "openWorldHint": false }),
         SessionTool::Start => json!({ "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false }),
-        // A second call of these changes nothing more.
+        // A repeated call of these has no further effect.
         SessionTool::Forget | SessionTool::Close => {
             json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false })
         }
-        // `def` changes the session, and `(def n (inc n))` changes it again with every call, whatever the upstreams allow.
+        // `def` changes the session, and `(def n (inc n))` changes it again with every call, even if all upstreams are read-only.
         SessionTool::Eval => json!({
             "readOnlyHint": false,
             "destructiveHint": is_destructive(deployment, settings),

@@ -1,6 +1,6 @@
-//! What a client is told of answers: the shapes of structured content, one of a success and one of an error for every tool.
+//! The output schemas of tools: one for a success and one for an error, for every tool.
 //!
-//! Members that are not always there are in no `required`: a profile leaves out what says nothing.
+//! Members that may be absent are not `required`, since a profile omits members without information.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ fn side(properties: &Value, required: &Value) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// The answers of a tool that runs programs, in a session or without one. `None` where they are text only.
+/// Returns the output schema of a tool that runs programs, with or without a session. `None` if its answers are text only.
 pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) -> Option<Value> {
     let required = match profile {
         Profile::Slim => return None,
@@ -57,7 +57,7 @@ pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) 
         }
     }
     if in_session {
-        // None of one that was closed while the program ran.
+        // A session that was closed while the program ran is null.
         let session = || json!({ "type": ["object", "null"] });
         add(&mut ok, [("session", session()), ("memory", object())]);
         add(&mut error, [("session", session())]);
@@ -66,14 +66,14 @@ pub(super) fn of_programs(profile: Profile, aggregator: bool, in_session: bool) 
     Some(json!({ "type": "object", "oneOf": [side(&ok, &required), error] }))
 }
 
-/// Why a program has no value.
+/// Returns the reasons of failures.
 fn reasons(in_session: bool) -> Vec<&'static str> {
     let faults: &[&str] = if in_session { &Fault::REASONS } else { &[] };
     let own = Reason::ALL.iter().map(|reason| reason.name()).filter(|name| !Fault::REASONS.contains(name));
     own.chain(faults.iter().copied()).collect()
 }
 
-/// The answers of a tool of sessions that runs no program: these members, all of them.
+/// Returns the output schema of a session tool that runs no program. All these members are required.
 pub fn of_data(members: &[(&'static str, &'static str)]) -> Value {
     let mut properties = Map::new();
     properties.insert("status".into(), json!({ "const": "ok" }));
@@ -82,7 +82,7 @@ pub fn of_data(members: &[(&'static str, &'static str)]) -> Value {
     json!({ "type": "object", "oneOf": [side(&json!(properties), &json!(required)), refused()] })
 }
 
-/// An error of a tool that answers with data.
+/// Returns the schema of an error of a tool that answers with data.
 pub fn refused() -> Value {
     side(
         &json!({ "status": { "const": "error" }, "reason": text(), "message": text(), "feedback": text() }),

@@ -1,8 +1,8 @@
-//! The description of `lisp_eval` that a model reads: what the tool does and how to write a program.
+//! The description of `lisp_eval` for a model: what the tool does and how to write a program.
 
 use crate::settings::Settings;
 
-/// The lines about the language. A macro, because `concat!` takes no constants.
+/// The lines about the language. This is a macro, since `concat!` does not accept constants.
 macro_rules! language {
     () => {
         "- clojure.core, str/, set/, walk/, Math/, regex as in Clojure; json/ and csv/ parse-string, generate-string; of java.time \
@@ -16,8 +16,8 @@ macro_rules! language {
 /// The lines about the language, for every description of a tool that takes programs.
 pub(crate) const LANGUAGE: &str = language!();
 
-/// The description of `lisp_eval` without upstreams and without application tools. The server appends its limits to it;
-/// [`Capability::McpNoTools`](crate::ptc_runner_compat::Capability::McpNoTools) gives it to embedding programs as it is.
+/// The description of `lisp_eval` without upstreams and without application tools. The server appends its limits.
+/// [`Capability::McpNoTools`](crate::ptc_runner_compat::Capability::McpNoTools) returns it to embedding programs unchanged.
 pub const MCP_NO_TOOLS: &str = concat!(
     "Runs a PTC-Lisp program and answers with its last value. PTC-Lisp is a small, eager Clojure without side effects or tools. \
      Use it when an answer must be exact: counting, sums, dates, filtering, grouping, sorting, reshaping.\n\n\
@@ -26,7 +26,7 @@ pub const MCP_NO_TOOLS: &str = concat!(
     "\n- Each call starts afresh."
 );
 
-/// Without upstreams: [`MCP_NO_TOOLS`] and the limits of this server.
+/// Returns the description without upstreams: [`MCP_NO_TOOLS`] and the limits of this server.
 pub fn plain(settings: &Settings) -> String {
     format!(
         "{MCP_NO_TOOLS} Limits: {} s, {} MB.{}",
@@ -36,7 +36,7 @@ pub fn plain(settings: &Settings) -> String {
     )
 }
 
-/// With upstreams: one program instead of many tool calls.
+/// Returns the description with upstreams, which recommends one program instead of many tool calls.
 pub fn with_upstreams(settings: &Settings) -> String {
     format!(
         "Runs a PTC-Lisp program that may call the upstream tools below, and answers with its last value only. PTC-Lisp is a small, \
