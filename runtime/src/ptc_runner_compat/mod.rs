@@ -1,7 +1,7 @@
-//! `lisp_eval` as a tool of somebody else's agent: how it describes itself, and the JSON that answers its calls.
+//! `lisp_eval` as a tool of another program's agent: its descriptions, and the JSON of its answers.
 //!
-//! The server of this crate speaks MCP by itself; this module is for a program that embeds an [`Engine`](crate::embed::Engine) and
-//! hands its model the tool in its own way.
+//! The server of this crate implements MCP itself. This module is for a program that embeds an [`Engine`](crate::embed::Engine)
+//! and passes the tool to its model in another way.
 //!
 //! ```
 //! use ptc_runtime::embed::{Engine, Request};
@@ -20,12 +20,12 @@
 //! ```
 //!
 //! - [`Capability`]: the descriptions, one for each way in which the tool is offered.
-//! - [`validate_program`]: the one required argument.
-//! - [`render`], or [`render_success`] and [`render_error`] for parts that come from elsewhere: the payloads.
+//! - [`validate_program`]: validates the required argument.
+//! - [`render`]: renders an answer. [`render_success`] and [`render_error`] do so for parts from other sources.
 //! - [`to_json_value`], [`parse_signature`], [`atomize_value`], [`validate_return`]: typed results.
 //!
-//! The structs with options have constructors and setters, and the enums that may grow are `#[non_exhaustive]`: a later version can
-//! add to both without breaking a caller.
+//! Structs with options have constructors and setters, and enums that may grow are `#[non_exhaustive]`, so that a later version
+//! can extend both without breaking callers.
 
 mod payload;
 
@@ -41,36 +41,35 @@ pub use payload::{ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, 
 use crate::response::answer::truncate_utf8;
 pub use crate::tools_list::text::MCP_NO_TOOLS;
 
-/// The tool among the engine's own: [`Capability::InProcessWithAppTools`].
+/// The description for [`Capability::InProcessWithAppTools`].
 pub const IN_PROCESS_WITH_APP_TOOLS: &str = "Runs a PTC-Lisp program in a bounded interpreter and answers with its last value. Use it for \
      exact computation and to combine tools. A program calls the application's tools as `(tool/name {:argument value})`. They cannot be \
      called in any other way: of native functions there is only `lisp_eval`.";
 
-/// The tool beside native ones: [`Capability::InProcessTextMode`].
+/// The description for [`Capability::InProcessTextMode`].
 pub const IN_PROCESS_TEXT_MODE: &str = "Runs a PTC-Lisp program in a bounded interpreter and answers with its last value. Use it for exact \
      computation: filtering, aggregating, reshaping data in several steps. Tools that are exposed as `:both` can be called inside a program \
      as `(tool/name {:argument value})`, and natively too, but not natively in the same turn as `lisp_eval`.";
 
-/// What a program can do where the tool is offered.
+/// The tools that a program can call, depending on how `lisp_eval` is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Capability {
-    /// `lisp_eval` is the only native function; the application's tools exist inside programs only.
+    /// `lisp_eval` is the only native function. The application's tools are available only in programs.
     InProcessWithAppTools,
-    /// `lisp_eval` stands beside the application's tools, which both programs and the model can call.
+    /// `lisp_eval` is offered beside the application's tools, which both programs and the model can call.
     InProcessTextMode,
-    /// No tools inside programs. The MCP server of this crate begins its own description with the same text where it has no
-    /// upstreams.
+    /// Programs cannot call tools. The MCP server of this crate begins its description with the same text if it has no upstreams.
     McpNoTools,
 }
 
 impl Capability {
-    /// All of them.
+    /// All variants.
     pub const ALL: &'static [Capability] =
         &[Capability::InProcessWithAppTools, Capability::InProcessTextMode, Capability::McpNoTools];
 
-    /// The description of `lisp_eval` for a model: what it can do and what not. Which tools there are, and how to write a program,
-    /// is for the prompt to say.
+    /// Returns the description of `lisp_eval` for a model: its capabilities and their limits. The list of tools and the syntax of
+    /// programs belong into the prompt.
     pub const fn description(self) -> &'static str {
         match self {
             Capability::InProcessWithAppTools => IN_PROCESS_WITH_APP_TOOLS,
@@ -80,22 +79,22 @@ impl Capability {
     }
 }
 
-/// What is wrong with the arguments of a call: the message of an `args_error`.
+/// An error in the arguments of a call, with the message of an `args_error`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgsFault(String);
 
 impl ArgsFault {
-    /// A fault with this message, for arguments that the embedding program checks itself.
+    /// Creates an error with this message, for arguments that the embedding program validates.
     pub fn new(message: impl Into<String>) -> ArgsFault {
         ArgsFault(message.into())
     }
 
-    /// What is wrong, in one sentence.
+    /// Returns the message, a sentence.
     pub fn message(&self) -> &str {
         &self.0
     }
 
-    /// The payload that answers the call.
+    /// Renders the payload that answers the call.
     pub fn render(&self) -> String {
         render_error(ErrorReason::ArgsError, &self.0, ErrorOptions::new())
     }
@@ -109,7 +108,7 @@ impl fmt::Display for ArgsFault {
 
 impl std::error::Error for ArgsFault {}
 
-/// The `program` argument of a call: a string that is not blank.
+/// Validates the `program` argument of a call, which must be a string that is not blank.
 ///
 /// ```
 /// use ptc_runtime::ptc_runner_compat::validate_program;
@@ -137,18 +136,18 @@ pub fn validate_program(program: Option<&serde_json::Value>) -> Result<&str, Arg
     }
 }
 
-/// Bytes of a wrong argument that a message shows.
+/// Maximum bytes of an invalid argument in a message.
 const SHOWN: usize = 200;
-/// Bytes of a value as JSON.
+/// Maximum bytes of a value as JSON.
 const MAX_JSON_BYTES: usize = 64 * 1024 * 1024;
 
-/// A value that JSON cannot hold.
+/// A value without a JSON form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotJson {
-    /// Where it stands, such as `rows[0].ts`; `<root>` where it is all there is.
+    /// The path, such as `rows[0].ts`, or `<root>` for the whole value.
     pub path: String,
-    /// Why, with what was found.
+    /// The reason, with the actual value.
     pub why: String,
 }
 
@@ -160,9 +159,9 @@ impl fmt::Display for NotJson {
 
 impl std::error::Error for NotJson {}
 
-/// A value as JSON, with numbers exact at any size: keywords become strings without their colon, dates and times ISO text, sets
-/// arrays. Keys are strings and keywords; any other key, two keys of one text, a function, a pattern and a number that is
-/// not finite are refused with the path to them.
+/// Converts a value to JSON, with exact numbers of any size. Keywords become strings without their colon, dates and times ISO
+/// 8601 text, sets arrays. Keys must be strings or keywords. Other keys, two keys with the same text, functions, patterns and
+/// numbers that are not finite are rejected with their path.
 ///
 /// ```
 /// use ptc_lisp::{Program, Run};
@@ -188,17 +187,17 @@ pub fn to_json_value(value: &Value) -> Result<Box<RawValue>, NotJson> {
     RawValue::from_string(text).map_err(|why| NotJson { path: "<root>".to_owned(), why: why.to_string() })
 }
 
-/// Reads a signature; see [`ptc_lisp::signature`] for the grammar.
+/// Parses a signature; see [`ptc_lisp::signature`] for the grammar.
 pub fn parse_signature(text: &str) -> Result<Signature, ptc_lisp::Error> {
     Signature::parse(text)
 }
 
-/// The value that JSON stands for under a type: text becomes keywords and instants where the type says so.
+/// Converts a decoded JSON value according to a type: text becomes keywords and instants where the type requires them.
 pub fn atomize_value(value: &Value, of: &Type) -> Value {
     of.from_wire(value)
 }
 
-/// Holds a value to the result of a signature; without one everything will do.
+/// Validates a value against the result of a signature. Without a signature every value is valid.
 pub fn validate_return(signature: Option<&Signature>, value: &Value) -> Result<(), Findings> {
     signature.map_or(Ok(()), |signature| signature.output.validate(value))
 }

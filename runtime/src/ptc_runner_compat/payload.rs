@@ -1,4 +1,4 @@
-//! The JSON that answers a call of `lisp_eval`.
+//! The JSON payloads that answer calls of `lisp_eval`.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::embed::Answer;
 use crate::evaluation::{Failure, Reason};
 use crate::response::answer::shown;
 
-/// Bytes of the preview of a definition.
+/// Maximum bytes of the preview of a definition.
 const DEFINITION_BYTES: usize = 512;
 
-/// Why a call has no value: the `reason` of an error payload.
+/// The reason why a call has no value: the `reason` of an error payload.
 ///
 /// An [`Engine`](crate::embed::Engine) gives these reasons for the following failures:
 ///
@@ -26,25 +26,25 @@ const DEFINITION_BYTES: usize = 512;
 /// | `fail` | the program called `(fail v)` |
 /// | `validation_error` | the result does not match the JSON Schema of [`Request::output_schema`] or of a stored program |
 ///
-/// PtcRunner v0.12.0 reserves `args_error` and `validation_error` for its MCP server, because its in-process surfaces take neither
-/// JSON arguments nor a JSON Schema. An engine takes both, and gives the reasons that the server gives for them.
+/// PtcRunner v0.12.0 reserves `args_error` and `validation_error` for its MCP server, since its in-process interfaces accept
+/// neither JSON arguments nor a JSON Schema. An engine accepts both, and uses the same reasons as the server.
 ///
 /// [`Request::signature`]: crate::embed::Request::signature
 /// [`Request::output_schema`]: crate::embed::Request::output_schema
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorReason {
-    /// The text is not a program.
+    /// The text is not a valid program.
     ParseError,
     /// The evaluation failed, or the result does not match the signature of the request.
     RuntimeError,
-    /// The wall clock ran out.
+    /// The time limit was exceeded.
     Timeout,
     /// The memory limit was reached.
     MemoryLimit,
-    /// The arguments of the call are wrong: `program`, the context, or the name of a stored program.
+    /// The arguments of the call are invalid: `program`, the context, or the name of a stored program.
     ArgsError,
-    /// The program called `(fail v)`: the only reason with a `result`.
+    /// The program called `(fail v)`. This is the only reason with a `result`.
     Fail,
     /// The result does not match the JSON Schema of the request or of the stored program.
     ValidationError,
@@ -62,7 +62,7 @@ impl ErrorReason {
         ErrorReason::ValidationError,
     ];
 
-    /// Its documented name.
+    /// Returns the documented name.
     pub fn name(self) -> &'static str {
         Reason::from(self).name()
     }
@@ -82,15 +82,15 @@ impl From<ErrorReason> for Reason {
     }
 }
 
-/// What only a server can say, such as `busy` or `cancelled`, is a `runtime_error` here, with the reason in the message.
+/// A reason that only a server has, such as `busy` or `cancelled`, becomes a `runtime_error` with the reason in the message.
 impl From<Reason> for ErrorReason {
     fn from(reason: Reason) -> ErrorReason {
         ErrorReason::ALL.iter().copied().find(|known| Reason::from(*known) == reason).unwrap_or(ErrorReason::RuntimeError)
     }
 }
 
-/// What a payload of a success is made of. [`Execution::of`] takes the parts from an answer; [`Execution::new`] and the setters are for
-/// parts that come from elsewhere.
+/// The parts of a success payload. [`Execution::of`] takes them from an answer. [`Execution::new`] and the setters are for parts
+/// from other sources.
 ///
 /// ```
 /// use ptc_runtime::ptc_runner_compat::{Execution, SuccessOptions, render_success};
@@ -102,7 +102,7 @@ impl From<Reason> for ErrorReason {
 /// );
 /// ```
 ///
-/// A literal does not compile outside of this crate, so that a later version can add a part:
+/// A struct literal does not compile outside this crate, so that a later version can add a part:
 ///
 /// ```compile_fail,E0639
 /// use ptc_runtime::ptc_runner_compat::Execution;
@@ -112,23 +112,23 @@ impl From<Reason> for ErrorReason {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Execution {
-    /// The value as text, where there is one to show.
+    /// The value as text, if there is one to show.
     pub result: Option<String>,
     /// Whether the program's value is nil.
     pub returned_nil: bool,
     /// The printed lines.
     pub prints: Vec<String>,
-    /// What the model is told beside the value.
+    /// Further text for the model.
     pub feedback: String,
-    /// What is kept for later calls.
+    /// The definitions that are kept for later calls.
     pub memory: Memory,
-    /// Whether anything was cut.
+    /// Whether anything was truncated.
     pub truncated: bool,
-    /// Whether anything but the memory was cut.
+    /// Whether anything other than the memory was truncated.
     pub visible_truncated: bool,
 }
 
-/// What is kept for later calls.
+/// The definitions that are kept for later calls.
 ///
 /// ```
 /// use ptc_runtime::ptc_runner_compat::Memory;
@@ -147,14 +147,14 @@ pub struct Execution {
 pub struct Memory {
     /// Names that are new or changed, with their values as text.
     pub changed: BTreeMap<String, String>,
-    /// Every name that is kept, sorted.
+    /// All names that are kept, sorted.
     pub stored_keys: Vec<String>,
-    /// Whether a value was cut.
+    /// Whether a value was truncated.
     pub truncated: bool,
 }
 
 impl Memory {
-    /// Nothing kept, nothing truncated.
+    /// Creates an empty memory.
     pub fn new() -> Memory {
         Memory::default()
     }
@@ -166,7 +166,7 @@ impl Memory {
         self
     }
 
-    /// Sets every name that is kept. They are sorted here.
+    /// Sets the names that are kept, and sorts them.
     #[must_use]
     pub fn stored_keys<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Memory {
         self.stored_keys = names.into_iter().map(Into::into).collect();
@@ -183,7 +183,7 @@ impl Memory {
 }
 
 impl Execution {
-    /// No value, no prints, nothing kept, nothing truncated.
+    /// Creates an execution without a value, printed lines and definitions.
     pub fn new() -> Execution {
         Execution::default()
     }
@@ -209,14 +209,14 @@ impl Execution {
         self
     }
 
-    /// Sets what the model reads beside the value.
+    /// Sets the further text for the model.
     #[must_use]
     pub fn feedback(mut self, text: impl Into<String>) -> Execution {
         self.feedback = text.into();
         self
     }
 
-    /// Sets what is kept for later calls.
+    /// Sets the definitions that are kept for later calls.
     #[must_use]
     pub fn memory(mut self, memory: Memory) -> Execution {
         self.memory = memory;
@@ -230,14 +230,15 @@ impl Execution {
         self
     }
 
-    /// Sets whether anything but the memory was truncated.
+    /// Sets whether anything other than the memory was truncated.
     #[must_use]
     pub fn visible_truncated(mut self, truncated: bool) -> Execution {
         self.visible_truncated = truncated;
         self
     }
 
-    /// The parts of an answer, `before` being the definitions that its program began with. `None` where it has no value.
+    /// Returns the parts of an answer. `before` are the definitions with which its program began. Returns `None` if the answer
+    /// has no value.
     pub fn of(answer: &Answer, before: &Bindings) -> Option<Execution> {
         let value = answer.evaluation.outcome.as_ref().ok()?;
         let mut memory = Memory {
@@ -263,7 +264,7 @@ impl Execution {
     }
 }
 
-/// What a payload of a success shows: one of the two presets, and setters.
+/// Options of a success payload: one of the two presets, and setters.
 ///
 /// ```
 /// use ptc_runtime::ptc_runner_compat::SuccessOptions;
@@ -281,18 +282,18 @@ impl Execution {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct SuccessOptions<'a> {
-    /// Whether `memory` is there. Where it is not, `truncated` speaks of what is.
+    /// Whether `memory` is included. If not, `truncated` refers only to the included parts.
     pub include_memory: bool,
-    /// The value as JSON, after it was validated.
+    /// The validated value as JSON.
     pub validated: Option<&'a RawValue>,
-    /// For [`render`]: the definitions that the program began with; none unless given.
+    /// For [`render`]: the definitions with which the program began. `None` means that there were none.
     pub before: Option<&'a Bindings>,
 }
 
 impl SuccessOptions<'_> {
-    /// Where definitions outlive a call.
+    /// The preset for definitions that outlive a call.
     pub const STATEFUL: SuccessOptions<'static> = SuccessOptions { include_memory: true, validated: None, before: None };
-    /// Where each call stands alone.
+    /// The preset for independent calls.
     pub const ONE_SHOT: SuccessOptions<'static> = SuccessOptions { include_memory: false, validated: None, before: None };
 }
 
@@ -304,14 +305,14 @@ impl<'a> SuccessOptions<'a> {
         self
     }
 
-    /// Sets the value as JSON, after it was validated.
+    /// Sets the validated value as JSON.
     #[must_use]
     pub fn validated(mut self, json: &'a RawValue) -> Self {
         self.validated = Some(json);
         self
     }
 
-    /// For [`render`]: sets the definitions that the program began with.
+    /// For [`render`]: sets the definitions with which the program began.
     #[must_use]
     pub fn before(mut self, bindings: &'a Bindings) -> Self {
         self.before = Some(bindings);
@@ -319,14 +320,14 @@ impl<'a> SuccessOptions<'a> {
     }
 }
 
-/// Stateful, nothing validated.
+/// The preset [`SuccessOptions::STATEFUL`].
 impl Default for SuccessOptions<'_> {
     fn default() -> Self {
         SuccessOptions::STATEFUL
     }
 }
 
-/// A member that may be left out, which is not the same as null.
+/// A member that may be absent, as opposed to null.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Field<'a> {
@@ -340,8 +341,8 @@ impl Field<'_> {
     }
 }
 
-/// The payload of a success: `status`, `result`, `prints`, `feedback`, `truncated`, and where asked for `memory` and `validated`.
-/// `result` is left out where there is neither a text nor a value.
+/// Renders the payload of a success: `status`, `result`, `prints`, `feedback`, `truncated`, and optionally `memory` and
+/// `validated`. `result` is absent if there is neither a text nor a value.
 pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> String {
     #[derive(Serialize)]
     struct Payload<'a> {
@@ -369,7 +370,7 @@ pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> St
     serde_json::to_string(&payload).unwrap_or_default()
 }
 
-/// Parts of a payload of an error that have a default.
+/// Optional parts of an error payload.
 ///
 /// ```
 /// use ptc_runtime::ptc_runner_compat::{ErrorOptions, ErrorReason, render_error};
@@ -388,14 +389,14 @@ pub fn render_success(execution: &Execution, options: &SuccessOptions<'_>) -> St
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct ErrorOptions<'a> {
-    /// The value of `(fail v)` as text; other reasons have none.
+    /// The value of `(fail v)` as text. Other reasons have none.
     pub result: Option<&'a str>,
-    /// What helps; the message unless set.
+    /// Help for repairing the call. The default is the message.
     pub feedback: Option<&'a str>,
 }
 
 impl<'a> ErrorOptions<'a> {
-    /// No result; the feedback is the message.
+    /// Creates options without a result, and with the message as feedback.
     pub fn new() -> Self {
         ErrorOptions::default()
     }
@@ -407,7 +408,7 @@ impl<'a> ErrorOptions<'a> {
         self
     }
 
-    /// Sets what helps to repair the call, instead of the message.
+    /// Sets help for repairing the call, instead of the message.
     #[must_use]
     pub fn feedback(mut self, text: &'a str) -> Self {
         self.feedback = Some(text);
@@ -415,7 +416,7 @@ impl<'a> ErrorOptions<'a> {
     }
 }
 
-/// The payload of an error: `status`, `reason`, `message`, `feedback`, and for [`ErrorReason::Fail`] alone `result`.
+/// Renders the payload of an error: `status`, `reason`, `message`, `feedback`, and `result` for [`ErrorReason::Fail`] only.
 pub fn render_error(reason: ErrorReason, message: &str, options: ErrorOptions<'_>) -> String {
     #[derive(Serialize)]
     struct Payload<'a> {
@@ -436,8 +437,8 @@ pub fn render_error(reason: ErrorReason, message: &str, options: ErrorOptions<'_
     serde_json::to_string(&payload).unwrap_or_default()
 }
 
-/// The payload of an answer: of a success with what `options` ask for, or of an error. A value that the engine has validated is there
-/// as `validated` without being asked for.
+/// Renders the payload of an answer, either a success according to `options` or an error. A value that the engine has validated
+/// is included as `validated` in any case.
 pub fn render(answer: &Answer, options: &SuccessOptions<'_>) -> String {
     if let Err(failure) = &answer.evaluation.outcome {
         return error(failure, answer.notes());
@@ -452,7 +453,7 @@ pub fn render(answer: &Answer, options: &SuccessOptions<'_>) -> String {
     render_success(&execution, &SuccessOptions { validated: options.validated.or(validated), ..*options })
 }
 
-/// Appends notes, a line each.
+/// Appends notes, one per line.
 fn append(feedback: &mut String, notes: &[String]) {
     for note in notes {
         if !feedback.is_empty() {
