@@ -111,8 +111,8 @@ impl Fibers {
         Fibers { threads: Arc::new(Threads { most: threads.max(1), all: Mutex::default() }) }
     }
 
-    /// Runs `work` on a fiber, then `done` with its result. `done` is always called: a panic of `work` reaches it as
-    /// [`JobError::Panicked`], and where the system has no stack or thread for the fiber it gets [`JobError::NotStarted`].
+    /// Runs `work` on a fiber, and then `done` with its result. `done` is always called: it receives [`JobError::Panicked`] after
+    /// a panic of `work`, and [`JobError::NotStarted`] if the system has no stack or thread for the fiber.
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -147,7 +147,7 @@ impl Threads {
                     all.push(Arc::clone(&started));
                     started
                 }
-                // No thread to be had: an existing one takes the job as well.
+                // No thread can be started, so that an existing one takes the job.
                 (Err(_), Some(idlest)) => idlest,
                 (Err(fault), None) => {
                     drop(all);
@@ -171,7 +171,7 @@ impl FiberThread {
         Ok(host)
     }
 
-    /// Puts something in the inbox, and wakes the thread where it sleeps: a wake is a call of the system.
+    /// Changes the inbox. Wakes the thread only if it sleeps, since waking is a system call.
     fn post(&self, change: impl FnOnce(&mut Inbox)) {
         let mut inbox = self.lock();
         change(&mut inbox);
@@ -195,7 +195,7 @@ struct Fleet {
     threads: Weak<Threads>,
     fibers: HashMap<u64, HostedFiber>,
     ready: VecDeque<u64>,
-    /// When parked fibers go on. A time that is no longer that of its fiber is passed over.
+    /// When parked fibers resume. Outdated entries are skipped.
     times: BinaryHeap<Reverse<(Instant, u64)>>,
     next: u64,
     spare: Vec<DefaultStack>,
@@ -228,7 +228,7 @@ impl Fleet {
         }
     }
 
-    /// What has come, once there is anything to do; `None` at the end.
+    /// Waits for messages or the next timeout. Returns new jobs and woken fibers, or `None` at the end.
     fn wait(&mut self) -> Option<(Vec<Job>, Vec<u64>)> {
         let mut inbox = self.host.lock();
         while inbox.jobs.is_empty() && inbox.woken.is_empty() && self.ready.is_empty() {
@@ -253,7 +253,7 @@ impl Fleet {
         Some((std::mem::take(&mut inbox.jobs), std::mem::take(&mut inbox.woken)))
     }
 
-    /// A fiber that is parked is ready. One that is not looks again by itself.
+    /// Makes a fiber ready if it is parked. A fiber that is not parked yet checks its condition again.
     fn unpark(&mut self, number: u64) {
         if self.fibers.get_mut(&number).is_some_and(|hosted| hosted.parked.take().is_some()) {
             self.ready.push_back(number);
@@ -264,7 +264,7 @@ impl Fleet {
         let stack = match self.spare.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
             Ok(stack) => stack,
             Err(fault) => {
-                // The job is dropped, and its completion reports that.
+                // The job is dropped, and its completion reports [`JobError::NotStarted`].
                 crate::log::line(crate::log::Level::Error, "no stack for a program", &[("reason", &fault.to_string())]);
                 self.host.hosted.fetch_sub(1, Ordering::Relaxed);
                 return;
@@ -283,7 +283,7 @@ impl Fleet {
         let of_fiber = Rc::clone(&own);
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), Instant>, ()| {
             of_fiber.yielder.set(yielder);
-            // What a job does with its own panics is its affair; here they end it.
+            // A job handles its own panics. Others end here.
             let _ = catch_unwind(AssertUnwindSafe(job));
         });
         self.fibers.insert(number, HostedFiber { coroutine, own, state: fiber::State::default(), live: 0, parked: None });
@@ -315,7 +315,7 @@ impl Fleet {
                 }
             }
         }
-        // Times of fibers that went on earlier, of which there may be many for each.
+        // Removes entries of fibers that have resumed, of which each may leave many.
         if self.times.len() > 2 * self.fibers.len() + 64 {
             let fibers = &self.fibers;
             self.times.retain(|Reverse((time, number))| fibers.get(number).is_some_and(|hosted| hosted.parked == Some(*time)));
@@ -327,8 +327,8 @@ impl FiberContext {
     #[expect(unsafe_code, reason = "a fiber finds what suspends it by way of its thread")]
     fn yielder(&self) -> &Yielder<(), Instant> {
         // SAFETY: the pointer is set when the fiber begins, to a value at the bottom of the fiber's stack, which lives as long as
-        // anything runs on that stack. Only code that runs on the fiber comes here: `fiber::enter` names a fiber while it is
-        // resumed, and no longer.
+        // anything runs on that stack. Only code on the fiber reaches this function: `fiber::enter` sets the current fiber while
+        // it is resumed, and no longer.
         unsafe { &*self.yielder.get() }
     }
 }
@@ -388,7 +388,7 @@ mod tests {
                 let held = vec![n; 1000];
                 wake.send((n, fiber::waker())).expect("the test waits");
                 let live = alloc::live_bytes();
-                // Half are woken, the others wait out their time.
+                // Half of the fibers are woken, the others time out.
                 fiber::park(Some(Instant::now() + Duration::from_millis(if n % 2 == 0 { 20_000 } else { 20 })));
                 assert_eq!(alloc::live_bytes(), live, "others were counted as well");
                 assert!(n % 10 != 3, "job {n}");
@@ -424,7 +424,7 @@ mod tests {
         begun.recv().expect("it runs");
         fibers.spawn(|| true, |_| ());
         assert_eq!(receive.recv().expect("a result"), ("new", Ok(true)));
-        // One whose time is up is ready as well.
+        // A fiber whose time has come is ready as well.
         let (parked, parks) = mpsc::channel();
         let sleep = move || {
             parked.send(()).expect("the test waits");
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn dropped_job_reports_that_it_has_not_started() {
         let fibers = Fibers { threads: Arc::new(Threads { most: 1, all: Mutex::default() }) };
-        // A thread that has ended takes no job out of its inbox.
+        // This thread has ended and never takes a job from its inbox.
         fibers.threads.lock().push(Arc::default());
         let (send, receive) = mpsc::channel();
         fibers.spawn(|| 1, move |result| send.send(result).expect("the test waits"));

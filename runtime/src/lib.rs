@@ -1,6 +1,6 @@
-//! The host of a pinned PTC-Lisp server: everything between a frozen catalog and the world.
+//! The runtime of a pinned PTC-Lisp server, which connects a frozen catalog with clients and upstreams.
 //!
-//! A pinned binary is generated data and one call:
+//! A pinned binary consists of generated data and one call:
 //!
 //! ```no_run
 //! use ptc_catalog::{Catalog, Deployment};
@@ -13,28 +13,30 @@
 //! }
 //! ```
 //!
-//! The way of a call:
+//! The path of a call:
 //!
 //! ```text
 //! client ─ frame ─ dispatch ─ place ─ pool thread: check ─ evaluate ──(tool/call)──▶ upstream
 //!    ▲                                                        └─ preview ─ redact ─ profile ─ outbox ─▶ client
 //! ```
 //!
-//! - [`command`]: the command line: `start`, `eval`, `repl`, `version`; and that of `ptc-compile run` and `ptc-compile repl`.
-//! - [`settings`]: flags and environment, one table.
-//! - [`protocol`], [`server`]: MCP on the wire; methods and answers. [`schedule`]: which programs run, and how much memory they have together.
-//! - [`evaluation`], [`fibers`], [`pool`], [`alloc`]: programs, their threads, their memory.
-//! - [`schema`]: results against the JSON Schema that a call gives.
+//! - [`command`]: the command lines `start`, `eval`, `repl` and `version`, and those of `ptc-compile run` and `ptc-compile repl`.
+//! - [`settings`]: the table of flags and environment variables.
+//! - [`protocol`], [`server`]: MCP messages, and the methods that answer them. [`schedule`]: admission, processors and the memory
+//!   budget of programs.
+//! - [`evaluation`], [`fibers`], [`pool`], [`alloc`]: evaluation of programs, with their threads and memory.
+//! - [`schema`]: validates results against the JSON Schema of a call.
 //! - [`session`]: definitions and results that outlive a call.
-//! - [`response`], [`tools_list`]: what comes back; what the tool says of itself.
-//! - [`upstream`], [`discovery`], [`secrets`]: upstream clients, the catalog as programs see it, credentials and redaction.
+//! - [`response`], [`tools_list`]: formats of answers, and the definitions of tools.
+//! - [`upstream`], [`discovery`], [`secrets`]: clients of upstreams, the catalog in programs, credentials and redaction.
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
-//! - [`diagnostics`]: what calls left behind: `lisp_debug`, trace files.
-//! - [`embed`]: the same inside a program that has tools of its own; [`ptc_runner_compat`]: what such a program tells a model.
-//! - `viewer`: a page for people who look at traces, where the feature of that name is on.
-//! - [`digest`]: SHA-256. [`log`]: lines on standard error; [`random`]: names that nobody can guess.
+//! - [`diagnostics`]: `lisp_debug`, trace files and metrics of calls.
+//! - [`embed`]: the runtime as a library in a program with its own tools. [`ptc_runner_compat`]: the description and answers of
+//!   `lisp_eval` in such a program.
+//! - `viewer`: a web page that shows traces, with the feature of that name.
+//! - [`digest`]: SHA-256. [`log`]: log lines on standard error. [`random`]: unguessable names.
 
-/// The guide to embedding, whose examples are run as those of this crate.
+/// The guide to embedding, whose examples are tested as part of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../compiler/guide/embedding.md")]
 mod guide {}
@@ -70,5 +72,5 @@ pub mod viewer;
 
 pub use command::main;
 
-/// SHA-256 of the runtime's sources, `sha256:` and lower-case hex. Its dependencies are pinned by the lock file of whatever links it.
+/// SHA-256 of the runtime's sources, as `sha256:` and lower-case hex. Dependencies are pinned by the lock file of the binary.
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");

@@ -1,7 +1,8 @@
-//! Log lines: one JSON object each, on standard error.
+//! Log lines on standard error, one JSON object each.
 //!
-//! Standard output belongs to the protocol. Everything that is logged passes the redactor, and payloads (programs, contexts,
-//! results) are logged at `debug` only. So are panics, in place of the standard hook, which prints their messages as they are.
+//! Standard output is reserved for the protocol. All logged texts are redacted, and payloads (programs, contexts, results) are
+//! logged at `debug` only. Panics are logged in the same way. They replace the standard hook, which would print their messages
+//! unredacted.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -15,17 +16,17 @@ use crate::pool::panic_message;
 use crate::response::answer::truncate_utf8;
 use crate::secrets::Redactor;
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
     /// Every call, with payloads.
     Debug = 0,
-    /// Start and end.
+    /// Start and end of the server.
     Info = 1,
-    /// Something an operator should look at.
+    /// A problem that an operator should examine.
     Warn = 2,
-    /// Something that failed.
+    /// A failure.
     Error = 3,
 }
 
@@ -43,11 +44,11 @@ impl Level {
 static THRESHOLD: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static REDACTOR: OnceLock<Redactor> = OnceLock::new();
 
-/// Bytes of a payload in a log line.
+/// Maximum bytes of a payload in a log line.
 pub const MAX_PAYLOAD_BYTES: usize = 16 * 1024;
 
-/// Has panics written as log lines, through the redactor; without their messages as long as there is no redactor. For a process of
-/// its own: an embedding program has its own hook.
+/// Installs a panic hook that logs panics, redacted. Without a redactor their messages are omitted. This is meant for a server's
+/// process, since an embedding program has its own hook.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -59,34 +60,34 @@ pub fn report_panics() {
     }));
 }
 
-/// Sets the lowest level that is written.
+/// Sets the minimum level of lines.
 pub fn set_level(level: Level) {
     THRESHOLD.store(level as u8, Ordering::Relaxed);
 }
 
-/// Sets the redactor of all later lines; the first one stays.
+/// Sets the redactor of all later lines. Further calls have no effect.
 pub fn set_redactor(redactor: Redactor) {
-    // A second deployment in one process (tests) keeps the first redactor.
+    // A second deployment in one process occurs only in tests, and keeps the first redactor.
     let _ = REDACTOR.set(redactor);
 }
 
-/// Whether a line of that level is written.
+/// Whether lines of a level are written.
 pub fn enabled(level: Level) -> bool {
     level as u8 >= THRESHOLD.load(Ordering::Relaxed)
 }
 
-/// What a field says.
+/// The value of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Field<'a> {
     /// A text, which is redacted.
     Text(&'a str),
-    /// A text of any length, which is redacted and then cut to [`MAX_PAYLOAD_BYTES`].
+    /// A text of any length, which is redacted and then truncated to [`MAX_PAYLOAD_BYTES`].
     Payload(&'a str),
     /// A number.
     Number(u64),
 }
 
-/// Writes a line: what happened, and fields as name and text.
+/// Writes a line with an event and text fields.
 pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
     if enabled(level) {
         let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
@@ -94,14 +95,14 @@ pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
     }
 }
 
-/// Writes a warning that shows a credential which this process has just generated: whatever the level, and past the redactor, since
-/// the operator has no other way to learn it.
+/// Writes a warning that contains a credential which this process has just generated. It ignores the level and the redactor,
+/// since the operator has no other way to learn the credential.
 pub fn generated_credential(event: &str, fields: &[(&str, &str)]) {
     let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
     write(&render(now_ms(), Level::Warn, event, &fields, None));
 }
 
-/// The same with numbers among the fields.
+/// Writes a line with an event and fields of all types.
 pub fn record(level: Level, event: &str, fields: &[(&str, Field<'_>)]) {
     if !enabled(level) {
         return;
@@ -114,7 +115,7 @@ fn now_ms() -> u64 {
 }
 
 fn write(line: &str) {
-    // Not `eprintln!`: it panics where standard error is closed or a full non-blocking pipe. A lost line is the lesser harm.
+    // `eprintln!` would panic if standard error is closed or a full non-blocking pipe. Losing a line is less harmful.
     let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 

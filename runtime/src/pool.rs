@@ -1,7 +1,8 @@
-//! Threads that evaluate programs.
+//! A pool of threads that evaluate programs.
 //!
-//! Evaluation recurses on the native stack, so it runs on threads whose stack size is known, never on a borrowed one. Threads are
-//! started when needed, up to a cap on *existing* threads, and park when idle: a parked thread takes a job in microseconds.
+//! Evaluation recurses on the native stack. It therefore runs on threads with a known stack size, never on a caller's thread.
+//! Threads are started on demand up to a limit on existing threads, and park when idle. A parked thread takes a job within
+//! microseconds.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,19 +10,19 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A pool of evaluation threads. Dropping it lets idle threads end; busy ones finish their job first.
+/// A pool of evaluation threads. When it is dropped, idle threads end, and busy ones finish their job first.
 pub struct Pool {
     shared: Arc<Shared>,
     stack_bytes: usize,
     max_threads: usize,
 }
 
-/// Why a job has no result.
+/// The reason why a job has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobError {
-    /// It panicked, with this message.
+    /// The job panicked, with this message.
     Panicked(String),
-    /// It was dropped before it began: the system has no thread or no stack left for it.
+    /// The job was dropped before it began, since the system has no thread or stack for it.
     NotStarted,
 }
 
@@ -40,23 +41,23 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// Work that reports its result, also if it is dropped before it began.
+/// A job that reports its result, even if it is dropped before it begins.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Runs `work`, then `done` with its result. `done` is always called: a panic of `work` reaches it as [`JobError::Panicked`], and
-/// where the job is dropped before it began it gets [`JobError::NotStarted`].
+/// Creates a job that runs `work`, and then `done` with its result. `done` is always called: it receives [`JobError::Panicked`]
+/// after a panic of `work`, and [`JobError::NotStarted`] if the job is dropped before it begins.
 pub(crate) fn job<T: 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     done: impl FnOnce(Result<T, JobError>) + Send + 'static,
 ) -> Job {
     let mut completion = Completion(Some(done), PhantomData);
-    // Unwind safety: `work` is consumed, and what it shares with others sits behind locks that recover from poisoning.
+    // Unwind safety: `work` is consumed, and its shared state is behind locks that recover from poisoning.
     Box::new(move || {
         completion.complete(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
     })
 }
 
-/// Calls a function with the result of a job, or with [`JobError::NotStarted`] when it is dropped before.
+/// Calls a function with the result of a job. If it is dropped before that, the result is [`JobError::NotStarted`].
 struct Completion<T, D: FnOnce(Result<T, JobError>)>(Option<D>, PhantomData<fn(T)>);
 
 impl<T, D: FnOnce(Result<T, JobError>)> Completion<T, D> {
@@ -88,13 +89,13 @@ struct State {
 }
 
 impl Pool {
-    /// A pool without threads yet. At least one thread is allowed.
+    /// Creates a pool without threads. `max_threads` is at least one.
     pub fn new(stack_bytes: usize, max_threads: usize) -> Self {
         Pool { shared: Arc::default(), stack_bytes, max_threads: max_threads.max(1) }
     }
 
-    /// Runs `work` on a thread of the pool, then `done` with its result on the same thread, and
-    /// always: a panic of `work`, and a job that never begins, are a [`JobError`]. With all threads busy the job waits for one.
+    /// Runs `work` on a thread of the pool, and then `done` with its result on the same thread. `done` is always called: a panic
+    /// of `work` or a job that never begins is a [`JobError`]. If all threads are busy, the job waits.
     pub fn spawn<T: 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -122,7 +123,7 @@ impl Pool {
         if started.is_err() {
             let mut state = self.shared.lock();
             state.threads -= 1;
-            // No thread to be had: an existing one takes the job. With none at all, nobody would.
+            // No thread can be started. Existing threads take the job; without any, it is dropped.
             let jobs = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
             drop(state);
             self.shared.work.notify_one();
@@ -148,7 +149,8 @@ impl Shared {
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // `done` runs outside the job's own catch; a panic there must not take the thread's place in the count with it.
+                // `done` runs outside the job's own `catch_unwind`. A panic in it must not end the thread, which would remain in
+                // the count.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
             } else if state.closed {
@@ -163,7 +165,7 @@ impl Shared {
     }
 }
 
-/// What a panic says; empty where its payload is not a text.
+/// Returns the message of a panic. Empty if its payload is not a text.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -1,16 +1,16 @@
-//! Names that nobody can guess.
+//! Unguessable names.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// `BYTES` random bytes of the operating system, as text for headers and URLs.
+/// Returns `BYTES` random bytes of the operating system as text for headers and URLs.
 pub fn text<const BYTES: usize>() -> std::io::Result<String> {
     let mut bytes = [0_u8; BYTES];
     fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Random bytes of the operating system, as many as there is room for.
+/// Fills a slice with random bytes of the operating system.
 pub(crate) fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
