@@ -1,4 +1,4 @@
-//! `tools/call`.
+//! The method `tools/call`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -49,7 +49,7 @@ enum SessionContext {
     Deferred(Arc<Sessions>, Arc<str>, String),
 }
 
-/// Why a call is refused, with a hint.
+/// A refused call, with a hint.
 pub(super) struct Refused(Failure);
 
 impl Server {
@@ -114,7 +114,8 @@ impl Server {
         }
     }
 
-    /// The call among those of its client, and who watches it; where it cannot be, the client has been told.
+    /// Registers the call with its client and returns it together with its trace. If that is not possible, the client was
+    /// answered and the result is `None`.
     pub(super) fn enter(
         &self,
         request: Request<'_>,
@@ -162,7 +163,7 @@ impl Server {
         }
     }
 
-    /// What there is in place of a tool that there is not.
+    /// Returns a hint for an unknown tool: a similar one, or the existing tools.
     fn offered(&self, name: &str) -> String {
         let stored = self.deployment.programs.iter().map(|program| program.name);
         let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME).into_iter();
@@ -185,7 +186,7 @@ impl Server {
         }
     }
 
-    /// Has the pool evaluate, when there is a place.
+    /// Runs the evaluation on the pool once it is admitted.
     fn start(
         &self,
         request: Request<'_>,
@@ -200,7 +201,7 @@ impl Server {
         let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();
         let names = redactor.clone();
-        // Written to files on the evaluation's thread: who reads the next request waits for no disk.
+        // The trace file is written on the evaluation's thread, so that the reading thread does not wait for the disk.
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
         let call_id = id.clone();
@@ -208,7 +209,7 @@ impl Server {
         let retry_after_ms = self.scheduler.retry_after_ms();
         let waits_for_store = matches!(session_context, SessionContext::Deferred(..));
         let work = move |mut processor: ProcessorLease| {
-            // On this thread, since redacting a large payload takes its time.
+            // This runs on the evaluation's thread, since redacting a large payload takes long.
             if log::enabled(Level::Debug) {
                 let context = call.context.as_deref().unwrap_or("null");
                 let fields = [("id", Text(&call_id)), ("program", Payload(&call.program)), ("context", Payload(context))];
@@ -228,7 +229,7 @@ impl Server {
             }
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
-            // Titles and names are as their owner wrote them.
+            // Titles and names of a session come from its owner and were not redacted.
             Ok((if in_session { names.redact_text(answer) } else { answer }, Box::new(evaluation)))
         };
         let done = move |registration: Registration,
@@ -241,7 +242,7 @@ impl Server {
                 let evaluation = Evaluation::unfinished(&error, &redactor, retry_after_ms);
                 Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))
             });
-            // Before the answer: whoever has it may ask about it.
+            // The trace is finished before the answer is sent, since the client may then ask for it.
             let result = match &done {
                 Ok((result, evaluation)) => {
                     finish(call_trace, |call_trace| {
@@ -255,7 +256,8 @@ impl Server {
             if log::enabled(Level::Debug) {
                 log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
             }
-            // A request that its client cancelled is not answered; where the answer came first, the client drops it.
+            // A request that its client cancelled is not answered. If the answer is sent before the cancellation, the client
+            // ignores it.
             if !registration.is_withdrawn() {
                 answers.send(Answer::result(&id, result), Some(registration));
             }
@@ -276,7 +278,7 @@ impl Server {
                     }
                 }
                 Err(why) => {
-                    // Whoever reads the answer finds its session free.
+                    // The lease is released first, so that the client finds the session free after the answer.
                     drop(work);
                     let evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
                     done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
@@ -285,7 +287,7 @@ impl Server {
         });
     }
 
-    /// Answers a tool of sessions that runs no program, now or when the store has answered.
+    /// Executes a session tool that runs no program, and answers now or when the store has replied.
     fn run_session_tool(&self, request: Request<'_>, sessions: &Arc<Sessions>, tool: SessionTool, call_trace: Option<CallTrace>) {
         let order = match session::tools::SessionCommand::read(tool, sessions.limits(), &request.params.arguments) {
             Ok(order) => order,
@@ -319,14 +321,14 @@ impl Server {
     }
 }
 
-/// The answer to a call that its session refuses.
+/// Returns the answer to a call that its session refuses.
 fn refused_by_session(redactor: &Redactor, call_trace: Option<CallTrace>, fault: &session::Fault, era: Era) -> String {
     let message = fault.to_string();
     finish(call_trace, |call_trace| call_trace.refused(fault.reason(), &message));
     data_fault(redactor, fault.reason(), &message, era)
 }
 
-/// An error of a tool that answers with data in every profile.
+/// Returns the error of a tool whose answers are data in every profile.
 fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> String {
     let message = redactor.redact_str(message).into_owned();
     let members = [("status", "error"), ("reason", reason), ("message", &message), ("feedback", &message)];
@@ -336,8 +338,8 @@ fn data_fault(redactor: &Redactor, reason: &str, message: &str, era: Era) -> Str
 }
 
 impl SessionContext {
-    /// The session that the arguments name. Where nothing has to be waited for, the right to evaluate in it is taken at once, so
-    /// that the next message finds it busy.
+    /// Returns the session that the arguments name. For a local store the lease is acquired here, synchronously, so that the next
+    /// message finds the session busy.
     fn resolve(
         sessions: &Arc<Sessions>,
         arguments: &Arguments<'_>,
@@ -353,7 +355,7 @@ impl SessionContext {
         })
     }
 
-    /// On the thread that evaluates.
+    /// Returns the lease. This is called on the evaluation's thread, since it may wait for a remote store.
     fn lease(self, cancel: &Cancel) -> Result<Option<Lease>, session::Fault> {
         match self {
             SessionContext::None => Ok(None),
@@ -377,7 +379,7 @@ impl Tool<'_> {
 }
 
 impl Refused {
-    /// Wrong arguments.
+    /// Creates the refusal of invalid arguments.
     pub(super) fn arguments(message: String) -> Refused {
         Refused(Failure::plain(Reason::ArgsError, message))
     }

@@ -1,4 +1,4 @@
-//! Who asks, and where answers go: all that the dispatcher knows of a transport.
+//! The dispatcher's view of a transport: the client of a request, and the receiver of answers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,37 +11,37 @@ use crate::protocol::reply::{self, ErrorBody};
 /// A client.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Whose sessions it may use.
+    /// The owner, whose sessions the client may use.
     pub owner: Arc<str>,
-    /// Its calls that run.
+    /// Its calls in flight.
     pub calls: Arc<InFlight>,
-    /// What HTTP knows of the request, where something keeps it.
+    /// HTTP metadata of the request, if diagnostics are on.
     pub origin: Option<Arc<Origin>>,
 }
 
-/// An answer, ready to be sent.
+/// An answer that is ready to be sent.
 #[derive(Debug)]
 pub struct Answer {
     /// The message with its newline.
     pub line: Vec<u8>,
-    /// The code, where it is an error.
+    /// The error code, if it is an error.
     pub error: Option<i32>,
 }
 
-/// Where answers go.
+/// Receives answers.
 pub trait ResponseSink: Send + Sync {
-    /// Sends an answer. `call` is the one that it belongs to: its place is given back before the client can see the answer, and
-    /// not before the answer is bounded where it waits.
+    /// Sends an answer. `call` is the call that it answers. Its place is released before the client can see the answer, but after
+    /// the answer counts in the limit of the sink.
     fn send(&self, answer: Answer, call: Option<Registration>);
 }
 
 impl Answer {
-    /// The answer that holds a result, as raw JSON.
+    /// Creates an answer with a result, as raw JSON.
     pub fn result(id: &str, result: &str) -> Answer {
         Answer { line: reply::result(id, result), error: None }
     }
 
-    /// The answer that holds an error.
+    /// Creates an answer with an error.
     pub fn error(id: &str, body: &ErrorBody) -> Answer {
         Answer { line: reply::error(id, body), error: Some(body.code) }
     }

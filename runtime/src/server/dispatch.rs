@@ -1,4 +1,4 @@
-//! Methods of the protocol.
+//! Dispatches the methods of the protocol.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -24,27 +24,28 @@ use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::tools_list;
 
-/// Bytes of an unknown method that its refusal repeats.
+/// Maximum bytes of an unknown method in its error message.
 const SHOWN: usize = 100;
 
 /// The name of the server.
 pub const SERVER_NAME: &str = "ptc_lisp";
 
-/// The name of its tool.
+/// The name of the tool that runs programs.
 pub const TOOL_NAME: &str = "lisp_eval";
 
-/// How long a client of the stateless era may keep the tool list: it never changes while the binary is the same.
+/// Time in ms for which a client of the stateless era may cache the tool list. The list does not change as long as the binary is
+/// the same.
 const TTL_MS: u64 = 3_600_000;
 
-/// What all clients of a process share.
+/// State that all clients of a process share.
 pub struct Server {
     pub(super) deployment: &'static Deployment,
     pub(super) settings: Settings,
     pub(super) evaluator: Arc<Evaluator>,
     pub(super) redactor: Redactor,
-    /// For programs.
+    /// Runs programs.
     pub(super) fibers: Arc<Fibers>,
-    /// For programs around which something else waits: a store of sessions, a planner.
+    /// Runs programs that block on something else too: a remote store of sessions, or a planner.
     pub(super) pool: Arc<Pool>,
     pub(super) scheduler: Arc<Scheduler>,
     tools: OnceLock<String>,
@@ -54,35 +55,35 @@ pub struct Server {
     pub(super) planner: Option<Arc<Planner>>,
 }
 
-/// Whether to go on reading.
+/// Whether to continue reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Yes.
+    /// Continue.
     Read,
-    /// The client said `exit`.
+    /// Stop, since the client sent `exit`.
     Exit,
 }
 
-/// A request, and where its answer goes.
+/// A request with the receiver of its answer.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Its raw id.
+    /// The raw id.
     pub id: &'a str,
-    /// Its method.
+    /// The method.
     pub method: &'a str,
-    /// Its parameters.
+    /// The parameters.
     pub params: &'a Params<'a>,
-    /// The era that its envelope says.
+    /// The era, determined by its envelope.
     pub era: Era,
-    /// Who asks.
+    /// The client.
     pub caller: &'a Caller,
-    /// Where the answer goes.
+    /// The receiver of the answer.
     pub answers: &'a Arc<dyn ResponseSink>,
 }
 
 impl Server {
-    /// A server whose evaluations run on `pool` when `scheduler` lets them, in `sessions` where there are any, and are watched
-    /// where that is asked for.
+    /// Creates a server. Its evaluations run on `pool` when `scheduler` admits them. `sessions` and `diagnostics` are `None` if
+    /// they are off.
     #[expect(clippy::too_many_arguments, reason = "each is a part that somebody else has made")]
     pub fn new(
         deployment: &'static Deployment,
@@ -111,7 +112,7 @@ impl Server {
         }
     }
 
-    /// The same with `lisp_task`.
+    /// Adds `lisp_task`.
     #[cfg(feature = "agentic")]
     #[must_use]
     pub fn with_planner(mut self, planner: Option<Arc<Planner>>) -> Self {
@@ -119,27 +120,27 @@ impl Server {
         self
     }
 
-    /// What an operator set.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What divides processors, places and memory among calls.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &Arc<Scheduler> {
         &self.scheduler
     }
 
-    /// Whether taking a call may involve files or a look into a long context.
+    /// Whether handling a call may block on files or read a long context.
     pub fn may_block(&self) -> bool {
         self.diagnostics.as_ref().is_some_and(|diagnostics| diagnostics.may_block())
     }
 
-    /// Whether anything is kept of calls.
+    /// Whether diagnostics are on.
     pub fn is_watched(&self) -> bool {
         self.diagnostics.is_some()
     }
 
-    /// What Prometheus reads, with what the transport adds; `None` where nothing is counted.
+    /// Returns the metrics together with those of the transport. Returns `None` if calls are not counted.
     pub fn metrics(&self, transport: &[Gauge]) -> Option<String> {
         let diagnostics = self.diagnostics.as_ref().filter(|_| self.settings.diagnostics.counted)?;
         let sessions = self.sessions.as_ref().map_or(0, |sessions| sessions.store().count());
@@ -166,17 +167,17 @@ impl Server {
         Some(diagnostics.metrics(&gauges, &self.scheduler.refusals()))
     }
 
-    /// Why the sessions' store cannot be used at present, where that is known.
+    /// Returns why the session store is unavailable at present, as far as known.
     pub fn store_trouble(&self) -> Option<String> {
         self.sessions.as_ref()?.store().health_error()
     }
 
-    /// Whether every call is answered.
+    /// Whether no call is in flight or queued.
     pub fn is_idle(&self) -> bool {
         self.scheduler.is_idle()
     }
 
-    /// Takes one line. Blocks while the client does not read its answers.
+    /// Handles one line. Blocks while the client does not read its answers.
     pub fn receive(&self, line: &[u8], caller: &Caller, answers: &Arc<dyn ResponseSink>) -> Next {
         match message::parse(line) {
             Ok(Message::Request { id, method, params }) => match revision::era(&params, method == "server/discover") {
@@ -189,13 +190,13 @@ impl Server {
         Next::Read
     }
 
-    /// The answer to a line beyond the cap.
+    /// Returns the answer to a frame above the size limit.
     pub fn oversized(&self) -> Answer {
         let most = self.settings.max_frame_bytes;
         Answer::error("null", &ErrorBody::new(PARSE_ERROR, format!("Parse error: the line exceeds max_frame_bytes ({most})")))
     }
 
-    /// Answers a request, now or from the thread that evaluates.
+    /// Answers a request, either now or from the evaluation's thread.
     pub fn request(&self, request: Request<'_>) {
         match (request.method, request.era) {
             ("tools/call", _) => self.call(request),
@@ -219,7 +220,7 @@ impl Server {
         }
     }
 
-    /// Takes what is not answered.
+    /// Handles a notification, which is not answered.
     pub fn notification(&self, method: &str, params: &Params<'_>, caller: &Caller) -> Next {
         match method {
             "exit" => return Next::Exit,
@@ -228,7 +229,7 @@ impl Server {
                     caller.calls.cancel(id);
                 }
             }
-            // Everything else is for information, or not ours; neither is answered.
+            // Other notifications are informational or unknown, and ignored.
             _ => {}
         }
         Next::Read
@@ -241,7 +242,7 @@ impl Server {
             let mut tools = tools_list::tools(self.deployment, &self.settings, clean);
             #[cfg(feature = "agentic")]
             if let Some(planner) = &self.planner {
-                // Behind `lisp_eval`, which is always there.
+                // It follows `lisp_eval`, which is always the first tool.
                 tools.insert(1, agentic::tool::described(planner.plan(), self.deployment.catalog, clean));
             }
             serde_json::Value::from(tools).to_string()

@@ -1,4 +1,4 @@
-//! Calls of a client that are not answered yet, and how to stop them.
+//! The unanswered calls of a client, and their cancellation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use ptc_lisp::limits::Cancel;
 use crate::protocol::message::string;
 use crate::schedule::{self, ClientKey};
 
-/// The calls of one client that are not answered yet.
+/// The unanswered calls of one client.
 #[derive(Debug)]
 pub struct InFlight {
     client_key: ClientKey,
@@ -25,23 +25,23 @@ struct State {
     next_anonymous: u64,
 }
 
-/// A call that runs.
+/// An unanswered call.
 #[derive(Debug, Clone)]
 struct Running {
     cancel: Cancel,
     withdrawn: Arc<AtomicBool>,
 }
 
-/// Why a call may not start.
+/// The reason why a call cannot start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// A call of that id is not answered yet.
+    /// A call with this id is not answered yet.
     DuplicateId,
-    /// The client said `shutdown`.
+    /// The client sent `shutdown`.
     ShutDown,
 }
 
-/// A call that is not answered yet, with its place once it has one. Dropped, it gives the place to the next call.
+/// An unanswered call, which holds its admission permit once it has one. Dropping it releases the permit to the next call.
 #[derive(Debug)]
 pub struct Registration {
     owner: Arc<InFlight>,
@@ -53,27 +53,27 @@ pub struct Registration {
 #[derive(Debug)]
 enum Key {
     Id(String),
-    /// A null id: allowed by JSON-RPC, but nothing that a cancellation could name.
+    /// The call has a null id, which JSON-RPC permits but a cancellation cannot name.
     Anonymous(u64),
 }
 
-/// An id as a key: a string by its text, so that escapes do not matter; anything else as written.
+/// Returns an id as a key: a string by its decoded text, so that escapes do not matter, other ids as raw JSON.
 fn key(id: &str) -> String {
     string(id).map_or_else(|| id.to_owned(), |text| format!("\"{text}"))
 }
 
 impl InFlight {
-    /// The calls of a client, which share what the scheduler gives this party.
+    /// Creates the calls of a client, which is `client_key` to the scheduler.
     pub fn new(client_key: ClientKey) -> Arc<Self> {
         Arc::new(InFlight { client_key, state: Mutex::default() })
     }
 
-    /// Who the client is for the scheduler.
+    /// Returns the client's key in the scheduler.
     pub fn client_key(&self) -> &ClientKey {
         &self.client_key
     }
 
-    /// Registers the call of that raw id, which `cancel` stops.
+    /// Registers the call with this raw id. `cancel` stops it.
     pub fn enter(self: &Arc<Self>, id: &str, cancel: Cancel) -> Result<Registration, Denied> {
         let mut state = self.lock();
         let key = match id {
@@ -99,23 +99,23 @@ impl InFlight {
         Ok(Registration { owner: Arc::clone(self), key, call, permit: None })
     }
 
-    /// Stops the call of that raw id, if it runs: its client waits for no answer.
+    /// Cancels the call with this raw id, if it is in flight. Its client does not wait for an answer.
     pub fn cancel(&self, id: &str) {
         let call = self.lock().by_id.get(&key(id)).cloned();
-        // Outside the lock: it wakes waiting evaluations.
+        // This happens outside the lock, since cancelling wakes waiting evaluations.
         if let Some(call) = call {
             call.withdraw();
         }
     }
 
-    /// Stops every call, whose client waits for no answer.
+    /// Cancels every call. The client does not wait for answers.
     pub fn cancel_all(&self) {
         for call in self.all() {
             call.withdraw();
         }
     }
 
-    /// Stops every call. Unlike with [`InFlight::cancel_all`], each is answered: it was cancelled.
+    /// Cancels every call. Unlike with [`InFlight::cancel_all`], each call is answered as cancelled.
     pub fn stop_all(&self) {
         for call in self.all() {
             call.cancel.cancel();
@@ -127,23 +127,23 @@ impl InFlight {
         state.by_id.values().chain(state.anonymous.values()).cloned().collect()
     }
 
-    /// Whether each of the client's is answered.
+    /// Whether the client has no unanswered calls.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();
         state.by_id.is_empty() && state.anonymous.is_empty()
     }
 
-    /// The client was told that this revision is spoken.
+    /// Sets the negotiated protocol revision.
     pub fn set_protocol_version(&self, protocol_version: &'static str) {
         self.lock().protocol_version = Some(protocol_version);
     }
 
-    /// The revision that the client was told.
+    /// Returns the negotiated protocol revision.
     pub fn protocol_version(&self) -> Option<&'static str> {
         self.lock().protocol_version
     }
 
-    /// Lets no further call start.
+    /// Refuses further calls.
     pub fn shut_down(&self) {
         self.lock().shut_down = true;
     }
@@ -166,22 +166,23 @@ impl Running {
 }
 
 impl Registration {
-    /// Whose it is, for the scheduler.
+    /// Returns the client's key in the scheduler.
     pub fn client_key(&self) -> &ClientKey {
         &self.owner.client_key
     }
 
-    /// Keeps the place of the call until it is answered.
+    /// Holds the permit of the call until it is answered.
     pub fn hold(&mut self, permit: schedule::AdmissionPermit) {
         self.permit = Some(permit);
     }
 
-    /// What stops the call, and tells whether it was stopped.
+    /// Returns the cancellation of the call, which stops it and tells whether it was stopped.
     pub fn cancellation(&self) -> &Cancel {
         &self.call.cancel
     }
 
-    /// Whether its client waits for no answer. A call can be stopped without that: the end of its session does.
+    /// Whether the client does not wait for an answer. A call can also be stopped without that, for example by the end of its
+    /// session.
     pub fn is_withdrawn(&self) -> bool {
         self.call.withdrawn.load(Ordering::Acquire)
     }
@@ -189,7 +190,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // First: whoever finds the client idle finds the place free.
+        // The permit is released first, so that it is free as soon as the client is idle.
         drop(self.permit.take());
         let mut state = self.owner.lock();
         match &self.key {

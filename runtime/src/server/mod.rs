@@ -1,16 +1,17 @@
-//! The MCP server: from frames to answers, whatever carries them.
+//! The MCP server, which turns frames into answers independent of the transport.
 //!
-//! - `call`: `tools/call`.
-//! - [`caller`]: who asks, and where answers go.
-//! - [`dispatch`]: methods, on the thread that reads.
-//! - [`in_flight`]: calls that can be cancelled, and the permits that bound them.
-//! - [`outbox`]: answers in, bytes out, with back-pressure.
-//! - [`stdio`]: frames from standard input until it ends.
-//! - [`http`]: requests from sockets.
-//! - `task`: a call of `lisp_task`.
+//! - `call`: the method `tools/call`.
+//! - [`caller`]: the client of a request, and the receiver of answers.
+//! - [`dispatch`]: dispatches methods on the thread that reads.
+//! - [`in_flight`]: the unanswered calls of a client, and their cancellation.
+//! - [`outbox`]: the queue of answers to standard output, with back-pressure.
+//! - [`stdio`]: reads frames from standard input until it ends.
+//! - [`http`]: receives requests over HTTP.
+//! - `task`: calls of `lisp_task`.
 //!
-//! Whoever reads also dispatches; evaluations run on the pool and send their answers themselves. Memory is bounded whatever a client
-//! does: evaluations by permits, answers by the outbox or the connection, and where that is full nothing more is read.
+//! The thread that reads also dispatches. Evaluations run on the pool and send their answers themselves. Memory is bounded for
+//! any behaviour of a client: permits limit evaluations, and the outbox or the connection limits answers. When these are full,
+//! reading stops.
 
 mod call;
 pub mod caller;

@@ -1,13 +1,14 @@
-//! Answers on their way to the client.
+//! The queue of answers to the client.
 //!
-//! Whoever has an answer writes it, together with what others have put in meanwhile: no thread of its own, no hand-over, and many
-//! answers in one system call when there are many. Where the client does not read, putting in blocks, and so everything before it.
+//! The thread that has an answer writes it, together with the answers that other threads have queued meanwhile. This needs no
+//! separate thread and no hand-over, and writes many answers in one system call. If the client does not read, sending blocks, and
+//! reading stops in consequence.
 
 use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A queue of answers in front of an output.
+/// A queue of answers for an output.
 pub struct Outbox<W> {
     state: Mutex<State>,
     drained: Condvar,
@@ -20,20 +21,20 @@ struct State {
     queue: Vec<u8>,
     writing: bool,
     broken: bool,
-    /// Threads that wait for `drained`. To notify a condition variable is a system call, also where no thread waits.
+    /// Number of threads that wait for `drained`. Notifying a condition variable is a system call even if no thread waits.
     waiting: usize,
 }
 
-/// Bytes that may wait behind a write in progress. An answer larger than that still goes through, alone.
+/// Maximum bytes that wait behind a write in progress. A larger answer is queued alone.
 const HIGH_WATER: usize = 1024 * 1024;
 
 impl<W: Write> Outbox<W> {
-    /// An outbox before `output`; `broken` is called once, when a write fails for good.
+    /// Creates an outbox for `output`. `broken` is called once, when a write fails.
     pub fn new(output: W, broken: impl Fn() + Send + Sync + 'static) -> Self {
         Outbox { state: Mutex::default(), drained: Condvar::new(), output: Mutex::new(output), broken: Box::new(broken) }
     }
 
-    /// Sends a line. `placed` is dropped as soon as the line has its place in the queue: by then it is bounded here.
+    /// Sends a line. `placed` is dropped as soon as the line may enter the queue, since it then counts in the limit of the queue.
     pub fn send<T>(&self, line: &[u8], placed: T) {
         let mut state = self.lock();
         while state.writing && state.queue.len() > HIGH_WATER && !state.broken {
@@ -41,7 +42,8 @@ impl<W: Write> Outbox<W> {
             state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        // Before the client can see the answer and send its next call. Without the lock: this may start the next call, or answer it.
+        // It is dropped before the client can see the answer and send its next call. This happens without the lock, since it may
+        // start or answer the next call.
         drop(state);
         drop(placed);
         let mut state = self.lock();
@@ -75,7 +77,7 @@ impl<W: Write> Outbox<W> {
         self.notify(&state);
     }
 
-    /// Waits until everything is written, at most that long.
+    /// Waits until everything is written, for at most `most`.
     pub fn settle(&self, most: Duration) {
         let mut state = self.lock();
         state.waiting += 1;
@@ -107,7 +109,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-    /// Writes wait until the test lets them go.
+    /// An output whose writes wait until the test permits them.
     struct Gated(Receiver<()>, Arc<Mutex<Vec<u8>>>);
 
     impl Write for Gated {
@@ -169,7 +171,7 @@ mod tests {
         let sender = {
             let (outbox, sent) = (Arc::clone(&outbox), Arc::clone(&sent));
             std::thread::spawn(move || {
-                // The first one writes and stays there.
+                // The first thread is blocked in its write.
                 let writer = Arc::clone(&outbox);
                 let stuck = std::thread::spawn(move || writer.send(b"x", ()));
                 while !outbox.lock().writing {

@@ -1,7 +1,8 @@
 //! MCP over standard input and output.
 //!
-//! Plain blocking descriptors: a thread that reads, and writes by whoever has an answer. That is as fast as a pipe allows, needs no
-//! `O_NONBLOCK` (which is a property of the open file and would leak into a shared standard error), and works for files and
+//! Descriptors are blocking: one thread reads, and the threads with answers write. This is as fast as a pipe permits. It does not
+//! need `O_NONBLOCK`, which is a property of the open file and would also affect a shared standard error, and it works for files
+//! and terminals too.
 //! terminals as well as for pipes.
 
 use std::fs::File;
@@ -15,24 +16,24 @@ use super::in_flight::InFlight;
 use crate::protocol::frame::{Frame, Frames};
 use crate::schedule::{ClientKey, session_number};
 
-/// Standard input without the standard library's buffer and lock.
+/// Returns standard input without the buffer and lock of the standard library.
 pub fn input() -> std::io::Result<File> {
     Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
 }
 
-/// Standard output without the standard library's line buffer.
+/// Returns standard output without the line buffer of the standard library.
 pub fn output() -> std::io::Result<File> {
     Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// The one client there is.
+/// Returns the single client of standard input.
 pub fn caller() -> Caller {
     let owner: Arc<str> = "stdio".into();
     let client_key = ClientKey { owner: Arc::clone(&owner), session: session_number() };
     Caller { owner, calls: InFlight::new(client_key), origin: None }
 }
 
-/// Why serving ended.
+/// The reason why serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The input ended.
@@ -42,7 +43,7 @@ pub enum End {
 }
 
 impl End {
-    /// The reason in the log.
+    /// Returns the reason for the log.
     pub fn reason(self) -> &'static str {
         match self {
             End::Input => "end of input",
@@ -51,7 +52,7 @@ impl End {
     }
 }
 
-/// Serves until the input ends, or the client sends `exit`.
+/// Serves until the input ends or the client sends `exit`.
 pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn ResponseSink>) -> std::io::Result<End> {
     let mut frames = Frames::new(input, server.settings().max_frame_bytes);
     while let Some(frame) = frames.next_frame()? {

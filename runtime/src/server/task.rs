@@ -1,4 +1,4 @@
-//! A call of `lisp_task`.
+//! Calls of `lisp_task`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use crate::response::answer;
 use crate::schedule::LeaseIssuer;
 
 impl Server {
-    /// Has the pool run a task, on a place as any program has it. While its planner thinks it uses no processor.
+    /// Runs a task on the pool with a permit like that of a program. It uses no processor while its planner works.
     pub(super) fn task(&self, request: Request<'_>, planner: &Arc<Planner>, call_trace: Option<CallTrace>) {
         let task = match Task::read(&request.params.arguments, &self.settings) {
             Ok(task) => Arc::new(task),
@@ -40,10 +40,10 @@ impl Server {
         let done = move |registration: Registration, end: End| {
             let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();
             let members = members(&end, &task, planner.plan());
-            // Before the answer: whoever has it may ask about it.
+            // The trace is finished before the answer is sent, since the client may then ask for it.
             finish(call_trace, |call_trace| call_trace.task_ended(&end, &members));
             if !registration.is_withdrawn() {
-                // Its parts are clean already, but for what the client itself said.
+                // The parts of the answer are redacted already, except for texts of the client.
                 let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
                 answers.send(Answer::result(&id, &result), Some(registration));
             }

@@ -1,6 +1,7 @@
-//! Bearer tokens. A valid token always passes; replies to wrong tokens are slowed down.
+//! Authentication with bearer tokens. A valid token is always accepted at once. Replies to wrong tokens are delayed after
+//! repeated failures.
 //!
-//! Clients behind one proxy share an address, so nothing that one of them does may lock the others out.
+//! Clients behind one proxy share an address, so that the failures of one client must not lock out the others.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,42 +17,45 @@ use crate::settings::HttpSettings;
 
 use super::listener::network_of;
 
-/// Addresses whose wrong tokens are counted. Those of more addresses are refused without a delay.
+/// Maximum number of addresses whose failures are counted. Requests with wrong tokens from further addresses are refused without
+/// a delay.
 const MAX_ADDRESSES: usize = 10_000;
-/// How long the reply to a wrong token is held back, once its address has shown too many.
+/// Delay of the reply to a wrong token after too many failures of its address.
 const REPLY_DELAY: Duration = Duration::from_secs(1);
-/// Replies that are held back at a time. Further ones leave at once: a delay must not use up connections.
+/// Maximum number of delayed replies at the same time. Further replies are sent at once, since delays must not exhaust
+/// connections.
 const MAX_DELAYED: usize = 64;
 
-/// Checks tokens.
+/// Authenticates requests.
 pub struct Authenticator {
-    /// Digest of the token; `None` where clients need none.
+    /// Digest of the token. `None` if no token is required.
     expected: Option<[u8; 32]>,
     owner: Owner,
     throttle: Option<Throttle>,
 }
 
-/// Whose sessions a request may use.
+/// The owner of a request, whose sessions it may use.
 #[derive(Debug, Clone)]
 pub struct Owner {
-    /// Its name inside this server.
+    /// The internal name.
     pub id: Arc<str>,
-    /// What log lines call it.
+    /// The name in log lines.
     pub hash: Arc<str>,
 }
 
-/// Why a request may not pass.
+/// The reason why authentication fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// It shows no token. Clients that look for the challenge do that, so it is not counted.
+    /// The request has no token. It is not counted as a failure, since clients send such a request to receive the challenge.
     Missing,
-    /// It shows a wrong one.
+    /// The token is wrong.
     Invalid,
-    /// It shows a wrong one, after too many others from its address; whole seconds until the next one is answered without a delay.
+    /// The token is wrong, after too many failures of its address. Contains the seconds until a failure is answered without a
+    /// delay.
     Throttled(u64),
 }
 
-/// Counts the wrong tokens of each address.
+/// Counts the failures of each address.
 struct Throttle {
     window: Duration,
     max_failures: u32,
@@ -68,11 +72,11 @@ struct Failures {
 }
 
 impl Authenticator {
-    /// A gate for the token of the settings.
+    /// Creates an authenticator with the token of the settings.
     pub fn new(settings: &HttpSettings) -> Authenticator {
         let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
-        // One token is one owner: its sessions are found again after a restart, and by every replica that has the same token. A
-        // generated token changes with each start, so its owner is the machine, as it is without a token.
+        // A token identifies one owner, whose sessions are found again after a restart and by every replica with the same token.
+        // A generated token changes with each start. Its owner is therefore the machine, as without a token.
         let id = match expected.filter(|_| !settings.token_is_generated) {
             Some(digest) => format!("token:{}", hex(&digest)),
             None => "loopback".to_owned(),
@@ -88,7 +92,7 @@ impl Authenticator {
         Authenticator { expected, owner, throttle }
     }
 
-    /// The owner of the request's token. Takes up to a second where a wrong token is one of many from its address.
+    /// Returns the owner of the request's token. Takes up to a second for a wrong token after repeated failures of its address.
     pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Owner, Denied> {
         let checked = self.check(peer, headers, Instant::now());
         if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle)
@@ -110,7 +114,7 @@ impl Authenticator {
         Err(throttled.map_or(Denied::Invalid, Denied::Throttled))
     }
 
-    /// Whether a request shows a valid token, or needs none. Counts nothing.
+    /// Whether a request has a valid token or needs none. Failures are not counted.
     pub fn knows(&self, headers: &HeaderMap) -> bool {
         let shown = || headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
         self.expected.as_ref().is_none_or(|expected| shown().is_some_and(|token| same(expected, &sha256(token))))
@@ -118,7 +122,7 @@ impl Authenticator {
 }
 
 impl Throttle {
-    /// Counts a wrong token; whole seconds for which those of its address are slowed down, where they are.
+    /// Counts a failure. Returns the seconds for which failures of this address are delayed, if they are.
     fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
         let peer = network_of(peer);
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,13 +145,13 @@ impl Throttle {
     }
 }
 
-/// The token of `Bearer token`; the scheme's case does not matter.
+/// Returns the token of `Bearer token`. The scheme is case-insensitive.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }
 
-/// Compares without telling by its time how much was right. Digests of equal length: their bytes follow no guess.
+/// Compares digests in constant time, so that the duration reveals nothing about the expected one.
 fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b))) == 0
 }
@@ -214,7 +218,7 @@ mod tests {
         assert!(authenticator.check(peer, &valid, at(2)).is_ok());
         assert_eq!(authenticator.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
         assert_eq!(authenticator.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
-        // After the window and the throttle, the count begins again.
+        // After the window and the delay have passed, counting restarts.
         assert_eq!(authenticator.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
     }
 }

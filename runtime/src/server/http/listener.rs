@@ -1,4 +1,4 @@
-//! Sockets, connections, their end.
+//! The sockets and connections of the HTTP server, and their shutdown.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -26,21 +26,21 @@ use crate::descriptors;
 use crate::log::{self, Field, Level};
 use crate::schedule::session_number;
 
-/// Connections at a time, where the limit of descriptors allows as many. Each costs a few kilobytes while nothing is asked.
+/// Maximum number of connections, if the limit of descriptors permits. An idle connection takes a few kilobytes.
 const MAX_CONNECTIONS: u64 = 8192;
-/// Connections that may wait to be accepted, where the system allows as many.
+/// Length of the accept queue, if the system permits.
 const BACKLOG: u32 = 4096;
-/// Connections of the admin listener at a time.
+/// Maximum number of connections of the admin listener.
 const MAX_ADMIN_CONNECTIONS: u32 = 32;
-/// Bytes that are read ahead on a connection, and so the longest head of a request.
+/// Size of a connection's read buffer in bytes, and therefore the maximum size of a request's head.
 const READ_AHEAD: usize = 32 * 1024;
-/// How long a new connection may say nothing.
+/// Timeout for the first byte of a new connection.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait where the system has no descriptor for another connection.
+/// Delay before the next attempt to accept, if the system has no descriptor for another connection.
 pub(crate) const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
-/// How often a refusal of connections is logged, with the number of those since.
+/// Minimum interval between log lines about refused connections, which contain their number since the last line.
 const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(5);
-/// How long connections get to end when the last call has.
+/// Time limit for connections to end after the last call.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A bound listener.
@@ -53,17 +53,17 @@ pub struct Listener {
     by_address: Arc<AddressShares>,
     refusals: Refusals,
     context: Context,
-    /// Says that connections are to end.
+    /// Tells connections to end.
     end: watch::Sender<bool>,
 }
 
-/// Where clients connect.
+/// The socket on which the listener accepts.
 enum Socket {
     Tcp(TcpListener),
     Unix(UnixSocket),
 }
 
-/// What every connection needs.
+/// State that every connection needs.
 #[derive(Clone)]
 struct Context {
     state: Arc<HttpState>,
@@ -72,10 +72,11 @@ struct Context {
 }
 
 impl Listener {
-    /// Binds; nothing is served yet. Has to be called inside a Tokio runtime.
+    /// Binds the sockets. Nothing is served yet. Must be called inside a Tokio runtime.
     ///
     /// # Errors
-    /// A sentence that names the flag whose address or path cannot be bound, or the certificate that cannot be read.
+    ///
+    /// Returns a sentence that names the flag whose address or path cannot be bound, or the certificate that cannot be read.
     pub fn bind(state: Arc<HttpState>) -> Result<Listener, String> {
         let settings = &state.settings;
         let socket = match &settings.unix_socket {
@@ -105,7 +106,7 @@ impl Listener {
             connections: Arc::new(Semaphore::new(max_connections as usize)),
             max_connections,
             admin_connections: Arc::new(Semaphore::new(MAX_ADMIN_CONNECTIONS as usize)),
-            // A reverse proxy is one address: it may have half of all.
+            // A reverse proxy has a single address, so that half of all connections are permitted for one.
             by_address: Arc::new(AddressShares { most: (max_connections / 2).max(1), open: Mutex::default() }),
             refusals: Refusals::default(),
             context: Context {
@@ -117,10 +118,11 @@ impl Listener {
         })
     }
 
-    /// Where clients connect, as a URL without a path; `unix:PATH` for a Unix socket.
+    /// Returns the URL of the listener without a path. For a Unix socket it is `unix:PATH`.
     ///
     /// # Errors
-    /// The system does not tell the address.
+    ///
+    /// Fails if the system does not return the address.
     pub fn url(&self) -> std::io::Result<String> {
         Ok(match &self.socket {
             Socket::Tcp(socket) => format!("{}://{}", self.scheme(), socket.local_addr()?),
@@ -128,10 +130,11 @@ impl Listener {
         })
     }
 
-    /// The URL of the admin listener, where there is one.
+    /// Returns the URL of the admin listener, if there is one.
     ///
     /// # Errors
-    /// The system does not tell the address.
+    ///
+    /// Fails if the system does not return the address.
     pub fn admin_url(&self) -> std::io::Result<Option<String>> {
         let admin = self.admin.as_ref().map(TcpListener::local_addr).transpose()?;
         Ok(admin.map(|address| format!("{}://{address}", self.scheme())))
@@ -141,7 +144,7 @@ impl Listener {
         if self.context.state.settings.tls_cert.is_some() { "https" } else { "http" }
     }
 
-    /// Serves for ever.
+    /// Serves forever.
     pub async fn serve(&self) -> Infallible {
         let admin = async {
             match &self.admin {
@@ -159,7 +162,7 @@ impl Listener {
 
     async fn serve_tcp(&self, socket: &TcpListener) -> Infallible {
         loop {
-            // Waits with accepting where there are as many connections as may be: the system's queue holds the rest.
+            // At the maximum number of connections, accepting stops and further ones stay in the system's queue.
             let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return std::future::pending().await };
             let Some((stream, peer)) = self.accepted(accept(socket).await).await else { continue };
             let Some(share) = self.by_address.enter(peer.ip()) else {
@@ -207,7 +210,7 @@ impl Listener {
         }
     }
 
-    /// A connection that was accepted. Where it was not, says so in the log and waits: a descriptor may be free again then.
+    /// Returns an accepted connection. After a failure, logs it and waits, since a descriptor may become free.
     async fn accepted<T>(&self, accepted: std::io::Result<T>) -> Option<T> {
         match accepted {
             Ok(accepted) => Some(accepted),
@@ -219,8 +222,8 @@ impl Listener {
         }
     }
 
-    /// Lets calls in flight come to their end, for that long at most, and stops the rest. Meanwhile new ones are refused, and
-    /// `/ready` says so.
+    /// Waits up to `grace` until the calls in flight have ended, and then cancels the others. Meanwhile new calls are refused,
+    /// and `/ready` reports that.
     pub async fn drain(&self, grace: Duration) {
         let state = &self.context.state;
         state.drain();
@@ -239,13 +242,13 @@ impl Listener {
         }
         state.cancel_all();
         let _ = self.end.send(true);
-        // Every connection gives its permit back.
+        // Every connection releases its permit when it ends.
         let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(self.max_connections)).await;
     }
 }
 
-/// A socket that listens. Tokio's own has room for 1,024 connections that wait to be accepted: of more that come at once, the
-/// others would try again after a second.
+/// Creates a listening socket. Tokio's own constructor limits the accept queue to 1,024 connections, and clients beyond that
+/// would retry only after a second.
 fn listen(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
     let socket = if host.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -253,18 +256,18 @@ fn listen(host: IpAddr, port: u16) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Whether a new connection has something to read within [`FIRST_BYTE_TIMEOUT`]: one that says nothing holds a descriptor.
+/// Whether a new connection becomes readable within [`FIRST_BYTE_TIMEOUT`]. A silent connection would hold a descriptor.
 async fn is_readable_soon(readable: impl Future<Output = std::io::Result<()>>) -> bool {
     matches!(tokio::time::timeout(FIRST_BYTE_TIMEOUT, readable).await, Ok(Ok(())))
 }
 
-/// Counts the connections of each address, so that one cannot take them all.
+/// Limits the number of connections per address, so that one cannot use all of them.
 struct AddressShares {
     most: u32,
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// A connection's part of its address's share, given back when it is dropped.
+/// A connection counted in its address's share until it is dropped.
 struct AddressShare {
     shares: Arc<AddressShares>,
     address: IpAddr,
@@ -295,8 +298,8 @@ impl Drop for AddressShare {
     }
 }
 
-/// The address, or the /64 network of an IPv6 address: one customer usually has a whole one. A listener for both families sees IPv4
-/// addresses as IPv6 ones, which would all be of one network.
+/// Returns the address, or the /64 network of an IPv6 address, since one customer usually has a whole network. A dual-stack
+/// listener receives IPv4 addresses in IPv6 form, which would all be in one network. They are converted back.
 pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
@@ -304,7 +307,7 @@ pub(super) fn network_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Connections that were refused, logged now and then with their number: a flood of them must not be a flood of lines.
+/// Counts refused connections and logs them at intervals, so that a flood of connections does not cause a flood of log lines.
 #[derive(Default)]
 struct Refusals(Mutex<(Option<Instant>, u64)>);
 
@@ -324,16 +327,16 @@ impl Refusals {
     }
 }
 
-/// The next connection. An answer is written once and waited for: there is nothing to gather.
+/// Accepts the next connection. Nagle's algorithm is disabled, since an answer is written at once.
 async fn accept(socket: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = socket.accept().await?;
-    // Refused where the client has gone again, which reading will tell.
+    // This fails if the client has already disconnected, which the next read reports.
     let _ = stream.set_nodelay(true);
     Ok((stream, peer))
 }
 
 impl Context {
-    /// Answers the requests of one connection, behind TLS where that is configured.
+    /// Serves the requests of one connection, with TLS if it is configured.
     async fn serve_connection<S>(self, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -362,7 +365,7 @@ where
     .await;
 }
 
-/// Answers the requests of one connection until it ends, or is told to.
+/// Serves the requests of one connection until it ends or `end` is set.
 pub(crate) async fn serve_connection<S, R>(
     stream: S,
     request_timeout: Duration,
@@ -373,7 +376,7 @@ pub(crate) async fn serve_connection<S, R>(
     R: Future<Output = Response<Full<Bytes>>>,
 {
     let mut builder = http1::Builder::new();
-    // The same time for a whole head as for a body and for each part of an answer: who sends or takes a byte a second is cut off.
+    // The timeout for a head equals that for a body and for each part of an answer, so that very slow clients are disconnected.
     builder.timer(TokioTimer::new()).header_read_timeout(request_timeout).max_buf_size(READ_AHEAD);
     let answer = service_fn(|request| {
         let answer = respond(request);
@@ -381,7 +384,7 @@ pub(crate) async fn serve_connection<S, R>(
     });
     let serving = builder.serve_connection(TokioIo::new(WriteTimeoutStream::new(stream, request_timeout)), answer);
     let mut serving = pin!(serving);
-    // What goes wrong on a connection concerns its client alone, who knows already.
+    // Errors of a connection affect only its client and are not logged.
     tokio::select! {
         _ = &mut serving => return,
         _ = end.wait_for(|end| *end) => serving.as_mut().graceful_shutdown(),

@@ -1,19 +1,20 @@
-//! MCP over Streamable HTTP: a thin layer over the dispatcher.
+//! MCP over Streamable HTTP, as a thin layer over the dispatcher.
 //!
-//! - [`listener`]: sockets, connections, their end.
-//! - [`route`]: a request to its endpoint, and what is written of it.
-//! - [`guard`]: who may ask, in which form: `Host`, `Origin`, media types.
-//! - [`auth`]: bearer tokens, and the throttle on wrong ones.
-//! - [`body`]: body_memory within bounds of size and time.
-//! - [`write_timeout`]: writing within a bound of time.
-//! - `reply`: an answer before it becomes hyper's.
-//! - [`post`]: a message to the dispatcher, its answer back.
-//! - [`header_validation`]: headers of the stateless era that repeat what the body says.
-//! - `tls`: HTTPS, where the feature `https-server` is on.
+//! - [`listener`]: sockets and connections, and their shutdown.
+//! - [`route`]: routes a request to its endpoint and logs it.
+//! - [`guard`]: checks `Host`, `Origin` and media types.
+//! - [`auth`]: bearer tokens, and the delay of replies to wrong ones.
+//! - [`body`]: reads bodies within limits of size, time and memory.
+//! - [`write_timeout`]: a stream with a write timeout.
+//! - `reply`: an HTTP reply, independent of hyper.
+//! - [`post`]: passes a posted message to the dispatcher and returns its answer.
+//! - [`header_validation`]: headers of the stateless era that repeat parts of the body.
+//! - `tls`: HTTPS, with the feature `https-server`.
 //! - `unix_socket`: a socket that only its owner can connect to.
 //! - [`sessions`]: protocol sessions of the era with `initialize`.
 //!
-//! Answers are JSON, never streams: nothing is ever told before an answer, so that `GET` has no stream to offer and says 405.
+//! Answers are JSON documents, not event streams, since the server sends no messages before an answer. `GET` therefore returns
+//! 405.
 
 pub mod auth;
 pub mod body;
@@ -43,31 +44,31 @@ use auth::Authenticator;
 use body::BodyMemory;
 use sessions::ProtocolSessions;
 
-/// Bytes of bodies that are being read at a time, of all connections; a body of the largest size always fits.
+/// Maximum bytes of all bodies that are being read. A body of the maximum size always fits.
 const MAX_BODY_MEMORY: usize = 64 * 1024 * 1024;
 
-/// What all connections share.
+/// State that all connections share.
 pub struct HttpState {
     server: Arc<Server>,
     settings: HttpSettings,
     max_body_bytes: usize,
     body_memory: BodyMemory,
     instance: String,
-    /// Begins the ids of this process's requests.
+    /// Prefix of the ids of this process's requests.
     id_prefix: String,
     next_id: AtomicU64,
     authenticator: Authenticator,
     sessions: ProtocolSessions,
-    /// Requests of the stateless era that are not answered yet.
+    /// Unanswered requests of the stateless era.
     stateless_calls: Mutex<LiteMap<u64, Arc<InFlight>>>,
     draining: AtomicBool,
-    /// The page of traces.
+    /// The trace viewer.
     #[cfg(feature = "viewer")]
     viewer: Option<Arc<crate::viewer::Viewer>>,
 }
 
 impl HttpState {
-    /// A site that hands requests to `server`.
+    /// Creates the state of a listener for `server`.
     pub fn new(server: Arc<Server>) -> std::io::Result<Arc<HttpState>> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);
@@ -89,17 +90,17 @@ impl HttpState {
         }))
     }
 
-    /// Whether the process is about to end and takes no new calls.
+    /// Whether the process is shutting down and refuses new calls.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }
 
-    /// Takes no new calls from now on.
+    /// Refuses new calls from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Stops every call.
+    /// Cancels every call.
     pub fn cancel_all(&self) {
         self.sessions.cancel_all();
         let stateless_calls: Vec<_> = self.stateless_calls().values().cloned().collect();

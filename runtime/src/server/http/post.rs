@@ -35,10 +35,10 @@ struct OneshotSink(Mutex<Option<oneshot::Sender<Answer>>>);
 
 impl ResponseSink for OneshotSink {
     fn send(&self, answer: Answer, call: Option<Registration>) {
-        // Before the client can see the answer and send its next call.
+        // The place is released before the client can see the answer and send its next call.
         drop(call);
         if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A client that went away misses nothing.
+            // If the client has disconnected, there is no receiver.
             let _ = sender.send(answer);
         }
     }
@@ -76,7 +76,7 @@ impl Drop for CancelOnDisconnect {
     }
 }
 
-/// Answers a body that was posted.
+/// Answers a posted body.
 pub(super) async fn answer(
     state: &Arc<HttpState>,
     owner: Owner,
@@ -88,7 +88,7 @@ pub(super) async fn answer(
         spawn_blocking_call(state, owner, headers, body, log_fields).await
     } else {
         let outcome = begin(state, &owner, headers, &body, log_fields);
-        // The call has a copy of what it needs; the raw body would stay in memory until the answer.
+        // The call has its own copy of the data. The raw body would otherwise stay in memory until the answer.
         drop(body);
         outcome
     };
@@ -97,7 +97,7 @@ pub(super) async fn answer(
         PostOutcome::Pending(pending) => pending,
     };
     let answer = pending.answer.await.unwrap_or_else(|_| {
-        // Nothing was sent: the call was cancelled.
+        // The sender was dropped without an answer, since the call was cancelled.
         let profile = state.server.settings().response_profile;
         Answer::result(&pending.id, &answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era))
     });
@@ -113,7 +113,7 @@ pub(super) async fn answer(
     }
 }
 
-/// [`begin`] on a thread of its own: all connections share the one that is not to wait for files.
+/// Like [`begin`], on a blocking thread, since the event loop of all connections must not wait for files.
 async fn spawn_blocking_call(
     state: &Arc<HttpState>,
     owner: Owner,
@@ -194,12 +194,12 @@ fn notification(
     {
         return PostOutcome::Reply(Reply::json(StatusCode::BAD_REQUEST, Answer::error("null", body).line));
     }
-    // In the stateless era none of them concerns anything here: a call is cancelled by closing its connection.
+    // In the stateless era notifications have no effect, since a call is cancelled by closing its connection.
     if era.is_ok_and(|era| era == Era::Handshake) {
         match enter(state, owner, headers, log_fields) {
             Ok(calls) => {
                 let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: None };
-                // `exit` ends a process that serves one client, not this one.
+                // `exit` ends a process that serves a single client, but not this one.
                 let _ = state.server.notification(method, params, &caller);
             }
             Err(reply) => return PostOutcome::Reply(reply),
@@ -259,7 +259,7 @@ fn open(
     }
 }
 
-/// The calls of the session that the headers name.
+/// Returns the calls of the session that the headers name.
 pub(super) fn enter(
     state: &HttpState,
     owner: &Owner,

@@ -1,4 +1,4 @@
-//! An answer before it becomes hyper's.
+//! An HTTP reply, independent of hyper.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use hyper::{Response, StatusCode};
 use super::auth::Denied;
 use crate::log::{self, Level};
 
-/// Status, headers, body.
+/// Status, headers and body.
 pub(crate) struct Reply {
     pub(super) status: StatusCode,
     content_type: Option<&'static str>,
@@ -35,12 +35,12 @@ impl Reply {
         Reply::of(status, "text/plain; charset=utf-8", body)
     }
 
-    /// A method that the path does not have.
+    /// Creates the reply to a method that the path does not support.
     pub(crate) fn not_allowed(allowed: &str) -> Reply {
         Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
     }
 
-    /// A request that the gate did not let pass.
+    /// Creates the reply to a request whose authentication failed.
     pub(crate) fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
         let challenge = match denied {
             Denied::Missing => "Bearer",
@@ -53,13 +53,13 @@ impl Reply {
         Reply::empty(StatusCode::UNAUTHORIZED).with(WWW_AUTHENTICATE, challenge)
     }
 
-    /// With a header; a value that no header can carry is left out.
+    /// Adds a header. A value that a header cannot contain is omitted.
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Reply {
         self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         self
     }
 
-    /// Nothing that is answered here is for anybody to keep.
+    /// Converts the reply. Caching is disabled for all replies.
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;

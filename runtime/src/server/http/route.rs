@@ -1,4 +1,4 @@
-//! A request to its endpoint, and what is written of it.
+//! Routes requests to their endpoints and logs them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use crate::server::caller::Answer;
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What a log line says of a request beside its answer.
+/// Fields of the log line of a request, in addition to its answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AccessLogFields {
     pub(super) request_id: String,
-    /// The number of its connection.
+    /// The number of the connection.
     pub(super) connection: u64,
     pub(super) owner: Option<Arc<str>>,
     pub(super) session: Option<Arc<str>>,
-    /// The trace that the request is a part of, as its client wrote it.
+    /// The trace context in the format of the client.
     pub(super) traceparent: Option<String>,
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     pub(super) peer: IpAddr,
@@ -47,12 +47,12 @@ pub(super) struct Source {
     pub(super) surface: Surface,
 }
 
-/// What a listener offers.
+/// The endpoints of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Surface {
-    /// Every endpoint.
+    /// All endpoints.
     Clients,
-    /// `/health`, `/ready` and metrics.
+    /// Only `/health`, `/ready` and metrics.
     Admin,
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     let request_id = format!("{}-{number}", state.id_prefix);
     let mut log_fields = AccessLogFields { request_id, connection: source.connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    // What is asked every few seconds would hide the rest.
+    // Frequent requests are logged at a lower level, since they would hide the others.
     let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(state, &path);
     let duplicate = guard::find_duplicate_header(request.headers());
     let reply = match path.as_str() {
@@ -87,7 +87,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     reply.with(REQUEST_ID.clone(), &log_fields.request_id).into_response()
 }
 
-/// The endpoint of the protocol.
+/// Handles the endpoint of the protocol.
 async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
@@ -119,7 +119,7 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
         return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
     }
     match body::read(body, state.max_body_bytes, state.settings.request_timeout, &state.body_memory).await {
-        // Reading may have taken its time.
+        // The shutdown may have begun while the body was read.
         Ok(_) if state.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
         Ok(body) => post::answer(state, owner, headers, body, log_fields).await,
@@ -130,7 +130,7 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     }
 }
 
-/// What Prometheus reads; nothing is there unless it is asked for.
+/// Handles the metrics endpoint, which exists only if metrics are on.
 async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
     let Some(text) = state.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
@@ -147,7 +147,7 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
     only_get(request.method()).unwrap_or_else(text)
 }
 
-/// Whether a path is that of the page of traces.
+/// Whether a path belongs to the trace viewer.
 #[cfg(feature = "viewer")]
 fn is_viewer(state: &HttpState, path: &str) -> bool {
     state.viewer.is_some() && crate::viewer::routes::handles(path)
@@ -174,7 +174,7 @@ fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, lo
     Reply::empty(if log_fields.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-/// Whether calls are taken. The name of the process is for clients that show a token.
+/// Handles `/ready`, which tells whether calls are accepted. Only authenticated clients receive the name of the process.
 fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
@@ -189,7 +189,7 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
         () => (StatusCode::OK, "ready"),
     };
     let mut body = serde_json::json!({ "status": word });
-    // Without a token the permissions of a Unix socket protect its clients' listener, and not the admin listener beside it.
+    // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
     let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || state.settings.auth_token.is_some();
     if protected
         && state.authenticator.knows(request.headers())
@@ -200,7 +200,7 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     Reply::json(status, body.to_string())
 }
 
-/// The same request may be sent again soon, by another connection.
+/// Creates the reply to a request that may be repeated soon on another connection.
 fn unavailable(sentence: &'static str) -> Reply {
     let body = ErrorBody::new(SERVER_ERROR, sentence);
     let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, Answer::error("null", &body).line);

@@ -1,4 +1,5 @@
-//! Protocol sessions: what `initialize` opens and `Mcp-Session-Id` names. Not those of programs, which outlive them.
+//! Protocol sessions, which `initialize` opens and `Mcp-Session-Id` names. The sessions of programs are independent of them and
+//! live longer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,10 +12,10 @@ use crate::settings::HttpSettings;
 
 use super::auth::Owner;
 
-/// How often all sessions are looked at for those whose time is over.
+/// Interval at which all sessions are checked for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Every protocol session of a listener.
+/// The protocol sessions of a listener.
 pub struct ProtocolSessions {
     most: usize,
     most_per_owner: usize,
@@ -36,28 +37,28 @@ struct Session {
     used: Instant,
 }
 
-/// What a request gets of its session.
+/// The session of a request.
 #[derive(Debug, Clone)]
 pub struct Entered {
-    /// What log lines call the session.
+    /// The name of the session in log lines.
     pub hash: Arc<str>,
-    /// Its calls that run.
+    /// The calls in flight.
     pub calls: Arc<InFlight>,
 }
 
-/// Why a session is not opened.
+/// The reason why a session cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The owner has as many as it may.
+    /// The owner has the maximum number of sessions.
     Owner(usize),
-    /// The server has as many as it may.
+    /// The server has the maximum number of sessions.
     Server(usize),
-    /// The system has no random bytes.
+    /// The system returned no random bytes.
     Random,
 }
 
 impl ProtocolSessions {
-    /// None yet.
+    /// Creates an empty set of sessions.
     pub fn new(settings: &HttpSettings) -> ProtocolSessions {
         ProtocolSessions {
             most: settings.max_sessions,
@@ -68,11 +69,12 @@ impl ProtocolSessions {
         }
     }
 
-    /// Opens a session; its id. Where there are as many as may be, the session that was idle longest is closed for it: clients that
-    /// went away without a word must not keep new ones out. Its client learns of it by the 404 of its next request.
+    /// Opens a session and returns its id. At the maximum number, the session that was idle longest is closed, since clients that
+    /// disappeared must not keep new ones out. Its client is answered with 404 at its next request.
     ///
     /// # Errors
-    /// Every session has a call in flight, or the system has no random bytes.
+    ///
+    /// Fails if every session has a call in flight, or if the system returns no random bytes.
     pub fn open(&self, owner: &Owner, calls: Arc<InFlight>, now: Instant) -> Result<(String, Entered), Full> {
         let id = format!("mcp_{}", crate::random::text::<24>().map_err(|_| Full::Random)?);
         let hash: Arc<str> = short(&id).into();
@@ -100,13 +102,13 @@ impl ProtocolSessions {
         })
     }
 
-    /// The owner's session of that id, used now.
+    /// Returns the owner's session with this id and records its use.
     pub fn enter(&self, owner: &Owner, id: &str, now: Instant) -> Option<Entered> {
         self.changed(|state, lost| {
             if now >= state.swept + SWEEP {
                 self.sweep(state, now, lost);
             }
-            // Whether a session of somebody else exists is nobody's business.
+            // An owner must not learn whether another owner's session exists.
             let session = state.live.get_mut(id).filter(|session| session.owner.id == owner.id)?;
             if self.is_over(session, now) {
                 return None;
@@ -116,7 +118,7 @@ impl ProtocolSessions {
         })
     }
 
-    /// Ends the owner's session of that id and stops its calls; what log lines call it.
+    /// Closes the owner's session with this id and cancels its calls. Returns its name in log lines.
     pub fn close(&self, owner: &Owner, id: &str) -> Option<Arc<str>> {
         let session = {
             let mut state = self.lock();
@@ -127,7 +129,7 @@ impl ProtocolSessions {
         Some(session.hash)
     }
 
-    /// Stops every call of every session.
+    /// Cancels all calls of all sessions.
     pub fn cancel_all(&self) {
         let all: Vec<_> = self.lock().live.values().map(|session| Arc::clone(&session.calls)).collect();
         for calls in all {
@@ -135,12 +137,12 @@ impl ProtocolSessions {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     pub fn count(&self) -> usize {
         self.lock().live.len()
     }
 
-    /// Whether no client could open another: each has a call in flight.
+    /// Whether no further session can be opened, since each has a call in flight.
     pub fn is_full(&self, now: Instant) -> bool {
         self.changed(|state, lost| {
             if state.live.len() >= self.most {
@@ -150,8 +152,8 @@ impl ProtocolSessions {
         })
     }
 
-    /// Runs `change` under the lock, and after it stops the calls of the sessions that were lost: a call that is told to stop may
-    /// take locks of its own.
+    /// Runs `change` with the lock, and then cancels the calls of removed sessions without it: cancelling a call may acquire
+    /// other locks.
     fn changed<T>(&self, change: impl FnOnce(&mut State, &mut Vec<Arc<InFlight>>) -> T) -> T {
         let mut lost = Vec::new();
         let changed = change(&mut self.lock(), &mut lost);
@@ -162,11 +164,11 @@ impl ProtocolSessions {
     }
 
     fn is_over(&self, session: &Session, now: Instant) -> bool {
-        // A session with a call in flight is not idle, however long the call takes.
+        // A session with a call in flight is not idle, independent of the call's duration.
         now >= session.dies || now >= session.used + self.idle && session.calls.is_idle()
     }
 
-    /// Takes out the sessions whose time is over; their calls come to `lost`.
+    /// Removes expired sessions. Their calls are appended to `lost`.
     fn sweep(&self, state: &mut State, now: Instant, lost: &mut Vec<Arc<InFlight>>) {
         state.swept = now;
         state.live.retain(|_, session| {
@@ -181,7 +183,7 @@ impl ProtocolSessions {
     }
 }
 
-/// The id of the session without a call in flight that was used least recently, of one owner or of all.
+/// Returns the id of the least recently used session without a call in flight, of one owner or of all.
 fn longest_idle(state: &State, owner: Option<&Owner>) -> Option<String> {
     let idle = state
         .live
@@ -201,7 +203,7 @@ mod tests {
         Owner { id: name.into(), hash: short(name).into() }
     }
 
-    /// That many, of 100 seconds, and of 10 without use.
+    /// Creates sessions with these maximum numbers, a lifetime of 100 seconds and an idle timeout of 10 seconds.
     fn sessions(most: usize, most_per_owner: usize) -> ProtocolSessions {
         ProtocolSessions::new(&HttpSettings {
             max_sessions: most,
@@ -256,7 +258,7 @@ mod tests {
         assert!(!sessions.is_full(at(5)));
         assert!(sessions.enter(&two, &first, at(5)).is_none(), "it is another's");
         assert!(sessions.close(&two, &first).is_none());
-        // The first one has been idle for too long; a call in flight keeps the second.
+        // The first session has been idle for too long. A call in flight keeps the second one alive.
         let call =
             sessions.enter(&one, &second, at(9)).expect("it lives").calls.enter("1", Cancel::default()).expect("there is room");
         assert!(sessions.enter(&one, &first, at(15)).is_none());
@@ -276,7 +278,7 @@ mod tests {
         let sessions = sessions(1, 1);
         let start = Instant::now();
         let (one, two) = (owner("one"), owner("two"));
-        // However it is noticed that the time of a session is over.
+        // Expiry is noticed by any operation.
         let notices: [Notice; 3] = [
             |sessions, owner, calls, now| drop(sessions.open(owner, calls, now).expect("the dead take no place")),
             |sessions, owner, _, now| assert!(sessions.enter(owner, "mcp_x", now).is_none()),

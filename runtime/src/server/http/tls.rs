@@ -1,4 +1,4 @@
-//! HTTPS: the certificate of the settings in front of the same connections.
+//! TLS with the configured certificate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// What makes a socket's stream a secure one; the error names the file.
+/// Creates a TLS acceptor. The error names the file.
 pub(super) fn acceptor(certificates: &Path, key: &Path) -> std::io::Result<TlsAcceptor> {
     let wrong = |path: &Path, why: &dyn std::fmt::Display| std::io::Error::other(format!("{}: {why}", path.display()));
     let chain = CertificateDer::pem_file_iter(certificates).and_then(Iterator::collect::<Result<Vec<_>, _>>);

@@ -15,13 +15,15 @@ pub(super) struct UnixSocket {
 }
 
 impl UnixSocket {
-    /// Binds with mode 0600. Has to be called inside a Tokio runtime.
+    /// Binds the socket with mode 0600. Must be called inside a Tokio runtime.
     ///
     /// # Errors
-    /// The path holds something other than a socket, or a socket that a process listens on, or the system refuses.
+    ///
+    /// Fails if the path is something other than a socket, or a socket on which a process listens, and for errors of the system.
     pub(super) fn bind(path: &Path) -> Result<UnixSocket> {
         remove_stale(path)?;
-        // The file must never be open to others, not even between its creation and a change of its mode.
+        // The mode is set by the umask, since the file must not be accessible to others between its creation and a change of its
+        // mode.
         let before = rustix::process::umask(Mode::from_raw_mode(0o177));
         let bound = UnixListener::bind(path);
         rustix::process::umask(before);

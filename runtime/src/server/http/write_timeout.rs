@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    /// Has an answer of that many bytes taken in pieces with a pause before each; what came of writing it.
+    /// Simulates a client that reads an answer of `bytes` in pieces, with a pause before each. Returns the result of writing it.
     fn taken(bytes: usize, within: Duration, piece: usize, pause: Duration) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         runtime.block_on(async {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn steady_reader_is_not_timed_out() {
-        // Together far longer than the time for a step.
+        // The total time is far longer than the timeout of one step.
         let (within, pause) = (Duration::from_secs(1), Duration::from_millis(25));
         assert!(taken(64 * MIN_PROGRESS, within, MIN_PROGRESS, pause).is_ok());
     }
