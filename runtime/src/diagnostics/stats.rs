@@ -41,7 +41,7 @@ fn counts(of: LiteMap<&str, u64>) -> Value {
 fn of_tool(records: &[&Record]) -> Value {
     let errors = records.iter().filter(|record| matches!(record.outcome, Outcome::Error { .. })).count();
     let mut durations: Vec<u64> = records.iter().map(|record| record.duration_ms()).collect();
-    durations.sort();
+    durations.sort_unstable();
     let duration_ms = json!({
         "p50": percentile(&durations, 50), "p95": percentile(&durations, 95), "max": durations.last(),
     });

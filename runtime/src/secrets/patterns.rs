@@ -106,7 +106,7 @@ impl Patterns {
         for range in &mut found {
             *range = layers.iter().fold(range.clone(), |range, offsets| offsets.widen_to_escapes(range));
         }
-        found.sort_by(|a, b| (a.start, a.end).cmp(&(b.start, b.end)));
+        found.sort_by_key(|m| (m.start, m.end));
         let mut apart: Vec<Range<usize>> = Vec::with_capacity(found.len());
         for range in found {
             match apart.last_mut() {

@@ -138,7 +138,7 @@ impl Prefilter {
 /// first bytes. Ordering the pieces so that similar ones share a group reduces false positives.
 fn searches(mut pieces: Vec<&[u8]>) -> Vec<Search> {
     let low = |piece: &[u8]| piece.iter().take(MIN_PIECE_LEN).fold(0u32, |all, b| all << 4 | u32::from(b & 15));
-    pieces.sort_by(|a, b| low(a).cmp(&low(b)));
+    pieces.sort_by_key(|piece| low(piece));
     let in_turn = |few: &[&[u8]]| {
         let (each, more) = (few.len() / GROUPS, few.len() % GROUPS);
         let place = |turn: usize| (turn % GROUPS) * each + (turn % GROUPS).min(more) + turn / GROUPS;

@@ -237,7 +237,7 @@ fn resolve(
 
     if missing.is_empty() {
         let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        passed.sort();
+        passed.sort_unstable();
         let variables = variables(bindings.iter().chain(own));
         Ok(Secrets { bindings: values, environments, variables, passed, redactor })
     } else {
@@ -253,7 +253,7 @@ fn variables(bindings: impl Iterator<Item = &'static Binding>) -> Vec<&'static s
             Source::File { .. } | Source::Literal { .. } => None,
         })
         .collect();
-    variables.sort();
+    variables.sort_unstable();
     variables
 }
 

@@ -148,7 +148,7 @@ fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
 fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
     let keys = |v: &'v Value| v.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
     let mut all: Vec<&str> = keys(a).chain(keys(b)).filter(|key| a.get(key) != b.get(key)).collect();
-    all.sort();
+    all.sort_unstable();
     all.dedup();
     all
 }

@@ -408,7 +408,7 @@ impl<'s> Analyzer<'s> {
             return error.with_hint(format!("call it, or wrap it: (fn [x] ({name} x …))"));
         }
         let mut known: Vec<&str> = self.globals.keys().copied().collect();
-        known.sort();
+        known.sort_unstable();
         known.extend(self.scopes.iter().flat_map(Scope::names));
         let aliased = name.split_once('/').and_then(|(alias, short)| Some(format!("{}/{short}", self.aliases.get(alias)?)));
         let (kind, message, hint) = match (self.tools, name.strip_prefix("tool/")) {

@@ -290,7 +290,7 @@ const MAX_LISTED: usize = 60;
 /// The names of a namespace, functions first, each kind sorted.
 fn members(namespace: &str) -> Vec<&'static str> {
     let mut names: Vec<&str> = INDEX.qualified.keys().filter(|(held, _)| *held == namespace).map(|(_, name)| *name).collect();
-    names.sort();
+    names.sort_unstable();
     names.extend(builtins::java::members(namespace));
     names
 }

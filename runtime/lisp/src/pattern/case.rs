@@ -64,7 +64,7 @@ impl CaseFolding {
                 // In Java a letter without an upper case has no case: `ß` does not match `ẞ`.
                 let variants = EXTRA_CASE_VARIANTS.into_iter().filter(|variant| up != fold && folded(*variant) == fold);
                 let mut others: Vec<char> = [up, lower(letter), fold, upper(fold)].into_iter().chain(variants).collect();
-                others.sort();
+                others.sort_unstable();
                 others.dedup();
                 others.retain(|other| *other != letter);
                 others
