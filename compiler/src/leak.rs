@@ -112,6 +112,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
         }),
         Transport::OpenApi(t) => ptc::Transport::OpenApi(ptc::OpenApi {
             base_url: text(&t.base_url.value),
+            server_origins: list(t.server_origins.iter().map(|origin| text(&origin.value))),
             auth: auth(&t.http),
             static_headers: headers(&t.http),
             request_timeout_ms: t.http.request_timeout_ms,

@@ -61,7 +61,7 @@ fn deployment() -> &'static Deployment {
     let child = CHILD.map(|name| tool(name, None));
     let api = ["close", "fail", "hang", "ok", "reset"].map(|id| {
         let path: &'static str = format!("/{id}").leak();
-        tool(id, Some(Box::leak(Box::new(Operation { id, path, params: Params::NONE, default_args: &[] }))))
+        tool(id, Some(Box::leak(Box::new(Operation::new(id, path)))))
     });
     let base = std::env::var(SERVICE).unwrap().leak();
     let upstreams = vec![

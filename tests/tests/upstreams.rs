@@ -234,36 +234,21 @@ fn servers_over_streamable_http() {
     assert_answers(&World::freeze(entries), &rows);
 }
 
-static ROLES: Operation = Operation {
-    id: "getRoles",
-    path: "/roles",
-    params: Params("query form explode - limit\nquery form - - fields"),
-    default_args: &[],
-};
+static ROLES: Operation =
+    Operation { params: Params("query form explode - limit\nquery form - - fields"), ..Operation::new("getRoles", "/roles") };
 
-static PETS: Operation = Operation {
-    id: "findPets",
-    path: "/pets",
-    params: Params("query form explode - tags\nquery form explode - limit"),
-    default_args: &[],
-};
+static PETS: Operation =
+    Operation { params: Params("query form explode - tags\nquery form explode - limit"), ..Operation::new("findPets", "/pets") };
 
-static PET: Operation =
-    Operation { id: "find pet by id", path: "/pets/{id}", params: Params("path simple - - id"), default_args: &[] };
+static PET: Operation = Operation { params: Params("path simple - - id"), ..Operation::new("find pet by id", "/pets/{id}") };
 
 static FORM: Operation = Operation {
-    id: "form",
-    path: "/anything/query/form",
     params: Params("query form - - primitive\nquery form - - array\nquery form - - object"),
-    default_args: &[],
+    ..Operation::new("form", "/anything/query/form")
 };
 
-static DEEP: Operation = Operation {
-    id: "deep",
-    path: "/anything/query/deepObject",
-    params: Params("query deepObject explode - object"),
-    default_args: &[],
-};
+static DEEP: Operation =
+    Operation { params: Params("query deepObject explode - object"), ..Operation::new("deep", "/anything/query/deepObject") };
 
 /// The mock refuses requests that do not match its document with status 422, so an answer proves that parameters were serialized
 /// correctly.

@@ -65,6 +65,9 @@ fn table(operations: &[&Listed], with_summary: bool) -> String {
         match &operation.outcome {
             Ok(name) => {
                 let _ = write!(text, "as {name}");
+                if !operation.needs.is_empty() {
+                    let _ = write!(text, " (needs {})", on_one_line(&operation.needs.join("; ")));
+                }
                 if with_summary && !operation.summary.is_empty() {
                     let _ = write!(text, ": {}", on_one_line(&operation.summary));
                 }
@@ -98,6 +101,7 @@ fn line(sources: &Sources, operation: &Listed) -> String {
         "tags": operation.tags,
         "summary": operation.summary,
         "name": operation.outcome.as_ref().ok(),
+        "needs": operation.needs,
         "line": sources.position(operation.place.file, operation.place.range.start).0,
         "paging": operation.paging.as_ref().map(|paging| paging.members().into_iter().collect::<BTreeMap<_, _>>()),
         "faults": faults,

@@ -159,6 +159,13 @@ pub static UPSTREAM: Variants = Variants {
                 &[
                     key("base_url", Kind::Text, Required, "what the paths of the operations are appended to")
                         .or(&["url", "server"]),
+                    key(
+                        "server_origins",
+                        Kind::Names,
+                        Optional,
+                        "further origins, such as `https://uploads.example.com`, to which operations and `auth` may be sent",
+                    )
+                    .or(&["servers", "allowed_servers"]),
                     key("schema_file", Kind::Text, Optional, "path of the OpenAPI document").or(&[
                         "schema",
                         "spec",
@@ -198,7 +205,8 @@ pub static OVERRIDE: Table = Table {
         key("name", Kind::Text, Optional, "the name under which programs call the operation"),
         key("description", Kind::AnyText, Optional, "replaces the document's description").or(&["summary", "doc"]),
         key("default_args", Kind::Object, Optional, "arguments sent where a program gives none").or(&["defaults", "args"]),
-        key("allow_deprecated", Kind::Flag, Optional, "permits an operation that the document calls deprecated"),
+        key("allow_deprecated", Kind::Flag, Optional, "lets patterns include an operation that the document calls deprecated"),
+        key("secret_args", Kind::Names, Optional, "parameters that carry secrets and that programs may pass all the same"),
         PAGING,
     ]],
 };

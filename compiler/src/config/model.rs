@@ -168,6 +168,8 @@ pub struct McpHttp {
 pub struct OpenApi {
     /// `base_url`, without trailing slashes.
     pub base_url: Spanned<String>,
+    /// `server_origins`: further origins that operations may have.
+    pub server_origins: Vec<Spanned<String>>,
     /// Shared options.
     pub http: HttpOptions,
     /// `schema_file` or `schema_url`
@@ -204,8 +206,10 @@ pub struct Override {
     pub description: Option<String>,
     /// `default_args`, by argument name. Numbers keep their original text.
     pub default_args: Option<BTreeMap<String, Spanned<Json>>>,
-    /// `allow_deprecated`, or an entry that overrides the refusal of a deprecated operation.
+    /// `allow_deprecated`: patterns include the operation although it is deprecated.
     pub allow_deprecated: bool,
+    /// `secret_args`: parameters that carry secrets and that programs may pass all the same.
+    pub secret_args: Vec<String>,
     /// `paging`: an object, or `false`.
     pub paging: Option<Spanned<Json>>,
 }

@@ -28,12 +28,14 @@ pub(super) fn read(
     let schema = schema_source(reader, subject, fields);
     let http = http::options(reader, &subject.name, fields, bindings);
     let operation_overrides = overrides(reader, fields);
+    let server_origins = server_origins(reader, fields, base.as_ref());
     Some(OpenApi {
         // A missing `base_url` has been reported as an error. The document is checked nevertheless.
         base_url: match base.zip(fields.spanned(reader, "base_url")) {
             Some((_, url)) => Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place },
             None => Spanned { value: String::new(), place: subject.place.clone() },
         },
+        server_origins,
         http,
         schema: schema?,
         schema_max_bytes: fields.number("schema_max_bytes"),
@@ -42,6 +44,26 @@ pub(super) fn read(
         exclude_operations: fields.spanned_texts(reader, "exclude_operations").unwrap_or_default(),
         operation_overrides,
     })
+}
+
+/// Reads origins besides that of `base_url`. They have its scheme, since the opt-ins for URLs without TLS are of the whole entry.
+fn server_origins(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: Option<&urls::Named<'_>>) -> Vec<Spanned<String>> {
+    let mut origins = Vec::new();
+    for node in fields.nodes("server_origins") {
+        let Some(text) = node.as_str() else { continue };
+        let url = url::Url::parse(text).ok();
+        let is_origin = |url: &url::Url| url.origin().ascii_serialization() == text.trim_end_matches('/').to_ascii_lowercase();
+        let has_scheme = |url: &url::Url| base.is_none_or(|base| base.url.scheme() == url.scheme());
+        if url.as_ref().is_some_and(|url| is_origin(url) && has_scheme(url)) {
+            origins.push(Spanned { value: text.trim_end_matches('/').to_owned(), place: node.place(reader.file) });
+            continue;
+        }
+        let scheme = base.map_or("https", |base| base.url.scheme());
+        let message = format!("{} in `server_origins` is not an origin", quoted(text));
+        let hint = format!("an origin is scheme, host and port, with the scheme of `base_url`: `{scheme}://uploads.example.com`");
+        reader.fault(Code::BadUrl, node, message, "", &hint);
+    }
+    origins
 }
 
 fn schema_source(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>) -> Option<Spanned<SchemaSource>> {
@@ -127,6 +149,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
                 description: entry.text("description"),
                 default_args,
                 allow_deprecated: entry.flag("allow_deprecated"),
+                secret_args: entry.nodes("secret_args").iter().filter_map(Node::as_str).map(str::to_owned).collect(),
                 paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
             },
         );

@@ -41,6 +41,10 @@ fn overrides<'n>(key: &str, value: &'n Node, found: &mut Vec<(&'n Node, SecretCa
     if let Some(suspect) = value.as_str().and_then(|text| scan_named(key, text)) {
         found.push((value, suspect));
     }
+    // Names of parameters, which say that they carry secrets.
+    if key == "secret_args" {
+        return;
+    }
     value.elements().unwrap_or(&[]).iter().for_each(|element| overrides(key, element, found));
     value.members().iter().for_each(|member| overrides(&member.key, &member.value, found));
 }

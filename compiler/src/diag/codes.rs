@@ -95,14 +95,13 @@ codes! {
     UnknownOperation = "PTC0512" Error "an operation that the document does not have";
     AmbiguousOperation = "PTC0513" Error "an operation id that the document gives twice";
     NotGet = "PTC0514" Error "an operation that is not a GET";
-    RequestBody = "PTC0515" Error "a GET operation with a request body";
-    HeaderParameter = "PTC0516" Error "a required header or cookie parameter";
+    RequestBody = "PTC0515" Error "a GET operation that requires a request body";
+    SecretParameter = "PTC0516" Error "a required parameter that carries a secret";
     ParameterLeftOut = "PTC0517" Note "an optional parameter that calls cannot send";
     BadParameter = "PTC0518" Error "a parameter that cannot be sent as described";
     PathTemplate = "PTC0519" Error "a path template whose variables are not declared";
-    ForeignServer = "PTC0520" Error "an operation on another origin than base_url";
+    ForeignServer = "PTC0520" Error "an operation on an origin that is not listed";
     NoJsonResponse = "PTC0521" Error "an operation without a JSON answer";
-    DeprecatedOperation = "PTC0522" Error "a deprecated operation";
     BadReference = "PTC0523" Error "a $ref that leads nowhere";
     NameCollision = "PTC0524" Error "two operations with the same exposed name";
     DefaultArgs = "PTC0525" Error "default arguments that do not fit the operation";

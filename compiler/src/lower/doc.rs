@@ -40,6 +40,9 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if !prose.is_empty() {
         let _ = writeln!(out, "{prose}");
     }
+    if definition.get("_ptc").and_then(|ptc| ptc.get("deprecated")).is_some() {
+        let _ = writeln!(out, "deprecated: the upstream may remove this operation");
+    }
     let mut room = MAX_TYPES;
     let typed = args.iter().map(|arg| {
         let label = typed(&schema, schema_of(&arg.name), arg, room.min(MAX_TYPE));

@@ -3,9 +3,11 @@
 use ptc_text::join_limited;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::context::Context;
 use super::reference::{Followed, References};
+use super::secret_parameter::Credentials;
 use super::select::{self, Chosen, is_path, is_pattern};
-use super::{Text, operation, selection, server, source};
+use super::{Text, operation, operation::Defined, selection, server, source};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
@@ -20,6 +22,9 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     server::check(file, &entry.base_url, &root, diagnostics);
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);
+    let credentials = Credentials::new(&root, Some(entry));
+    let context =
+        Context { references, base_url: &entry.base_url.value, server_origins: &entry.server_origins, credentials: &credentials };
     let operations = select::operations(references);
     let included = select::included(file, &operations, entry, diagnostics);
     check_overrides(entry, &included, diagnostics);
@@ -28,14 +33,14 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     for chosen in &included {
         let overriding = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
         let mut notes = Vec::new();
-        match operation::definition(references, &entry.base_url.value, &chosen.candidate, overriding, &mut notes) {
+        match operation::definition(context, &chosen.candidate, chosen.by_pattern, overriding, &mut notes) {
             Err(faults) if chosen.by_pattern => left_out.add(chosen, &faults),
             Err(faults) => {
                 for fault in faults {
                     diagnostics.push(fault.also(chosen.wanted.place.clone(), "included here"));
                 }
             }
-            Ok((exposed, definition)) => {
+            Ok(Defined { exposed, definition, .. }) => {
                 for note in notes {
                     diagnostics.push(note);
                 }

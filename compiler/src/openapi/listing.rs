@@ -3,8 +3,10 @@
 use ptc_catalog::Paging;
 use std::collections::BTreeMap;
 
+use super::context::Context;
 use super::document::read_document;
 use super::reference::{Followed, References};
+use super::secret_parameter::Credentials;
 use super::{Text, operation, select};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::lower::paging;
@@ -26,6 +28,8 @@ pub struct Listed {
     pub summary: String,
     /// The name under which programs would call it, or every reason why it cannot be a tool, the most important first.
     pub outcome: Result<String, Vec<Diagnostic>>,
+    /// What an entry must say to include it, beside its exact name.
+    pub needs: Vec<String>,
     /// How the list in the answer is paged, if the schemas show it.
     pub paging: Option<Paging>,
     /// The position in the document.
@@ -40,19 +44,21 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     let root = read_document(sources, file, diagnostics)?;
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);
+    let credentials = Credentials::new(&root, None);
+    let base_url = base_url.unwrap_or_default();
+    let context = Context { references, base_url, server_origins: &[], credentials: &credentials };
     let mut exposed: BTreeMap<String, Span> = BTreeMap::new();
     let mut out = Vec::new();
     let operations = select::operations(references);
     for candidate in operations.known {
         let place = Span { file, range: candidate.place.clone() };
-        let mut paging = None;
+        let (mut paging, mut needs) = (None, Vec::new());
         let outcome = if candidate.method == "get" {
-            operation::definition(references, base_url.unwrap_or_default(), &candidate, None, &mut Vec::new()).and_then(
-                |(name, definition)| {
-                    paging = paging::inferred(&definition);
-                    unique(&mut exposed, name, &place)
-                },
-            )
+            operation::definition(context, &candidate, false, None, &mut Vec::new()).and_then(|defined| {
+                paging = paging::inferred(&defined.definition);
+                needs = defined.needs;
+                unique(&mut exposed, defined.exposed, &place)
+            })
         } else {
             let message = format!("a {} operation; only GET can be included", candidate.method.to_ascii_uppercase());
             Err(vec![Diagnostic::new(Code::NotGet, message).at(place.clone(), "")])
@@ -66,6 +72,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
             tags: candidate.tags().map(str::to_owned).collect(),
             summary: summary.unwrap_or_default().to_owned(),
             outcome,
+            needs,
             paging,
             place,
         });
@@ -78,6 +85,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
         tags: Vec::new(),
         summary: String::new(),
         outcome: Err(vec![unread.fault]),
+        needs: Vec::new(),
         paging: None,
         place: Span { file, range: unread.place.clone() },
     }));

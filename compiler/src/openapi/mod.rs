@@ -8,9 +8,11 @@
 //! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server`, `defaults` are its
 //!   parts.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
+//! - `secret_parameter`: which parameters carry credentials; `context`: what all operations of a document share.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
 
+mod context;
 mod defaults;
 mod document;
 mod faults;
@@ -21,12 +23,13 @@ mod parameter;
 mod reference;
 mod response;
 mod schema;
+mod secret_parameter;
 mod select;
 mod server;
 
 use std::collections::BTreeMap;
 
-use crate::config::model::{Config, OpenApi, SchemaSource, Transport};
+use crate::config::model::{Config, OpenApi, SchemaSource, Spanned, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::ir::Json;
 use crate::lock::{self, LockedUpstream};
@@ -104,10 +107,15 @@ fn source(entry: &OpenApi) -> &str {
     }
 }
 
+fn sorted<'t>(texts: impl Iterator<Item = &'t str>) -> Json {
+    let mut texts: Vec<&str> = texts.collect();
+    texts.sort_unstable();
+    Json::Array(texts.into_iter().map(Json::string).collect())
+}
+
 /// Returns the SHA-256 of all options of a config entry that affect the lowering of its document.
 pub fn selection(entry: &OpenApi) -> String {
-    let mut included: Vec<&str> = entry.include_operations.iter().map(|s| s.value.as_str()).collect();
-    included.sort_unstable();
+    let texts = |list: &[Spanned<String>]| sorted(list.iter().map(|text| text.value.as_str()));
     let mut overrides = Json::object();
     for (id, overriding) in &entry.operation_overrides {
         let mut fields = Json::object().with("allow_deprecated", Json::Bool(overriding.allow_deprecated));
@@ -125,17 +133,25 @@ pub fn selection(entry: &OpenApi) -> String {
         if let Some(paging) = &overriding.paging {
             fields.set("paging", paging.value.clone());
         }
+        if !overriding.secret_args.is_empty() {
+            fields.set("secret_args", sorted(overriding.secret_args.iter().map(String::as_str)));
+        }
         overrides.set(id, fields);
     }
     let mut all = Json::object()
         .with("source", Json::string(source(entry)))
         .with("base_url", Json::string(&*entry.base_url.value))
-        .with("include_operations", Json::Array(included.into_iter().map(Json::string).collect()))
+        .with("include_operations", texts(&entry.include_operations))
         .with("operation_overrides", overrides);
     if !entry.exclude_operations.is_empty() {
-        let mut excluded: Vec<&str> = entry.exclude_operations.iter().map(|s| s.value.as_str()).collect();
-        excluded.sort_unstable();
-        all.set("exclude_operations", Json::Array(excluded.into_iter().map(Json::string).collect()));
+        all.set("exclude_operations", texts(&entry.exclude_operations));
+    }
+    if !entry.server_origins.is_empty() {
+        all.set("server_origins", texts(&entry.server_origins));
+    }
+    let headers: Vec<String> = secret_parameter::sent_headers(entry).map(str::to_ascii_lowercase).collect();
+    if !headers.is_empty() {
+        all.set("headers", sorted(headers.iter().map(String::as_str)));
     }
     lock::sha256(all.canonical().as_bytes())
 }

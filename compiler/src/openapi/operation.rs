@@ -1,25 +1,37 @@
 //! Converts one operation into a tool definition.
 
+use super::context::Context;
 use super::faults::Faults;
-use super::parameter::{self, Sent};
+use super::parameter::{self, Parameters, Sent};
 use super::reference::References;
 use super::select::Candidate;
 use super::{defaults, name, response, server};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
+use crate::lower::schema::Schema;
 use crate::source::Span;
 use crate::tool_name;
 use crate::tree::{Node, Tree};
 
-/// Returns the exposed name and the definition, or every reason why the operation cannot be a tool, the most important first.
+/// An operation as a tool.
+pub(super) struct Defined {
+    /// The exposed name.
+    pub(super) exposed: String,
+    pub(super) definition: Json,
+    /// What an entry must say to include it, beside its exact name.
+    pub(super) needs: Vec<String>,
+}
+
+/// Returns the definition of an operation, or every reason why the operation cannot be a tool, the most important first.
 pub(super) fn definition<'a>(
-    references: References<'a>,
-    base_url: &str,
+    context: Context<'a, '_>,
     candidate: &Candidate<'a>,
+    by_pattern: bool,
     overriding: Option<&Override>,
     notes: &mut Vec<Diagnostic>,
-) -> Result<(String, Json), Vec<Diagnostic>> {
+) -> Result<Defined, Vec<Diagnostic>> {
+    let references = context.references;
     let operation = candidate.operation;
     if !matches!(operation.value, Tree::Object(_)) {
         let message = format!("an operation is an object, found {}", operation.kind());
@@ -27,18 +39,18 @@ pub(super) fn definition<'a>(
     }
     let mut faults = Faults::default();
     extensions(references, operation, &mut faults);
-    refuse(references, candidate, overriding, &mut faults);
+    refuse(references, candidate, by_pattern, overriding, &mut faults);
     let before = faults.count();
-    let params = parameter::all(references, candidate.item, operation, candidate.path, &mut faults, notes);
+    let Parameters { sent: params, credentials } = parameter::all(context, candidate, overriding, &mut faults, notes);
     // If a parameter cannot be read, it may be the one that the template misses, so the template is not checked.
     if faults.count() == before {
         check_template(references, candidate, &params, &mut faults);
     }
     let unread = faults.count() > before;
-    let path = server::path(references.file, base_url, candidate.item, operation, candidate.path, &mut faults);
+    let path = server::path(context, candidate, &mut faults);
     let path = faults.keep(path);
     let success = response::success(references, operation, &mut faults);
-    let defaults = defaults::read(references, operation, overriding, &params, unread, &mut faults);
+    let mut defaults = defaults::read(references, operation, overriding, &params, unread, &mut faults);
     let exposed = faults.keep(exposed_name(references, candidate, overriding));
     let id = candidate.name();
     let (0, Some(path), Some(success), Some(exposed)) = (faults.count(), path, success, exposed) else {
@@ -50,6 +62,9 @@ pub(super) fn definition<'a>(
     let mut required = Vec::new();
     let mut wires = Vec::new();
     for param in params {
+        if let Some(only) = only_value(&param).filter(|_| defaults.get(&param.name).is_none()) {
+            defaults.set(&*param.name, only);
+        }
         let default = defaults.get(&param.name).cloned();
         if param.required && default.is_none() {
             required.push(Json::string(&*param.name));
@@ -82,6 +97,10 @@ pub(super) fn definition<'a>(
     if success.has_links {
         ptc.set("linkHeader", Json::Bool(true));
     }
+    let is_deprecated = operation.get("deprecated").and_then(Node::as_bool) == Some(true);
+    if is_deprecated {
+        ptc.set("deprecated", Json::Bool(true));
+    }
     if success.cut {
         ptc.set("outputSchemaCut", Json::Bool(true));
     }
@@ -100,7 +119,24 @@ pub(super) fn definition<'a>(
     if let Some(description) = description {
         definition.set("description", Json::string(description));
     }
-    Ok((exposed, definition))
+    let mut needs = Vec::new();
+    if is_deprecated {
+        needs.push("its exact name, since it is deprecated".to_owned());
+    }
+    for (place, name) in credentials {
+        needs.push(format!("the {place} parameter {} from `auth`, or in `secret_args` of its override", quoted(&name)));
+    }
+    Ok(Defined { exposed, definition, needs })
+}
+
+/// Returns the only value that a required parameter can have. It is sent without asking.
+fn only_value(param: &Sent) -> Option<Json> {
+    let schema = Schema::new(&param.schema);
+    let listed = || match schema.keyword(&param.schema, "enum")?.elements() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    schema.keyword(&param.schema, "const").cloned().or_else(listed).filter(|_| param.required)
 }
 
 /// Extensions of an operation that this compiler reads.
@@ -127,22 +163,30 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
     }
 }
 
-/// Reports features that are unsupported whatever the parameters are.
-fn refuse(references: References<'_>, candidate: &Candidate<'_>, overriding: Option<&Override>, faults: &mut Faults) {
+/// Reports features that are unsupported whatever the parameters are. The body that a GET declares is left out where it is not
+/// required.
+fn refuse<'a>(
+    references: References<'a>,
+    candidate: &Candidate<'a>,
+    by_pattern: bool,
+    overriding: Option<&Override>,
+    faults: &mut Faults,
+) {
     let operation = candidate.operation;
-    if let Some(body) = operation.get("requestBody") {
+    let body = operation.get("requestBody").and_then(|body| faults.keep(references.resolve(body)));
+    if let Some(required) = body.and_then(|body| body.get("required")).filter(|required| required.as_bool() == Some(true)) {
         faults.push(
-            Diagnostic::new(Code::RequestBody, "the operation has a request body, and a GET call sends none")
-                .at(body.place(references.file), ""),
+            Diagnostic::new(Code::RequestBody, "the operation requires a request body, and a GET call sends none")
+                .at(required.place(references.file), ""),
         );
     }
     if let Some(flag) = operation.get("deprecated").filter(|d| d.as_bool() == Some(true))
+        && by_pattern
         && !overriding.is_some_and(|o| o.allow_deprecated)
     {
         faults.push(
-            Diagnostic::new(Code::DeprecatedOperation, "the operation is deprecated")
-                .at(flag.place(references.file), "")
-                .hint("to use it all the same, give it `\"allow_deprecated\": true` in `operation_overrides`"),
+            Diagnostic::new(Code::PatternLeftOut, "it is deprecated, and only its name includes it")
+                .at(flag.place(references.file), ""),
         );
     }
 }

@@ -2,9 +2,13 @@
 
 use openapiv3::{Parameter, PathStyle, QueryStyle};
 
+use super::context::Context;
 use super::faults::Faults;
 use super::reference::References;
+use super::secret_parameter::Sender;
+use super::select::Candidate;
 use super::{response, schema};
+use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, quoted_list};
 use crate::ir::Json;
 use crate::tree::{Node, Tree};
@@ -20,21 +24,44 @@ pub(super) struct Sent {
     pub(super) wire: Json,
 }
 
+/// What an operation sends beside its path.
+pub(super) struct Parameters {
+    pub(super) sent: Vec<Sent>,
+    /// Place and name of required parameters that carry credentials, which are assumed to be sent.
+    pub(super) credentials: Vec<(&'static str, String)>,
+}
+
 /// Header parameters that OpenAPI requires to be ignored, because other parts of a document describe them.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
+
+/// Headers that the client sets by itself. It does not decompress answers.
+const CLIENT_HEADERS: [&str; 12] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
 
 /// Returns every parameter of an operation that can be sent, those of its path item first. A parameter of the operation replaces
 /// one of the path item with the same name and location.
 pub(super) fn all<'a>(
-    references: References<'a>,
-    item: &'a Node,
-    operation: &'a Node,
-    template: &str,
+    context: Context<'a, '_>,
+    candidate: &Candidate<'a>,
+    overriding: Option<&Override>,
     faults: &mut Faults,
     notes: &mut Vec<Diagnostic>,
-) -> Vec<Sent> {
+) -> Parameters {
+    let references = context.references;
     let mut nodes: Vec<(&str, &str, &'a Node)> = Vec::new();
-    for level in [item, operation] {
+    for level in [candidate.item, candidate.operation] {
         let mut here = Vec::new();
         let parameters = level.get("parameters");
         if let Some(node) = parameters.filter(|node| node.elements().is_none() && !matches!(node.value, Tree::Null)) {
@@ -61,37 +88,60 @@ pub(super) fn all<'a>(
             }
         }
     }
-    let mut out: Vec<Sent> = Vec::new();
+    let mut parameters = Parameters { sent: Vec::new(), credentials: Vec::new() };
     for (_, _, node) in nodes {
-        let sent = one(references, node, template, faults, notes);
-        let Some(sent) = faults.keep(sent).flatten() else { continue };
-        out.push(sent);
+        let read = one(context, node, candidate.path, overriding, faults, notes);
+        match faults.keep(read) {
+            Some(Read::Sent(sent)) => parameters.sent.push(*sent),
+            Some(Read::Credential(place, name)) => parameters.credentials.push((place, name)),
+            Some(Read::LeftOut) | None => {}
+        }
     }
-    tell_apart(&mut out);
-    out
+    tell_apart(&mut parameters.sent);
+    parameters
 }
 
-/// Renames a query parameter to `NAME_query` if a path parameter has the same name, since arguments share one namespace.
+/// Renames a parameter to `NAME_query`, `NAME_header` or `NAME_cookie` if an earlier place has a parameter with the same name, since
+/// arguments share one namespace.
 fn tell_apart(params: &mut [Sent]) {
-    let names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
-    for param in params.iter_mut().filter(|param| param.wire.get("in").and_then(Json::as_str) == Some("query")) {
-        if names.iter().filter(|name| **name == param.name).count() > 1 {
-            param.name.push_str("_query");
-            while names.contains(&param.name) {
-                param.name.push('_');
+    let mut names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+    for place in ["query", "header", "cookie"] {
+        for at in 0..params.len() {
+            let is_here = |param: &Sent| param.wire.get("in").and_then(Json::as_str) == Some(place);
+            let Some(param) = params.get_mut(at).filter(|param| is_here(param)) else { continue };
+            if names.iter().filter(|name| **name == param.name).count() < 2 {
+                continue;
             }
-            param.wire.set("arg", Json::string(&*param.name));
+            let mut renamed = format!("{}_{place}", param.name);
+            while names.contains(&renamed) {
+                renamed.push('_');
+            }
+            param.wire.set("arg", Json::string(&*renamed));
+            if let Some(name) = names.get_mut(at) {
+                name.clone_from(&renamed);
+            }
+            param.name = renamed;
         }
     }
 }
 
+/// What becomes of a parameter.
+enum Read {
+    Sent(Box<Sent>),
+    LeftOut,
+    /// A required credential that the entry is assumed to send, with its place and name.
+    Credential(&'static str, String),
+}
+
 fn one<'a>(
-    references: References<'a>,
+    context: Context<'a, '_>,
     node: &'a Node,
     template: &str,
+    overriding: Option<&Override>,
     faults: &mut Faults,
     notes: &mut Vec<Diagnostic>,
-) -> Result<Option<Sent>, Diagnostic> {
+) -> Result<Read, Diagnostic> {
+    let references = context.references;
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
     let parameter = typed(node, "").map_err(|error| unread(references, node, &error))?;
@@ -100,34 +150,23 @@ fn one<'a>(
     if name.contains(char::is_control) {
         return Err(fault(format!("the name of a parameter is one line of text, this is {name:?}")));
     }
-    let left_out = |what: &str| {
-        Diagnostic::new(Code::ParameterLeftOut, format!("{what} `{name}` is optional and left out")).at(place.clone(), "")
-    };
+    let left_out = |why: String| Diagnostic::new(Code::ParameterLeftOut, why).at(place.clone(), "");
     let (kind, style, default_explode, allow_reserved) = match &parameter {
-        Parameter::Header { .. } | Parameter::Cookie { .. } => {
-            let header = matches!(parameter, Parameter::Header { .. });
-            if header && IGNORED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Ok(None);
+        Parameter::Header { .. } => {
+            if IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored)) {
+                return Ok(Read::LeftOut);
             }
-            let what = if header { "the header parameter" } else { "the cookie parameter" };
-            if data.required {
-                return Err(Diagnostic::new(Code::HeaderParameter, format!("{what} `{name}` is required, and calls send none"))
-                    .at(place.clone(), "")
-                    .hint("a fixed value can be sent by `static_headers`, a secret by `auth`, once the document does not require it here"));
+            if CLIENT_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                notes.push(left_out(format!("the header parameter `{name}` is left out, because the client sets this header")));
+                return Ok(Read::LeftOut);
             }
-            notes.push(left_out(what));
-            return Ok(None);
+            ("header", "simple", false, false)
         }
+        Parameter::Cookie { .. } => ("cookie", "form", true, false),
         Parameter::Path { style, .. } => {
             if !template.contains(&format!("{{{name}}}")) {
-                notes.push(
-                    Diagnostic::new(
-                        Code::ParameterLeftOut,
-                        format!("the path parameter `{name}` is not in the path `{template}` and left out"),
-                    )
-                    .at(place.clone(), ""),
-                );
-                return Ok(None);
+                notes.push(left_out(format!("the path parameter `{name}` is not in the path `{template}` and left out")));
+                return Ok(Read::LeftOut);
             }
             let style = match style {
                 PathStyle::Simple => "simple",
@@ -147,6 +186,29 @@ fn one<'a>(
         }
     };
     let required = data.required || kind == "path";
+    if matches!(kind, "header" | "cookie") && !is_token(&name) {
+        let message = format!("{} is not a valid name of a {kind}", quoted(&name));
+        if required {
+            return Err(fault(message));
+        }
+        notes.push(left_out(format!("{message}, so that the parameter is left out")));
+        return Ok(Read::LeftOut);
+    }
+    match context.credentials.sender(kind, &name, overriding) {
+        Sender::Program => {}
+        Sender::Entry => return Ok(Read::LeftOut),
+        Sender::Missing if !required => {
+            notes.push(left_out(format!(
+                "the {kind} parameter `{name}` carries a secret and is left out, because `auth` does not send it"
+            )));
+            return Ok(Read::LeftOut);
+        }
+        Sender::Missing if context.credentials.are_assumed => return Ok(Read::Credential(kind, name)),
+        Sender::Missing => {
+            let message = format!("the {kind} parameter `{name}` is required and carries a secret, and `auth` does not send it");
+            return Err(Diagnostic::new(Code::SecretParameter, message).at(place.clone(), "").hint(secret_hint(kind, &name)));
+        }
+    }
     let mut style = style;
     let mut described = node.get("schema");
     if let (None, Some(content)) = (described, node.get("content")) {
@@ -155,9 +217,8 @@ fn one<'a>(
             if required {
                 return Err(fault(format!("the parameter `{name}` is written as {types}, and calls write JSON only")));
             }
-            let message = format!("the parameter `{name}` is written as {types}, optional and left out");
-            notes.push(Diagnostic::new(Code::ParameterLeftOut, message).at(place.clone(), ""));
-            return Ok(None);
+            notes.push(left_out(format!("the parameter `{name}` is written as {types}, optional and left out")));
+            return Ok(Read::LeftOut);
         };
         style = "json";
         described = media.value.get("schema");
@@ -183,7 +244,21 @@ fn one<'a>(
     if allow_reserved {
         wire.set("allowReserved", Json::Bool(true));
     }
-    Ok(Some(Sent { name, required, schema, wire }))
+    Ok(Read::Sent(Box::new(Sent { name, required, schema, wire })))
+}
+
+/// Whether a text is a `token` of RFC 9110, as names of headers and cookies are.
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
+}
+
+fn secret_hint(kind: &str, name: &str) -> String {
+    let by_override = format!("`\"secret_args\": [{name:?}]` in its override lets programs pass it");
+    if kind == "header" {
+        format!("add `{{\"scheme\": \"api_key\", \"header\": {name:?}, \"binding\": …}}` to `auth`; {by_override}")
+    } else {
+        by_override
+    }
 }
 
 /// Members of a parameter besides its name that the types of `openapiv3` parse.

@@ -2,16 +2,18 @@
 
 use url::Url;
 
+use super::context::Context;
 use super::faults::Faults;
-use super::select::fits;
+use super::reference::References;
+use super::select::{Candidate, fits};
 use crate::config::model::Spanned;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
 use crate::tree::Node;
 
-/// Returns the path template to append to `base_url`, with a leading slash and without its fragment, which is never sent. A
-/// server of the operation or of its path item must have the same origin as `base_url`, and its path must start with that of
-/// `base_url`. The rest of the server's path precedes the template.
+/// Returns the path template to append to `base_url`, with a leading slash and without its fragment, which is never sent. If the
+/// operation or its path item has servers, one of them must have the origin of `base_url` or an origin that the entry lists. If its
+/// path starts with that of `base_url`, the rest of it precedes the template; otherwise the result is a whole URL.
 ///
 /// Servers of the whole document are ignored, since `base_url` replaces them; [`check`] notes a `base_url` that is not one of
 /// them.
@@ -19,15 +21,11 @@ use crate::tree::Node;
 /// # Errors
 ///
 /// Returns a diagnostic if no server of the operation matches.
-pub(super) fn path(
-    file: FileId,
-    base_url: &str,
-    item: &Node,
-    operation: &Node,
-    template: &str,
-    faults: &mut Faults,
-) -> Result<String, Diagnostic> {
-    let Some(servers) = operation.get("servers").or_else(|| item.get("servers")) else { return Ok(sent(template)) };
+pub(super) fn path(context: Context<'_, '_>, candidate: &Candidate<'_>, faults: &mut Faults) -> Result<String, Diagnostic> {
+    let Context { references: References { file, .. }, base_url, .. } = context;
+    let template = candidate.path;
+    let servers = candidate.operation.get("servers").or_else(|| candidate.item.get("servers"));
+    let Some(servers) = servers else { return Ok(sent(template)) };
     let Some(listed) = servers.elements() else {
         faults.note(servers.place(file), || no_list(servers));
         return Ok(sent(template));
@@ -38,21 +36,26 @@ pub(super) fn path(
     // An invalid `base_url` has already been reported.
     let Ok(base) = Url::parse(base_url) else { return Ok(sent(template)) };
     let urls: Vec<String> = listed.iter().filter_map(url).collect();
-    for url in &urls {
-        let Ok(url) = base.join(url) else { continue };
-        if url.origin() != base.origin() {
-            continue;
-        }
-        let own = decoded(&url);
+    // A variable without a default has no value.
+    let servers_of: Vec<Url> = urls.iter().filter(|url| !url.contains('{')).filter_map(|url| base.join(url).ok()).collect();
+    for url in servers_of.iter().filter(|url| url.origin() == base.origin()) {
+        let own = decoded(url);
         if let Some(rest) = own.strip_prefix(&decoded(&base)).filter(|r| r.is_empty() || r.starts_with('/')) {
             return Ok(format!("{rest}{}", sent(template)));
         }
+    }
+    let listed = |url: &Url| {
+        let origins = context.server_origins.iter().filter_map(|origin| Url::parse(&origin.value).ok());
+        origins.map(|listed| listed.origin()).chain([base.origin()]).any(|listed| listed == url.origin())
+    };
+    if let Some(url) = servers_of.iter().find(|url| listed(url)) {
+        return Ok(format!("{}{}{}", url.origin().ascii_serialization(), decoded(url), sent(template)));
     }
     let message =
         format!("the operation is served at {}, base_url is `{base_url}`", quoted_list(urls.iter().map(String::as_str)));
     Err(Diagnostic::new(Code::ForeignServer, message)
         .at(servers.place(file), "these servers")
-        .hint("give this operation an upstream of its own whose base_url is that server"))
+        .hint("list its origin in `server_origins`, if it may get the credentials of this entry"))
 }
 
 /// Notes a `base_url` that is not one of the document's servers: likely a part of its path is missing.

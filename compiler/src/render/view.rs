@@ -166,7 +166,12 @@ fn transport(upstream: &ir::Upstream) -> String {
             option(t.proxy.as_deref().map(string)),
         ),
         Transport::OpenApi(t) => {
-            format!("ptc::Transport::OpenApi(ptc::OpenApi {{ base_url: {}, {} }})", string(&t.base_url.value), http(&t.http))
+            let origins = strings(t.server_origins.iter().map(|origin| origin.value.as_str()));
+            let base_url = string(&t.base_url.value);
+            format!(
+                "ptc::Transport::OpenApi(ptc::OpenApi {{ base_url: {base_url}, server_origins: &[{origins}], {} }})",
+                http(&t.http)
+            )
         }
     }
 }

@@ -13,8 +13,7 @@ pub(crate) const UPSTREAMS: [(&str, &str, &str); 3] =
 pub(crate) fn deployment() -> &'static Deployment {
     let upstreams = UPSTREAMS.map(|(name, variable, path)| {
         let base: &'static str = std::env::var(variable).unwrap().leak();
-        let operation: &'static Operation =
-            Box::leak(Box::new(Operation { id: "call", path, params: Params::NONE, default_args: &[] }));
+        let operation: &'static Operation = Box::leak(Box::new(Operation::new("call", path)));
         let tool = Tool {
             name: "call",
             description: "",

@@ -127,6 +127,41 @@ pub fn names_a_secret(name: &str) -> bool {
     telling && !is_pointer(name, &plain)
 }
 
+/// Names of parameters that carry a credential, without separators.
+const CREDENTIAL_NAMES: &[&str] =
+    &["auth", "authorization", "cookie", "jwt", "pass", "passwd", "password", "pwd", "secret", "session", "sid", "token"];
+/// Endings of such names. `pageToken`, `sessionCount` and `shareToken` do not have them.
+const CREDENTIAL_SUFFIXES: &[&str] = &[
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authkey",
+    "authorization",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "oauthtoken",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secretkey",
+    "securitytoken",
+    "sessionid",
+    "sessionkey",
+    "sessiontoken",
+    "subscriptionkey",
+    "usertoken",
+];
+
+/// Whether the name of a request's parameter says that it carries a credential: `api_key`, `X-Auth-Token`, `session`.
+pub fn names_a_credential(name: &str) -> bool {
+    let plain = plain(name);
+    let is_extension = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
+    let bare = plain.strip_prefix('x').filter(|_| is_extension).unwrap_or(&plain);
+    CREDENTIAL_NAMES.contains(&bare) || CREDENTIAL_SUFFIXES.iter().any(|end| plain.ends_with(end))
+}
+
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -312,6 +347,42 @@ mod tests {
             ("NOTE", "begins with -----BEGIN PRIVATE KEY----- and goes on", None),
         ] {
             assert_eq!(shown(value, scan_named(name, value)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_carry_credentials_are_recognised_by_name() {
+        for name in [
+            "api_key",
+            "apikey",
+            "X-API-Key",
+            "token",
+            "X-Token",
+            "access_token",
+            "Authorization",
+            "session",
+            "sessionId",
+            "Password",
+            "Ocp-Apim-Subscription-Key",
+            "X-Auth-Token",
+        ] {
+            assert!(names_a_credential(name), "{name}");
+        }
+        for name in [
+            "page_token",
+            "nextToken",
+            "continuationToken",
+            "key",
+            "sessions",
+            "session_count",
+            "author",
+            "tokens",
+            "passive",
+            "id_token_hint",
+            "password_changed",
+            "xtoken",
+        ] {
+            assert!(!names_a_credential(name), "{name}");
         }
     }
 }

@@ -143,12 +143,19 @@ impl Annotations {
 pub struct Operation {
     /// The original `operationId`, or `GET /path` if the document has none.
     pub id: &'static str,
-    /// The path template, with a leading slash.
+    /// The path template, with a leading slash; or a whole URL on one of the upstream's `server_origins`.
     pub path: &'static str,
-    /// Path and query parameters, in the document's order.
+    /// The parameters, in the document's order.
     pub params: Params,
     /// Default values that are sent for missing arguments, as name and JSON text.
     pub default_args: &'static [(&'static str, &'static str)],
+}
+
+impl Operation {
+    /// Makes a `GET` operation without parameters.
+    pub const fn new(id: &'static str, path: &'static str) -> Self {
+        Operation { id, path, params: Params::NONE, default_args: &[] }
+    }
 }
 
 /// The encoding of an operation's parameters, one per line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as
@@ -205,27 +212,36 @@ impl fmt::Display for Param<'_> {
     }
 }
 
-/// The part of the URL that contains a parameter.
+/// The part of a request that contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The path template.
     Path,
     /// The query string.
     Query,
+    /// A header.
+    Header,
+    /// The `Cookie` header.
+    Cookie,
 }
 
 impl Place {
+    /// All places.
+    pub const ALL: [Place; 4] = [Place::Path, Place::Query, Place::Header, Place::Cookie];
+
     /// OpenAPI's name of the place.
     pub const fn name(self) -> &'static str {
         match self {
             Place::Path => "path",
             Place::Query => "query",
+            Place::Header => "header",
+            Place::Cookie => "cookie",
         }
     }
 
     /// Returns the place with OpenAPI's name.
     pub fn named(name: &str) -> Option<Self> {
-        [Place::Path, Place::Query].into_iter().find(|place| place.name() == name)
+        Place::ALL.into_iter().find(|place| place.name() == name)
     }
 }
 
@@ -240,7 +256,7 @@ pub enum Style {
     PipeDelimited,
     /// `a[x]=1&a[y]=2`.
     DeepObject,
-    /// `1,2` in a path.
+    /// `1,2` in a path or a header.
     Simple,
     /// `.1.2` in a path.
     Label,
@@ -289,7 +305,7 @@ mod tests {
 
     #[test]
     fn parameters_are_read_as_they_were_written() {
-        for place in [Place::Path, Place::Query] {
+        for place in Place::ALL {
             for style in Style::ALL {
                 for (explode, allow_reserved) in [(false, false), (false, true), (true, false), (true, true)] {
                     for name in ["id", "filter[a b]", " ", "", "-", "größe"] {

@@ -197,6 +197,8 @@ impl McpHttp {
 pub struct OpenApi {
     /// Prefix of every operation's path, without a trailing slash.
     pub base_url: &'static str,
+    /// Further origins to which operations may send requests, such as `https://uploads.example.com`.
+    pub server_origins: &'static [&'static str],
     /// The headers that carry secrets, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
@@ -216,6 +218,7 @@ impl OpenApi {
     pub const fn new(base_url: &'static str) -> Self {
         OpenApi {
             base_url,
+            server_origins: &[],
             auth: &[],
             static_headers: &[],
             request_timeout_ms: 30_000,

@@ -88,26 +88,3 @@ pub(crate) fn counted(text: String, reservation: Option<Reservation>) -> Bytes {
     }
     Bytes::from_owner(Counted(text, reservation))
 }
-
-/// The address of an operation, counted as the program's memory.
-#[cfg(feature = "http")]
-#[derive(Debug)]
-pub(crate) struct Address {
-    url: url::Url,
-    _reservation: Option<Reservation>,
-}
-
-#[cfg(feature = "http")]
-impl Address {
-    /// Copies of an address that exist at a time while it is sent: the URL, the target of the request, and the head as it is written.
-    const COPIES: usize = 4;
-
-    pub(crate) fn new(url: url::Url, bounds: &Bounds) -> Result<Address, Fault> {
-        let reservation = bounds.reserve(url.as_str().len() * Self::COPIES)?;
-        Ok(Address { url, _reservation: reservation })
-    }
-
-    pub(crate) fn url(&self) -> &url::Url {
-        &self.url
-    }
-}

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use ptc_catalog::{Era, Transport, Upstream};
 
-#[cfg(feature = "http")]
-use super::arguments::Address;
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
 use super::fault::Reason;
@@ -28,7 +26,7 @@ use crate::secrets::Secrets;
 #[cfg(feature = "http")]
 use super::http::session::{self, Session};
 #[cfg(feature = "http")]
-use super::openapi::Service;
+use super::openapi::{EncodedRequest, Service};
 
 /// An upstream with its one connection.
 pub(crate) struct UpstreamConnection {
@@ -71,9 +69,9 @@ pub(crate) enum EncodedCall {
         /// JSON text of the arguments.
         arguments: Bytes,
     },
-    /// The address of an operation.
+    /// The request of an operation.
     #[cfg(feature = "http")]
-    Get(Box<Address>),
+    Operation(Box<EncodedRequest>),
 }
 
 impl EncodedCall {
@@ -82,7 +80,7 @@ impl EncodedCall {
         match self {
             EncodedCall::Mcp { arguments, .. } => arguments.len(),
             #[cfg(feature = "http")]
-            EncodedCall::Get(address) => address.url().as_str().len(),
+            EncodedCall::Operation(request) => request.len(),
         }
     }
 }
@@ -249,12 +247,12 @@ impl UpstreamConnection {
                 }
             }
             #[cfg(feature = "http")]
-            (Kind::OpenApi(service), EncodedCall::Get(address)) => {
+            (Kind::OpenApi(service), EncodedCall::Operation(request)) => {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let (_place, deadline) = self.turn(client_key, &limit).await?;
-                let answer = service.get(address.url(), deadline).await;
+                let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 Ok(Answered { payload: answer.payload, http_status: Some(answer.status), link_header: answer.link_header })
             }

@@ -25,8 +25,6 @@ use tokio::sync::oneshot;
 use self::misspelt::Misspelt;
 use self::records::Records;
 use super::Upstreams;
-#[cfg(feature = "http")]
-use super::arguments::Address;
 use super::arguments::Bounds;
 use super::dispatch::{EncodedCall, UpstreamConnection};
 use super::fault::{Reason, UpstreamError, excerpt};
@@ -116,7 +114,7 @@ impl Ready {
     fn only_reads(&self) -> bool {
         match self.encoded {
             #[cfg(feature = "http")]
-            EncodedCall::Get(_) => true,
+            EncodedCall::Operation(_) => true,
             EncodedCall::Mcp { .. } => self.repeatable,
         }
     }
@@ -416,9 +414,9 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
         let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
-        let url = super::openapi::address::of(spec.base_url, operation, &args, bounds);
-        let url = url.map_err(|why| request::refused(call.upstream, call.tool, why))?;
-        return Ok(EncodedCall::Get(Box::new(Address::new(url, bounds)?)));
+        let encoded = super::openapi::encode(spec, operation, args, bounds);
+        let encoded = encoded.map_err(|why| request::refused(call.upstream, call.tool, why))?;
+        return Ok(EncodedCall::Operation(Box::new(encoded)));
     }
     Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
 }

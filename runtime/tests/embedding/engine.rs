@@ -346,7 +346,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     const PAGES: Params = Params("query form explode - page\nquery form explode - limit");
 
     let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
-    let operation = Operation { id: "items", path: "/items", params: PAGES, default_args: &[] };
+    let operation = Operation { params: PAGES, ..Operation::new("items", "/items") };
     let arg = |name| Arg { name, required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
     let tool = ptc_catalog::Tool {
         name: "items",

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Annotations, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Params, Source, Tool,
-    Transport, Upstream,
+    Annotations, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Transport,
+    Upstream,
 };
 use serde_json::json;
 
@@ -81,7 +81,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let api = OpenApi { auth: &[Auth::Basic { binding: "basic" }], ..OpenApi::new(base) };
     let operations = OPERATIONS.map(|name| {
         let path: &'static str = format!("/{name}").leak();
-        tool(name, Some(Box::leak(Box::new(Operation { id: name, path, params: Params::NONE, default_args: &[] }))))
+        tool(name, Some(Box::leak(Box::new(Operation::new(name, path)))))
     });
     let upstream = |name, transport, tools| Upstream { name, description: BEARER, transport, tools };
     let upstreams = [

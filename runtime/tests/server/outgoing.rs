@@ -79,7 +79,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let cap = std::env::var("OUTGOING_CAP").ok().and_then(|cap| cap.parse().ok()).unwrap_or(2 * 1024 * 1024);
     let mut operations: Vec<Tool> = OPERATIONS
         .iter()
-        .map(|&(id, path, params)| tool(id, Some(Operation { id, path, params: Params(params), default_args: &[] })))
+        .map(|&(id, path, params)| tool(id, Some(Operation { params: Params(params), ..Operation::new(id, path) })))
         .collect();
     operations.sort_by_key(|tool| tool.name);
     let exe: &'static str = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();

@@ -1,6 +1,6 @@
 //! Discovery forms in programs, over frozen and live catalogs.
 
-use ptc_catalog::{Annotations, Era, McpStdio, OpenApi, Operation, Params, Tool, Transport};
+use ptc_catalog::{Annotations, Era, McpStdio, OpenApi, Operation, Tool, Transport};
 use ptc_lisp::host::{Discovery, Host};
 use ptc_lisp::{Limits, json};
 
@@ -17,7 +17,7 @@ fn described(name: &'static str, description: &'static str) -> Tool {
 }
 
 fn world() -> World {
-    let list_items = Operation { id: "list_items", path: "/items", params: Params::NONE, default_args: &[] };
+    let list_items = Operation::new("list_items", "/items");
     let files = vec![
         described("read_file", "Read the contents of a file"),
         Tool {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Params, Transport};
+use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Transport};
 use ptc_lisp::Limits;
 use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
@@ -210,7 +210,7 @@ fn over_http(request_timeout_ms: u64) -> World {
     });
     let operations = names().map(|name| {
         let path: &'static str = format!("/{name}").leak();
-        operation(name, Operation { id: name, path, params: Params::NONE, default_args: &[] })
+        operation(name, Operation::new(name, path))
     });
     World::new(vec![
         upstream(
@@ -262,7 +262,7 @@ fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
             _ => mcp(asked),
         }
     });
-    let deep = operation("deep", Operation { id: "deep", path: "/deep", params: Params::NONE, default_args: &[] });
+    let deep = operation("deep", Operation::new("deep", "/deep"));
     let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
     let world = World::new(vec![
         upstream("mcp", Transport::McpHttp(spec), vec![tool("deep")]),
@@ -308,7 +308,7 @@ fn a_connection_that_is_not_made_is_what_takes_the_time() {
     let base: &'static str = format!("http://{address}").leak();
     let api = |connect_timeout_ms| {
         let spec = OpenApi { connect_timeout_ms, request_timeout_ms: 700, ..OpenApi::new(base) };
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
+        let fine = operation("fine", Operation::new("fine", "/"));
         World::new(vec![upstream("api", Transport::OpenApi(spec), vec![fine])]).program().call("api", "fine", "{}")
     };
     assert_eq!(api(200), "timeout: no connection was made within 200 ms (connect_timeout_ms)");
@@ -333,7 +333,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
                 left.fetch_update(std::sync::atomic::Ordering::SeqCst, std::sync::atomic::Ordering::SeqCst, |n| n.checked_sub(1));
             if next.is_ok() { Answer::Raw(vec![], End::Reset) } else { Answer::json(200, "{}") }
         });
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
+        let fine = operation("fine", Operation::new("fine", "/"));
         let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![fine])]);
         let answer = world.program().call("api", "fine", "{}");
         assert!(answer.starts_with(told), "{answer}");
@@ -345,7 +345,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         1 => Answer::Raw(vec![], End::Reset),
         _ => Answer::json(200, "{}"),
     });
-    let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
+    let fine = operation("fine", Operation::new("fine", "/"));
     let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![fine])]);
     let program = world.program();
     for sent in [1, 3] {
@@ -376,7 +376,7 @@ fn what_was_answered_in_part_is_not_asked_for_again() {
                 "/partly" => Answer::Raw(vec![(0, part.into()), (50, Vec::new())], end),
                 _ => Answer::json(200, "{}"),
             });
-            let get = |path| Operation { id: "get", path, params: Params::NONE, default_args: &[] };
+            let get = |path| Operation::new("get", path);
             let tools = vec![operation("fine", get("/")), operation("partly", get("/partly"))];
             let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), tools)]);
             let program = world.program();
@@ -404,7 +404,7 @@ fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
             _ => mcp(asked),
         });
         let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
-        let read = operation("read", Operation { id: "read", path: "/", params: Params::NONE, default_args: &[] });
+        let read = operation("read", Operation::new("read", "/"));
         let upstreams = vec![
             upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![read]),
             upstream("mcp", Transport::McpHttp(spec), vec![tool("read")]),

@@ -6,6 +6,8 @@ use crate::web::{Answer, Web};
 use crate::world::{Program, World, operation, upstream};
 
 const ITEM: Params = Params("path simple - - id\nquery form explode - q");
+const FIELDS: Params =
+    Params("header simple - - X-Trace\nheader simple - - x-tenant\nheader simple - - Authorization\ncookie form explode - theme");
 const STATUS: Params = Params("path simple - - code");
 
 fn world(base_url: &'static str) -> World {
@@ -16,10 +18,14 @@ fn world(base_url: &'static str) -> World {
         request_timeout_ms: 1_500,
         ..OpenApi::new(base_url)
     };
-    let plain = |id: &'static str, path: &'static str| Operation { id, path, params: Params::NONE, default_args: &[] };
+    let plain = |id: &'static str, path: &'static str| Operation::new(id, path);
     let tools = vec![
-        operation("get-item", Operation { id: "getItem", path: "/items/{id}", params: ITEM, default_args: &[("q", r#""all""#)] }),
-        operation("status", Operation { id: "status", path: "/status/{code}", params: STATUS, default_args: &[] }),
+        operation(
+            "get-item",
+            Operation { params: ITEM, default_args: &[("q", r#""all""#)], ..Operation::new("getItem", "/items/{id}") },
+        ),
+        operation("fields", Operation { params: FIELDS, ..Operation::new("fields", "/fields") }),
+        operation("status", Operation { params: STATUS, ..Operation::new("status", "/status/{code}") }),
         operation("empty", plain("empty", "/empty")),
         operation("text", plain("text", "/text")),
         operation("big", plain("big", "/big")),
@@ -46,7 +52,7 @@ fn service() -> Web {
             Answer::json(code, r#"{"error":"why"}"#)
         }
         target => {
-            let seen = serde_json::json!({"target": target, "auth": asked.header("authorization"), "tenant": asked.header("x-tenant"), "accept": asked.header("accept"), "n": 1.0});
+            let seen = serde_json::json!({"target": target, "auth": asked.header("authorization"), "tenant": asked.header("x-tenant"), "accept": asked.header("accept"), "n": 1.0, "cookie": asked.header("cookie"), "trace": asked.header("x-trace")});
             let lines = ["Content-Type: application/json", "ETag: \"1\"", "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT"];
             Answer::Full(200, lines.map(str::to_owned).into(), seen.to_string().into_bytes())
         }
@@ -58,12 +64,19 @@ fn operations_are_called_and_their_answers_mapped() {
     let web = service();
     let world = world(web.url("/v1"));
     let program = world.program();
-    let item = r#"json {"accept":"application/json","auth":"Bearer [REDACTED]","n":1.0,"#;
+    let item = r#"json {"accept":"application/json","auth":"Bearer [REDACTED]","cookie":null,"n":1.0,"#;
     let cases = [
-        ("get-item", r#"{"id":"a/b c"}"#, format!(r#"{item}"target":"/v1/items/a%2Fb%20c?q=all","tenant":"t1"}}"#), Some(200)),
-        ("getItem", r#"{"id":7,"q":["x","y"]}"#, format!(r#"{item}"target":"/v1/items/7?q=x&q=y","tenant":"t1"}}"#), Some(200)),
-        ("get-item", r#"{"id":7,"q":null}"#, format!(r#"{item}"target":"/v1/items/7?q=all","tenant":"t1"}}"#), Some(200)),
-        ("moved", "{}", format!(r#"{item}"target":"/v1/items/5?q=moved","tenant":"t1"}}"#), Some(200)),
+        ("get-item", r#"{"id":"a/b c"}"#, format!(r#"{item}"target":"/v1/items/a%2Fb%20c?q=all","tenant":"t1","trace":null}}"#), Some(200)),
+        ("getItem", r#"{"id":7,"q":["x","y"]}"#, format!(r#"{item}"target":"/v1/items/7?q=x&q=y","tenant":"t1","trace":null}}"#), Some(200)),
+        ("get-item", r#"{"id":7,"q":null}"#, format!(r#"{item}"target":"/v1/items/7?q=all","tenant":"t1","trace":null}}"#), Some(200)),
+        ("moved", "{}", format!(r#"{item}"target":"/v1/items/5?q=moved","tenant":"t1","trace":null}}"#), Some(200)),
+        // Arguments do not replace the headers of the entry.
+        (
+            "fields",
+            r#"{"X-Trace":"a b","x-tenant":"t2","Authorization":"Basic eA==","theme":"dark; x=1"}"#,
+            r#"json {"accept":"application/json","auth":"Bearer [REDACTED]","cookie":"theme=dark%3B%20x%3D1","n":1.0,"target":"/v1/fields","tenant":"t1","trace":"a b"}"#.into(),
+            Some(200),
+        ),
         ("empty", "{}", "none".into(), Some(204)),
         (
             "text",

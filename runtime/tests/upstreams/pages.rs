@@ -116,7 +116,7 @@ fn world(delay: Duration) -> (World, Arc<AtomicUsize>) {
     let list = |name: &'static str, path: &'static str, argument: &'static str, kind: Type| {
         let params = Params(format!("query form explode - {argument}").leak());
         let args = vec![arg(argument, false, &[kind], "")].leak();
-        Tool { args, closed: true, ..operation(name, Operation { id: name, path, params, default_args: &[] }) }
+        Tool { args, closed: true, ..operation(name, Operation { params, ..Operation::new(name, path) }) }
     };
     let tools = vec![
         list("numbered", "/numbered", "page", Type::Integer),
@@ -165,7 +165,7 @@ fn failed_page_ends_the_others_that_are_under_way() {
         }
         Answer::json(200, format!("{{\"rows\": [{page}], \"page\": {page}, \"pages\": 20, \"total\": 20}}"))
     });
-    let operation = Operation { id: "list", path: "/list", params: Params("query form explode - page"), default_args: &[] };
+    let operation = Operation { params: Params("query form explode - page"), ..Operation::new("list", "/list") };
     let args = vec![arg("page", false, &[Type::Integer], "")].leak();
     let list = Tool { args, closed: true, ..crate::world::operation("list", operation) };
     let world = World::new(vec![upstream("api", Transport::OpenApi(OpenApi::new(web.url(""))), vec![list])]);

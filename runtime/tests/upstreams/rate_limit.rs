@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Era, McpHttp, OpenApi, Operation, Params, Tool, Transport};
+use ptc_catalog::{Annotations, Era, McpHttp, OpenApi, Operation, Tool, Transport};
 use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn world(refusals: usize, retry_after: &'static str) -> (World, Arc<AtomicUsize>
         })
     });
     let reads = Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
-    let get = operation("get", Operation { id: "get", path: "/a", params: Params::NONE, default_args: &[] });
+    let get = operation("get", Operation::new("get", "/a"));
     let mcp = Transport::McpHttp(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let world = World::new(vec![
         upstream("mcp", mcp, vec![reads, tool("write")]),

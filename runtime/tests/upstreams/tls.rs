@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use ptc_catalog::{OpenApi, Operation, Params, Transport};
+use ptc_catalog::{OpenApi, Operation, Transport};
 use ptc_lisp::host::{Reply, WaitOutcome};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -84,7 +84,7 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
     let home = World::new(Vec::new());
     let server = serve(&home);
     let world = |roots: Option<&str>| {
-        let fine = operation("fine", Operation { id: "fine", path: "/", params: Params::NONE, default_args: &[] });
+        let fine = operation("fine", Operation::new("fine", "/"));
         let roots = roots.map(|pem| Arc::from(pem.as_bytes()));
         World::with(vec![upstream("api", Transport::OpenApi(OpenApi::new(server.url)), vec![fine])], Vec::new(), |settings| {
             settings.extra_roots = roots;
@@ -116,7 +116,7 @@ fn a_read_over_http2_is_repeated_where_the_server_says_that_it_did_not_begin() {
         ("/given-up", "upstream_unavailable: the request failed: ", 1),
         ("/torn", "upstream_unavailable: the request failed: ", 1),
     ] {
-        let fine = operation("fine", Operation { id: "fine", path, params: Params::NONE, default_args: &[] });
+        let fine = operation("fine", Operation::new("fine", path));
         let roots = Arc::from(server.certificate.as_bytes());
         let api = upstream("api", Transport::OpenApi(OpenApi::new(server.url)), vec![fine]);
         let world = World::with(vec![api], Vec::new(), |settings| settings.extra_roots = Some(roots));

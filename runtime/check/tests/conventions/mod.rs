@@ -404,7 +404,7 @@ pub(crate) fn tool(convention: &Convention, is_operation: bool) -> Tool {
         allowed: "",
     };
     let params: Vec<String> = convention.args.iter().map(|(name, _)| format!("query form explode - {name}")).collect();
-    let operation = Operation { id: "list", path: "/items", params: Params(params.join("\n").leak()), default_args: &[] };
+    let operation = Operation { params: Params(params.join("\n").leak()), ..Operation::new("list", "/items") };
     Tool {
         name: "list",
         description: "",

@@ -193,6 +193,11 @@ impl HttpClient {
         }
     }
 
+    /// Whether every request has this header: the client's own, a credential or a static header.
+    pub(crate) fn sets(&self, name: &HeaderName) -> bool {
+        self.headers.contains_key(name)
+    }
+
     /// Whether it posts, as its [`Endpoint`] says.
     pub(super) fn posts(&self) -> bool {
         self.posts

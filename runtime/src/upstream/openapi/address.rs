@@ -7,12 +7,12 @@
 //! - [`text`]: text of a limited length, and how values are written into it.
 //! - [`path`]: what the finished path must not be.
 
-use litemap::LiteMap;
-use ptc_catalog::{Operation, Param, Place, Style};
+use ptc_catalog::{OpenApi, Operation, Param, Place, Style};
 use ptc_check::argument::shown;
-use ptc_lisp::{Kind, Value, json};
+use ptc_lisp::{Kind, Value};
 use url::Url;
 
+use super::Arguments;
 use super::path::{self, Placed};
 use super::text::{Full, Text, Unwritable};
 use crate::upstream::arguments::{Bounds, Unsendable};
@@ -23,43 +23,27 @@ pub(crate) const MAX_ADDRESS_BYTES: usize = 65_534;
 /// Nesting of a `deepObject` beyond which JSON text stands for the rest.
 const MAX_DEEP_LEVELS: u32 = 4;
 
-/// The address of `operation` under `base_url`. `Err` says which argument cannot be sent, and why.
-pub(crate) fn of(
-    base_url: &str,
-    operation: &Operation,
-    args: &LiteMap<&str, &Value>,
-    bounds: &Bounds,
-) -> Result<Url, Unsendable> {
-    // `nil` leaves an argument out.
-    let mut args = args.clone();
-    args.retain(|_, value| !value.is_nil());
-    let mut defaults = Vec::new();
-    for (name, text) in operation.default_args {
-        if !args.contains_key(name) {
-            let value = json::decode(text.as_bytes())
-                .map_err(|why| Unsendable::Invalid(format!("the default of '{name}' is not JSON: {why}")))?;
-            defaults.push((*name, value));
-        }
-    }
-    let argument = |name: &str| {
-        let given = args.get(name).copied();
-        given.or_else(|| defaults.iter().find(|(n, _)| *n == name).map(|(_, v)| v))
-    };
-
+/// Returns the address of `operation`: its path after the base URL of `spec`, or a whole URL on one of its `server_origins`.
+///
+/// # Errors
+///
+/// Says which argument cannot be sent and why, or that the operation's own origin is not listed.
+pub(super) fn of(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bounds: &Bounds) -> Result<Url, Unsendable> {
+    let (base_url, path) = split(spec, operation.path)?;
     let mut address = Address { text: Text::new(MAX_ADDRESS_BYTES, bounds), has_query: false, longest: None };
     let base_url = base_url.trim_end_matches('/');
     address.literal(base_url)?;
-    if !operation.path.starts_with('/') {
+    if !path.starts_with('/') {
         // Else the path would go on with the name of the host, and secrets would go there.
         address.literal("/")?;
     }
     let mut placed = Vec::new();
-    let mut template = operation.path;
+    let mut template = path;
     while let Some((before, rest)) = template.split_once('{') {
         let Some((name, after)) = rest.split_once('}') else { break };
         address.literal(before)?;
         let param = operation.params.iter().find(|p| p.place == Place::Path && p.name == name);
-        let (Some(param), Some(value)) = (param, argument(name)) else {
+        let (Some(param), Some(value)) = (param, args.get(name)) else {
             return Err(Unsendable::Invalid(format!("missing required args {name}")));
         };
         let start = address.text.len();
@@ -74,12 +58,30 @@ pub(crate) fn of(
 
     address.has_query = address.text.as_str().contains('?');
     for param in operation.params.iter().filter(|p| p.place == Place::Query) {
-        let Some(value) = argument(param.arg) else { continue };
+        let Some(value) = args.get(param.arg) else { continue };
         address.argument(param.arg, |address| address.in_query(&param, value))?;
     }
     let url = path::checked(address.text.as_str(), base_url.len(), &placed).map_err(Unsendable::Invalid)?;
     // The parser may have encoded more of it.
     if url.as_str().len() > MAX_ADDRESS_BYTES { Err(address.too_long(None, 0)) } else { Ok(url) }
+}
+
+/// Splits the path of an operation into a base URL and the rest. A whole URL must be on a listed origin, since credentials go there.
+fn split<'s>(spec: &'s OpenApi, path: &'s str) -> Result<(&'s str, &'s str), Unsendable> {
+    let Some((scheme, rest)) = path.split_once("://").filter(|_| !path.starts_with('/')) else {
+        return Ok((spec.base_url, path));
+    };
+    let end = scheme.len() + 3 + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (base_url, path) = path.split_at(end);
+    let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+    let own = origin(base_url);
+    let is_listed = spec.server_origins.iter().chain([&spec.base_url]).any(|listed| own.is_some() && origin(listed) == own);
+    if is_listed {
+        return Ok((base_url, path));
+    }
+    Err(Unsendable::Invalid(format!(
+        "the operation is served at {base_url}, which `server_origins` of the upstream does not list"
+    )))
 }
 
 /// An address that is being written.
@@ -263,7 +265,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    fn of(param: &Param<'_>, value: &Value) -> Shape {
+    pub(super) fn of(param: &Param<'_>, value: &Value) -> Shape {
         match value.kind() {
             _ if param.style == Style::Json => Shape::Scalar,
             Kind::Vector | Kind::Set => Shape::List,
@@ -283,7 +285,9 @@ fn separator(style: Style) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use litemap::LiteMap;
     use ptc_catalog::Params;
+    use ptc_lisp::json;
 
     use super::*;
 
@@ -291,19 +295,22 @@ mod tests {
         Param { name: "a", arg: "a", place, style, explode, allow_reserved: false }
     }
 
-    fn of(base_url: &str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
-        super::of(base_url, operation, args, &Bounds::default()).map(String::from).map_err(|why| match why {
+    fn sent(spec: &OpenApi, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
+        let args = Arguments::new(operation, args.clone()).unwrap();
+        super::of(spec, operation, &args, &Bounds::default()).map(String::from).map_err(|why| match why {
             Unsendable::Invalid(why) => why,
             other => panic!("{other:?}"),
         })
     }
 
+    fn of(base_url: &'static str, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
+        sent(&OpenApi::new(base_url), operation, args)
+    }
+
     fn address(param: Param<'_>, value: &str) -> Result<String, String> {
         let operation = Operation {
-            id: "op",
-            path: if param.place == Place::Path { "/x/{a}/y" } else { "/x" },
             params: Params(Box::leak(param.to_string().into_boxed_str())),
-            default_args: &[],
+            ..Operation::new("op", if param.place == Place::Path { "/x/{a}/y" } else { "/x" })
         };
         let value = json::decode(value.as_bytes()).unwrap();
         of("https://h/v1/", &operation, &LiteMap::from_iter([("a", &value)]))
@@ -366,14 +373,35 @@ mod tests {
     #[test]
     fn a_path_cannot_leave_its_host() {
         for path in [".evil.example/x", "@evil.example/x", ":8080/x"] {
-            let operation = Operation { id: "op", path, params: Params::NONE, default_args: &[] };
+            let operation = Operation::new("op", path);
             assert_eq!(of("https://h", &operation, &LiteMap::new()), Ok(format!("https://h/{path}")));
         }
     }
 
     #[test]
+    fn whole_url_is_sent_only_to_a_listed_origin() {
+        let spec = OpenApi { server_origins: &["https://up.example"], ..OpenApi::new("https://h/v1") };
+        let get = |path: &'static str| {
+            let operation = Operation { params: Params("path simple - - a"), ..Operation::new("op", path) };
+            sent(&spec, &operation, &LiteMap::from_iter([("a", &Value::string("x/y"))]))
+        };
+        assert_eq!(get("https://up.example/files/{a}"), Ok("https://up.example/files/x%2Fy".to_owned()));
+        assert_eq!(get("https://h/v2/{a}"), Ok("https://h/v2/x%2Fy".to_owned()));
+        for path in
+            ["https://evil.example/{a}", "https://up.example:8443/{a}", "http://up.example/{a}", "https://up.example@evil/{a}"]
+        {
+            assert!(get(path).unwrap_err().contains("`server_origins` of the upstream does not list"), "{path}");
+        }
+        assert_eq!(
+            get("/redirect?to=https://evil.example/{a}"),
+            Ok("https://h/v1/redirect?to=https://evil.example/x%2Fy".to_owned())
+        );
+    }
+
+    #[test]
     fn defaults_are_sent_where_a_program_leaves_them_out() {
-        let operation = Operation { id: "op", path: "/x", params: Params("query form explode - a"), default_args: &[("a", "3")] };
+        let operation =
+            Operation { params: Params("query form explode - a"), default_args: &[("a", "3")], ..Operation::new("op", "/x") };
         assert_eq!(of("https://h", &operation, &LiteMap::new()).unwrap(), "https://h/x?a=3");
         assert_eq!(of("https://h", &operation, &LiteMap::from_iter([("a", &Value::int(5))])).unwrap(), "https://h/x?a=5");
     }
@@ -381,7 +409,7 @@ mod tests {
     #[test]
     fn parameters_of_one_name_are_arguments_of_two() {
         let params = Params("path simple - - a\nquery form explode - a\ta_query");
-        let operation = Operation { id: "op", path: "/x/{a}", params, default_args: &[] };
+        let operation = Operation { params, ..Operation::new("op", "/x/{a}") };
         let (one, two) = (Value::int(1), Value::int(2));
         assert_eq!(
             of("https://h", &operation, &LiteMap::from_iter([("a", &one), ("a_query", &two)])).unwrap(),

@@ -1,8 +1,11 @@
 //! Calling `GET` operations of a JSON service.
 //!
-//! - [`address`]: path and query from arguments, in OpenAPI's styles; [`text`]: how they are written, [`path`]: what a path must not be.
+//! - [`encode`]: a call as a request; [`address`]: path and query from arguments, in OpenAPI's styles; [`fields`]: headers and cookies;
+//!   [`text`]: how values are written; [`path`]: what a path must not be.
 
-pub(crate) mod address;
+mod address;
+mod encode;
+mod fields;
 mod path;
 mod text;
 
@@ -11,7 +14,6 @@ use std::time::{Duration, Instant};
 use hyper::Method;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
 use ptc_catalog::OpenApi;
-use url::Url;
 
 use super::fault::{UpstreamError, excerpt};
 use super::http::client::{Asking, Endpoint, HttpClient};
@@ -19,6 +21,8 @@ use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
 use super::settings::{ResponseCap, UpstreamSettings};
 use crate::secrets::Secrets;
+use encode::Arguments;
+pub(crate) use encode::{EncodedRequest, encode};
 
 /// A service with its client.
 pub(crate) struct Service {
@@ -41,11 +45,12 @@ impl Service {
         Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
-    /// Gets `url`; the payload is JSON or nothing.
-    pub(crate) async fn get(&self, url: &Url, deadline: Instant) -> Result<Got, UpstreamError> {
+    /// Sends a request; the payload is JSON or nothing. Headers of the entry replace those that arguments make.
+    pub(crate) async fn call(&self, request: &EncodedRequest, deadline: Instant) -> Result<Got, UpstreamError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, url, headers) };
+        headers.extend(request.headers.iter().filter(|(name, _)| !self.client.sets(name)).map(|(n, v)| (n.clone(), v.clone())));
+        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, &request.url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {

@@ -99,8 +99,11 @@ impl<'b> Text<'b> {
         utf8_percent_encode(text, set).try_for_each(|part| self.push(part))
     }
 
-    /// Appends text as a parameter's `allowReserved` says.
+    /// Appends text as a parameter's place and `allowReserved` say. Headers are not percent-encoded.
     pub(super) fn encoded(&mut self, text: &str, param: &Param<'_>) -> Result<(), Full> {
+        if param.place == Place::Header {
+            return self.push(text);
+        }
         if !param.allow_reserved || param.place == Place::Path {
             return self.percent_encoded(text, UNRESERVED);
         }

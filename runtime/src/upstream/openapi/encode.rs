@@ -1,0 +1,81 @@
+//! A call of an operation as an HTTP request: its address and the headers that its arguments make.
+
+use hyper::header::HeaderMap;
+use litemap::LiteMap;
+use ptc_catalog::{OpenApi, Operation};
+use ptc_lisp::host::Reservation;
+use ptc_lisp::{Value, json};
+use url::Url;
+
+use super::{address, fields};
+use crate::upstream::arguments::{Bounds, Unsendable};
+
+/// The arguments of a call, with the defaults of its operation for those that are missing.
+pub(super) struct Arguments<'v> {
+    given: LiteMap<&'v str, &'v Value>,
+    defaults: Vec<(&'static str, Value)>,
+}
+
+impl<'v> Arguments<'v> {
+    /// Drops arguments that are `nil`, and decodes the defaults that are needed.
+    pub(super) fn new(operation: &Operation, mut given: LiteMap<&'v str, &'v Value>) -> Result<Arguments<'v>, Unsendable> {
+        given.retain(|_, value| !value.is_nil());
+        let mut defaults = Vec::new();
+        for (name, text) in operation.default_args {
+            if !given.contains_key(name) {
+                let value = json::decode(text.as_bytes())
+                    .map_err(|why| Unsendable::Invalid(format!("the default of '{name}' is not JSON: {why}")))?;
+                defaults.push((*name, value));
+            }
+        }
+        Ok(Arguments { given, defaults })
+    }
+
+    /// Returns the argument of this name, or its default.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        let given = self.given.get(name).copied();
+        given.or_else(|| self.defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value))
+    }
+}
+
+/// A request of an operation, counted as the program's memory.
+#[derive(Debug)]
+pub(crate) struct EncodedRequest {
+    pub(super) url: Url,
+    /// Headers besides those of the client.
+    pub(super) headers: HeaderMap,
+    _reservation: Option<Reservation>,
+}
+
+impl EncodedRequest {
+    /// Copies of an address and of headers that exist at a time while they are sent: the URL, the target of the request, and the head
+    /// as it is written.
+    const COPIES: usize = 4;
+
+    /// Bytes of the address and of the headers.
+    pub(crate) fn len(&self) -> usize {
+        len(&self.url, &self.headers)
+    }
+}
+
+fn len(url: &Url, headers: &HeaderMap) -> usize {
+    url.as_str().len() + headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
+}
+
+/// Encodes a call of `operation`.
+///
+/// # Errors
+///
+/// Says which argument cannot be sent and why, or that the program has no memory for the request.
+pub(crate) fn encode(
+    spec: &OpenApi,
+    operation: &Operation,
+    args: LiteMap<&str, &Value>,
+    bounds: &Bounds,
+) -> Result<EncodedRequest, Unsendable> {
+    let args = Arguments::new(operation, args)?;
+    let url = address::of(spec, operation, &args, bounds)?;
+    let headers = fields::of(operation, &args, bounds)?;
+    let reservation = bounds.reserve(len(&url, &headers) * EncodedRequest::COPIES).map_err(Unsendable::Fault)?;
+    Ok(EncodedRequest { url, headers, _reservation: reservation })
+}
