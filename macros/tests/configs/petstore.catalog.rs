@@ -31,6 +31,7 @@ pub static CATALOG: ptc::Catalog = ptc::Catalog {
             description: "Petstore",
             transport: ptc::Transport::OpenApi(ptc::OpenApi {
                 base_url: "https://petstore.example",
+                server_origins: &[],
                 auth: &[],
                 static_headers: &[],
                 request_timeout_ms: 30000,
