@@ -2,12 +2,13 @@
 //! languages.
 
 use ptc_catalog::{Catalog, Tool, Upstream};
+use ptc_lisp::print::excerpt;
 use ptc_lisp::{Error, ErrorKind};
 
-use ptc_text::closest_match;
+use crate::meant_tool::{near_tool, near_upstream};
 
-/// Adds the intended call as a hint to an error about an unbound name that refers to a tool: `petstore/get-pet`, `tool/get-pet`,
-/// `:petstore/get-pet` or `get-pet`.
+/// Adds a hint to an error at a name that nothing is bound to, if the name means a tool of the catalog: `petstore/get-pet`, `tool/get-pet`,
+/// `:petstore/get-pet` or `get-pet`. The hint shows the call, also if only the upstream exists.
 pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
     let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));
     // A keyword with a namespace is an error of the reader. Other errors of the reader do not point to a name.
@@ -16,26 +17,39 @@ pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
         ErrorKind::ParseError => text.is_some_and(|text| text.starts_with(':')),
         _ => false,
     };
-    match text.filter(|_| is_of_name).and_then(|text| named(text, catalog)) {
-        Some((upstream, tool)) => error.with_hint(format!("call the tool with {}", written(upstream, tool))),
+    let Some(text) = text.filter(|_| is_of_name) else { return error };
+    let name = text.trim_start_matches(':');
+    let name = name.strip_prefix("tool/").unwrap_or(name);
+    let hint = match name.split_once('/') {
+        Some((server, tool)) => qualified_hint(server, tool, catalog),
+        None => {
+            let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
+            // If two tools have the name, the intended one is unknown.
+            found.next().filter(|_| found.next().is_none()).map(|(upstream, tool)| call_hint(upstream, tool))
+        }
+    };
+    match hint {
+        Some(hint) => error.with_hint(hint),
         None => error,
     }
 }
 
-fn named(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'static Tool)> {
-    let name = text.trim_start_matches(':');
-    let name = name.strip_prefix("tool/").unwrap_or(name);
-    if let Some((server, tool)) = name.split_once('/') {
-        let upstream = catalog.upstream(server)?;
-        let near = || closest_match(tool, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
-        return Some((upstream, upstream.tool(tool).or_else(near)?));
+fn qualified_hint(server: &str, tool: &str, catalog: &Catalog) -> Option<String> {
+    let known = catalog.upstream(server);
+    let upstream = known.or_else(|| near_upstream(server, catalog))?;
+    if let Some(tool) = near_tool(upstream, tool) {
+        return Some(call_hint(upstream, tool));
     }
-    let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
-    // If two tools have the name, the intended one is unknown.
-    found.next().filter(|_| found.next().is_none())
+    let server = known?.name;
+    let (lists, tool) = (format!("(dir {server:?})"), excerpt(tool));
+    Some(format!(
+        "tools are called with (tool/call {{:server {server:?} :tool \"…\" :args {{…}}}}); '{server}' has no tool '{tool}', {lists} lists \
+         its tools"
+    ))
 }
 
-fn written(upstream: &Upstream, tool: &Tool) -> String {
+fn call_hint(upstream: &Upstream, tool: &Tool) -> String {
     let required: Vec<String> = tool.args.iter().filter(|arg| arg.required).map(|arg| format!(":{} …", arg.name)).collect();
-    format!("(tool/call {{:server {:?} :tool {:?} :args {{{}}}}})", upstream.name, tool.name, required.join(" "))
+    let args = required.join(" ");
+    format!("call the tool with (tool/call {{:server {:?} :tool {:?} :args {{{args}}}}})", upstream.name, tool.name)
 }

@@ -33,12 +33,12 @@ fn qualified(text: &str, catalog: &Catalog) -> Option<(&'static Upstream, &'stat
 /// Maximum number of separators tried in one text.
 const MAX_CUTS: usize = 8;
 
-fn near_upstream(name: &str, catalog: &Catalog) -> Option<&'static Upstream> {
+pub(crate) fn near_upstream(name: &str, catalog: &Catalog) -> Option<&'static Upstream> {
     let near = closest_match(name, catalog.upstreams.iter().map(|upstream| upstream.name))?;
     catalog.upstream(near)
 }
 
-fn near_tool(upstream: &'static Upstream, name: &str) -> Option<&'static Tool> {
+pub(crate) fn near_tool(upstream: &'static Upstream, name: &str) -> Option<&'static Tool> {
     let near = || closest_match(name, upstream.tools.iter().map(|tool| tool.name)).and_then(|near| upstream.tool(near));
     upstream.tool(name).or_else(near)
 }

@@ -270,8 +270,14 @@ const MEANT: &[(&str, &str)] = &[
     ("(tool/list {})", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
     ("(search \"a\")", r#"call the tool with (tool/call {:server "files" :tool "search" :args {:pattern …}})"#),
     ("(tool/call :files/list {})", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
+    ("(file/list {})", r#"call the tool with (tool/call {:server "files" :tool "list" :args {}})"#),
+    ("(Files/raed {})", r#"call the tool with (tool/call {:server "files" :tool "read" :args {:path …}})"#),
     (
-        "(file/list {})",
+        "(files/write {})",
+        "tools are called with (tool/call {:server \"files\" :tool \"…\" :args {…}}); 'files' has no tool 'write', (dir \"files\") lists its tools",
+    ),
+    (
+        "(disk/list {})",
         "namespaces are clojure.string, clojure.set, clojure.walk, json, Math, data, tool and others; see (apropos \"…\")",
     ),
     ("(let [search] 1)", "write (let [a 1 b 2] …)"),

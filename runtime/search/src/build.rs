@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
+use crate::intents::Intent;
 use crate::words;
 
 /// First bytes of an index: the format's name and the version of its layout.
-pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH1";
+pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH2";
 
 /// Prefix of a term that is the name of a document without its separators.
 pub(crate) const NAME_MARK: char = '=';
@@ -19,6 +20,10 @@ pub(crate) const GROUP_MARK: char = '@';
 
 /// Prefix of a term that is an unstemmed word of a document's name, such as `requests` of `list_requests`.
 pub(crate) const FORM_MARK: char = '~';
+
+/// Prefix of a term that is the stem of a word of the name of a document. The score of its postings is the word's share of the name, in
+/// 255ths.
+pub(crate) const SHARE_MARK: char = '%';
 
 /// The part of a document that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +41,17 @@ pub enum Field {
     Arguments,
     /// Descriptions of arguments, and their allowed values.
     ArgumentTexts,
+    /// The path of an operation.
+    Path,
+    /// Names of fields of the result.
+    Results,
 }
 
-const FIELDS: usize = 6;
+const FIELDS: usize = 8;
 
 /// Weight and length normalisation of each field: `w` and `b` of BM25F.
-const WEIGHTS: [(f32, f32); FIELDS] = [(5.0, 0.3), (2.5, 0.0), (1.6, 0.7), (0.6, 0.3), (0.9, 0.5), (0.45, 0.3)];
+const WEIGHTS: [(f32, f32); FIELDS] =
+    [(5.0, 0.3), (2.5, 0.0), (1.6, 0.7), (0.4, 0.3), (0.9, 0.5), (0.45, 0.3), (0.9, 0.3), (0.15, 0.5)];
 
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 pub(crate) const SATURATION: f32 = 2.0;
@@ -55,6 +65,8 @@ pub struct Builder {
     texts: Vec<Box<str>>,
     /// Terms of the document that is being added, with their fields.
     current: Vec<(u32, Field)>,
+    /// The upstream of each document, as the number of its term.
+    groups: Vec<u32>,
     /// Term, document, and frequency in each field, in the order of the documents.
     occurrences: Vec<(u32, u32, [u8; FIELDS])>,
     lengths: Vec<[u16; FIELDS]>,
@@ -70,6 +82,8 @@ impl Builder {
     pub fn document(&mut self, group: Option<&str>, name: &str) {
         self.end_document();
         self.lengths.push([0; FIELDS]);
+        let number = self.term(&format!("{GROUP_MARK}{}", words::plain(group.unwrap_or_default())));
+        self.groups.push(number);
         if let Some(group) = group {
             self.add(Field::Group, group);
             self.add_mark(GROUP_MARK, group);
@@ -81,6 +95,12 @@ impl Builder {
 
     fn add_mark(&mut self, mark: char, name: &str) {
         let term = self.term(&format!("{mark}{}", words::plain(name)));
+        self.current.push((term, Field::Name));
+    }
+
+    /// Marks the document that was begun last with its intent.
+    pub(crate) fn add_intent(&mut self, intent: Intent) {
+        let term = self.term(intent.term());
         self.current.push((term, Field::Name));
     }
 
@@ -101,7 +121,8 @@ impl Builder {
             }
             if field == Field::Name {
                 let form = self.term(&format!("{FORM_MARK}{word}"));
-                self.current.push((form, field));
+                let share = self.term(&format!("{SHARE_MARK}{}", words::stem(word)));
+                self.current.extend([(form, field), (share, field)]);
             }
         });
         if let Some(length) = self.lengths.last_mut().and_then(|lengths| lengths.get_mut(field as usize)) {
@@ -136,6 +157,36 @@ impl Builder {
         self.current.clear();
     }
 
+    /// Computes the share of each word of a name in that name, by term and document. Words are weighted by their rarity among the names of
+    /// the upstream, so that a prefix of all of them, such as `slack_`, has a small share.
+    fn shares(&self) -> HashMap<(u32, u32), f32, foldhash::fast::FixedState> {
+        let group = |document: u32| self.groups.get(document as usize).copied().unwrap_or_default();
+        let marked = |term: u32| self.texts.get(term as usize).is_some_and(|text| text.starts_with(SHARE_MARK));
+        let mut sizes: HashMap<u32, f32, foldhash::fast::FixedState> = HashMap::default();
+        for number in &self.groups {
+            *sizes.entry(*number).or_default() += 1.0;
+        }
+        let mut frequencies: HashMap<(u32, u32), f32, foldhash::fast::FixedState> = HashMap::default();
+        for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
+            *frequencies.entry((*term, group(*document))).or_default() += 1.0;
+        }
+        let mut shares: HashMap<(u32, u32), f32, foldhash::fast::FixedState> = HashMap::default();
+        let mut totals = vec![0.0_f32; self.groups.len()];
+        for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
+            let often = frequencies.get(&(*term, group(*document))).copied().unwrap_or(1.0);
+            let size = sizes.get(&group(*document)).copied().unwrap_or(1.0);
+            let rarity = (1.0 + size / often).ln();
+            shares.insert((*term, *document), rarity);
+            if let Some(total) = totals.get_mut(*document as usize) {
+                *total += rarity;
+            }
+        }
+        for ((_, document), share) in &mut shares {
+            *share /= totals.get(*document as usize).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+        }
+        shares
+    }
+
     /// Builds the index and returns its bytes.
     pub fn finish(mut self) -> Vec<u8> {
         self.end_document();
@@ -159,12 +210,16 @@ impl Builder {
                 *start += before;
             }
         }
+        let shares = self.shares();
         // Documents of a term, in order: occurrences come by document.
         let mut sorted = vec![(0_u32, 0_u8); self.occurrences.len()];
         let mut next = starts.clone();
         for (term, document, counts) in &self.occurrences {
             let lengths = self.lengths.get(*document as usize).copied().unwrap_or_default();
-            let score = score(*counts, &lengths, &averages);
+            let score = match shares.get(&(*term, *document)) {
+                Some(share) => (share * 255.0).round().max(1.0) as u8,
+                None => score(*counts, &lengths, &averages),
+            };
             if let Some(slot) = next.get_mut(*term as usize) {
                 if let Some(posting) = sorted.get_mut(*slot as usize) {
                     *posting = (*document, score);

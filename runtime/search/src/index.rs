@@ -1,6 +1,7 @@
 //! Searching an index in place.
 
-use crate::build::{FORM_MARK, GROUP_MARK, MAGIC, NAME_MARK};
+use crate::build::{FORM_MARK, GROUP_MARK, MAGIC, NAME_MARK, SHARE_MARK};
+use crate::intents::Intent;
 use crate::synonyms;
 use crate::words::{Query, stem};
 
@@ -14,6 +15,9 @@ const MAX_PREFIXED: usize = 24;
 
 /// Minimum length in bytes of a prefix that matches longer words.
 const MIN_PREFIX: usize = 3;
+
+/// Least bytes of a term that is a short form of a longer word of the query.
+const MIN_SHORT_FORM: usize = 4;
 
 /// Bonus of a document whose name is the query or a word of it.
 const NAMED: f32 = 1_000.0;
@@ -30,6 +34,12 @@ const GROUP: f32 = 1.8;
 
 /// Penalty of a document that contains only some of the query's words: the exponent of their share.
 const COVERAGE: f32 = 0.6;
+
+/// Increase of a document's score where the query covers its whole name, as a share of the score.
+const NAME_COVERAGE: f32 = 0.4;
+
+/// Factor of documents whose intent differs from that of the query.
+const OTHER_INTENT: f32 = 0.6;
 
 /// An index over documents, borrowed from its bytes.
 #[derive(Debug, Clone, Copy)]
@@ -158,8 +168,27 @@ impl<'a> Index<'a> {
                 Some([self.term(&stem(left))?, self.term(&stem(right))?])
             });
             variants.extend(parts.take(1).flatten().map(|term| (term, PART)));
+            // The catalog may have a short form: `admin` for `administrator`.
+            let beginnings = (MIN_SHORT_FORM.max(word.len() / 3)..word.len()).rev().filter_map(|end| self.term(word.get(..end)?));
+            variants.extend(beginnings.take(1).map(|term| (term, PREFIX)));
         }
         variants
+    }
+
+    /// Returns the share of its name that these terms cover, for each document.
+    fn covered_names(&self, mut terms: Vec<Variant>) -> Vec<f32> {
+        terms.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        terms.dedup_by_key(|(term, _)| *term);
+        let mut shares = vec![0.0_f32; self.documents as usize];
+        for (term, factor) in terms {
+            let Ok(stem) = str::from_utf8(self.text(term)) else { continue };
+            for (document, share) in self.term(&format!("{SHARE_MARK}{stem}")).into_iter().flat_map(|term| self.postings(term)) {
+                if let Some(covered) = shares.get_mut(document as usize) {
+                    *covered += factor * f32::from(share) / 255.0;
+                }
+            }
+        }
+        shares
     }
 
     /// Returns at most `limit` documents that match any word, best first. Documents with equal scores keep their order.
@@ -170,6 +199,7 @@ impl<'a> Index<'a> {
         let mut best = vec![0.0_f32; total];
         let mut touched: Vec<u32> = Vec::new();
         let mut weight_of_all = 0.0_f32;
+        let mut matched: Vec<Variant> = Vec::new();
         for at in 0..query.words.len() {
             let variants = self.variants(query, at);
             // A word that no document contains does not distinguish between documents.
@@ -177,6 +207,7 @@ impl<'a> Index<'a> {
                 continue;
             }
             touched.clear();
+            matched.extend_from_slice(&variants);
             let rarity_of = |documents: usize| {
                 let documents = documents.min(total) as f32;
                 (1.0 + (total as f32 - documents + 0.5) / (documents + 0.5)).ln()
@@ -216,6 +247,16 @@ impl<'a> Index<'a> {
         if weight_of_all > 0.0 {
             for (score, covered) in scores.iter_mut().zip(&covered).filter(|(score, _)| **score > 0.0) {
                 *score *= (covered / weight_of_all).powf(COVERAGE);
+            }
+        }
+        for (score, share) in scores.iter_mut().zip(self.covered_names(matched)) {
+            *score *= 1.0 + NAME_COVERAGE * share;
+        }
+        for intent in Intent::ALL.into_iter().filter(|intent| query.intent.is_some_and(|asked| asked != *intent)) {
+            for (document, _) in self.term(intent.term()).into_iter().flat_map(|term| self.postings(term)) {
+                if let Some(score) = scores.get_mut(document as usize) {
+                    *score *= OTHER_INTENT;
+                }
             }
         }
         for run in &query.runs {
@@ -287,7 +328,7 @@ mod tests {
     #[test]
     fn the_best_document_comes_first() {
         for (query, expected) in [
-            ("list", Some(0)),
+            ("list", Some(6)),
             ("files", Some(1)),
             ("list issues", Some(2)),
             ("pages", Some(6)),
@@ -307,6 +348,40 @@ mod tests {
         ] {
             assert_eq!(first(query), expected, "{query}");
         }
+    }
+
+    /// The names of the documents that are found, best first.
+    fn found(tools: &[(&'static str, &str)], query: &str) -> Vec<&'static str> {
+        let mut builder = Builder::new();
+        for (name, description) in tools {
+            builder.document(Some("tracker"), name);
+            if let Some(intent) = Intent::from_tool(name, None) {
+                builder.add_intent(intent);
+            }
+            builder.add(Field::Description, description);
+        }
+        let bytes = builder.finish();
+        let found = Index::new(&bytes).unwrap().search(&Query::parse(query, 64).unwrap(), 10);
+        found.into_iter().map(|at| tools[at].0).collect()
+    }
+
+    #[test]
+    fn tools_with_another_intent_come_last() {
+        let tools = [("update_label", "A label."), ("delete_label", "A label."), ("create_label", "A label.")];
+        assert_eq!(found(&tools, "remove the label").first(), Some(&"delete_label"));
+        assert_eq!(found(&tools, "how do I add a label").first(), Some(&"create_label"));
+    }
+
+    #[test]
+    fn name_that_the_query_covers_comes_before_a_longer_one() {
+        let tools =
+            [("ticket_comment_authors", "About tickets."), ("tickets", "Texts and their authors, about tickets and comments.")];
+        assert_eq!(found(&tools, "ticket").first(), Some(&"tickets"));
+    }
+
+    #[test]
+    fn short_form_in_a_catalog_is_found_by_the_whole_word() {
+        assert_eq!(found(&[("set_color", "Paints."), ("notify", "Informs the admin.")], "administrators"), ["notify"]);
     }
 
     #[test]

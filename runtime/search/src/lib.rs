@@ -6,8 +6,9 @@
 //!
 //! Documents are ranked by BM25F (Robertson, Zaragoza, Taylor, "Simple BM25 extension to multiple weighted fields", 2004): the
 //! frequencies of a term are weighted by field before they saturate. The score of each posting is computed when the index is
-//! built; a search adds the scores up. Words are reduced to English stems (Porter 2, implemented by Snowball). Texts in scripts
-//! without spaces are split into pairs of characters.
+//! built. A search adds the scores up and multiplies the sum by three factors: how many words of the query the document has,
+//! how much of the tool's name the query has, and whether both have the same intent. Words are reduced to English stems
+//! (Porter 2, implemented by Snowball). Texts in scripts without spaces are split into pairs of characters.
 //!
 //! ```
 //! use ptc_search::{Builder, Field, Index, Query};
@@ -25,6 +26,7 @@
 //!
 //! - `tools`: which texts of a tool are indexed.
 //! - `words`: splits texts into terms.
+//! - `intents`: classifies verbs by their effect.
 //! - `synonyms`: terms with nearly the same meaning.
 //! - `build`: builds an index.
 //! - `index`: searches an index.
@@ -33,6 +35,7 @@
 
 mod build;
 mod index;
+mod intents;
 mod synonyms;
 mod tools;
 mod words;

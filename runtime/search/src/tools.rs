@@ -1,8 +1,11 @@
 //! Which texts of a tool are indexed.
 
+use std::collections::HashMap;
+
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
+use crate::intents::Intent;
 
 /// Maximum bytes of a tool's prose, of one note on an argument or on a field of the result, and of all notes together. Later
 /// sentences usually describe special cases.
@@ -10,27 +13,61 @@ const MAX_PROSE: usize = 400;
 const MAX_NOTE: usize = 200;
 const MAX_NOTES: usize = 1_500;
 
+/// Maximum bytes of a result's type whose field names are indexed.
+const MAX_RESULT: usize = 1_000;
+
+/// Number of tools of one upstream from which on a sentence that they share is not indexed, since it distinguishes none of them. The
+/// first sentence is always indexed.
+const MAX_SAME: usize = 4;
+
 /// Builds the index over all tools of a catalog, in the catalog's order.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let mut builder = Builder::new();
     for upstream in catalog.upstreams {
+        let mut often: HashMap<&str, usize> = HashMap::new();
+        for sentence in upstream.tools.iter().flat_map(|tool| sentences(prose(tool))) {
+            *often.entry(sentence).or_default() += 1;
+        }
         for tool in upstream.tools {
-            add(&mut builder, upstream, tool);
+            add(&mut builder, upstream, tool, |sentence| often.get(sentence).is_none_or(|times| *times < MAX_SAME));
         }
     }
     builder.finish()
 }
 
-fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool) {
+/// Returns the full description. The text of `doc` has the reference, this prose, facts with a label each, and indented notes.
+fn prose(tool: &Tool) -> &'static str {
+    let second = tool.doc.lines().nth(1);
+    second.filter(|line| !line.starts_with("args: ")).unwrap_or(tool.description)
+}
+
+fn sentences(prose: &str) -> impl Iterator<Item = &str> {
+    prose.split(". ")
+}
+
+fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool, is_own: impl Fn(&str) -> bool) {
     builder.document(Some(upstream.name), tool.name);
-    builder.add(Field::GroupDescription, upstream.description);
-    // The lines of `doc` are the reference, prose, labelled facts, and indented notes.
-    let mut lines = tool.doc.lines().skip(1).peekable();
-    let prose = lines.next_if(|line| !line.starts_with("args: ")).unwrap_or(tool.description);
-    builder.add(Field::Description, start(prose, MAX_PROSE));
-    if let Some(operation) = tool.operation {
-        builder.add(Field::ArgumentTexts, operation.path);
+    if let Some(intent) = Intent::from_tool(tool.name, tool.annotations.read_only) {
+        builder.add_intent(intent);
     }
+    builder.add(Field::GroupDescription, upstream.description);
+    let mut room = MAX_PROSE;
+    for (at, sentence) in sentences(prose(tool)).enumerate() {
+        let sentence = if at == 0 || is_own(sentence) { start(sentence, room) } else { "" };
+        room -= sentence.len();
+        // The words of a URL do not describe the tool.
+        for part in sentence.split_whitespace().filter(|part| !part.contains("://")) {
+            builder.add(Field::Description, part);
+        }
+    }
+    if let Some(operation) = tool.operation {
+        builder.add(Field::Path, operation.path);
+    }
+    let returns = tool.doc.lines().find_map(|line| line.strip_prefix("returns: ")).unwrap_or_default();
+    for part in start(returns, MAX_RESULT).split([' ', '{', '[']).filter_map(|part| part.strip_prefix(':')) {
+        builder.add(Field::Results, part);
+    }
+    let lines = tool.doc.lines().skip(1);
     for arg in tool.args {
         builder.add(Field::Arguments, arg.name);
     }
@@ -61,4 +98,65 @@ fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool) {
 /// Returns the longest prefix of a text that has at most `bytes` bytes and ends at a character boundary.
 fn start(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_catalog::{Annotations, Catalog, McpStdio, Operation, Params, Tool, Transport, Upstream};
+
+    use super::index_of;
+    use crate::{Index, Query};
+
+    static OPERATION: Operation = Operation { id: "", path: "/warehouses/{id}", params: Params::NONE, default_args: &[] };
+
+    const fn tool(name: &'static str, doc: &'static str, operation: Option<&'static Operation>) -> Tool {
+        let annotations = Annotations::NONE;
+        Tool {
+            name,
+            description: "",
+            args: &[],
+            closed: false,
+            doc,
+            definition: "{}",
+            digest: "",
+            annotations,
+            operation,
+            paging: "",
+        }
+    }
+
+    static CATALOG: Catalog = Catalog {
+        digest: "",
+        search_index: &[],
+        upstreams: &[Upstream {
+            name: "shop",
+            description: "",
+            transport: Transport::McpStdio(McpStdio::new("x")),
+            tools: &[
+                tool(
+                    "a",
+                    "shop/a\nReads it. Needs a subscription. See https://reference.example.\nargs: {}\nreturns: Result<any>",
+                    None,
+                ),
+                tool(
+                    "b",
+                    "shop/b\nCounts it. Needs a subscription. Billing.\nargs: {}\nreturns: Result<{:totals [{:currency string}]}>",
+                    None,
+                ),
+                tool("c", "shop/c\nMoves it. Needs a subscription. More.\nargs: {}\nreturns: Result<any>", Some(&OPERATION)),
+                tool("d", "shop/d\nSells it. Needs a subscription. More.\nargs: {}\nreturns: Result<any>", None),
+            ],
+        }],
+    };
+
+    #[test]
+    fn tools_are_found_by_what_distinguishes_them() {
+        let bytes = index_of(&CATALOG);
+        for (query, expected) in
+            [("currency", vec![1]), ("warehouse", vec![2]), ("billing", vec![1]), ("subscription", vec![]), ("reference", vec![])]
+        {
+            let found = Index::new(&bytes).unwrap().search(&Query::parse(query, 8).unwrap(), 9);
+            assert_eq!(found, expected, "{query}");
+        }
+    }
 }

@@ -2,11 +2,60 @@
 
 use std::borrow::Cow;
 
+use crate::intents::Intent;
+
 /// Words with a grammatical function only. They are ignored in queries and texts, but kept in names.
 const STOP_WORDS: &str = "a about all also am an and any are as at be been being but by can could did do does for from had has have \
     he her his how i if in into is it its just like may me might my need of on or our out she should so some such than that the their \
     them then there these they this those to us via want was we were what when where which while who whom whose why will with would \
     you your please let one s t d ll re ve make me something somebody anything everything";
+
+/// Phrasal verbs, each with the single verb that names of tools use instead.
+const PHRASAL_VERBS: [(&str, &str, &str); 24] = [
+    ("bring", "back", "restore"),
+    ("call", "off", "cancel"),
+    ("carry", "out", "run"),
+    ("check", "in", "commit"),
+    ("clean", "up", "clear"),
+    ("fill", "in", "fill"),
+    ("fill", "out", "fill"),
+    ("find", "out", "find"),
+    ("get", "rid", "delete"),
+    ("give", "back", "return"),
+    ("log", "in", "login"),
+    ("log", "out", "logout"),
+    ("look", "for", "search"),
+    ("look", "up", "find"),
+    ("set", "up", "create"),
+    ("shut", "down", "stop"),
+    ("sign", "in", "login"),
+    ("sign", "up", "register"),
+    ("switch", "off", "disable"),
+    ("switch", "on", "enable"),
+    ("take", "back", "undo"),
+    ("throw", "away", "delete"),
+    ("turn", "off", "disable"),
+    ("turn", "on", "enable"),
+];
+
+/// Endings of names of files and of hosts. A catalog does not have the name itself, but words for what it names.
+const FILE_ENDINGS: &str = "bmp c cfg conf cpp css csv doc docx gif go gz html ini java jpeg jpg js json log md mp3 mp4 pdf png ppt pptx py rb rs \
+    sh sql svg tar toml ts tsv txt wav webp xls xlsx xml yaml yml zip";
+const HOST_ENDINGS: &str = "com dev edu gov io net org";
+
+/// Classifies a part of a query by its notation: `notes.txt` is a file with an ending, `example.com` a URL.
+fn literal(word: &str) -> Option<(&'static str, Option<&str>)> {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let is_in = |list: &str, ending: &str| list.split_ascii_whitespace().any(|other| other.eq_ignore_ascii_case(ending));
+    if word.contains("://") {
+        return Some(("url", None));
+    }
+    let (stem, ending) = word.rsplit_once('.')?;
+    if is_in(FILE_ENDINGS, ending) {
+        return Some(("file", Some(ending)));
+    }
+    (is_in(HOST_ENDINGS, ending) && !stem.is_empty()).then_some(("url", None))
+}
 
 /// Maximum number of consecutive words that may together be one name.
 const MAX_RUN: usize = 4;
@@ -158,6 +207,8 @@ pub struct Query {
     pub(crate) names: Vec<String>,
     /// All runs of one to four consecutive different words, joined: `who am i` gives `whoami`.
     pub(crate) runs: Vec<String>,
+    /// The intent of the verb or question word that the query begins with.
+    pub(crate) intent: Option<Intent>,
 }
 
 impl Query {
@@ -168,15 +219,20 @@ impl Query {
     /// Returns [`TooManyWords`] if the text has more than `max_words` different words.
     pub fn parse(text: &str, max_words: usize) -> Result<Query, TooManyWords> {
         let mut all: Vec<String> = Vec::new();
+        each_word(text, |word| all.push(word.to_owned()));
         let mut seen = std::collections::HashSet::new();
-        each_word(text, |word| {
-            if seen.insert(word.to_owned()) {
-                all.push(word.to_owned());
-            }
-        });
+        all.retain(|word| seen.insert(word.clone()));
         if all.len() > max_words {
             return Err(TooManyWords { found: all.len() });
         }
+        let runs = (1..=MAX_RUN).flat_map(|count| all.windows(count)).map(<[String]>::concat);
+        let runs = runs.filter(|run| run.len() <= 4 * MAX_WORD).collect();
+        let mut all = Self::plain_words(text);
+        seen.clear();
+        all.retain(|word| seen.insert(word.clone()));
+        // `how do I delete …` and `which labels …`.
+        let first = [all.iter().find(|word| !is_stop_word(word)), all.first()];
+        let intent = first.into_iter().flatten().find_map(|word| Intent::from_word(word));
         let kept: Vec<&String> = all.iter().filter(|word| !is_stop_word(word)).collect();
         let kept = if kept.is_empty() { all.iter().collect() } else { kept };
         let words = kept.into_iter().map(|word| (word.clone(), stem(word).into_owned())).collect();
@@ -185,9 +241,30 @@ impl Query {
         let mut names: Vec<String> = parts.take(max_words).map(plain).collect();
         names.push(plain(text));
         names.retain(|name| !name.is_empty() && name.len() <= 4 * MAX_WORD);
-        let runs =
-            (1..=MAX_RUN).flat_map(|count| all.windows(count)).map(<[String]>::concat).filter(|run| run.len() <= 4 * MAX_WORD);
-        Ok(Query { words, names, runs: runs.collect() })
+        Ok(Query { words, names, runs, intent })
+    }
+
+    /// Returns the words of a text, with phrasal verbs and names of files and hosts replaced.
+    fn plain_words(text: &str) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for part in text.split_whitespace() {
+            if let Some((kind, ending)) = literal(part) {
+                words.push(kind.to_owned());
+                words.extend(ending.map(str::to_ascii_lowercase));
+                continue;
+            }
+            each_word(part, |word| {
+                let last = words.last().map_or("", String::as_str);
+                match PHRASAL_VERBS.iter().find(|(verb, particle, _)| (*verb, *particle) == (last, word)) {
+                    Some((.., plain)) => {
+                        words.pop();
+                        words.push((*plain).to_owned());
+                    }
+                    None => words.push(word.to_owned()),
+                }
+            });
+        }
+        words
     }
 
     /// Whether the query has no words.
@@ -249,6 +326,31 @@ mod tests {
             ("v2s", "v2s"),
         ] {
             assert_eq!(stem(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn phrasal_verbs_and_literals_are_replaced() {
+        for (text, expected) in [
+            ("look up the order", "find the order"),
+            ("how do I set up a webhook?", "how do i create a webhook"),
+            ("show notes.txt", "show file txt"),
+            ("fetch https://a.example/x?y=1 (or example.com).", "fetch url or url"),
+            ("node.x version 1.2", "node x version 1 2"),
+        ] {
+            assert_eq!(Query::plain_words(text).join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn intent_is_that_of_the_first_verb_or_question_word() {
+        for (text, expected) in [
+            ("delete a label", Some(Intent::Delete)),
+            ("how do I rename a file", Some(Intent::Update)),
+            ("which labels are there", Some(Intent::Read)),
+            ("label colors", None),
+        ] {
+            assert_eq!(Query::parse(text, 64).unwrap().intent, expected, "{text}");
         }
     }
 

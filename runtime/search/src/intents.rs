@@ -1,0 +1,74 @@
+//! Classifies verbs by their effect. A tool that changes something is a bad answer to a query that only reads.
+
+use crate::words;
+
+/// The effect of a verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Changes nothing.
+    Read,
+    /// Makes something new.
+    Create,
+    /// Changes something that exists.
+    Update,
+    /// Removes something.
+    Delete,
+}
+
+const VERBS: [(Intent, &str); 4] = [
+    (
+        Intent::Read,
+        "browse check compare count describe download enumerate fetch find get inspect list locate look lookup query read retrieve \
+         search show view what which who whose where when is are does do did has have many",
+    ),
+    (Intent::Create, "add append copy create draft duplicate file fork generate insert new raise register report submit write"),
+    (Intent::Update, "assign change edit modify move patch rename replace set update"),
+    (Intent::Delete, "clear delete destroy discard drop erase purge remove"),
+];
+
+impl Intent {
+    pub(crate) const ALL: [Intent; 4] = [Intent::Read, Intent::Create, Intent::Update, Intent::Delete];
+
+    /// Classifies a verb in its base form. Question words count as reading.
+    pub(crate) fn from_word(word: &str) -> Option<Intent> {
+        let row = VERBS.iter().find(|(_, verbs)| verbs.split_ascii_whitespace().any(|verb| verb == word));
+        row.map(|(intent, _)| *intent)
+    }
+
+    /// Classifies a tool by its `readOnlyHint`, or by the first verb in its name.
+    pub(crate) fn from_tool(name: &str, is_read_only: Option<bool>) -> Option<Intent> {
+        if is_read_only == Some(true) {
+            return Some(Intent::Read);
+        }
+        let mut found = None;
+        words::each_word(name, |word| found = found.or_else(|| Intent::from_word(word)));
+        found
+    }
+
+    /// The term of an index whose postings are the tools with this intent.
+    pub(crate) fn term(self) -> &'static str {
+        match self {
+            Intent::Read => "!read",
+            Intent::Create => "!create",
+            Intent::Update => "!update",
+            Intent::Delete => "!delete",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Intent;
+
+    #[test]
+    fn tool_is_classified_by_its_hint_before_its_name() {
+        for (name, is_read_only, expected) in [
+            ("create_issue", None, Some(Intent::Create)),
+            ("API-post-search", Some(true), Some(Intent::Read)),
+            ("deleteLabel", Some(false), Some(Intent::Delete)),
+            ("merge_pull_request", None, None),
+        ] {
+            assert_eq!(Intent::from_tool(name, is_read_only), expected, "{name}");
+        }
+    }
+}
