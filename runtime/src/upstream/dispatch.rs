@@ -1,4 +1,4 @@
-//! One call: the connection, the request, the payload.
+//! Makes one call: gets the connection, sends the request, and returns the payload.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,11 +28,11 @@ use super::http::session::{self, Session};
 #[cfg(feature = "http")]
 use super::openapi::{EncodedRequest, Service};
 
-/// An upstream with its one connection.
+/// An upstream with its single connection.
 pub(crate) struct UpstreamConnection {
     upstream: &'static Upstream,
     kind: Kind,
-    /// What the last child spoke, so that the next one is not asked again: some stay silent to a probe.
+    /// The era of the last child. The next child is not probed again, since some children do not answer a probe.
     spoken: Arc<Mutex<Option<Era>>>,
     places: Arc<Places>,
     pacer: Pacer,
@@ -48,7 +48,7 @@ enum Kind {
     NoHttp,
 }
 
-/// A connection, and what of the tools behind it is not as it was.
+/// A connection, with the differences between its tools and the catalog.
 pub(crate) struct Checked<C> {
     connection: C,
     drift: Drift,
@@ -60,11 +60,11 @@ impl<C: Live> Live for Checked<C> {
     }
 }
 
-/// What is asked of an upstream, encoded.
+/// An encoded call of an upstream.
 pub(crate) enum EncodedCall {
-    /// `params` of `tools/call` for that tool.
+    /// A `tools/call` request.
     Mcp {
-        /// The tool's name.
+        /// The name of the tool.
         tool: &'static str,
         /// JSON text of the arguments.
         arguments: Bytes,
@@ -75,7 +75,7 @@ pub(crate) enum EncodedCall {
 }
 
 impl EncodedCall {
-    /// Bytes that the submitting thread has allocated for it.
+    /// Returns the bytes that the submitting thread has allocated for it.
     pub(crate) fn len(&self) -> usize {
         match self {
             EncodedCall::Mcp { arguments, .. } => arguments.len(),
@@ -85,11 +85,11 @@ impl EncodedCall {
     }
 }
 
-/// The payload of a call that succeeded.
+/// The result of a successful call.
 pub(crate) struct Answered {
     pub(crate) payload: Payload,
     pub(crate) http_status: Option<u16>,
-    /// The `UpstreamConnection` header of an OpenAPI answer.
+    /// The `Link` header of an OpenAPI answer.
     pub(crate) link_header: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl UpstreamConnection {
         UpstreamConnection { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default() }
     }
 
-    /// A connection of `upstream` that takes over the connection of an earlier one.
+    /// Creates an upstream's connection that takes over an earlier one.
     pub(crate) fn taking_over(upstream: &'static Upstream, earlier: &UpstreamConnection) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
             (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
@@ -119,7 +119,7 @@ impl UpstreamConnection {
         UpstreamConnection { kind, spoken: Arc::clone(&earlier.spoken), ..UpstreamConnection::new(upstream) }
     }
 
-    /// For its calls.
+    /// Returns the places for its calls.
     pub(super) fn places(&self) -> &Arc<Places> {
         &self.places
     }
@@ -128,7 +128,7 @@ impl UpstreamConnection {
         self.upstream
     }
 
-    /// Connects where there is something to connect to. `Err` too where a tool cannot be called as it was.
+    /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
         match &self.kind {
             Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
@@ -141,7 +141,7 @@ impl UpstreamConnection {
         }
     }
 
-    /// Connects and asks an MCP upstream for its tools; `keep` says which definitions are needed.
+    /// Connects to an MCP upstream and lists its tools. `keep` selects the definitions to keep.
     pub(crate) async fn list(
         &self,
         keep: Keep,
@@ -178,13 +178,13 @@ impl UpstreamConnection {
         }
     }
 
-    /// Spreads what calls do that end together.
+    /// Returns the pacer, which spreads the steps of calls that end at the same time.
     pub(super) fn pacer(&self) -> &Pacer {
         &self.pacer
     }
 
-    /// Makes the call. The time to connect is bounded by itself; the call's own deadline starts when there is a connection. A
-    /// `repeatable` call only reads. `known` is the upstream as the catalog has it now: what a new connection is compared with.
+    /// Makes the call. Connecting has a time limit of its own, and the call's deadline starts once there is a connection. A
+    /// `repeatable` call is read-only. `known` is the upstream in the current catalog, with which a new connection is compared.
     pub(crate) async fn call(
         &self,
         known: &'static Upstream,
@@ -224,7 +224,8 @@ impl UpstreamConnection {
                     };
                     let session = &checked.connection;
                     match request(session.channel(), &session.negotiated, tool, arguments, repeatable, deadline).await {
-                        // The request was not carried out: once more, with a new session. Who says so of that one too means it.
+                        // The server dropped our session before executing the request. Retry once with a new session; a second
+                        // rejection is final.
                         Err(fault) if fault.session_over && !renewed => {
                             lifecycle.renew(&checked);
                             renewed = true;
@@ -233,12 +234,12 @@ impl UpstreamConnection {
                         Ok(response) => {
                             lifecycle.answered();
                             if matches!(&response, Response::Error(error) if error.code == wire::UNSUPPORTED_REVISION) {
-                                // The server was replaced: the next call finds out what it speaks now.
+                                // The server was replaced. The next call negotiates again.
                                 lifecycle.renew(&checked);
                             }
                             let payload = outcome::unwrap(response).map_err(|fault| match fault.reason {
                                 Reason::ToolError => fault.with_status(200),
-                                // A JSON-RPC error may have come with any status.
+                                // A JSON-RPC error may arrive with any status.
                                 _ => fault,
                             })?;
                             return Ok(Answered { payload, http_status: Some(200), link_header: None });
@@ -263,7 +264,7 @@ impl UpstreamConnection {
         }
     }
 
-    /// Waits for a place, in the time of the call; until when that is.
+    /// Waits for a place within the time of the call. Returns the place and the call's deadline.
     async fn turn(&self, client_key: &ClientKey, limit: &Limit) -> Result<(Place, Instant), UpstreamError> {
         let deadline = limit.deadline();
         self.pacer.turn().await;
@@ -286,7 +287,7 @@ impl UpstreamConnection {
                 async move {
                     let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
                     let era = last().or(spec.era);
-                    // One time for both: a listing is a part of getting to know the server.
+                    // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = stdio::connect(upstream.name, spec, era, &secrets, &settings).await?;
                     *last() = Some(connection.negotiated.era);
@@ -319,7 +320,7 @@ impl UpstreamConnection {
             .get(|| {
                 let (secrets, settings) = (Arc::clone(secrets), settings.clone());
                 async move {
-                    // One time for both: a listing is a part of getting to know the server.
+                    // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
                     let drift = drift::detect(
@@ -337,7 +338,7 @@ impl UpstreamConnection {
             .await
     }
 
-    /// Ends the connection for good.
+    /// Closes the connection permanently.
     pub(crate) async fn shutdown(&self, grace: Duration) {
         match &self.kind {
             Kind::Stdio(lifecycle) => {
@@ -359,7 +360,7 @@ impl UpstreamConnection {
     }
 }
 
-/// `tools/call`.
+/// Sends a `tools/call` request.
 async fn request(
     channel: &impl Channel,
     negotiated: &Negotiated,
@@ -374,7 +375,7 @@ async fn request(
     channel.request(ask, deadline).await
 }
 
-/// The time of one call, and whose it is.
+/// The time limit of one call, and the setting that it comes from.
 struct Limit {
     time: Duration,
     setting: &'static str,
@@ -392,7 +393,7 @@ impl Limit {
         Instant::now() + self.time
     }
 
-    /// Says whose time ran out, where it did, and what took it.
+    /// Adds to a timeout whose limit it was, and which stage took the time.
     fn explain(&self, upstream: &str, fault: UpstreamError) -> UpstreamError {
         if !fault.is_timeout() {
             return fault;

@@ -1,9 +1,10 @@
-//! What a server's tools have become since the catalog was frozen, or since they were listed.
+//! Detects differences between a server's tools and the catalog that was frozen, or listed earlier.
 //!
-//! Each new connection is asked once for the server's tools, and the granted ones are compared with their frozen definitions: as
-//! values, so that order and spelling of JSON count for nothing. A change is *breaking* where a call that the frozen schema allows
-//! may now be refused or misread: the tool or an argument is gone, an argument is newly required, a type or a set of values is
-//! narrower, a constraint is new. A schema is read as far as its arguments go; what is not understood counts as a constraint.
+//! Each new connection lists the server's tools once. The granted ones are compared with their frozen definitions as values, so
+//! that order and formatting of JSON do not matter. A change is *breaking* if a call that the frozen schema permits may now be
+//! rejected or misinterpreted: the tool or an argument was removed, an argument became required, a type or a set of values became
+//! narrower, a constraint was added. Only the parts of a schema about arguments are interpreted. Unknown keywords count as
+//! constraints.
 
 use ptc_text::join_limited;
 use std::collections::BTreeSet;
@@ -24,26 +25,26 @@ use super::mcp::{Channel, Negotiated};
 use super::offload::offload;
 use super::settings::OnDrift;
 
-/// Keywords that tell people something and change no call.
+/// Keywords that describe a schema and have no effect on calls.
 const PROSE: [&str; 8] = ["$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly"];
-/// Changes that a message lists. An upstream may have changed any number of its tools.
+/// Maximum number of changes in a message, since an upstream may have changed many tools.
 const MAX_LISTED: usize = 20;
-/// Nesting of a schema that is looked into.
+/// Maximum depth of a schema that is compared.
 const MAX_DEPTH: u32 = 16;
 
-/// Tools that cannot be called, each with the reason.
+/// Tools that must not be called, each with the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
     denied: LiteMap<&'static str, String>,
 }
 
 impl Drift {
-    /// `Err` where a call to that tool is denied.
+    /// Returns an error if calls of this tool are denied.
     pub(crate) fn check_allowed(&self, tool: &str) -> Result<(), UpstreamError> {
         self.denied.get(tool).map_or(Ok(()), |why| Err(fault(why)))
     }
 
-    /// `Err` where a call to any tool is denied.
+    /// Returns an error if calls of any tool are denied.
     pub(crate) fn check_all_allowed(&self) -> Result<(), UpstreamError> {
         if self.denied.is_empty() {
             return Ok(());
@@ -52,7 +53,7 @@ impl Drift {
     }
 }
 
-/// The first of `changes`, and how many more there are.
+/// Joins the first of `changes`, and the number of the others.
 fn listing<'c>(changes: impl Iterator<Item = &'c str>) -> String {
     join_limited(changes, "; ", MAX_LISTED)
 }
@@ -64,8 +65,8 @@ fn fault(why: &str) -> UpstreamError {
     ))
 }
 
-/// Asks for the tools and compares them. What differs is logged in one line. `Err` where they cannot be had by then, and a policy denies
-/// what it does not know.
+/// Lists the tools and compares them. Differences are logged in one line. Fails if the list is not available by the deadline and
+/// the policy is to deny unknown changes.
 pub(crate) async fn detect(
     channel: &impl Channel,
     negotiated: &Negotiated,
@@ -84,7 +85,7 @@ pub(crate) async fn detect(
         Err(fault) => {
             let why = if fault.is_timeout() { "no answer in time" } else { &*fault.message };
             log::line(Level::Warn, "tools were not compared", &[("upstream", upstream.name), ("reason", why)]);
-            // No sign of a change, and none that there is none: who denies does not guess.
+            // The tools could not be compared. Under `deny`, unknown counts as changed.
             if policy == OnDrift::Deny {
                 return Err(UpstreamError::unavailable(format!(
                     "its tools could not be compared with those of the catalog, since it did not list them ({why}); --on-drift warn calls \
@@ -107,7 +108,7 @@ pub(crate) async fn detect(
 }
 
 fn evaluate(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
-    // By the tool's place in the catalog, which is sorted by name. Of two definitions of one name the last counts.
+    // Indexed by the tool's position in the catalog, which is sorted by name. Of two definitions with one name the last counts.
     let mut live: Vec<Option<&RawValue>> = vec![None; tools.len()];
     for raw in listed {
         let at = name_of(raw).and_then(|name| tools.binary_search_by(|tool| tool.name.cmp(&*name)).ok());
@@ -128,7 +129,7 @@ fn evaluate(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -
     (drift, changes)
 }
 
-/// Whether a tool has changed: if in a breaking way, and how.
+/// Returns whether a tool's change is breaking, with a description. Returns `None` if the tool has not changed.
 fn changed(tool: &Tool, live: Option<&Value>) -> Option<(bool, String)> {
     let name = tool.name;
     let Some(live) = live else { return Some((true, format!("tool '{name}' is gone"))) };
@@ -153,7 +154,7 @@ fn differing<'v>(a: &'v Value, b: &'v Value) -> Vec<&'v str> {
     all
 }
 
-/// `Err` says why `new` may refuse what `old` accepts.
+/// Returns an error with the reason if `new` may reject a value that `old` accepts.
 fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
     if old == new {
         return Ok(());
@@ -176,12 +177,12 @@ fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
                 Some(before) => accepts(before, constraint, depth + 1).map_err(|how| format!("items: {how}"))?,
                 None => return Err("its items are newly constrained".to_owned()),
             },
-            // Arguments that were known are looked at one by one; others were never promised.
+            // Known arguments are compared one by one. Other arguments were never guaranteed.
             "additionalProperties" => {}
             _ => return Err(format!("'{}' is another", excerpt(key))),
         }
     }
-    // Properties that are gone altogether.
+    // All properties were removed.
     if new.get("properties").is_none() {
         properties(old.get("properties"), &Value::map([]), depth)?;
     }
@@ -199,7 +200,7 @@ fn properties(old: Option<&Value>, new: &Value, depth: u32) -> Result<(), String
     Ok(())
 }
 
-/// For search in less than linear time: both sides may be long.
+/// Sorts values for binary search, since both sides may be long.
 fn sorted<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<&'v Value> {
     let mut values: Vec<&Value> = values.collect();
     values.sort();
@@ -214,12 +215,12 @@ fn newly_required(old: Option<&Value>, new: &Value) -> Result<(), String> {
     }
 }
 
-/// What a keyword admits; `None` is everything.
+/// Returns the values that a keyword admits. `None` means all values.
 fn listed(keyword: Option<&Value>) -> Option<Vec<Value>> {
     keyword.map(|value| value.items().map_or_else(|| vec![value.clone()], |items| items.cloned().collect()))
 }
 
-/// As [`listed`], with `integer` among the numbers.
+/// Like [`listed`], but adds `integer` if `number` is admitted.
 fn types(keyword: Option<&Value>) -> Option<Vec<Value>> {
     let mut found = listed(keyword)?;
     if found.contains(&Value::string("number")) {
@@ -333,7 +334,7 @@ mod tests {
             tools.iter().rev().map(|tool| RawValue::from_string(tool.definition.to_owned()).unwrap()).collect();
         let start = Instant::now();
         assert_eq!(evaluate(tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
-        // About 50 ms unoptimised; a quadratic insert takes seconds.
+        // This takes about 50 ms unoptimised. A quadratic insertion would take seconds.
         assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     }
 

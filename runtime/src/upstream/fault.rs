@@ -1,36 +1,36 @@
-//! Faults of the world: why an upstream did not answer a call as hoped.
+//! Errors of upstream calls.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use super::settings::ResponseCap;
 
-/// The documented reasons of a failed call.
+/// The documented reasons of failed calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It could not be started or reached, or it went away.
+    /// The upstream could not be started or reached, or the connection was lost.
     UpstreamUnavailable,
-    /// It answered with a protocol error, or with something that is no answer.
+    /// The upstream answered with a protocol error or an invalid message.
     UpstreamError,
-    /// The tool itself reports failure.
+    /// The tool reported a failure.
     ToolError,
-    /// It refused the credential.
+    /// The upstream rejected the credential.
     AuthFailed,
-    /// It asked to be called less often.
+    /// The upstream requires fewer calls.
     RateLimited,
-    /// No answer in time.
+    /// There was no answer in time.
     Timeout,
-    /// The answer is larger than the cap.
+    /// The answer exceeds the size limit.
     ResponseTooLarge,
-    /// The program has used its calls.
+    /// The program has used its budget of calls.
     CapExhausted,
-    /// As many programs wait for it as may.
+    /// The maximum number of programs waits for the upstream.
     UpstreamBusy,
 }
 
 impl Reason {
-    /// The name that programs see in `:reason`.
+    /// Returns the name in `:reason`.
     pub fn name(self) -> &'static str {
         match self {
             Reason::UpstreamUnavailable => "upstream_unavailable",
@@ -46,26 +46,26 @@ impl Reason {
     }
 }
 
-/// A failed call: its reason and what happened, for people and models. The message is redacted before anyone sees it.
+/// The error of a failed call. Its message is redacted before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpstreamError {
-    /// The documented reason.
+    /// The reason.
     pub reason: Reason,
-    /// What happened and, where known, what to do.
+    /// The message and, if known, what to do.
     pub message: Cow<'static, str>,
-    /// The status of the HTTP answer, where there was one.
+    /// The status of the HTTP answer, if there was one.
     pub http_status: Option<u16>,
-    /// Bytes of an answer that was refused for its size, as far as they were seen.
+    /// Received bytes of an answer that was rejected for its size.
     pub refused_bytes: u64,
-    /// The delay that an answer 429 asks for.
+    /// The delay that an answer with status 429 requests.
     pub(crate) retry_after: Option<Duration>,
-    /// Whether it may be that the server has forgotten the session, and so carried nothing out.
+    /// Whether the server may have lost the session, and therefore did not execute the request.
     pub(crate) session_over: bool,
 }
 
 impl UpstreamError {
-    /// A fault without an HTTP status.
+    /// Creates an error without an HTTP status.
     pub fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         UpstreamError {
             reason,
@@ -77,39 +77,39 @@ impl UpstreamError {
         }
     }
 
-    /// `upstream_unavailable`
+    /// Creates an error with the reason `upstream_unavailable`.
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         UpstreamError::new(Reason::UpstreamUnavailable, message)
     }
 
-    /// `upstream_error`
+    /// Creates an error with the reason `upstream_error`.
     pub fn upstream(message: impl Into<Cow<'static, str>>) -> Self {
         UpstreamError::new(Reason::UpstreamError, message)
     }
 
-    /// `timeout`
+    /// Creates an error with the reason `timeout`.
     pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
         UpstreamError::new(Reason::Timeout, message)
     }
 
-    /// The deadline that the caller set has passed. It has no words yet: the caller knows whose time it was.
+    /// Creates the error for a passed deadline. It has no message, since only the caller knows whose limit it was.
     pub(crate) fn timed_out() -> Self {
         UpstreamError::timeout("")
     }
 
-    /// Whether this is [`UpstreamError::late`], unexplained.
+    /// Whether this is [`UpstreamError::timed_out`], without a message.
     pub(crate) fn is_timeout(&self) -> bool {
         self.reason == Reason::Timeout && self.message.is_empty()
     }
 
-    /// `response_too_large`, of an answer of which `seen` bytes are known.
+    /// Creates the error `response_too_large` for an answer of which `seen` bytes were received.
     pub fn too_large(cap: ResponseCap, seen: u64) -> Self {
         let ResponseCap { bytes, setting } = cap;
         let message = format!("the answer is larger than {bytes} bytes ({setting}); ask for less, such as a page or a filter");
         UpstreamError { refused_bytes: seen, ..UpstreamError::new(Reason::ResponseTooLarge, message) }
     }
 
-    /// The same fault with the status of the answer that it came with.
+    /// Sets the status of the answer.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
@@ -126,7 +126,7 @@ impl std::fmt::Display for UpstreamError {
 
 impl std::error::Error for UpstreamError {}
 
-/// The first `max` bytes of `text`, cut at a character, with a mark where something is left out.
+/// Returns at most `max` bytes of `text`, truncated at a character boundary, with a mark if something is omitted.
 pub(crate) fn excerpt(text: &str, max: usize) -> Cow<'_, str> {
     let text = text.trim();
     if text.len() <= max {

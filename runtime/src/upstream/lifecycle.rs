@@ -1,8 +1,8 @@
-//! When a connection is made, kept, lost and made again.
+//! The lifecycle of an upstream's connection.
 //!
-//! A connection is made by the first call that needs it, in a task of its own: a call that stops waiting does not undo it.
-//! After a loss the first new attempt is immediate, later ones wait longer and longer, so that an upstream that dies at every
-//! call is not started in a tight loop.
+//! The first call that needs the connection makes it, in a separate task, so that a call that stops waiting does not abort it.
+//! After a loss the first new attempt is immediate. Further attempts are delayed increasingly, so that an upstream that dies at
+//! every call is not restarted in a tight loop.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,24 +16,24 @@ use super::stage::{self, Progress};
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(15);
 
-/// A connection that may be lost.
+/// A connection that can be lost.
 pub(crate) trait Live: Send + Sync + 'static {
-    /// Why it is lost; `None` while it works.
+    /// Returns the error after which the connection is unusable. `None` while it works.
     fn failure(&self) -> Option<UpstreamError>;
 }
 
 type Attempt<C> = Option<Result<Arc<C>, UpstreamError>>;
 
-/// The one connection of an upstream.
+/// The connection of an upstream.
 pub(crate) struct Lifecycle<C> {
     state: Mutex<State<C>>,
 }
 
 struct State<C> {
     phase: Phase<C>,
-    /// Losses and failed attempts since the last answered call.
+    /// Number of losses and failed attempts since the last answered call.
     failures: u32,
-    /// No attempt before this, and why the last one failed.
+    /// Time before which no attempt is made, and the error of the last attempt.
     backoff_until: Option<(Instant, UpstreamError)>,
 }
 
@@ -53,7 +53,7 @@ impl<C: Live> Lifecycle<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection; made by `connect` where there is none. Must run inside a tokio runtime.
+    /// Returns the connection. If there is none, `connect` makes it. Must be called inside a Tokio runtime.
     pub(crate) async fn get<F>(self: &Arc<Self>, connect: impl FnOnce() -> F) -> Result<Arc<C>, UpstreamError>
     where
         F: Future<Output = Result<C, UpstreamError>> + Send + 'static,
@@ -102,14 +102,14 @@ impl<C: Live> Lifecycle<C> {
         (attempt, progress)
     }
 
-    /// A call was answered: the next loss counts as the first.
+    /// Records an answered call, which resets the number of failures.
     pub(crate) fn answered(&self) {
         let mut state = self.lock();
         state.failures = 0;
         state.backoff_until = None;
     }
 
-    /// Gives `connection` up, so that the next call makes a new one at once.
+    /// Discards `connection`, so that the next call makes a new one immediately.
     #[cfg(feature = "http")]
     pub(crate) fn renew(&self, connection: &Arc<C>) {
         let mut state = self.lock();
@@ -118,7 +118,7 @@ impl<C: Live> Lifecycle<C> {
         }
     }
 
-    /// Ends for good, and gives the connection that there was.
+    /// Closes permanently. Returns the connection, if there was one.
     pub(crate) fn close(&self) -> Option<Arc<C>> {
         match std::mem::replace(&mut self.lock().phase, Phase::Closed) {
             Phase::Ready(connection) => Some(connection),
@@ -137,7 +137,7 @@ impl<C: Live> State<C> {
             && let Some(fault) = connection.failure()
         {
             self.failures += 1;
-            // The first loss is repaired at once.
+            // The first new attempt after a loss is immediate.
             self.backoff_until = (self.failures > 1).then(|| (Instant::now() + back_off(self.failures - 1), fault));
             self.phase = Phase::Idle;
         }

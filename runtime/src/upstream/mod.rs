@@ -1,17 +1,17 @@
-//! Reaching upstreams: validated calls, connections that come and go, answers under caps and without secrets.
+//! Clients of upstreams: validates calls, manages connections, and limits and redacts answers.
 //!
-//! - `program`: what one evaluation sees: [`ProgramHost`], its budgets and its record of calls.
-//! - `arguments`: what a call sends, measured and counted before it is encoded.
-//! - `request`: reading `(tool/call …)` against the catalog.
-//! - `dispatch`: one call, from the connection to the payload.
-//! - `places`: how many calls of an upstream may be in flight, and who waits for one; `pace`: bursts of calls, spread.
-//! - `lifecycle`: when connections are made, lost and made again; `stage`: how far a call has come.
-//! - `incoming`: how much of the answers that are being read a program may hold.
-//! - `snapshot`: the catalog as it is now: frozen, or filled when it is asked for.
-//! - `drift`: what a server's tools have become since the catalog was frozen.
-//! - `mcp`: the protocol; `stdio` and `http` carry it; `openapi` calls JSON services.
-//! - `offload`: work that would hold up the event loop.
-//! - `contact`: what a compiler asks of an upstream: its tools, an OpenAPI document.
+//! - `program`: the host of one evaluation, [`ProgramHost`], with its budgets and its record of calls.
+//! - `arguments`: measures and reserves the arguments of a call before they are encoded.
+//! - `request`: validates `(tool/call …)` against the catalog.
+//! - `dispatch`: makes one call, from the connection to the payload.
+//! - `places`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
+//! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
+//! - `response_budget`: limits the bytes of answers that are being read.
+//! - `snapshot`: the current catalog, which is frozen or filled on demand.
+//! - `drift`: detects differences between a server's tools and the catalog.
+//! - `mcp`: the protocol. `stdio` and `http` are its transports. `openapi` calls JSON services.
+//! - `offload`: moves long work off the event loop.
+//! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
 
 pub(crate) mod arguments;
 mod dispatch;
@@ -57,29 +57,29 @@ use dispatch::UpstreamConnection;
 pub(crate) use request::{find_tool, find_upstream};
 use snapshot::Snapshot;
 
-/// Time that children have to end after they were asked to.
+/// Time limit for children to exit after they were asked to.
 const GRACE: Duration = Duration::from_millis(1_500);
 
-/// All upstreams of a server. Connections are made when they are needed.
+/// All upstreams of a server. Connections are made on demand.
 pub struct Upstreams {
     secrets: Arc<Secrets>,
     redactor: Redactor,
     settings: UpstreamSettings,
-    /// In the order of the catalog.
+    /// The connections, in the order of the catalog.
     connections: Vec<Arc<UpstreamConnection>>,
     snapshot: Snapshot,
-    /// The index that `apropos` builds where the catalog has none.
+    /// The search index, built by `apropos` if the catalog has none.
     search_index: LazyIndex,
 }
 
 impl Upstreams {
-    /// The upstreams of a deployment; nothing is started or sent.
+    /// Creates the upstreams of a deployment. Nothing is started or sent.
     pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
         Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings, None)
     }
 
-    /// The same with MCP upstreams that are asked for their tools by the first form or call that needs them; `load` makes of the
-    /// answer what the catalog holds. From then on it is that which later connections are compared with.
+    /// Like [`Upstreams::new`], but the tools of MCP upstreams are fetched by the first form or call that needs them. `load`
+    /// converts the answer to its form in the catalog, with which later connections are compared.
     pub fn live(
         deployment: &'static Deployment,
         secrets: Secrets,
@@ -89,8 +89,8 @@ impl Upstreams {
         Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings, None)
     }
 
-    /// The upstreams of a deployment whose catalog was made of what `earlier` ones said: connections that are still open are taken
-    /// over, so that no child is started twice.
+    /// Creates the upstreams of a deployment whose catalog was made from the answers of `earlier` ones. Their open connections
+    /// are taken over, so that no child is started twice.
     pub(crate) fn taking_over(
         deployment: &'static Deployment,
         secrets: Secrets,
@@ -123,31 +123,31 @@ impl Upstreams {
         })
     }
 
-    /// The host of one evaluation, with fresh budgets and an empty record. `limits` bounds what it waits for on the
-    /// evaluation's thread.
+    /// Creates the host of one evaluation, with new budgets and an empty record. `limits` applies to waits on the evaluation's
+    /// thread.
     pub fn program(self: &Arc<Self>, limits: WaitLimits) -> Arc<ProgramHost> {
         Arc::new(ProgramHost::new(Arc::clone(self), limits))
     }
 
-    /// The catalog as it is now. A live one has no tools of upstreams that were not asked for them yet.
+    /// Returns the current catalog. A live catalog lacks the tools of upstreams that were not fetched yet.
     pub fn catalog(&self) -> &'static Catalog {
         self.snapshot.catalog()
     }
 
-    /// Whether the tools of an upstream are still to be asked for.
+    /// Whether the tools of an upstream were not fetched yet.
     pub fn is_unlisted(&self, name: &str) -> bool {
         self.snapshot.is_unlisted(name)
     }
 
-    /// Connects to an MCP upstream, lists its tools and keeps the connection. `granted` are the tools whose definitions are needed:
-    /// of every other tool only the name is kept. `None` grants all. Must run inside a tokio runtime. Messages are redacted.
+    /// Connects to an MCP upstream, lists its tools and keeps the connection. Only the definitions of the tools in `granted` are
+    /// kept, and the names of the others. `None` grants all. Must be called inside a Tokio runtime. Messages are redacted.
     pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, UpstreamError> {
         let connection = self.connection(name).ok_or_else(|| UpstreamError::unavailable("there is no such upstream"))?;
         let listed = stage::followed(Box::pin(connection.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
         listed.map_err(|fault| self.clean(fault))
     }
 
-    /// Asks an upstream for its tools where that was not done yet.
+    /// Fetches the tools of an upstream, unless that was done before.
     async fn list(&self, name: &str) -> Result<(), UpstreamError> {
         let Some(connection) = self.connection(name) else { return Ok(()) };
         let listed =
@@ -159,24 +159,28 @@ impl Upstreams {
         self.connections.iter().find(|connection| connection.upstream().name == name)
     }
 
-    /// Certificates that HTTPS trusts beside the system's, as PEM.
+    /// Returns the PEM certificates that are trusted in addition to the system's.
     #[cfg(any(feature = "agentic", feature = "otlp"))]
     pub(crate) fn extra_roots(&self) -> Option<Arc<[u8]>> {
         self.settings.extra_roots.clone()
     }
 
-    /// The deployment's secrets.
+    /// Returns the deployment's secrets.
     #[cfg(any(feature = "agentic", feature = "otlp"))]
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// The redactor of the deployment's secrets.
+    /// Returns the redactor of the deployment's secrets.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()
     }
 
-    /// Connects to every MCP upstream at once. `Err` names each that cannot be reached.
+    /// Connects to all MCP upstreams concurrently.
+    ///
+    /// # Errors
+    ///
+    /// Returns each upstream that cannot be reached.
     pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, UpstreamError)>> {
         let attempts: Vec<_> = self
             .connections
@@ -197,8 +201,8 @@ impl Upstreams {
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// Ends every connection: sessions are closed, children asked to end and killed with their groups where they do not.
-    /// Calls in flight fail, later ones are refused.
+    /// Closes all connections. Sessions are ended, and children are asked to exit. The process groups of those that do not are
+    /// killed. Calls in flight fail, and later ones are refused.
     pub async fn shutdown(&self) {
         let ends: Vec<_> = self
             .connections
@@ -219,7 +223,7 @@ impl Upstreams {
     }
 }
 
-/// Whether a PEM text holds certificates; `Err` says what it lacks.
+/// Checks that a PEM text contains certificates. The error tells what is missing.
 #[cfg(feature = "http")]
 pub(crate) fn check_certificates(pem: &[u8]) -> Result<(), String> {
     http::tls::roots(pem).map(drop)

@@ -1,12 +1,12 @@
-//! Moving long work off the event loop: one thread drives HTTP and all upstreams, and must not be held up.
+//! Moves long work off the event loop, which is a single thread for HTTP and all upstreams.
 
 use super::fault::UpstreamError;
 
-/// Bytes that are parsed or redacted in place: a millisecond or less, also where redaction is at its slowest.
+/// Maximum bytes that are parsed or redacted in place. This takes at most a millisecond, even for the slowest redaction.
 const IN_PLACE: usize = 16 * 1024;
 
-/// Runs `work`, whose time grows with `bytes`, in place where they are few and on a thread for blocking work otherwise. `Err` where the
-/// runtime ends before it is done. Must run inside a tokio runtime.
+/// Runs `work`, whose time grows with `bytes`, in place for few bytes, otherwise on a blocking thread. Fails if the runtime ends
+/// before it completes. Must be called inside a Tokio runtime.
 pub(crate) async fn offload<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,

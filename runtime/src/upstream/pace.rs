@@ -1,15 +1,15 @@
-//! Bursts of calls to one upstream, spread over turns of the event loop.
+//! Spreads bursts of calls to one upstream over turns of the event loop.
 //!
-//! All upstreams and all HTTP clients share one event loop, which runs what is ready in the order in which it became ready. When hundreds of
-//! programs start a call to the same upstream, or run out of time together, all others would wait behind them.
+//! All upstreams and all HTTP clients share one event loop, which runs tasks in the order in which they become ready. If hundreds
+//! of programs start a call to the same upstream or time out at the same moment, all other tasks would wait for them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Steps that are further apart than this are no burst.
+/// Maximum interval between the steps of a burst.
 const BURST: Duration = Duration::from_micros(500);
 
-/// Lets one step of a burst through in each turn of the event loop, in the order of their coming.
+/// Lets one step of a burst proceed per turn of the event loop, in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Pacer {
     turn: tokio::sync::Mutex<()>,
@@ -17,7 +17,7 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// Waits for the turn of the calling task.
+    /// Waits until the calling task may proceed.
     pub(super) async fn turn(&self) {
         let now = Instant::now();
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
@@ -45,7 +45,7 @@ mod tests {
                 steps.fetch_add(1, Ordering::Relaxed);
             });
         }
-        // Its one turn comes long before the end of the burst.
+        // This task needs one turn, which comes long before the end of the burst.
         tokio::spawn({
             let steps = Arc::clone(&steps);
             async move { assert!(steps.load(Ordering::Relaxed) < 50) }

@@ -1,4 +1,4 @@
-//! Places for the calls of one upstream: how many may be in flight, who waits for one, and how many programs wait for the upstream.
+//! Limits the calls of one upstream: how many are in flight, with a fair queue, and how many programs wait for the upstream.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::schedule::fair::{Basis, ClientKey, FairQueue};
 pub(super) struct Places {
     most: usize,
     state: Mutex<State>,
-    /// Programs that have a call under way.
+    /// Number of programs with calls to the upstream in progress.
     programs: AtomicUsize,
 }
 
@@ -29,31 +29,31 @@ struct Queued {
     turn: oneshot::Sender<Place>,
 }
 
-/// A place of a call, given back when it is dropped.
+/// The place of a call. Dropping it releases the place.
 pub(super) struct Place {
     places: Arc<Places>,
     client_key: ClientKey,
 }
 
-/// A call in the queue; it leaves when this is dropped.
+/// A call in the queue. Dropping it removes the call.
 struct Waiting<'p> {
     places: &'p Places,
     client_key: &'p ClientKey,
     number: u64,
 }
 
-/// A program that has a call under way.
+/// A program with calls to the upstream in progress.
 pub(super) struct Present(Arc<Places>);
 
 impl Places {
-    /// Places for `most` calls at a time.
+    /// Creates `most` places.
     pub(super) fn new(most: u64) -> Arc<Places> {
         let state = State { in_flight: 0, queue: FairQueue::new(Basis::Held), next: 0 };
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         Arc::new(Places { most, state: Mutex::new(state), programs: AtomicUsize::new(0) })
     }
 
-    /// Waits for a place until `deadline`. Dropped, it leaves the queue.
+    /// Waits for a place until `deadline`. Dropping the future leaves the queue.
     pub(super) async fn enter(self: &Arc<Self>, client_key: &ClientKey, deadline: Instant) -> Result<Place, UpstreamError> {
         let (number, turn) = {
             let mut state = self.lock();
@@ -70,14 +70,14 @@ impl Places {
         stage::enter(Stage::Turn);
         match stage::until(deadline, turn).await {
             Some(Ok(place)) => Ok(place),
-            // Nobody drops the other half without a place while somebody waits.
+            // The sender is dropped without a place only at shutdown.
             Some(Err(_)) => Err(UpstreamError::unavailable("the upstream is shut down")),
             None => Err(UpstreamError::timed_out()),
         }
     }
 
-    /// Counts a program that has a call under way. A fault where `most` others have: those that wait for one upstream must leave
-    /// places of the server to the rest.
+    /// Counts a program with a call in progress. Fails if `most` others have one, since the programs that wait for one upstream
+    /// must leave places of the server to the rest.
     pub(super) fn join(self: &Arc<Self>, upstream: &str, most: usize) -> Result<Present, UpstreamError> {
         let next = |programs: usize| (programs < most).then_some(programs + 1);
         if self.programs.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).is_ok() {
@@ -107,7 +107,7 @@ impl Drop for Place {
         state.queue.subtract(&self.client_key, 1);
         let next =
             state.queue.pop_where(|_| true).map(|(client_key, queued)| (queued, self.places.grant(&mut state, client_key)));
-        // Outside of the lock: a place that nobody takes any more is dropped, and goes to the next.
+        // The place is sent outside the lock: if the receiver is gone, the place is dropped and goes to the next call.
         drop(state);
         if let Some((queued, place)) = next {
             let _ = queued.turn.send(place);

@@ -1,4 +1,4 @@
-//! What one evaluation sees of the world.
+//! The host of one evaluation.
 
 mod listing;
 mod misspelt;
@@ -40,29 +40,29 @@ use crate::evaluation::notes;
 use crate::schedule::ClientKey;
 use crate::secrets::Redactor;
 
-/// Bytes that a record keeps of the name of a tool that may not exist, and bytes of it that are redacted.
+/// Maximum bytes of the name of an unknown tool in a record, and maximum bytes of the name that are redacted.
 const MAX_RECORDED_NAME: usize = 200;
-/// The longest delay after which a call that was answered with 429 is sent again.
+/// Maximum delay after which a call that was answered with 429 is repeated.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 const MAX_REDACTED_NAME: usize = 64 * 1024;
 
-/// How long an evaluation waits for what is no call, an upstream's list of tools, and what it has room for.
+/// Limits of waits of an evaluation outside calls, such as for an upstream's list of tools, and of its share of the upstreams.
 #[derive(Debug, Clone, Default)]
 pub struct WaitLimits {
-    /// The end of the evaluation; `None` leaves the upstream's own time.
+    /// The end of the evaluation. `None` leaves the upstream's own time limit.
     pub deadline: Option<Instant>,
-    /// Who ends it before.
+    /// Cancels the evaluation.
     pub cancel: Cancel,
-    /// For whom it runs; owners have equal parts of an upstream that takes no more calls.
+    /// The client of the evaluation. Owners share an upstream equally when its places are in use.
     pub client_key: ClientKey,
-    /// Programs that may be in flight in the process; `None` where nobody else is.
+    /// Maximum number of programs in flight in the process. `None` if there is only this one.
     pub most_in_flight: Option<usize>,
 }
 
-/// The host of one evaluation: its budgets, and its record of calls.
+/// The host of one evaluation, with its budgets and its record of calls.
 pub struct ProgramHost(Arc<Shared>);
 
-/// What calls under way share with it.
+/// The state that calls in progress share with the host.
 struct Shared {
     upstreams: Arc<Upstreams>,
     calls: Budget,
@@ -71,13 +71,13 @@ struct Shared {
     limits: WaitLimits,
     unread_pages: Mutex<UnreadPages>,
     misspelt: Misspelt,
-    /// The memory of the run that the host belongs to, once it has begun.
+    /// The memory account of the host's run, set once the run has begun.
     account: Mutex<Option<Account>>,
-    /// The upstreams that it has calls under way to, by name, with their number.
+    /// The upstreams with calls in progress, by name, with the number of calls.
     present: Mutex<LiteMap<&'static str, (usize, Present)>>,
 }
 
-/// A call under way, for the count of programs that wait for its upstream.
+/// A call in progress, for the number of programs that wait for its upstream.
 struct UnderWay<'s> {
     shared: &'s Shared,
     upstream: &'static str,
@@ -95,22 +95,22 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A call that can be made.
+/// A call that is ready to be made.
 struct Ready {
     connection: Arc<UpstreamConnection>,
     known: &'static Upstream,
     encoded: EncodedCall,
     repeatable: bool,
     entry: usize,
-    /// Where the `UpstreamConnection` header of the answer goes, if that is wanted.
+    /// Receives the `Link` header of the answer, if it is needed.
     link_header: Option<LinkHeader>,
 }
 
-/// The `UpstreamConnection` header of an answer, once there is one.
+/// The `Link` header of an answer, once there is one.
 type LinkHeader = Arc<OnceLock<String>>;
 
 impl Ready {
-    /// Whether the call changes nothing: the tool says so, or it is a `GET` of an OpenAPI operation.
+    /// Whether the call is read-only: the tool is declared so, or it is a `GET` of an OpenAPI operation.
     fn only_reads(&self) -> bool {
         match self.encoded {
             #[cfg(feature = "http")]
@@ -122,9 +122,9 @@ impl Ready {
 
 /// Why a call cannot be made.
 enum Refusal {
-    /// It is wrong.
+    /// The call is invalid.
     Program(Fault),
-    /// It is right.
+    /// The call is valid, but fails for another reason.
     World(Reply),
 }
 
@@ -144,13 +144,13 @@ impl ProgramHost {
         }))
     }
 
-    /// Tells `watch` of each call when it begins, and again when it is answered or has failed, with `true`: then on a thread of the
-    /// upstreams' runtime. Only the first one given watches.
+    /// Calls `watch` when a call begins, and with `true` when it is answered or has failed, in this case on a thread of the
+    /// upstreams' runtime. Only the first function that is passed is used.
     pub(crate) fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
         self.0.records.watch_by(Box::new(watch));
     }
 
-    /// Notes on budgets that refused something.
+    /// Returns notes on exhausted budgets.
     pub(crate) fn budget_notes(&self) -> impl Iterator<Item = String> {
         let note = |what, budget: &Budget, outcome| notes::budget(what, budget.total, budget.refused(), outcome);
         let calls =
@@ -160,17 +160,17 @@ impl ProgramHost {
         notes.into_iter().flatten()
     }
 
-    /// Notes on lists of which the program got the first page, and never asked for the next.
+    /// Returns notes on lists of which the program read only the first page.
     pub(crate) fn unread_pages(&self, source: &str) -> Vec<String> {
         self.0.lock_unread_pages().notes(source)
     }
 
-    /// Notes on arguments whose names are near those that their tools declare.
+    /// Returns notes on arguments with names similar to declared ones.
     pub(crate) fn misspelt(&self) -> Vec<String> {
         self.0.misspelt.notes()
     }
 
-    /// Every call so far, in order of start. A call that is not answered yet counts as timed out.
+    /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.0.records.calls()
     }
@@ -182,7 +182,7 @@ impl Shared {
         UpstreamError::new(Reason::CapExhausted, message)
     }
 
-    /// What bounds the encoding of arguments.
+    /// Returns the limits for encoding arguments.
     fn bounds(&self) -> Bounds {
         let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Bounds { deadline: self.limits.deadline, cancel: self.limits.cancel.clone(), account }
@@ -198,8 +198,8 @@ impl Shared {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call to an upstream. Programs that wait for one upstream hold at most 80 % of the places in flight where there are
-    /// others.
+    /// Counts a call to an upstream. The programs that wait for one upstream may hold at most 80 % of the places in flight,
+    /// unless it is the only one.
     fn under_way(&self, connection: &UpstreamConnection) -> Result<UnderWay<'_>, UpstreamError> {
         let upstream = connection.upstream().name;
         let share = self.limits.most_in_flight.filter(|_| self.upstreams.connections.len() > 1);
@@ -213,7 +213,7 @@ impl Shared {
         Ok(UnderWay { shared: self, upstream })
     }
 
-    /// Reads a call; `begun` is its place in the record where it has one already.
+    /// Validates and encodes a call. `begun` is the index of its record, if there is one already.
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
@@ -249,7 +249,7 @@ impl Shared {
             send().await.map_err(|fault| retried(&fault, delay))
         };
         let outcome = tokio::select! {
-            // Dropping the call withdraws it at the upstream.
+            // Dropping the call cancels it at the upstream.
             Ok(()) = abandoned => Err(stopped_waiting()),
             outcome = call => outcome,
         };
@@ -278,8 +278,8 @@ impl Shared {
         }
     }
 
-    /// The delay after which a call that was answered with 429 is sent again: where it only reads, the answer asks for a short one,
-    /// and the program goes on for longer.
+    /// Returns the delay before a call that was answered with 429 is repeated. The call must be read-only, the requested delay
+    /// short, and the program must run for longer than that.
     fn delay_before_retry(&self, ready: &Ready, fault: &UpstreamError) -> Option<Duration> {
         let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.only_reads())?;
         let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
@@ -288,7 +288,7 @@ impl Shared {
 }
 
 impl ProgramHost {
-    /// Starts a call. The `UpstreamConnection` header of its answer goes into `link_header`.
+    /// Starts a call. `link_header` receives the `Link` header of its answer.
     fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<PendingReply, Fault> {
         let shared = Arc::clone(&self.0);
         let progress = Progress::default();
@@ -371,7 +371,7 @@ impl Host for ProgramHost {
         let upstreams = &shared.upstreams;
         let wanted = discovery::subjects(upstreams.catalog(), query);
         let unlisted = wanted.iter().any(|name| upstreams.is_unlisted(name));
-        // A search makes do with the upstreams that answer; any other form is about one.
+        // A search continues with the upstreams that answer. Other forms concern a single upstream.
         if unlisted
             && (shared.discoveries.left() == 0 || shared.list(&wanted).is_err() && !matches!(query, Discovery::Apropos { .. }))
         {
@@ -403,13 +403,13 @@ impl Host for ProgramHost {
     }
 }
 
-/// Runs a task that is made on the runtime's thread: a future of some kilobytes would take as much of the stack of a program, which
-/// holds what it once touched for as long as it waits.
+/// Spawns a task that is created on the runtime's thread: a future of several kilobytes would otherwise use the stack of the
+/// program, which keeps all stack that it has once touched while it waits.
 fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl FnOnce() -> F + Send + 'static) {
     runtime.spawn(async move { Box::pin(task()).await });
 }
 
-/// The call, encoded for its transport.
+/// Encodes the call for its transport.
 fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
@@ -421,14 +421,14 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
 }
 
-/// A tool's name as a record keeps it before it is known to exist: without secrets, and cut where no tool has such a long name.
+/// Returns the name of an unknown tool for a record, redacted, and truncated.
 fn recorded(redactor: &Redactor, tool: &str) -> String {
-    // What is redacted is longer than what is shown, so that a secret at the cut is recognised as well.
+    // The redacted part is longer than the recorded one, so that a secret across the end of the latter is recognised.
     let redacted = redactor.redact_str(tool.get(..tool.floor_char_boundary(MAX_REDACTED_NAME)).unwrap_or_default());
     excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
 }
 
-/// The fault of a call that was sent twice.
+/// Creates the error of a call that was sent twice.
 fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
     let message = format!("{} (sent again after {} ms, as the answer 429 before it asked for)", fault.message, delay.as_millis());
     UpstreamError { message: message.into(), ..fault.clone() }
@@ -442,8 +442,8 @@ fn failed(fault: UpstreamError) -> Reply {
     Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }
 }
 
-/// The payload and its size. JSON was cleaned when it came; text may be JSON itself, whose strings hide secrets from a look at
-/// the text around them.
+/// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
+/// hide a secret.
 fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
     match payload {
         Payload::None => (Reply::None, 0),
@@ -460,7 +460,7 @@ fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
     }
 }
 
-/// A number of uses, taken from several threads at once.
+/// A number of uses, shared by several threads.
 struct Budget {
     total: u32,
     used: AtomicU32,
@@ -481,7 +481,7 @@ impl Budget {
         is_taken
     }
 
-    /// Uses that were asked for beyond the total.
+    /// Returns the number of refused uses.
     fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

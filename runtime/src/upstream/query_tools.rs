@@ -1,4 +1,4 @@
-//! What a compiler asks of an upstream while it freezes a catalog.
+//! Queries of a compiler to an upstream while it freezes a catalog.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use super::stdio;
 use super::{GRACE, Upstreams};
 use crate::secrets::Secrets;
 
-/// Time for all pages of a list, where the handshake's own is not longer.
+/// Time limit for all pages of a list, if it is longer than that of the handshake.
 const LISTING_TIME: Duration = Duration::from_secs(30);
 
-/// What an MCP server says of itself.
+/// The description that an MCP server returns of itself.
 #[derive(Debug)]
 pub struct Listing {
-    /// The era that was negotiated on.
+    /// The negotiated era.
     pub era: Era,
-    /// The revision that was negotiated on.
+    /// The negotiated revision.
     pub revision: &'static str,
-    /// Its name; empty where it gives none.
+    /// The server's name. Empty if it has none.
     pub server_name: String,
-    /// Its version; empty where it gives none.
+    /// The server's version. Empty if it has none.
     pub server_version: String,
-    /// What it tells models about itself.
+    /// The server's instructions for models.
     pub instructions: Option<String>,
-    /// Definitions of its tools, verbatim, in its order, over all pages. Of a tool that is not granted it may be its name alone.
+    /// The definitions of all tools, unchanged and in the server's order. A tool that is not granted may be reduced to its name.
     pub tools: Vec<Box<RawValue>>,
 }
 
-/// Connects to an MCP upstream, lists its tools and disconnects. Must run inside a tokio runtime. An OpenAPI upstream has no
-/// list to ask for. Messages are redacted.
+/// Connects to an MCP upstream, lists its tools and disconnects. Must be called inside a Tokio runtime. An OpenAPI upstream has
+/// no list of tools. Messages are redacted.
 pub async fn list_tools(
     upstream: &'static Upstream,
     secrets: &Secrets,
@@ -47,8 +47,7 @@ pub async fn list_tools(
     list_granted_tools(upstream, None, secrets, settings).await
 }
 
-/// As [`list_tools`], where the definitions of `granted` tools are all that is needed: of every other tool only the name is kept.
-/// `None` grants all.
+/// Like [`list_tools`], but keeps only the definitions of `granted` tools, and the names of the others. `None` grants all.
 pub async fn list_granted_tools(
     upstream: &'static Upstream,
     granted: Option<BTreeSet<String>>,
@@ -62,7 +61,7 @@ pub async fn list_granted_tools(
     })
 }
 
-/// `None` keeps every definition.
+/// Returns which definitions to keep. `None` keeps all.
 pub(super) fn keep(granted: Option<BTreeSet<String>>) -> Keep {
     granted.map_or(Keep::All, |granted| Keep::Granted(Arc::new(granted)))
 }
@@ -101,7 +100,7 @@ async fn listed(
     }
 }
 
-/// Lists the tools over a connection that is there.
+/// Lists the tools over an existing connection.
 pub(super) async fn list(
     channel: &impl Channel,
     negotiated: &Negotiated,
@@ -124,13 +123,13 @@ pub(super) async fn list(
     Ok(Listing { era, revision, server_name, server_version, instructions, tools })
 }
 
-/// Upstreams that are asked for their tools before there is a catalog, with the runtime that drives their connections. A server
-/// that is made of the answers goes on with both; otherwise the connections are ended when this is dropped.
+/// Upstreams whose tools are fetched before there is a catalog, with the runtime that drives their connections. A server with the
+/// resulting catalog takes over both. Otherwise dropping this closes the connections.
 pub struct Contacts(Option<(Runtime, Arc<Upstreams>)>);
 
 impl Contacts {
-    /// The upstreams of a deployment without tools. `runtime` is where `settings` have their handle from. Nothing is started or
-    /// sent.
+    /// Creates the upstreams of a deployment without tools. `runtime` must be the one of the handle in `settings`. Nothing is
+    /// started or sent.
     pub(crate) fn new(
         runtime: Runtime,
         deployment: &'static Deployment,
@@ -140,17 +139,17 @@ impl Contacts {
         Contacts(Some((runtime, Upstreams::new(deployment, secrets, settings))))
     }
 
-    /// The upstreams.
+    /// Returns the upstreams. `None` once they were handed over.
     pub fn upstreams(&self) -> Option<Arc<Upstreams>> {
         self.0.as_ref().map(|(_, upstreams)| Arc::clone(upstreams))
     }
 
-    /// Drives connections on this thread until `work` is done. `None` once they were handed over.
+    /// Drives connections on this thread until `work` is done. Returns `None` once they were handed over.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.0.as_ref().map(|(runtime, _)| runtime.block_on(work))
     }
 
-    /// Hands the runtime and the open connections over.
+    /// Hands over the runtime and the open connections.
     pub(crate) fn into_parts(mut self) -> Option<(Runtime, Arc<Upstreams>)> {
         self.0.take()
     }
@@ -164,8 +163,8 @@ impl Drop for Contacts {
     }
 }
 
-/// Fetches an OpenAPI document of at most `max_bytes` with an entry's own `auth`, `static_headers` and timeouts. Must run inside a
-/// tokio runtime. Messages are redacted.
+/// Fetches an OpenAPI document of at most `max_bytes` with the `auth`, `static_headers` and timeouts of a config entry. Must be
+/// called inside a Tokio runtime. Messages are redacted.
 #[cfg(feature = "http")]
 pub async fn fetch_document(
     url: &'static str,

@@ -1,4 +1,4 @@
-//! What is remembered of a call.
+//! The record of a call.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -9,24 +9,24 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The upstream.
+    /// The name of the upstream.
     pub server: &'static str,
-    /// The tool, by its exposed name; as the program wrote it where the upstream's tools could not be listed.
+    /// The exposed name of the tool, or the name in the program if the upstream's tools could not be listed.
     pub tool: Cow<'static, str>,
     /// `ok` or `error`.
     pub status: &'static str,
-    /// Milliseconds from start to answer, with the time to connect where that was needed.
+    /// Milliseconds from start to answer, including the time to connect.
     pub duration_ms: u64,
     /// The documented reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// What happened, redacted.
+    /// The redacted message of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// UTF-8 bytes, as compact JSON, of what the program was given: its payload, or the text of a failure of the tool. Of an
-    /// answer that was refused for its size, the bytes that were seen.
+    /// Bytes of the payload as compact JSON in UTF-8, or of the text of the tool's failure. For an answer that was rejected for
+    /// its size, the bytes that were received.
     pub result_bytes: u64,
-    /// Whether the answer was refused for its size.
+    /// Whether the answer was rejected for its size.
     pub oversize: bool,
     /// The first credential that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +34,10 @@ pub struct CallRecord {
     /// The status of the HTTP answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// When it started: for timelines, which the documented entry has no room for.
+    /// The start of the call, for timelines. It is not part of the documented record.
     #[serde(skip)]
     pub started: Instant,
-    /// What `duration_ms` is a rounding of.
+    /// The exact duration, which `duration_ms` rounds.
     #[serde(skip)]
     pub took: Duration,
 }
@@ -48,6 +48,6 @@ pub struct CallRecord {
 pub struct AuthUsed {
     /// `bearer`, `basic` or `custom_header`.
     pub scheme: &'static str,
-    /// The binding.
+    /// The name of the binding.
     pub binding: &'static str,
 }

@@ -1,7 +1,6 @@
-//! Reading `(tool/call {:server s :tool t :args {…}})` against the catalog.
+//! Validates `(tool/call {:server s :tool t :args {…}})` against the catalog.
 //!
-//! Whatever is wrong here is a fault of the program: the message says which call, what was expected, what was found, and
-//! names what exists.
+//! Every error is a fault of the program. Its message names the call, the expected and the actual value, and the existing names.
 
 use ptc_text::join_limited;
 use std::borrow::Cow;
@@ -18,21 +17,21 @@ use ptc_text::closest_match;
 
 use super::arguments::{self, Bounds, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Unsendable};
 
-/// Names that a message lists before it says how many more there are.
+/// Maximum number of names listed in a message. The rest is counted.
 const LISTED: usize = 30;
-/// Bytes of the names of one call's arguments together.
+/// Maximum bytes of the names of all arguments of one call.
 const MAX_NAME_BYTES: usize = 1024 * 1024;
 
-/// A call that the catalog allows.
+/// A valid call.
 #[derive(Debug)]
 pub(crate) struct Call<'v> {
     pub(crate) upstream: &'static Upstream,
     pub(crate) tool: &'static Tool,
-    /// Arguments by name, without those that are left out by `nil`, in the order of their keys.
+    /// Arguments by name, in the order of their keys, without those that are omitted by `nil`.
     pub(crate) args: Vec<(&'v str, Cow<'v, Value>)>,
 }
 
-/// Checks a request.
+/// Validates a request.
 pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &Bounds) -> Result<Call<'v>, Fault> {
     let entries = request.entries();
     let Some(entries) = entries else {
@@ -77,7 +76,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
 }
 
 impl Call<'_> {
-    /// Arguments that the tool does not declare and whose names are near those of declared ones that are not given, with these.
+    /// Returns undeclared arguments with names similar to declared ones that are not given, together with these.
     pub(crate) fn misspelt(&self) -> Vec<(&str, &'static str)> {
         if self.tool.closed {
             return Vec::new();
@@ -88,7 +87,7 @@ impl Call<'_> {
     }
 }
 
-/// The upstream of that name, or a fault that names the configured ones.
+/// Returns the upstream with this name, or a fault that lists the configured ones.
 pub(crate) fn find_upstream(catalog: &'static Catalog, name: &str) -> Result<&'static Upstream, Fault> {
     catalog.upstream(name).ok_or_else(|| no_upstream(catalog, name, None))
 }
@@ -101,7 +100,7 @@ fn no_upstream(catalog: &'static Catalog, name: &str, tool: Option<&str>) -> Fau
     Fault::new(ErrorKind::UnknownTool, format!("no upstream '{name}' configured. {meant}Configured upstreams: {names}"))
 }
 
-/// The tool of that name, or a fault that names a near one or all.
+/// Returns the tool with this name, or a fault that names a similar one or lists all.
 pub(crate) fn find_tool(catalog: &'static Catalog, upstream: &'static Upstream, name: &str) -> Result<&'static Tool, Fault> {
     upstream.tool(name).ok_or_else(|| {
         let names: Vec<&str> = upstream.tools.iter().map(|t| t.name).collect();
@@ -112,7 +111,7 @@ pub(crate) fn find_tool(catalog: &'static Catalog, upstream: &'static Upstream, 
     })
 }
 
-/// `Did you mean tool 'x' of upstream 'y'? `, where upstream and tool were written in another way.
+/// Returns `Did you mean tool 'x' of upstream 'y'? ` if upstream and tool were written in another way, otherwise an empty text.
 fn meant(catalog: &Catalog, server: &str, tool: Option<&str>) -> String {
     ptc_check::meant_tool(server, tool, catalog).map_or_else(String::new, |(upstream, tool)| {
         format!("Did you mean tool '{}' of upstream '{}'? ", tool.name, upstream.name)
@@ -136,12 +135,12 @@ fn names(catalog: &'static Catalog) -> Vec<&'static str> {
     catalog.upstreams.iter().map(|upstream| upstream.name).collect()
 }
 
-/// The names, up to [`LISTED`].
+/// Lists the names, up to [`LISTED`].
 fn listed(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { join_limited(names, ", ", LISTED) }
 }
 
-/// `Did you mean 'x'? `, where a name is near.
+/// Returns `Did you mean 'x'? ` if a name is similar, otherwise an empty text.
 fn near(name: &str, names: &[&str]) -> String {
     closest_match(name, names.iter().copied()).map_or_else(String::new, |near| format!("Did you mean '{near}'? "))
 }
@@ -170,7 +169,7 @@ fn check<'v>(
         let Some(written) = key.as_name() else {
             return invalid(format!("the name of an argument must be a keyword or string, got {}", shown(key)));
         };
-        // Before names are compared, hashed and encoded, which takes time for each byte.
+        // This check precedes all work on names, which takes time proportional to their length.
         name_bytes += written.len();
         if name_bytes > MAX_NAME_BYTES {
             return invalid(format!("their names are longer than {MAX_NAME_BYTES} bytes together"));
@@ -190,7 +189,7 @@ fn check<'v>(
             }
         }
         let name = arg.map_or(written, |arg| arg.name);
-        // Keys of a map differ, and two of them can be one name all the same: `:a` and "a", `:a-b` and `:a_b`.
+        // The keys of a map are distinct, but two of them can be the same name: `:a` and `"a"`, or `:a-b` and `:a_b`.
         if !names.insert(name) {
             return invalid(format!("'{}' is given twice", excerpt(name)));
         }
@@ -200,13 +199,13 @@ fn check<'v>(
     Ok(checked)
 }
 
-/// The arguments as the JSON text of an object, reserved in the memory of the program.
+/// Encodes the arguments as a JSON object. Its bytes are reserved in the memory of the program.
 pub(crate) fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<Bytes, Fault> {
     let of = |name: &str, why: Unsendable| match why {
         Unsendable::Invalid(why) => Unsendable::Invalid(format!("not JSON-encodable (argument '{}': {why})", excerpt(name))),
         other => other,
     };
-    // Brackets, and for each argument its name with quotes and a colon, and a comma.
+    // The size consists of the brackets and, for each argument, its quoted name, a colon and a comma.
     let mut names = Vec::with_capacity(call.args.len());
     let (mut bytes, mut sizes) = (2_usize, Vec::with_capacity(call.args.len()));
     for (name, value) in &call.args {
@@ -237,7 +236,7 @@ fn unsendable(call: &Call<'_>, why: Unsendable) -> Fault {
     refused(call.upstream, call.tool, why)
 }
 
-/// The fault of a call whose arguments cannot be sent.
+/// Creates the fault of a call whose arguments cannot be sent.
 pub(crate) fn refused(upstream: &Upstream, tool: &Tool, why: Unsendable) -> Fault {
     match why {
         Unsendable::Fault(fault) => fault,

@@ -1,7 +1,7 @@
-//! Bytes of answers that are still being read. They count as memory of the program that waits for the answer.
+//! Counts the bytes of answers that are being read as memory of the program that waits for them.
 //!
-//! The reservation belongs to the task that makes the call, as a [`stage`](super::stage) does: everything that runs inside [`scope`] resizes
-//! it with [`reserve`].
+//! The reservation belongs to the task that makes the call, like its [`stage`](super::stage): code inside [`scope`] resizes it
+//! with [`reserve`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,17 +9,17 @@ use ptc_lisp::host::{Account, Reservation};
 
 use super::fault::{Reason, UpstreamError};
 
-/// The reservation of one call. `None` without an account, or once the call is over.
+/// The reservation of one call. `None` without an account, or after the end of the call.
 type CallReservation = Mutex<Option<Reservation>>;
 
 tokio::task_local! {
     static RESERVATION: CallReservation;
 }
 
-/// Runs a call whose answer counts in `account`, the memory of its program. Returns the result and the reservation of the bytes that the
-/// call holds at its end.
+/// Runs a call whose answer counts in `account`, the memory of its program. Returns the result, and the reservation of the bytes
+/// that the call still holds.
 pub(super) async fn scope<T>(account: Option<Account>, work: impl Future<Output = T>) -> (T, Option<Reservation>) {
-    // If the account has no room left, the first byte of the answer finds out.
+    // If the account is exhausted, the first reservation for the answer fails.
     let reservation = account.and_then(|account| account.reserve(0).ok());
     let scoped = async {
         let result = work.await;
@@ -28,11 +28,11 @@ pub(super) async fn scope<T>(account: Option<Account>, work: impl Future<Output 
     RESERVATION.scope(Mutex::new(reservation), scoped).await
 }
 
-/// Sets the number of bytes that the call of this task holds now.
+/// Sets the number of bytes that the call of this task holds.
 ///
 /// # Errors
 ///
-/// The program has no memory for that many bytes, which ends it.
+/// Fails if the program has no memory for them, which ends the program.
 pub(crate) fn reserve(bytes: u64) -> Result<(), UpstreamError> {
     let resize = |held: &CallReservation| match &mut *held.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(reservation) => reservation.resize(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|fault| {

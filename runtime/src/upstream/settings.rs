@@ -1,4 +1,4 @@
-//! What the operator of a server sets for its upstreams.
+//! The operator's settings of upstreams.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,61 +6,61 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// What becomes of tools that are not what they were when the catalog was frozen.
+/// How to treat tools that differ from the frozen catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDrift {
-    /// A call to a tool that is missing, or that may refuse what it took, fails; other changes are logged.
+    /// Calls of a tool that is missing, or that may reject previously valid calls, fail. Other changes are logged.
     Deny,
-    /// Every change is logged.
+    /// All changes are logged.
     Warn,
-    /// Tools are not compared, and not listed.
+    /// Tools are neither listed nor compared.
     Off,
 }
 
-/// Limits and surroundings of upstream calls.
+/// Settings of upstream calls.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UpstreamSettings {
-    /// Time of one call on a connected upstream; an entry's `request_timeout_ms` lowers it.
+    /// Time limit of one call on a connected upstream. The `request_timeout_ms` of a config entry can lower it.
     pub call_timeout: Duration,
-    /// Largest answer in bytes of any upstream. It lowers an entry's `max_response_bytes` and never raises it; `None` leaves it to the
-    /// entries.
+    /// Maximum bytes of an answer of any upstream. It can only lower the `max_response_bytes` of a config entry. `None` uses the
+    /// entries alone.
     pub max_response_bytes: Option<u64>,
-    /// Calls of one program.
+    /// Maximum number of calls of one program.
     pub max_calls_per_program: u32,
-    /// Discovery forms of one program.
+    /// Maximum number of discovery forms of one program.
     pub max_catalog_ops: u32,
-    /// Bytes of one discovery answer, as JSON.
+    /// Maximum bytes of one discovery answer, as JSON.
     pub max_catalog_result_bytes: usize,
-    /// What becomes of tools that are not what they were when the catalog was frozen.
+    /// How to treat tools that differ from the frozen catalog.
     pub on_drift: OnDrift,
-    /// Certificates that HTTPS trusts beside the system's, as PEM.
+    /// PEM certificates that HTTPS trusts in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
-    /// Where relative paths of the config start.
+    /// The folder for relative paths of the config.
     pub config_dir: PathBuf,
-    /// The runtime that upstream clients run on.
+    /// The runtime of upstream clients.
     pub handle: Handle,
 }
 
-/// Largest answer of an upstream, and the setting that says so.
+/// The maximum size of an answer, and the setting from which it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseCap {
-    /// Bytes of the answer, before it is decoded.
+    /// Maximum bytes of the answer before decoding.
     pub bytes: u64,
-    /// The setting that an operator changes, as messages name it.
+    /// The name of the setting, for messages.
     pub setting: &'static str,
 }
 
 impl From<u64> for ResponseCap {
-    /// The cap of an entry.
+    /// Creates the limit of a config entry.
     fn from(bytes: u64) -> ResponseCap {
         ResponseCap { bytes, setting: "max_response_bytes" }
     }
 }
 
 impl UpstreamSettings {
-    /// The documented defaults: 5 s, 50 calls, 25 discovery forms, 256 KiB of discovery.
+    /// Creates the documented defaults: 5 s, 50 calls, 25 discovery forms, 256 KiB of discovery.
     pub fn new(config_dir: impl Into<PathBuf>, handle: Handle) -> Self {
         UpstreamSettings {
             call_timeout: Duration::from_secs(5),
@@ -75,7 +75,7 @@ impl UpstreamSettings {
         }
     }
 
-    /// The cap of an upstream whose entry says `entry`: the lower of the two.
+    /// Returns the limit for an upstream: the lower one of `entry` and the setting.
     pub(crate) fn response_cap(&self, entry: u64) -> ResponseCap {
         match self.max_response_bytes {
             Some(bytes) if bytes < entry => ResponseCap { bytes, setting: "--max-upstream-response-bytes" },

@@ -1,7 +1,7 @@
-//! The catalog as it is now: frozen when the server was built or started, or live: filled upstream by upstream when a program asks.
+//! The current catalog: frozen when the server was built or started, or live and filled on demand, upstream by upstream.
 //!
-//! Catalogs are `'static` data. What a live one learns is leaked into a new catalog that replaces the old one; that happens once
-//! for each upstream.
+//! Catalogs are `'static` data. A live catalog is replaced with a larger one when an upstream's tools are fetched. The new one is
+//! leaked, which happens once per upstream.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +16,20 @@ use super::fault::UpstreamError;
 use super::offload::offload;
 use super::query_tools::Listing;
 
-/// What a live catalog takes of the tools that an upstream lists.
+/// Converts the listed tools of an upstream for a live catalog.
 pub trait Load: Send + Sync {
-    /// The tools of that upstream whose definitions are needed; of every other tool only the name is kept. `None` needs all.
+    /// Returns the tools of an upstream whose definitions are needed. The others are reduced to their names. `None` needs all.
     fn granted(&self, upstream: &str) -> Option<BTreeSet<String>>;
 
-    /// The upstream as the catalog holds it, tools included.
+    /// Converts an upstream with its tools to its form in the catalog.
     ///
     /// # Errors
     ///
-    /// One sentence that says why the list cannot be used.
+    /// Returns a sentence that explains why the list cannot be used.
     fn load(&self, upstream: &'static Upstream, listing: Listing) -> Result<Upstream, String>;
 }
 
-/// A function that loads every tool of a list.
+/// A function that needs all definitions.
 impl<F> Load for F
 where
     F: Fn(&'static Upstream, Listing) -> Result<Upstream, String> + Send + Sync,
@@ -43,10 +43,10 @@ where
     }
 }
 
-/// How long a list that could not be used stands for the next one.
+/// Time after an unusable list during which the upstream is not asked again.
 const REST: Duration = Duration::from_secs(15);
 
-/// A catalog that may still grow.
+/// A catalog that may grow.
 pub(crate) struct Snapshot {
     catalog: RwLock<&'static Catalog>,
     live: Option<Live>,
@@ -60,9 +60,9 @@ struct Live {
 #[derive(Default)]
 struct State {
     listed: AtomicBool,
-    /// Why a list could not be used, and when the upstream may be asked for another.
+    /// The error of an unusable list, and the time of the next attempt.
     refused: std::sync::Mutex<Option<(Instant, UpstreamError)>>,
-    /// Held by whoever asks the upstream, so that others wait for the answer instead of asking again.
+    /// Locked while the upstream is asked, so that other tasks wait for the answer instead of asking again.
     turn: Mutex<()>,
 }
 
@@ -73,12 +73,12 @@ impl State {
 }
 
 impl Snapshot {
-    /// A catalog that stays as it is.
+    /// Creates a catalog that never changes.
     pub(crate) fn frozen(catalog: &'static Catalog) -> Snapshot {
         Snapshot { catalog: RwLock::new(catalog), live: None }
     }
 
-    /// A catalog whose MCP upstreams are still to be asked. The operations of OpenAPI upstreams are in it from the start.
+    /// Creates a catalog whose MCP upstreams have no tools yet. It contains the operations of OpenAPI upstreams from the start.
     pub(crate) fn live(catalog: &'static Catalog, load: Arc<dyn Load>) -> Snapshot {
         let mcp = catalog.upstreams.iter().filter(|upstream| !matches!(upstream.transport, Transport::OpenApi(_)));
         let upstreams = mcp.map(|upstream| (upstream.name, State::default())).collect();
@@ -98,8 +98,8 @@ impl Snapshot {
         Some((live, live.upstreams.get(name)?))
     }
 
-    /// Takes an upstream's tools into the catalog where they are not there yet; `ask` gets them, with the definitions of the given
-    /// ones.
+    /// Adds an upstream's tools to the catalog, unless they were added before. `ask` fetches them, with the definitions of the
+    /// given tools.
     pub(crate) async fn list<F>(&self, name: &str, ask: impl FnOnce(Option<BTreeSet<String>>) -> F) -> Result<(), UpstreamError>
     where
         F: Future<Output = Result<Listing, UpstreamError>>,
@@ -116,10 +116,10 @@ impl Snapshot {
         }
         let listing = ask(live.load.granted(name)).await?;
         let Some(bare) = self.catalog().upstream(name) else { return Ok(()) };
-        // Lowering a list may take as long as parsing it.
+        // Converting a list may take as long as parsing it.
         let (load, bytes) = (Arc::clone(&live.load), listing.tools.iter().map(|tool| tool.get().len()).sum());
         let loaded = offload(bytes, move || load.load(bare, listing)).await?.map_err(|why| {
-            // A server says the same again until somebody has changed it.
+            // The server would return the same list until it is changed.
             let fault = UpstreamError::upstream(format!("the list of tools cannot be used: {why}"));
             *state.refused() = Some((Instant::now() + REST, fault.clone()));
             fault

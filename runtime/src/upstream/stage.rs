@@ -1,26 +1,26 @@
-//! How far a call has come, so that a timeout says which part of it took the time.
+//! Tracks the stage of a call, so that a timeout reports which stage took the time.
 //!
-//! The stage belongs to the task that makes the call: whatever runs inside [`followed`] reports with [`enter`], however deep it
-//! is, and whoever watches the clock reads [`reached`], or the [`Progress`] that it gave to [`watched`].
+//! The stage belongs to the task that makes the call. Code inside [`followed`] reports it with [`enter`] at any depth. A timeout
+//! reads it with [`reached`], or from the [`Progress`] that was passed to [`watched`].
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The parts of a call, in order.
+/// The stages of a call, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// Nothing was begun.
+    /// The call has not begun.
     Starting,
-    /// A process is started, or the server is asked what it speaks.
+    /// A process is being started, or era and revision are being negotiated.
     Handshake,
-    /// A network connection is made.
+    /// A network connection is being made.
     Connecting,
-    /// As many calls are in flight as may be.
+    /// The call waits for a place, since the maximum number of calls is in flight.
     Turn,
     /// The request waits to be written.
     Queueing,
-    /// The request is written; no byte of the answer has come.
+    /// The request was written, and no byte of the answer was received.
     Waiting,
     /// The answer has begun.
     Reading,
@@ -30,7 +30,7 @@ impl Stage {
     const ALL: [Stage; 7] =
         [Stage::Starting, Stage::Handshake, Stage::Connecting, Stage::Turn, Stage::Queueing, Stage::Waiting, Stage::Reading];
 
-    /// What was going on, to follow `the time ran out while`.
+    /// Describes the stage as the continuation of `the time ran out while`.
     pub(crate) fn described(self) -> &'static str {
         match self {
             Stage::Starting => "the call was prepared",
@@ -53,7 +53,7 @@ pub(crate) struct Progress(Arc<Reached>);
 #[derive(Debug, Default)]
 struct Reached {
     stage: AtomicU8,
-    /// How far the attempt to connect is that the call waits for, which others may wait for too.
+    /// The progress of the attempt to connect that the call waits for, possibly together with other calls.
     attempt: Mutex<Option<Progress>>,
 }
 
@@ -70,7 +70,7 @@ impl Progress {
         let stage = self.0.stage.load(Ordering::Relaxed);
         let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage).unwrap_or(Stage::Starting);
         let is_connecting = || self.attempt().as_ref().is_some_and(|attempt| attempt.reached() == Stage::Connecting);
-        // Whatever else an attempt does, it shakes hands.
+        // An attempt that is not connecting is in its handshake.
         if stage == Stage::Handshake && is_connecting() { Stage::Connecting } else { stage }
     }
 }
@@ -79,17 +79,17 @@ tokio::task_local! {
     static PROGRESS: Progress;
 }
 
-/// Runs `work` with a stage of its own.
+/// Runs `work` with a new stage.
 pub(crate) fn followed<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     watched(Progress::default(), work)
 }
 
-/// The same with a stage that others look at too.
+/// Runs `work` with a stage that other code can read too.
 pub(crate) fn watched<T>(progress: Progress, work: impl Future<Output = T>) -> impl Future<Output = T> {
     PROGRESS.scope(progress, work)
 }
 
-/// The progress of the call that this task makes; `None` outside [`followed`].
+/// Returns the progress of the call that this task makes, or `None` outside [`followed`].
 pub(crate) fn current() -> Option<Progress> {
     PROGRESS.try_with(Clone::clone).ok()
 }
@@ -99,7 +99,7 @@ pub(crate) fn enter(stage: Stage) {
     let _ = PROGRESS.try_with(|progress| progress.enter(stage));
 }
 
-/// Reports that an attempt to connect is waited for.
+/// Reports that the call waits for an attempt to connect.
 pub(crate) fn wait_for(attempt: &Progress) {
     let _ = PROGRESS.try_with(|progress| {
         *progress.attempt() = Some(attempt.clone());
@@ -107,7 +107,8 @@ pub(crate) fn wait_for(attempt: &Progress) {
     });
 }
 
-/// Runs `work` until the deadline; `None` past it. The stage that it had reached stays, whatever giving it up sets in motion.
+/// Runs `work` until the deadline, after which the result is `None`. The stage at the deadline is preserved while `work` is
+/// dropped.
 pub(crate) async fn until<T>(deadline: std::time::Instant, work: impl Future<Output = T>) -> Option<T> {
     let mut work = Box::pin(work);
     let done = tokio::time::timeout_at(deadline.into(), &mut work).await.ok();
@@ -119,7 +120,7 @@ pub(crate) async fn until<T>(deadline: std::time::Instant, work: impl Future<Out
     done
 }
 
-/// The stage that was reported last.
+/// Returns the stage that was reported last.
 pub(crate) fn reached() -> Stage {
     PROGRESS.try_with(Progress::reached).unwrap_or(Stage::Starting)
 }

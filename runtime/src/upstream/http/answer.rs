@@ -1,4 +1,4 @@
-//! The answer of a server: its head, then its body piece by piece.
+//! An HTTP response: its head, and its body as a stream.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -7,7 +7,7 @@ use hyper::header::{HeaderMap, LOCATION};
 use hyper::{Response, StatusCode};
 use url::Url;
 
-/// An answer whose body is still to be read.
+/// A response whose body has not been read.
 #[derive(Debug)]
 pub(crate) struct Answer {
     response: Response<Incoming>,
@@ -27,17 +27,17 @@ impl Answer {
         self.response.headers()
     }
 
-    /// What answered, after redirects that were followed.
+    /// Returns the URL that responded, after redirects.
     pub(super) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// How long the body is, where its head says so.
+    /// Returns the length of the body, if the head contains it.
     pub(super) fn content_length(&self) -> Option<u64> {
         self.response.body().size_hint().exact()
     }
 
-    /// The next bytes of the body; `None` at its end.
+    /// Returns the next bytes of the body, or `None` at its end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         while let Some(frame) = self.response.body_mut().frame().await {
             if let Ok(data) = frame?.into_data() {
@@ -47,7 +47,7 @@ impl Answer {
         Ok(None)
     }
 
-    /// Where a redirect leads.
+    /// Returns the target of a redirect.
     pub(super) fn redirects_to(&self) -> Option<Url> {
         if !matches!(self.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
             return None;

@@ -9,11 +9,11 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::upstream::mcp::wire::OutgoingFrame;
 
-/// Bytes that are handed to the connection at a time. Where it cannot write several buffers at once, it copies what it is handed before it
-/// writes it: in one piece, a large body would be in memory twice.
+/// Maximum bytes that are passed to the connection at a time. A connection that cannot write several buffers at once copies its
+/// input, so that a large body in one piece would be in memory twice.
 const CHUNK: usize = 64 * 1024;
 
-/// The parts of a frame, one after the other. Its length is known.
+/// The parts of a frame in sequence. The total length is known.
 pub(super) struct RequestBody([Bytes; 3]);
 
 impl From<&OutgoingFrame> for RequestBody {

@@ -1,4 +1,4 @@
-//! A client for one upstream.
+//! An HTTP client for one upstream.
 
 use std::error::Error;
 use std::io;
@@ -26,13 +26,13 @@ use crate::upstream::response_budget;
 use crate::upstream::settings::ResponseCap;
 use crate::upstream::stage::{self, Stage};
 
-/// Redirects that are followed, all within one origin.
+/// Maximum number of followed redirects, all within one origin.
 pub(super) const MAX_REDIRECTS: usize = 5;
-/// Connections that are kept without use, and how long. Programs call in bursts of up to 50.
+/// Maximum number of idle connections, and how long they are kept. Programs make bursts of up to 50 calls.
 const IDLE_CONNECTIONS: usize = 16;
 const IDLE_TIME: Duration = Duration::from_mins(1);
 
-/// A client whose headers and origin are fixed.
+/// A client with fixed headers and a fixed origin.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
     inner: Arc<Client<Connector, RequestBody>>,
@@ -42,16 +42,16 @@ pub(crate) struct HttpClient {
     posts: bool,
 }
 
-/// What a client is made of, apart from its secrets.
+/// The configuration of a client, without secrets.
 pub(crate) struct Endpoint {
     pub(crate) url: &'static str,
     pub(crate) auth: &'static [Auth],
     pub(crate) static_headers: &'static [(&'static str, &'static str)],
     pub(crate) connect_timeout: Duration,
     pub(crate) proxy: Option<&'static str>,
-    /// Certificates that are trusted beside the system's, as PEM.
+    /// PEM certificates that are trusted in addition to the system's.
     pub(crate) extra_roots: Option<Arc<[u8]>>,
-    /// Whether the client posts: then only redirects that keep method and body are followed.
+    /// Whether the client sends `POST` requests, for which only redirects that preserve method and body are followed.
     pub(crate) posts: bool,
 }
 
@@ -59,22 +59,22 @@ pub(crate) struct Endpoint {
 pub(crate) struct Asking<'u> {
     pub(crate) method: Method,
     pub(crate) url: &'u Url,
-    /// Headers besides those of the client.
+    /// Headers in addition to those of the client.
     pub(crate) headers: HeaderMap,
     pub(crate) body: OutgoingFrame,
-    /// Whether it only reads, so that it may be sent once more where the connection was lost before a byte of the answer came.
+    /// Whether the request is read-only, so that it may be sent again if the connection was lost before any byte of the response.
     pub(crate) repeatable: bool,
 }
 
 impl<'u> Asking<'u> {
-    /// A request without a body that is sent once.
+    /// Creates a request without a body that is sent at most once.
     pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> Asking<'u> {
         Asking { method, url, headers, body: OutgoingFrame::default(), repeatable: false }
     }
 }
 
 impl HttpClient {
-    /// Builds the client; system roots are read only where TLS is used.
+    /// Builds the client. The system's roots are loaded only if TLS is used.
     pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
         for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
             refuse_user(url)?;
@@ -85,7 +85,7 @@ impl HttpClient {
         } else {
             tls::with_roots(endpoint.extra_roots.as_deref())?
         };
-        // Only what the config says: an environment of the server must not redirect credentials.
+        // Only the proxy of the config is used, since the server's environment must not redirect credentials.
         let proxy = endpoint.proxy.map(str::parse::<Uri>).transpose();
         let proxy = proxy.map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {why}")))?;
         let inner = Client::builder(TokioExecutor::new())
@@ -99,7 +99,7 @@ impl HttpClient {
         Ok(HttpClient { inner: Arc::new(inner), headers, connect_timeout, redactor, posts })
     }
 
-    /// Sends a request and waits for the head of the answer. Redirects are followed within the origin that is asked, so that neither
+    /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
     /// credentials nor arguments leave it.
     pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
         let (mut url, mut repeatable) = (asking.url.clone(), asking.repeatable);
@@ -117,7 +117,7 @@ impl HttpClient {
         unreachable!("the last redirect is not followed")
     }
 
-    /// Whether a redirect keeps method and body: 301, 302 and 303 would turn a `POST` into a `GET`.
+    /// Whether a redirect preserves method and body. 301, 302 and 303 would turn a `POST` into a `GET`.
     fn keeps(&self, redirect: &Answer) -> bool {
         !self.posts || matches!(redirect.status().as_u16(), 307 | 308)
     }
@@ -158,7 +158,7 @@ impl HttpClient {
         unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
     }
 
-    /// Reads a body under a cap. Secrets that it echoes are taken out before anything is cut from it or shown.
+    /// Reads a body up to a size limit. Echoed secrets are redacted before the body is truncated or shown.
     pub(crate) async fn read_body(
         &self,
         response: &mut Answer,
@@ -198,25 +198,25 @@ impl HttpClient {
         self.headers.contains_key(name)
     }
 
-    /// Whether it posts, as its [`Endpoint`] says.
+    /// Whether the client sends `POST` requests.
     pub(super) fn posts(&self) -> bool {
         self.posts
     }
 
-    /// A header that came, without secrets.
+    /// Redacts the text of a received header.
     pub(super) fn redact_text(&self, text: &str) -> String {
         self.redactor.redact_str(text).into_owned()
     }
 
-    /// What came, without secrets.
+    /// Redacts received bytes.
     pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
         self.redactor.redact_bytes(bytes)
     }
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 enum Unsent {
-    /// The connection was lost before a byte of the answer came.
+    /// The connection was lost before any byte of the response.
     Unheard(UpstreamError),
     Fault(UpstreamError),
 }
@@ -228,7 +228,7 @@ impl Unsent {
     }
 }
 
-/// An error's causes, from the outside in.
+/// Iterates over an error's causes, outermost first.
 pub(super) fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(why.source(), |cause| (*cause).source())
 }
@@ -237,7 +237,7 @@ fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
     cause.is::<TookTooLong>() || cause.downcast_ref::<io::Error>().is_some_and(|why| why.kind() == io::ErrorKind::TimedOut)
 }
 
-/// The innermost cause, which names what the operator can change.
+/// Creates an error with the innermost cause, which is the one that an operator can fix.
 pub(super) fn unavailable(what: &str, why: &(dyn Error + 'static)) -> UpstreamError {
     UpstreamError::unavailable(format!("{what}: {}", causes(why).last().unwrap_or(why)))
 }
@@ -267,7 +267,8 @@ fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, Upstream
     Ok(headers)
 }
 
-/// Configs hold no such URL; a deployment that somebody wrote by hand may, and its credentials would not be sent.
+/// Rejects a URL with user and password, which would not be sent. The compiler rejects such configs, but a handwritten deployment
+/// may contain one.
 fn refuse_user(url: &str) -> Result<(), UpstreamError> {
     match Url::parse(url) {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(UpstreamError::unavailable(format!(
@@ -286,14 +287,14 @@ fn header_name(name: &str) -> Result<HeaderName, UpstreamError> {
     HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::unavailable(format!("'{name}' is no name of a header")))
 }
 
-/// A header's value; the message never shows it.
+/// Converts a header's value. The error does not contain it.
 fn text(value: &str, name: &str) -> Result<HeaderValue, UpstreamError> {
     HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
         UpstreamError::unavailable(format!("the value of header '{name}' has characters that a header cannot carry"))
     })
 }
 
-/// `url` without user, query and fragment, for messages.
+/// Formats `url` for messages, without user, query and fragment.
 pub(crate) fn for_people(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);

@@ -1,5 +1,5 @@
-//! Connections: to the server or through a proxy, with TLS where the address asks for it. A call that waits for one says so, and every
-//! connection knows whether anything has been heard on it.
+//! Makes connections to a server, directly or through a proxy, with TLS if the URL requires it. Reports the stage of a call that
+//! waits for a connection, and records on each connection whether a response has begun.
 
 use std::error::Error;
 use std::fmt;
@@ -21,7 +21,8 @@ use tower_service::Service;
 
 use crate::upstream::stage::{self, Progress, Stage};
 
-/// Without a word from the other side it is probed after so long, so often, before the connection is given up.
+/// Keep-alive probes: a silent connection is probed after `PROBE`, and abandoned after `PROBES` unanswered probes at this
+/// interval.
 const PROBE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 
@@ -30,20 +31,20 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// Makes connections for one client.
 #[derive(Clone)]
 pub(super) struct Connector {
-    /// To the server, or to its proxy.
+    /// Connects to the server, or to its proxy.
     direct: HttpsConnector<HttpConnector>,
     through: Option<Proxy>,
     timeout: Duration,
 }
 
-/// A proxy, and the TLS of what is behind it.
+/// A proxy, and the TLS configuration for the server behind it.
 #[derive(Clone)]
 struct Proxy {
     uri: Uri,
     tls: Arc<ClientConfig>,
 }
 
-/// No connection was made in time.
+/// The error that no connection was made in time.
 #[derive(Debug)]
 pub(super) struct TookTooLong;
 
@@ -56,20 +57,20 @@ impl fmt::Display for TookTooLong {
 impl Error for TookTooLong {}
 
 impl Connector {
-    /// A connector that takes at most `timeout` for a connection, with its TLS.
+    /// Creates a connector. `timeout` limits the time to connect, including TLS.
     pub(super) fn new(mut tls: ClientConfig, proxy: Option<Uri>, timeout: Duration) -> Connector {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        // Shared by the addresses of a name, so that one that does not answer leaves time for the next.
+        // The timeout is divided among the addresses of a name, so that an unresponsive one leaves time for the next.
         tcp.set_connect_timeout(Some(timeout));
         tcp.set_keepalive(Some(PROBE));
         tcp.set_keepalive_interval(Some(PROBE));
         tcp.set_keepalive_retries(Some(PROBES));
-        // Else the calls on a connection that went dead would all run out of time, for minutes.
+        // Without this, calls on a dead connection would time out for minutes.
         #[cfg(target_os = "linux")]
         tcp.set_tcp_user_timeout(Some(PROBE * 2));
-        // A proxy is spoken to in HTTP/1.1.
+        // The connection to a proxy uses HTTP/1.1.
         let to_proxy = proxy.is_some().then(|| tls.clone());
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let tls = Arc::new(tls);
@@ -109,7 +110,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// An attempt to connect. It is over when it is dropped: it came to an end, or another connection became free first.
+/// Marks an attempt to connect. It is dropped when the attempt ends, or when another connection becomes free first.
 struct Connecting(Progress);
 
 impl Connecting {
@@ -127,7 +128,8 @@ impl Drop for Connecting {
     }
 }
 
-/// Whether a byte came since the last message was begun on a connection, which holds one message at a time unless it is HTTP/2.
+/// Whether a byte was received since the last message began on a connection. Except with HTTP/2, a connection has one message at
+/// a time.
 #[derive(Clone)]
 pub(super) struct Heard(Arc<AtomicBool>);
 
@@ -137,18 +139,18 @@ impl Heard {
     }
 }
 
-/// What carries bytes.
+/// A transport that carries bytes.
 trait Carrier: AsyncRead + AsyncWrite + Connection + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Connection + Send + Unpin> Carrier for T {}
 
 /// A connection.
 pub(super) struct Line {
-    // One type for all, so that what stands on it is compiled once.
+    // A single type for all transports, so that generic code over it is compiled once.
     carrier: Box<dyn Carrier>,
     to_proxy: bool,
     heard: Heard,
-    /// Whether part of a message may still wait to be written: what comes then answers that message.
+    /// Whether part of a message may still have to be written. A response that begins in that state belongs to this message.
     writing: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Fetching an OpenAPI document at build time.
+//! Fetches OpenAPI documents at build time.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, UpstreamError};
 
-/// The document at `url`, of at most `max_bytes`, with the entry's own headers, credentials and timeouts.
+/// Fetches the document at `url`, of at most `max_bytes`, with the headers, credentials and timeouts of its config entry.
 pub(crate) async fn fetch(
     url: &'static str,
     max_bytes: u64,

@@ -1,13 +1,13 @@
-//! HTTP: the one place that knows of connections and TLS.
+//! HTTP clients, and everything about connections and TLS.
 //!
-//! - [`client`]: a client for an upstream: headers, credentials, redirects, caps.
-//! - [`connector`]: its connections, also through a proxy; [`tls`]: whom they trust.
-//! - [`repeat`]: when a request may be sent once more.
-//! - [`body`]: what a request carries.
-//! - [`answer`]: what comes back; [`status`]: what its status means to a program.
-//! - [`sse`]: reading server-sent events; [`stream`]: an answer that comes as such.
+//! - [`client`]: a client for one upstream, with its headers, credentials, redirects and size limits.
+//! - [`connector`]: connections, also through a proxy. [`tls`]: trusted certificates.
+//! - [`repeat`]: whether a request may be sent again.
+//! - [`body`]: the body of a request.
+//! - [`answer`]: a response. [`status`]: the meaning of its status for a program.
+//! - [`sse`]: parses server-sent events. [`stream`]: reads a response that is an event stream.
 //! - [`session`]: MCP over Streamable HTTP.
-//! - [`document`]: fetching an OpenAPI document at build time.
+//! - [`document`]: fetches OpenAPI documents at build time.
 
 mod answer;
 mod body;

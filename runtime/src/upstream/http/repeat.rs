@@ -1,4 +1,4 @@
-//! Whether a request may be sent once more: nothing of an answer has come.
+//! Decides whether a request may be sent again, because no part of a response was received.
 
 use std::io::ErrorKind;
 
@@ -8,11 +8,11 @@ use hyper_util::client::legacy;
 use super::client::causes;
 use super::connector::Heard;
 
-/// Whether the connection was lost before a byte came that answers the request.
+/// Whether the connection was lost before any byte of the response.
 pub(super) fn is_unheard(why: &legacy::Error) -> bool {
     let Some(line) = why.connect_info() else { return false };
     if line.is_negotiated_h2() {
-        // A connection that others share says nothing of one request; only the server's word does.
+        // The state of a shared connection does not show whether a request was processed. Only a message of the server does.
         return causes(why).find_map(|cause| cause.downcast_ref::<h2::Error>()).is_some_and(is_not_begun);
     }
     let mut known = Extensions::new();
@@ -21,7 +21,7 @@ pub(super) fn is_unheard(why: &legacy::Error) -> bool {
 }
 
 fn is_lost(cause: &(dyn std::error::Error + 'static)) -> bool {
-    // TLS that ends without a word is an unexpected end.
+    // A TLS connection that is closed without `close_notify` reports an unexpected end of file.
     let lost = [
         ErrorKind::ConnectionReset,
         ErrorKind::ConnectionAborted,
@@ -34,7 +34,7 @@ fn is_lost(cause: &(dyn std::error::Error + 'static)) -> bool {
         || cause.downcast_ref::<std::io::Error>().is_some_and(|why| lost.contains(&why.kind()))
 }
 
-/// Whether a server says that it has not looked at a request: RFC 9113, 8.7.
+/// Whether the server declares that it has not processed a request (RFC 9113, 8.7).
 fn is_not_begun(why: &h2::Error) -> bool {
     let refused = why.is_reset() && why.reason() == Some(h2::Reason::REFUSED_STREAM);
     let leaving = why.is_go_away() && why.reason() == Some(h2::Reason::NO_ERROR);

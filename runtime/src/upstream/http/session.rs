@@ -28,32 +28,33 @@ const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Time for what nobody waits for: answers to the server's requests, cancellations, the end of a session.
+/// Timeout for requests whose result is not awaited: answers to the server's requests, cancellations, and the end of a session.
 pub(super) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Answers to requests of the server that are on their way at a time: one that asks without end gets no more connections.
+/// Maximum number of concurrent answers to requests of the server, so that a server with endless requests gets no more
+/// connections.
 const ANSWERING: usize = 8;
 
-/// A server with which era and revision are negotiated, and the session it gave.
+/// A negotiated connection to a server, with its session.
 pub(crate) struct Session {
     wire: Wire,
     pub(crate) negotiated: Negotiated,
 }
 
-/// Posting frames to one endpoint.
+/// Posts frames to one endpoint.
 pub(super) struct Wire {
     pub(super) client: HttpClient,
     pub(super) url: Url,
     pub(super) cap: ResponseCap,
     next_id: AtomicU64,
     session: Mutex<Option<HeaderValue>>,
-    /// The revision that notifications name, once it is negotiated.
+    /// The negotiated revision, which notifications name.
     revision: Mutex<Option<&'static str>>,
-    /// Places of answers on their way to the server.
+    /// Permits of answers to the server that are being sent.
     answering: Arc<Semaphore>,
 }
 
-/// Connects and agrees with the server on era and revision.
+/// Connects and negotiates era and revision.
 pub(crate) async fn connect(
     name: &'static str,
     spec: &'static McpHttp,
@@ -89,7 +90,7 @@ pub(crate) async fn connect(
                 stage::reached().described()
             )),
             Reason::Timeout => UpstreamError::timeout(format!("'{name}': {}", fault.message)),
-            // A status that refuses the handshake says nothing of a tool.
+            // During the handshake the status is not a failure of a tool.
             Reason::ToolError => UpstreamError { reason: Reason::UpstreamUnavailable, ..fault },
             _ => fault,
         }
@@ -98,26 +99,26 @@ pub(crate) async fn connect(
 }
 
 impl Session {
-    /// Where requests of the negotiated era go.
+    /// Returns the channel for requests of the negotiated era.
     pub(crate) fn channel(&self) -> &impl Channel {
         &self.wire
     }
 
-    /// Tells the server that the session is over.
+    /// Ends the session on the server.
     pub(crate) async fn end(&self) {
         if self.wire.session().is_none() {
             return;
         }
         let headers = self.wire.headers(None, None, Some((self.negotiated.era, self.negotiated.revision)));
         let asking = Asking::new(Method::DELETE, &self.wire.url, headers);
-        // A server that does not let sessions be ended answers 405, which is as good.
+        // A server that does not support ending sessions answers 405, which is ignored.
         let _ = self.wire.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }
 }
 
 impl crate::upstream::lifecycle::Live for Session {
     fn failure(&self) -> Option<UpstreamError> {
-        // Between requests there is no connection that could be lost; that a session is over shows with the next call.
+        // Between requests there is no connection to lose. The end of the session is noticed at the next call.
         None
     }
 }
@@ -174,7 +175,7 @@ impl Wire {
         let cap = if status.is_success() { self.cap } else { self.cap.bytes.min(ERROR_BODY_BYTES).into() };
         let body = match self.client.read_body(&mut answer, cap, deadline).await {
             Ok(body) => body,
-            // What a refusal says in a body that is too long for it is not worth its reason.
+            // The body of a refusal that is too long is ignored, since the status is the relevant reason.
             Err(fault) if !status.is_success() && fault.reason == Reason::ResponseTooLarge => Vec::new(),
             Err(fault) => return Err(fault),
         };
@@ -188,7 +189,7 @@ impl Wire {
             return Err(UpstreamError { session_over: true, ..head.fault(&body) });
         }
         if let Some(response) = response {
-            // A refusal by status may carry a JSON-RPC error; the status alone decides where it is about access.
+            // A refusal by status may contain a JSON-RPC error. For errors of access the status alone decides.
             if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422 | 500) {
                 return Ok(response);
             }
@@ -201,7 +202,7 @@ impl Wire {
         Err(UpstreamError::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
     }
 
-    /// Posts a frame that nobody waits for, once it is spawned.
+    /// Returns a future that posts a frame without waiting for its result. The caller spawns it.
     fn send_detached(&self, body: Vec<u8>, negotiated: Option<(Era, &'static str)>) -> impl Future<Output = ()> + use<> {
         let headers = self.headers(None, None, negotiated);
         let (client, url) = (self.client.clone(), self.url.clone());
@@ -211,7 +212,7 @@ impl Wire {
         }
     }
 
-    /// Answers a request of the server, where it takes the answers to those before.
+    /// Answers a request of the server, unless too many answers are still being sent.
     pub(super) fn respond_detached(&self, body: Vec<u8>, negotiated: Option<(Era, &'static str)>) {
         let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else { return };
         let post = self.send_detached(body, negotiated);
@@ -222,8 +223,9 @@ impl Wire {
     }
 }
 
-/// 404 by the specification, unless it is an answer to this very request; some servers answer 400 with a JSON-RPC error to no request,
-/// and say it in words. What a tool says in a 400 of its own is no such thing: the call was made, and must not be made again.
+/// Whether a response means that the session has ended. By the specification this is status 404, unless the body answers this
+/// request. Some servers send 400 with a JSON-RPC error that answers no request and mentions the session. A 400 with the tool's
+/// own error is different: the call was executed and must not be repeated.
 fn says_session_is_over(status: StatusCode, body: &[u8], id: u64) -> bool {
     match status {
         StatusCode::NOT_FOUND => find_response(body, id, false).is_none(),
@@ -237,13 +239,14 @@ fn says_session_is_over(status: StatusCode, body: &[u8], id: u64) -> bool {
     }
 }
 
-/// Whether the body of an answer is a stream of events.
+/// Whether the body of a response is an event stream.
 pub(super) fn is_event_stream(answer: &Answer) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().get(..17).is_some_and(|k| k.eq_ignore_ascii_case("text/event-stream")))
 }
 
-/// The response in a body or an event. Where `unaddressed`, an error without an id counts: it is the body of a refusal.
+/// Returns the response in a body or an event. With `unaddressed`, an error without an id is accepted too, which is the body of a
+/// refusal.
 pub(super) fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<Response> {
     Frame::parse(bytes).ok()?.into_iter().find_map(|frame| match frame.classify() {
         ServerMessage::Response(found, response) if found == id => Some(response),
@@ -252,7 +255,7 @@ pub(super) fn find_response(bytes: &[u8], id: u64, unaddressed: bool) -> Option<
     })
 }
 
-/// A name as a header carries it: plain, or in base64 where it has other characters than visible ASCII.
+/// Encodes a name for a header: unchanged, or in base64 if it contains characters other than visible ASCII.
 fn header_text(name: &str) -> String {
     let plain = name.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && name.trim() == name;
     if plain && !(name.starts_with("=?base64?") && name.ends_with("?=")) {
@@ -262,8 +265,8 @@ fn header_text(name: &str) -> String {
     }
 }
 
-/// A request on its way; dropped before its answer, it tells a server of the handshake era. In the stateless era, and on a
-/// connection of its own, closing the stream says it.
+/// A pending request. If it is dropped before its response, a server of the handshake era receives a cancellation. In the
+/// stateless era closing the stream cancels the request.
 struct Open<'w> {
     wire: &'w Wire,
     id: u64,
@@ -290,7 +293,8 @@ impl Channel for Wire {
         let outcome = self.post(id, ask, deadline).await;
         open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
         match outcome {
-            // Servers of the handshake era refuse what they do not know by status; only `initialize` tells.
+            // Servers of the handshake era reject unknown methods with various statuses. Only `initialize` shows whether they are
+            // usable.
             Err(fault) if method == "server/discover" && fault.http_status.is_some_and(refuses_a_probe) => {
                 Ok(Response::Error(wire::RpcError { code: 0, message: fault.message.into_owned(), data: None }))
             }
@@ -314,13 +318,13 @@ impl Channel for Wire {
         let headers = self.headers(None, None, revision.map(|revision| (Era::Handshake, revision)));
         let body = wire::notification(method).into();
         let asking = Asking { body, ..Asking::new(Method::POST, &self.url, headers) };
-        // Awaited, since servers may refuse requests that overtake `initialized`.
+        // This is awaited, since servers may reject requests that overtake `initialized`.
         let _ = self.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }
 }
 
-/// Whether an answer of that status to the probe may come from a server of the handshake era. 401, 403 and 429 would answer
-/// `initialize` too.
+/// Whether a server of the handshake era may answer the probe with this status. 401, 403 and 429 would also be the answer to
+/// `initialize`.
 fn refuses_a_probe(status: u16) -> bool {
     !matches!(StatusCode::from_u16(status), Ok(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS))
 }

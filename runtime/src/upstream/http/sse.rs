@@ -1,34 +1,34 @@
-//! Server-sent events, read as bytes arrive and under a cap.
+//! An incremental parser of server-sent events, with a size limit.
 
 use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
-/// Longest id of an event that is kept.
+/// Maximum length of an event's id.
 const MAX_ID: usize = 1024;
 
-/// Splits a stream into the `data` of its events. Comments and other fields are passed over.
+/// Splits a stream into the `data` of its events. Comments and unknown fields are ignored.
 #[derive(Default)]
 pub(super) struct Events {
     /// Bytes after the last complete line.
     partial: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last line ended with CR: an LF that follows belongs to it.
+    /// Whether the last line ended with CR, so that a following LF belongs to it.
     after_cr: bool,
     started: bool,
-    /// The id of the event that is being read, and the one that holds since its end.
+    /// The id of the incomplete event, and that of the last complete one.
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
 }
 
-/// An event, or a line, is larger than the cap: the bytes that were seen of it.
+/// An event or a line exceeds the size limit. Contains the bytes received of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge(pub(super) u64);
 
 impl Events {
-    /// Takes the next bytes, and gives the data of every event that they complete.
+    /// Parses more bytes. Returns the data of every event that they complete.
     pub(super) fn feed(&mut self, mut bytes: &[u8], max: usize) -> Result<Vec<Vec<u8>>, TooLarge> {
         let mut events = Vec::new();
         while !bytes.is_empty() {
@@ -54,27 +54,27 @@ impl Events {
                 return Err(TooLarge(self.data.len() as u64));
             }
         }
-        // `data: ` stands before the payload.
+        // The payload is preceded by `data: `.
         let seen = self.partial.len() + self.data.len();
         if seen > max.saturating_add(6) { Err(TooLarge(seen as u64)) } else { Ok(events) }
     }
 
-    /// Bytes that are kept of an event that is not complete.
+    /// Returns the number of bytes of the incomplete event.
     pub(super) fn held(&self) -> u64 {
         (self.partial.len() + self.data.len()) as u64
     }
 
-    /// The id of the last complete event that had one: where a broken stream can be taken up.
+    /// Returns the id of the last complete event with an id, after which a broken stream can be resumed.
     pub(super) fn last_id(&self) -> Option<&[u8]> {
         self.last_id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// How long the server wants to be left alone before a broken stream is taken up.
+    /// Returns the delay before resuming a broken stream that the server requests.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Goes on with a new stream: what was incomplete will be sent again.
+    /// Prepares for a new stream. Incomplete events will be sent again.
     pub(super) fn restart(&mut self) {
         *self = Events { last_id: self.last_id.take(), retry: self.retry, ..Events::default() };
     }
@@ -118,14 +118,14 @@ impl Events {
         }
     }
 
-    /// The event that the stream ended in, where its last empty line is missing.
+    /// Returns the last event of a stream that ended without an empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.partial);
         let complete = self.last_id.clone();
         let mut events = Vec::new();
         self.line(&line, &mut events);
         self.line(b"", &mut events);
-        // An event that may have been cut is not one to go on after.
+        // An event that may be truncated is not a position at which to resume.
         self.last_id = complete;
         events.pop()
     }

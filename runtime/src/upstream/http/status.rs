@@ -1,4 +1,4 @@
-//! What the status of an answer means to a program.
+//! The meaning of a response's status for a program.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::client::{HttpClient, MAX_REDIRECTS, for_people};
 use crate::upstream::fault::{Reason, UpstreamError, excerpt};
 use crate::upstream::mcp::wire;
 
-/// Bytes of an error body that are read; more than is shown of it.
+/// Maximum bytes of an error body that are read, which is more than is shown.
 pub(crate) const ERROR_BODY_BYTES: u64 = 64 * 1024;
-/// Bytes of an error body that are shown.
+/// Maximum bytes of an error body that are shown.
 const SHOWN_BYTES: usize = 2_000;
 
-/// The documented reasons by status.
+/// Returns the documented reason for a status.
 fn reason(status: StatusCode) -> Reason {
     match status.as_u16() {
         400 | 403 | 404 | 422 => Reason::ToolError,
@@ -28,15 +28,15 @@ fn reason(status: StatusCode) -> Reason {
     }
 }
 
-/// The parts of a head that a fault needs; taken before the body is read.
+/// The parts of a head that an error contains. They are extracted before the body is read.
 pub(crate) struct Head {
     status: StatusCode,
-    /// Without secrets: it is cut when it is shown.
+    /// Redacted, since it may be truncated when it is shown.
     retry_after: Option<String>,
     /// The delay of `retry_after`.
     delay: Option<Duration>,
     location: Option<String>,
-    /// What answered, after redirects that were followed.
+    /// The URL that responded, after redirects.
     from: Url,
     posts: bool,
 }
@@ -55,7 +55,7 @@ impl Head {
         }
     }
 
-    /// The fault of an answer that is no success, with the text of its body.
+    /// Creates the error for an unsuccessful response with the text of its body.
     pub(crate) fn fault(&self, body: &[u8]) -> UpstreamError {
         let mut message = format!("HTTP {}", self.status.as_u16());
         if let Some(words) = self.status.canonical_reason() {
@@ -81,7 +81,7 @@ impl Head {
         UpstreamError { retry_after, ..fault }
     }
 
-    /// Where a redirect leads, and why it was not followed.
+    /// Describes the target of a redirect, and why it was not followed.
     fn stopped(&self) -> String {
         let Some(target) = self.location.as_deref().and_then(|location| self.from.join(location).ok()) else {
             return "nowhere".to_owned();
@@ -101,8 +101,8 @@ fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The text of an error body: problem JSON in its reading order, the message of a JSON-RPC error, other bodies as they are, on one
-/// line where they are HTML.
+/// Returns the text of an error body: the members of a problem document in reading order, the message of a JSON-RPC error, or the
+/// body itself, HTML on one line.
 fn problem_text(body: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Problem {
@@ -112,7 +112,7 @@ fn problem_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim().trim_start_matches('\u{feff}');
     if let Ok(Problem { title: Some(title), detail: Some(detail) }) = serde_json::from_str(text) {
-        // The rest (`errors`, `invalid-params`, …) says what to change, so that the whole follows.
+        // The other members (`errors`, `invalid-params`, …) tell what to change, so that the whole body follows.
         return excerpt(&format!("{title}: {detail} {text}"), SHOWN_BYTES).into_owned();
     }
     if let Some(error) = wire::error_in(text) {
@@ -124,7 +124,7 @@ fn problem_text(body: &[u8]) -> String {
     excerpt(text, SHOWN_BYTES).into_owned()
 }
 
-/// The delay of a `Retry-After` header: seconds, or a date (RFC 9110, 10.2.3).
+/// Returns the delay of a `Retry-After` header, in seconds or as a date (RFC 9110, 10.2.3).
 pub(crate) fn retry_after(response: &Answer) -> Option<Duration> {
     pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?, Timestamp::now())
 }

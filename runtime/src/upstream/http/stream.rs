@@ -1,4 +1,4 @@
-//! An answer that comes as server-sent events: reading it up to the response, and taking it up again where it broke off.
+//! Reads a response that is an event stream up to the JSON-RPC response, and resumes the stream if it breaks.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +18,20 @@ use crate::upstream::response_budget;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Pause before a stream is taken up again where the server names none, and the shortest one.
+/// Default and minimum delay before a stream is resumed.
 const PAUSE: Duration = Duration::from_millis(500);
 const MIN_PAUSE: Duration = Duration::from_millis(10);
 
-/// How a stream ended.
+/// The end of a stream.
 enum End {
     Response(Response),
-    /// Before the response, and why.
+    /// The stream ended before the response, with the reason.
     Broken(UpstreamError),
 }
 
 impl Wire {
-    /// Reads events up to the response to request `id`. A stream that breaks off is taken up again after the last event that
-    /// had an id, as often as the deadline allows.
+    /// Reads events up to the response to request `id`. A broken stream is resumed after its last event with an id, as often as
+    /// the deadline permits.
     pub(super) async fn read_events(
         &self,
         id: u64,
@@ -51,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// Requests of the server are answered on the way.
+    /// Reads one stream. Requests of the server are answered meanwhile.
     async fn read_stream(
         &self,
         events: &mut Events,
@@ -91,8 +91,8 @@ impl Wire {
         }
     }
 
-    /// Asks for the rest of a stream. `None` where it cannot be had: no event had an id, the era has no resumption, or the
-    /// server does not offer it.
+    /// Requests the rest of a stream. Returns `None` if that is impossible: no event had an id, the era has no resumption, or the
+    /// server does not support it.
     async fn resume(
         &self,
         events: &mut Events,
@@ -123,7 +123,7 @@ impl Wire {
     }
 
     fn answer_requests(&self, data: &[u8], negotiated: Option<(Era, &'static str)>) {
-        // The stateless era has no requests of servers, and forbids answers.
+        // The stateless era has no requests of servers and forbids answers.
         if negotiated.is_some_and(|(era, _)| era == Era::Stateless) {
             return;
         }
@@ -135,7 +135,7 @@ impl Wire {
     }
 }
 
-/// Reads on to the end, so that the connection can be used again; a server that goes on sending is cut off.
+/// Reads the rest of a response, so that the connection can be reused. A server that sends too much is disconnected.
 fn finish_in_background(mut answer: Answer) {
     tokio::spawn(async move {
         let rest = async {

@@ -1,4 +1,4 @@
-//! TLS with the system's roots.
+//! TLS configurations.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use rustls_platform_verifier::Verifier;
 
 use crate::upstream::fault::UpstreamError;
 
-/// TLS that trusts the system's roots and those of `extra`, as PEM.
+/// Creates a configuration that trusts the system's roots and those in `extra`, as PEM.
 pub(super) fn with_roots(extra: Option<&[u8]>) -> Result<ClientConfig, UpstreamError> {
     let extra = extra.map_or(Ok(Vec::new()), roots).map_err(UpstreamError::unavailable)?;
     let verifier = Verifier::new_with_extra_roots(extra, provider()).map_err(|why| cannot(&why))?;
     Ok(begun()?.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// TLS for what never uses it: reading the system's roots takes milliseconds.
+/// Creates a configuration for clients that never use TLS, since loading the system's roots takes milliseconds.
 pub(super) fn without_roots() -> Result<ClientConfig, UpstreamError> {
     Ok(begun()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// The certificates in a PEM text; `Err` says what it lacks.
+/// Parses the certificates of a PEM text. The error tells what is missing.
 pub(crate) fn roots(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     match CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>() {
         Ok(found) if found.is_empty() => Err("it holds no certificate (expected PEM, -----BEGIN CERTIFICATE-----)".to_owned()),

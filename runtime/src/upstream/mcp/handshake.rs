@@ -1,7 +1,7 @@
-//! Finding out what a server speaks.
+//! Negotiates era and revision with a server.
 //!
-//! A server of the stateless era answers `server/discover`; one of the handshake era answers `initialize`. The era that was
-//! seen when the catalog was frozen is tried first; where it fails, or none is known, the other is tried.
+//! A server of the stateless era answers `server/discover`, one of the handshake era answers `initialize`. The era in the frozen
+//! catalog is tried first. If it fails or is unknown, the other one is tried.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use super::wire::{CLIENT_NAME, CLIENT_VERSION, MODERN_CODES, RpcError, UNSUPPORT
 use super::{Ask, Channel, HANDSHAKE_REVISIONS, LATEST_HANDSHAKE, Negotiated, Response, STATELESS_REVISION};
 use crate::upstream::fault::{Reason, UpstreamError};
 
-/// A server of the handshake era may stay silent before `initialize`; it is sent after this long. An answer to the probe that
-/// comes later still counts.
+/// Time after which `initialize` is sent to a server that has not answered the probe. Servers of the handshake era may ignore it.
+/// A later answer to the probe is still accepted.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How far a handshake came that failed.
+/// The failure of a handshake.
 pub(crate) struct Refused {
     pub(crate) fault: UpstreamError,
-    /// The connection was lost to the probe: some servers of the handshake era end at a first frame that is not
-    /// `initialize`. A fresh connection with [`Era::Handshake`] may succeed.
+    /// Whether the connection was lost after the probe. Some servers of the handshake era exit if the first frame is not
+    /// `initialize`. A new connection with [`Era::Handshake`] may succeed.
     pub(crate) lost_to_probe: bool,
 }
 
@@ -38,7 +38,7 @@ impl From<UpstreamError> for Refused {
     }
 }
 
-/// Agrees on era and revision.
+/// Negotiates era and revision.
 pub(crate) async fn negotiate(channel: &impl Channel, known: Option<Era>, deadline: Instant) -> Result<Negotiated, Refused> {
     if known == Some(Era::Handshake) {
         return match initialize(channel, LATEST_HANDSHAKE, deadline).await? {
@@ -51,7 +51,7 @@ pub(crate) async fn negotiate(channel: &impl Channel, known: Option<Era>, deadli
     }
     let probe = discover(channel, deadline);
     tokio::pin!(probe);
-    // A server that was of the stateless era may take its time to start, and should not be greeted in the other's words.
+    // A server that was of the stateless era may need time to start, and should not receive `initialize` early.
     let limits = if known.is_some() { deadline.saturating_duration_since(Instant::now()) / 2 } else { PROBE_PATIENCE };
     let refusal = match tokio::time::timeout(limits, &mut probe).await {
         Ok(Ok(ProbeOutcome::Stateless(negotiated))) => return Ok(negotiated),
@@ -61,7 +61,7 @@ pub(crate) async fn negotiate(channel: &impl Channel, known: Option<Era>, deadli
             Err(refusal) => refusal,
         },
         Ok(Err(fault)) => return Err(Refused::after_probe(fault)),
-        // No answer yet: from a server of either era that is still starting, or one that never answers the probe.
+        // There is no answer yet. The server may still be starting, or may never answer the probe.
         Err(_) => {
             let initialize = initialize(channel, LATEST_HANDSHAKE, deadline);
             tokio::pin!(initialize);
@@ -93,11 +93,11 @@ fn refused(method: &str, error: &RpcError) -> UpstreamError {
 
 enum ProbeOutcome {
     Stateless(Negotiated),
-    /// Not of the stateless era, or it prefers this revision of the other.
+    /// The server is not of the stateless era, or prefers this revision of the handshake era.
     Handshake {
         revision: &'static str,
     },
-    /// It speaks revisions that we do not.
+    /// The server supports none of our revisions.
     Foreign(UpstreamError),
 }
 

@@ -1,7 +1,7 @@
-//! `tools/list`, page by page, under caps on all pages together.
+//! Lists tools with `tools/list`, page by page, with limits on all pages together.
 //!
-//! A server is not trusted with its list: it may send pages without end, tools without number, or pages that take long to parse. Pages are
-//! parsed off the event loop, and of tools that are not granted only the name is kept.
+//! The server is not trusted: it may send endless pages, very many tools, or pages that take long to parse. Pages are parsed off
+//! the event loop. Of tools that are not granted only the name is kept.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::{Ask, Channel, Negotiated, Response};
 use crate::upstream::fault::UpstreamError;
 use crate::upstream::offload::offload;
 
-/// Pages that are followed: a server whose cursors never end must not hold a build for ever.
+/// Maximum number of pages, since a server may never end its cursors.
 const MAX_PAGES: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct Page<'a> {
     next_cursor: Option<String>,
 }
 
-/// The name of a definition; `None` where it is not an object with a name.
+/// Returns the name of a definition. `None` if it is not an object with a name.
 pub(crate) fn name_of(definition: &RawValue) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Named<'a> {
@@ -39,12 +39,12 @@ pub(crate) fn name_of(definition: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Named<'_>>(definition.get()).ok().map(|named| named.name)
 }
 
-/// Which definitions a listing keeps.
+/// Which definitions are kept.
 #[derive(Debug, Clone)]
 pub(crate) enum Keep {
-    /// Every one.
+    /// All definitions.
     All,
-    /// Those of these tools. Of every other tool a definition that holds its name alone takes the place.
+    /// The definitions of these tools. Other tools are reduced to their name.
     Granted(Arc<BTreeSet<String>>),
 }
 
@@ -61,25 +61,25 @@ impl Keep {
     }
 }
 
-/// What is asked for.
+/// A query for the list of tools.
 pub(crate) struct Query {
-    /// The upstream's name, for messages.
+    /// The name of the upstream, for messages.
     pub(crate) upstream: &'static str,
-    /// Caps of its entry.
+    /// The limits of its config entry.
     pub(crate) limits: ListingLimits,
-    /// What is kept.
+    /// The definitions to keep.
     pub(crate) keep: Keep,
 }
 
-/// A page of which only what is wanted is left.
+/// A page, reduced to the parts that are kept.
 struct Kept {
     tools: Vec<Box<RawValue>>,
     next_cursor: Option<String>,
 }
 
 impl Query {
-    /// Every tool of the server, in its order, with the definitions that are to be kept. Past the deadline the fault is
-    /// [`UpstreamError::late`].
+    /// Returns all tools of the server in its order, with the definitions to keep. After the deadline the error is
+    /// [`UpstreamError::timed_out`].
     pub(crate) async fn run(
         &self,
         channel: &impl Channel,
@@ -113,7 +113,7 @@ impl Query {
                 }
             };
             tools.extend(kept.tools);
-            // An empty cursor is what some servers send for "no more".
+            // Some servers send an empty cursor on the last page.
             let Some(cursor) = kept.next_cursor.filter(|c| !c.is_empty()) else { return Ok(tools) };
             params = format!(r#"{{"cursor":{}}}"#, quoted(&cursor));
             if !seen.insert(cursor) {
@@ -133,7 +133,7 @@ impl Query {
     }
 }
 
-/// Takes a page apart. The inner `Err` is how many tools it has where that is more than `room`.
+/// Parses a page. The inner error is the number of its tools if it exceeds `room`.
 fn read_page(raw: &RawValue, keep: &Keep, room: u64) -> Result<Result<Kept, usize>, UpstreamError> {
     let page: Page<'_> = serde_json::from_str(raw.get())
         .map_err(|why| UpstreamError::upstream(format!("the answer to 'tools/list' is not a list of tools: {why}")))?;

@@ -1,7 +1,7 @@
-//! The client side of MCP, apart from how bytes travel: revisions and eras, frames, listing, results.
+//! The client side of MCP, independent of the transport: revisions and eras, frames, lists of tools, results.
 //!
-//! Payloads stay raw JSON from the wire to the program: numbers keep their digits, objects their order, unknown fields
-//! survive.
+//! Payloads stay raw JSON between the wire and the program, which preserves the digits of numbers, the order of objects and
+//! unknown members.
 
 pub(crate) mod handshake;
 pub(crate) mod listing;
@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 
 use super::fault::UpstreamError;
 
-/// The revision that is offered in `initialize`.
+/// The revision offered in `initialize`.
 pub(crate) const LATEST_HANDSHAKE: &str = "2025-11-25";
-/// Revisions with `initialize`, newest first.
+/// Supported revisions with `initialize`, newest first.
 pub(crate) const HANDSHAKE_REVISIONS: [&str; 4] = [LATEST_HANDSHAKE, "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The stateless revision.
+/// The supported stateless revision.
 pub(crate) const STATELESS_REVISION: &str = "2026-07-28";
 
-/// What was negotiated with a server.
+/// The result of the negotiation with a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Negotiated {
     pub(crate) era: Era,
@@ -33,44 +33,44 @@ pub(crate) struct Negotiated {
     pub(crate) instructions: Option<String>,
 }
 
-/// How a request ended that reached the server.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) enum Response {
-    /// `result`, as it came.
+    /// The member `result`, unchanged.
     Result(Box<RawValue>),
-    /// `error`
+    /// The member `error`.
     Error(wire::RpcError),
 }
 
-/// A request of ours.
+/// A request of this client.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "headers and repetition are HTTP's"))]
 pub(crate) struct Ask<'a> {
     pub(crate) method: &'static str,
-    /// `params.name`, where the method has one.
+    /// `params.name`, if the method has one.
     pub(crate) name: Option<&'a str>,
-    /// JSON text of an object, without `_meta` and `arguments`.
+    /// JSON text of `params`, an object, without `_meta` and `arguments`.
     pub(crate) params: &'a str,
-    /// JSON text of the member `arguments` of the parameters, where the method has one.
+    /// JSON text of `params.arguments`, if the method has one.
     pub(crate) arguments: Option<&'a Bytes>,
-    /// Whose era the request is of; `None` for the handshake itself.
+    /// The negotiated era and revision. `None` for requests of the handshake.
     pub(crate) negotiated: Option<(Era, &'static str)>,
-    /// Whether it only reads, so that it may be sent twice.
+    /// Whether the request is read-only, so that it may be sent twice.
     pub(crate) repeatable: bool,
 }
 
 impl<'a> Ask<'a> {
-    /// A request of the handshake.
+    /// Creates a request of the handshake.
     pub(crate) fn new(method: &'static str, params: &'a str) -> Ask<'a> {
         Ask { method, name: None, params, arguments: None, negotiated: None, repeatable: false }
     }
 }
 
-/// A connection over which requests can be sent: a child's pipes or an HTTP endpoint.
+/// A connection for requests: the pipes of a child or an HTTP endpoint.
 pub(crate) trait Channel: Send + Sync {
-    /// Sends a request and waits for its response. Past the deadline it is [`UpstreamError::late`].
+    /// Sends a request and waits for its response. After the deadline the error is [`UpstreamError::timed_out`].
     fn request(&self, ask: Ask<'_>, deadline: Instant) -> impl Future<Output = Result<Response, UpstreamError>> + Send;
 
-    /// Sends a notification; an error to do so shows with the next request.
+    /// Sends a notification. A failure is reported by the next request.
     fn notify(&self, method: &'static str) -> impl Future<Output = ()> + Send;
 }

@@ -1,4 +1,4 @@
-//! What a program gets of a `tools/call` result.
+//! Extracts the payload of a `tools/call` result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,12 +13,12 @@ pub(crate) enum Payload {
     Json(Vec<u8>),
     /// Text, which may be JSON.
     Text(String),
-    /// None.
+    /// The result is empty.
     None,
 }
 
 impl Payload {
-    /// Its bytes.
+    /// Returns its bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Payload::Json(json) => json.len(),
@@ -49,7 +49,7 @@ struct Block {
     text: Option<String>,
 }
 
-/// Structured content if there is any, else the first text, else nothing.
+/// Returns structured content if there is any, otherwise the first text, otherwise nothing.
 pub(crate) fn unwrap(response: Response) -> Result<Payload, UpstreamError> {
     let raw = match response {
         Response::Result(raw) => raw,
@@ -62,7 +62,7 @@ pub(crate) fn unwrap(response: Response) -> Result<Payload, UpstreamError> {
             "the tool answers '{kind}': it asks for input, which a program cannot give"
         )));
     }
-    // A block that is not understood (a new type, a broken one) is no reason to lose the others.
+    // A block that cannot be parsed, such as one of a new type, is skipped.
     let mut texts = result.content.iter().flatten().filter_map(|block| {
         let block: Block = serde_json::from_str(block.get()).ok()?;
         if block.kind == "text" { block.text } else { None }
@@ -82,8 +82,8 @@ pub(crate) fn unwrap(response: Response) -> Result<Payload, UpstreamError> {
     Ok(texts.next().map_or(Payload::None, Payload::Text))
 }
 
-/// Bytes of a JSON text without the white space between its tokens and with escapes that need not be ones undone: the size of
-/// the value as compact JSON in UTF-8.
+/// Returns the bytes of a JSON text after removing white space between tokens and unnecessary escapes, which is the size of the
+/// value as compact JSON in UTF-8.
 pub(crate) fn compact_len(json: &[u8]) -> u64 {
     let mut len = 0u64;
     let mut bytes = json.iter().copied();
@@ -102,7 +102,7 @@ pub(crate) fn compact_len(json: &[u8]) -> u64 {
     len
 }
 
-/// Bytes that the character of an escape takes in compact JSON.
+/// Returns the bytes that an escaped character takes in compact JSON.
 fn escape_len(bytes: &mut impl Iterator<Item = u8>) -> u64 {
     match bytes.next() {
         Some(b'/') | None => 1,
@@ -112,7 +112,8 @@ fn escape_len(bytes: &mut impl Iterator<Item = u8>) -> u64 {
                 0..0x20 if !matches!(unit, 0x08 | 0x09 | 0x0a | 0x0c | 0x0d) => 6,
                 0x20 | 0x21 | 0x23..=0x5b | 0x5d..=0x7f => 1,
                 0x800..0xd800 | 0xe000.. => 3,
-                // Short escapes, two bytes of UTF-8, or half of a pair that takes four.
+                // This covers short escapes, characters with two bytes in UTF-8, and each half of a surrogate pair, which takes
+                // four.
                 _ => 2,
             }
         }
@@ -120,7 +121,7 @@ fn escape_len(bytes: &mut impl Iterator<Item = u8>) -> u64 {
     }
 }
 
-/// Bytes of `text` as a JSON string.
+/// Returns the bytes of `text` as a JSON string.
 pub(crate) fn string_len(text: &str) -> u64 {
     let escapes = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d => 1,

@@ -1,4 +1,4 @@
-//! JSON-RPC frames: writing requests, taking answers apart without decoding payloads.
+//! JSON-RPC frames: encodes requests, and classifies answers without decoding payloads.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -8,17 +8,17 @@ use ptc_catalog::Era;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The name and version that servers see.
+/// Name of the client in the handshake.
 pub(crate) const CLIENT_NAME: &str = "ptc_lisp";
 /// Version of the client.
 pub(crate) const CLIENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Codes that only servers of the stateless era answer: header mismatch, missing capability, unsupported revision.
+/// Error codes that only servers of the stateless era use: header mismatch, missing capability, unsupported revision.
 pub(crate) const MODERN_CODES: [i64; 3] = [-32020, -32021, UNSUPPORTED_REVISION];
-/// The server speaks other revisions than the one asked for.
+/// The server does not support the requested revision.
 pub(crate) const UNSUPPORTED_REVISION: i64 = -32022;
 
-/// A frame of either direction, borrowed from its bytes.
+/// A frame in either direction, borrowed from its bytes.
 #[derive(Deserialize)]
 pub(crate) struct Frame<'a> {
     #[serde(borrow, default)]
@@ -31,20 +31,20 @@ pub(crate) struct Frame<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// What a frame is to a client.
+/// The meaning of a frame for a client.
 pub(crate) enum ServerMessage<'a> {
-    /// The response to the request of that number.
+    /// The response to the request with this id.
     Response(u64, super::Response),
-    /// An error without an id: the server could not read what was sent.
+    /// An error without an id, since the server could not parse the request.
     Unaddressed(RpcError),
-    /// A request of the server; the id goes back as it came.
+    /// A request of the server. The id is returned unchanged.
     Request(&'a RawValue, Cow<'a, str>),
-    /// A notification, or nothing that is known.
+    /// A notification, or an unknown message.
     Other,
 }
 
 impl<'a> Frame<'a> {
-    /// The frames in `bytes`: one, or several where the server sends a batch (revision 2025-03-26 allows it).
+    /// Parses the frames in `bytes`: one, or several if the server sends a batch, which revision 2025-03-26 permits.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Vec<Frame<'a>>, serde_json::Error> {
         if bytes.trim_ascii_start().first() == Some(&b'[') {
             return serde_json::from_slice(bytes);
@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
         Ok(vec![serde_json::from_slice(bytes)?])
     }
 
-    /// Sorts the frame.
+    /// Classifies the frame.
     pub(crate) fn classify(self) -> ServerMessage<'a> {
         match (self.method, self.id) {
             (Some(method), Some(id)) => ServerMessage::Request(id, method),
@@ -73,7 +73,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The JSON-RPC error that a body is, whatever request it answers.
+/// Parses a body as a JSON-RPC error for any request.
 #[cfg(feature = "http")]
 pub(crate) fn error_in(body: &str) -> Option<RpcError> {
     #[derive(Deserialize)]
@@ -90,7 +90,7 @@ pub(crate) fn error_in(body: &str) -> Option<RpcError> {
     errors.into_iter().find(|error| error.code != 0)
 }
 
-/// Our ids are numbers; some servers send them back as strings.
+/// Parses an id. Ours are numbers, which some servers return as strings.
 fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()
 }
@@ -111,7 +111,7 @@ impl RpcError {
         serde_json::from_str(raw.get()).unwrap_or_else(|_| RpcError { code: 0, message: raw.get().to_owned(), data: None })
     }
 
-    /// `Invalid arguments (JSON-RPC error -32602)`, with short string data.
+    /// Formats the error as `Invalid arguments (JSON-RPC error -32602)`, with short string data.
     pub(crate) fn describe(&self) -> String {
         let mut text = crate::upstream::fault::excerpt(&self.message, 2000).into_owned();
         if text.is_empty() {
@@ -124,7 +124,7 @@ impl RpcError {
         text
     }
 
-    /// The revisions that a server of the stateless era says it speaks.
+    /// Returns the revisions that a server of the stateless era reports as supported.
     pub(crate) fn supported_revisions(&self) -> Vec<String> {
         #[derive(Deserialize)]
         struct Data {
@@ -136,19 +136,19 @@ impl RpcError {
     }
 }
 
-/// A frame on its way to a server, without a line end. The arguments of a call, which may be large, are not copied into it.
+/// A frame to a server, without a line end. The arguments of a call may be large and are not copied into it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutgoingFrame {
-    /// What comes before the arguments; the whole frame where there are none.
+    /// The part before the arguments, or the whole frame if there are none.
     pub(crate) head: Bytes,
     /// JSON text of the arguments.
     pub(crate) arguments: Bytes,
-    /// What comes after the arguments.
+    /// The part after the arguments.
     pub(crate) tail: &'static [u8],
 }
 
 impl OutgoingFrame {
-    /// Its parts in order. None is copied.
+    /// Returns the parts in order, without copying them.
     pub(crate) fn parts(&self) -> [Bytes; 3] {
         [self.head.clone(), self.arguments.clone(), Bytes::from_static(self.tail)]
     }
@@ -166,8 +166,8 @@ impl From<String> for OutgoingFrame {
     }
 }
 
-/// A request frame. `params` is the JSON text of an object, to which `arguments` are added as its last member; in the stateless era `_meta`
-/// is put in as the first.
+/// Encodes a request. `params` is the JSON text of an object, to which `arguments` are added as the last member. In the stateless
+/// era `_meta` is inserted as the first member.
 pub(crate) fn request(
     id: u64,
     method: &str,
@@ -186,7 +186,7 @@ pub(crate) fn request(
     OutgoingFrame { head: head.into(), arguments: arguments.clone(), tail: b"}}" }
 }
 
-/// A request frame without its last bracket.
+/// Encodes a request without the closing bracket.
 fn request_head(id: u64, method: &str, params: &str, negotiated: Option<(Era, &str)>) -> String {
     let mut frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
     frame.reserve(params.len() + 256);
@@ -204,12 +204,12 @@ fn request_head(id: u64, method: &str, params: &str, negotiated: Option<(Era, &s
     frame
 }
 
-/// A notification frame without parameters.
+/// Encodes a notification without parameters.
 pub(crate) fn notification(method: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#).into_bytes()
 }
 
-/// `notifications/cancelled` for a request of ours.
+/// Encodes `notifications/cancelled` for a request of this client.
 pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"the caller stopped waiting"}}}}"#
@@ -217,7 +217,8 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The answer to a request of the server. No capability is declared, so that only `ping` and an empty list of roots have one.
+/// Encodes the answer to a request of the server. The client declares no capabilities, so that only `ping` and an empty list of
+/// roots have a result.
 pub(crate) fn answer(id: &RawValue, method: &str) -> Vec<u8> {
     let id = id.get();
     match method {
@@ -230,7 +231,7 @@ pub(crate) fn answer(id: &RawValue, method: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// `text` as a JSON string.
+/// Formats `text` as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! What the finished path of a request must not be.
+//! Checks the finished path of a request.
 //!
-//! A parameter is percent-encoded, so that it cannot end its segment. It can still make one that means something else: `.` and `..`
-//! are taken out of an address by every client and server, and a parameter that is only a part of a segment (`{a}{b}`, `.{x}`, `{x}?acl`)
-//! may complete them. Many servers decode a path before they split it, so that `..%2Fx` is `../x` to them. So the path is checked as a
-//! whole, and as it reads after decoding.
+//! A parameter is percent-encoded, so that it cannot end its segment. It can still change the meaning of a segment: clients and
+//! servers remove `.` and `..`, and a parameter that is only part of a segment (`{a}{b}`, `.{x}`, `{x}?acl`) may complete them.
+//! Many servers decode a path before they split it, and treat `..%2Fx` as `../x`. The path is therefore checked as a whole, and
+//! in its decoded form.
 
 use std::ops::Range;
 
@@ -17,11 +17,12 @@ use url::Url;
 pub(super) struct Placed<'v> {
     pub(super) name: &'v str,
     pub(super) value: &'v Value,
-    /// Where it is in the address.
+    /// Its range in the address.
     pub(super) bytes: Range<usize>,
 }
 
-/// The address as a URL, where its path stays below what precedes its first argument. The first `base` bytes are the base URL.
+/// Parses the address, and checks that its path does not leave the part before its first argument. The first `base` bytes are the
+/// base URL.
 pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Result<Url, String> {
     let parsed = |text: &str| Url::parse(text).map_err(|why| format!("the address of the operation is not a URL: {why}"));
     let part = |range: Range<usize>| address.get(range).unwrap_or_default();
@@ -34,7 +35,7 @@ pub(super) fn checked(address: &str, base: usize, placed: &[Placed<'_>]) -> Resu
         }
         start = range.end + 1;
     }
-    // Up to the last segment that no argument is a part of.
+    // The part up to the last segment without an argument.
     let fixed = placed.first().map_or(end, |first| first.bytes.start.min(end));
     let own = part(base..fixed).rfind('/').map_or(base, |at| base + at + 1);
     let (url, prefix) = (parsed(address)?, parsed(part(0..own))?);
@@ -87,7 +88,7 @@ mod tests {
         for path in ["/a/..", "/a/./b", "/a/%2e%2E/b", "/a/.%2e", "/a/%2e", "/a\\..\\b", "/a\\b", "/..?x", "/a/..#x", "/a/\tb"] {
             assert!(read(path, "https://h/v1").is_err(), "{path}");
         }
-        // A server that decodes before it splits sees `..` here.
+        // A server that decodes before it splits would see `..` here.
         for path in
             ["/a/..%2Fb", "/a/b%2f..", "/a/b%2F%2e%2e%2Fc", "/a/..%5Cb", "/a/b%5c.", "/a/.%2F", "/a/..;v=1", "/a/..%3Bx/b"]
         {
@@ -111,7 +112,7 @@ mod tests {
         ] {
             assert_eq!(read(path, "https://h/v1"), Ok(format!("https://h/v1{sent}")), "{path}");
         }
-        // What the config says is the operator's.
+        // The config's own path is the operator's responsibility.
         assert_eq!(read("/a", "https://h/v1/../v2"), Ok("https://h/v2/a".to_owned()));
     }
 }

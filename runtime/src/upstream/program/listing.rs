@@ -1,4 +1,4 @@
-//! Lists of tools that a program waits for: upstreams are asked when they are needed first.
+//! Fetches lists of tools on demand, while a program waits.
 
 use std::sync::{Arc, mpsc};
 
@@ -14,7 +14,7 @@ use crate::upstream::offload::offload;
 use crate::upstream::stage::{self, Progress, Stage};
 
 impl Shared {
-    /// Asks those of the upstreams for their tools that were not asked yet, all at once. The last fault, if any.
+    /// Fetches the tools of the upstreams that were not fetched yet, concurrently. Returns the last error, if any.
     pub(super) fn list(&self, names: &[&str]) -> Result<(), UpstreamError> {
         let names = names.iter().filter(|name| self.upstreams.is_unlisted(name));
         let (send, receive) = mpsc::channel();
@@ -35,7 +35,7 @@ impl Shared {
             waiting.push((name.clone(), progress.clone(), under_way));
             self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
                 let listed = upstreams.list(&name).await;
-                // Nobody waits any more once the evaluation has ended; the next one finds the list.
+                // There is no receiver after the end of the evaluation. The next evaluation finds the list.
                 let _ = send.send((name, listed));
                 drop(send);
                 waker.wake();
@@ -44,7 +44,7 @@ impl Shared {
         drop(send);
         let bounds = self.bounds();
         let wake = Interrupt::by(move || waker.wake_by_ref());
-        // Also when a scheduler ends the program: others wait for its memory.
+        // The account wakes this thread too if the scheduler ends the program, since other programs wait for its memory.
         let _watches = (bounds.cancel.watch(wake.clone()), bounds.account.as_ref().map(|account| account.watch(wake)));
         loop {
             match receive.try_recv() {
@@ -66,7 +66,7 @@ impl Shared {
         }
     }
 
-    /// Asks an upstream for its tools first, and makes the call then.
+    /// Fetches an upstream's tools, and then makes the call.
     pub(super) async fn list_and_make(
         self: &Arc<Self>,
         server: &str,
@@ -91,12 +91,12 @@ impl Shared {
             () = over => Err(unlisted(server, stage::reached())),
         };
         if let Err(fault) = listed {
-            // What is wrong with the rest of the call cannot be known.
+            // Without the list, the rest of the call cannot be validated.
             self.calls.take();
             self.records.fail(entry, &fault);
             return failed(fault);
         }
-        // Long arguments take their time, which the event loop does not have.
+        // Long arguments are validated off the event loop.
         let (shared, bytes) = (Arc::clone(self), request.heap_bytes());
         let prepared = offload(bytes, move || shared.prepare(&request, &Progress::default(), Some(entry))).await;
         match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
@@ -109,7 +109,7 @@ impl Shared {
         }
     }
 
-    /// The upstream of a call whose tools are to be asked for, and the name of the tool.
+    /// Returns the upstream of a call if its tools were not fetched yet, and the name of the tool.
     pub(super) fn unlisted<'v>(&self, request: &'v Value) -> Option<(&'static Upstream, &'v str)> {
         let named = |key| request.get(key).and_then(Value::as_name).filter(|name| !name.is_empty());
         let (server, tool) = (named("server")?, named("tool")?);

@@ -1,4 +1,4 @@
-//! Arguments that a tool does not declare and takes all the same, and whose names are near declared ones.
+//! Records undeclared arguments of open tools whose names are similar to declared ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 use crate::upstream::fault::excerpt;
 use crate::upstream::request::Call;
 
-/// Names that are kept; computed names are bounded so.
+/// Maximum number of recorded names, since a program may compute names.
 const MAX_NAMES: usize = 20;
-/// Characters of a name in a note.
+/// Maximum characters of a name in a note.
 const MAX_NAME: usize = 60;
 
 /// A tool, and the name of an argument.
 type Key = (String, String);
 
-/// What a program has sent, with the declared name and the number of calls.
+/// The sent names, each with the similar declared name and the number of calls.
 #[derive(Debug, Default)]
 pub(super) struct Misspelt(Mutex<BTreeMap<Key, (&'static str, u64)>>);
 
 impl Misspelt {
-    /// Looks at the arguments of a call that is about to be sent.
+    /// Examines the arguments of a call before it is sent.
     pub(super) fn see(&self, call: &Call<'_>) {
         for (name, near) in call.misspelt() {
             let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +30,7 @@ impl Misspelt {
         }
     }
 
-    /// A sentence for each name.
+    /// Returns a sentence for each name.
     pub(super) fn notes(&self) -> Vec<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let note = |((tool, name), (near, calls)): (&Key, &(&str, u64))| {

@@ -1,4 +1,4 @@
-//! The pages of a list that `tool/all` reads.
+//! Reads the pages of a list for `tool/all`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ptc_lisp::{ErrorKind, Value};
 use super::Shared;
 use crate::upstream::request;
 
-/// The pages of one list, with the budget of calls of its program.
+/// The pages of one list, with the call budget of its program.
 struct ProgramPages {
     pages: paging::Pages,
     shared: Arc<Shared>,
@@ -42,7 +42,7 @@ fn fault_of_paging(error: paging::Error) -> Fault {
     Fault::new(ErrorKind::ToolError, error.message).with_hint(error.hint)
 }
 
-/// Begins to read a list; waits until its upstream has listed its tools.
+/// Begins to read a list. Waits until the tools of its upstream are fetched.
 pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
     if let Some((upstream, _)) = shared.unlisted(request) {
         shared.list(&[upstream.name]).map_err(|fault| {
@@ -57,7 +57,8 @@ pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -
     Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
 }
 
-/// Looks whether an answer announces pages, and whether its request asked for one.
+/// Records whether an answer announces further pages, and whether its request asked for one. `connection` is the `Link` header of
+/// the answer.
 pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, connection: Option<&str>) {
     let named = |key| request.get(key).and_then(Value::as_name);
     let upstream = named("server").and_then(|server| shared.upstreams.catalog().upstream(server));

@@ -1,4 +1,4 @@
-//! What is recorded of the calls of one evaluation.
+//! The records of the calls of one evaluation.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use crate::upstream::mcp::outcome::string_len;
 use crate::upstream::record::{AuthUsed, CallRecord};
 use crate::upstream::stage::Progress;
 
-/// Who is told of a call that begins or, with `true`, ends.
+/// Receives a call when it begins and, with `true`, when it ends.
 pub(super) type Watch = Box<dyn Fn(&CallRecord, bool) + Send + Sync>;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Entry {
     progress: Progress,
     started: Instant,
     done: Option<CallRecord>,
-    /// It was wrong, as turned out when its upstream had listed its tools: no call.
+    /// Whether the record is discarded: after the list of tools was fetched, the call turned out to be invalid and was not made.
     is_discarded: bool,
 }
 
@@ -56,12 +56,12 @@ impl Entry {
 }
 
 impl Records {
-    /// Tells `watch` of calls from now on; only the first one given watches.
+    /// Calls `watch` for later calls. Only the first function that is passed is used.
     pub(super) fn watch_by(&self, watch: Watch) {
         let _ = self.watch.set(watch);
     }
 
-    /// Every call so far, in order of start.
+    /// Returns the records so far, in the order of their start.
     pub(super) fn calls(&self) -> Vec<CallRecord> {
         self.lock().iter().filter(|entry| !entry.is_discarded).map(Entry::record).collect()
     }
@@ -89,7 +89,7 @@ impl Records {
 
     fn finish(&self, entry: usize, fill: impl FnOnce(CallRecord) -> CallRecord) {
         let done = self.lock().get_mut(entry).map(|entry| entry.done.insert(fill(entry.open())).clone());
-        // Not while the record is locked: whoever watches may take its time.
+        // The callback runs outside the lock, since it may take long.
         if let (Some(watch), Some(done)) = (self.watch.get(), done) {
             watch(&done, true);
         }

@@ -1,4 +1,4 @@
-//! Requests and answers by id over the pipes of one child.
+//! Requests and answers over the pipes of one child, matched by id.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,18 +24,18 @@ use crate::upstream::stage::{self, Progress, Stage};
 use super::lines::{self, Line};
 use super::process::{self, ProcessGroup};
 
-/// Frames that wait for a child to read them, beyond which requests wait.
+/// Maximum number of frames that wait until the child reads them. Further requests wait.
 const OUTBOX: usize = 64;
-/// Bytes of the child's standard error that are kept for messages.
+/// Number of bytes of the child's standard error that are kept for messages.
 const STDERR_KEPT: usize = 8 * 1024;
-/// What is read at a time.
+/// Size of a read in bytes.
 const READ_CHUNK: usize = 64 * 1024;
-/// Time for the last output of a child that has ended, and for the status of one that closed its output.
+/// Time limit for the last output of a child that has exited, and for the exit status of one that closed its output.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 type Waiter = oneshot::Sender<Result<Response, UpstreamError>>;
 
-/// One running child's pipes.
+/// The pipes of a running child.
 pub(crate) struct Connection {
     name: &'static str,
     cap: ResponseCap,
@@ -43,9 +43,9 @@ pub(crate) struct Connection {
     next_id: AtomicU64,
     outbox: mpsc::Sender<Queued>,
     waiting: Mutex<Waiting>,
-    /// Until then, unreadable output is a banner and not an answer.
+    /// Whether the handshake is complete. Before that, unparsable output is treated as a banner instead of an answer.
     handshake_done: AtomicBool,
-    /// The end of its standard error, without secrets.
+    /// The redacted end of the child's standard error.
     stderr: Mutex<VecDeque<u8>>,
 }
 
@@ -55,10 +55,10 @@ struct Waiting {
     failure: Option<UpstreamError>,
 }
 
-/// A running child. Dropping it kills its process group; [`Child::stop`] asks first.
+/// A running child. Dropping it kills its process group. [`Child::stop`] asks it to exit first.
 pub(crate) struct Child {
     pub(crate) connection: Arc<Connection>,
-    /// The grace that the group has to end; the supervisor acts on its first change.
+    /// The grace period for the group to exit. The supervisor acts on the first change.
     stop: watch::Sender<Option<Duration>>,
     /// Closed when the group is gone.
     gone: watch::Receiver<()>,
@@ -108,7 +108,7 @@ impl Child {
         Ok(Child { connection, stop, gone })
     }
 
-    /// Closes the child's input, asks its group to end, kills it after `grace`, and returns when it is gone.
+    /// Closes the child's input, asks its group to exit, kills it after `grace`, and returns when it is gone.
     pub(crate) async fn stop(&self, grace: Duration) {
         self.stop.send_replace(Some(grace));
         let mut gone = self.gone.clone();
@@ -116,7 +116,7 @@ impl Child {
     }
 }
 
-/// Owns the child: notices its end, and ends its group.
+/// Owns the child: detects its exit, and ends its group.
 async fn supervise(
     mut child: tokio::process::Child,
     group: ProcessGroup,
@@ -129,7 +129,7 @@ async fn supervise(
         _ = stopped.changed() => {
             let asked = *stopped.borrow();
             connection.lose(UpstreamError::unavailable("the upstream was stopped"));
-            // The handle was dropped: there is nobody to wait for a grace.
+            // If the handle was dropped, there is no grace period.
             group.terminate(&mut child, asked.unwrap_or(Duration::ZERO)).await;
             drop(alive);
             return;
@@ -154,27 +154,27 @@ async fn supervise(
 enum Queued {
     /// A notification, or an answer to a request of the child.
     Aside(Vec<u8>),
-    /// A request. The task that waits for the answer owns it, so that the queue keeps nothing of a request that is given up.
+    /// A request. It is owned by the task that waits for the answer, so that the queue keeps nothing of an abandoned request.
     Request(Weak<QueuedRequest>),
 }
 
 /// A request that waits to be written.
 struct QueuedRequest {
     frame: OutgoingFrame,
-    /// Set by the writer before the first byte is written, or by the caller that gives the request up: the first of them wins.
+    /// Set by the writer before the first byte is written, or by the caller that abandons the request, whichever is first.
     is_claimed: AtomicBool,
-    /// The call begins to wait for its answer when the frame is written.
+    /// Enters the stage of waiting for the answer when the frame is written.
     progress: Option<Progress>,
 }
 
 impl QueuedRequest {
-    /// Whether the caller of this is the first to claim the request.
+    /// Claims the request. Returns whether this was the first claim.
     fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Ordering::AcqRel)
     }
 }
 
-/// Writes frames one after the other; a request that is given up in the middle of a write cannot tear a frame.
+/// Writes frames in sequence. A request that is abandoned during its write does not interrupt the frame.
 async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Queued>, mut stopped: watch::Receiver<Option<Duration>>) {
     let write = async {
         while let Some(queued) = frames.recv().await {
@@ -197,14 +197,14 @@ async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Queued>,
     };
     tokio::select! {
         () = write => {}
-        // Dropping the pipe is the protocol's way to say goodbye.
+        // By the protocol, closing the pipe ends the connection.
         _ = stopped.changed() => {}
     }
 }
 
 async fn keep_stderr(mut stderr: ChildStderr, connection: Arc<Connection>) {
     let mut chunk = vec![0; 4096];
-    // Before anything is cut: the ring drops the start of what it keeps, and long lines are logged in parts.
+    // Redaction comes before truncation: the ring buffer drops its oldest bytes, and long lines are logged in parts.
     let mut clean = StreamRedactor::new(connection.redactor.clone());
     let mut line = Vec::new();
     loop {
@@ -239,12 +239,12 @@ impl Connection {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why no request can be sent any more.
+    /// Returns the error after which no request can be sent.
     pub(crate) fn failure(&self) -> Option<UpstreamError> {
         self.lock().failure.clone()
     }
 
-    /// From now on, a line that is no frame belongs to a call.
+    /// Records that the handshake is complete. From now on an invalid line is an answer to a call.
     pub(crate) fn handshake_done(&self) {
         self.handshake_done.store(true, Ordering::Relaxed);
     }
@@ -261,14 +261,14 @@ impl Connection {
     }
 
     fn answer(&self, id: u64, outcome: Result<Response, UpstreamError>) {
-        // A late answer to a request that was given up finds no waiter.
+        // A late answer to an abandoned request has no waiter.
         let waiter = self.lock().by_id.remove(&id);
         if let Some(waiter) = waiter {
             let _ = waiter.send(outcome);
         }
     }
 
-    /// Answers the one request that is open: what came has no id, and with several open it could belong to any.
+    /// Answers the only open request with an outcome that has no id. With several open requests it could belong to any of them.
     fn answer_only(&self, outcome: Result<Response, UpstreamError>) {
         let waiter = {
             let mut waiting = self.lock();
@@ -291,7 +291,7 @@ impl Connection {
         let cap = usize::try_from(self.cap.bytes).unwrap_or(usize::MAX);
         loop {
             match lines::next(&mut source, cap).await {
-                // Before anything is cut from it or shown.
+                // Redaction comes before truncation and display.
                 Ok(Line::Whole(line)) => {
                     let this = Arc::clone(&self);
                     if offload(line.len(), move || this.take_line(&this.redactor.redact_bytes(line))).await.is_err() {
@@ -316,7 +316,7 @@ impl Connection {
             Err(why) => {
                 let text = String::from_utf8_lossy(line);
                 log::line(Level::Debug, "upstream output is no frame", &[("upstream", self.name), ("line", &text)]);
-                // Programs that print to standard output do so in words; what starts like a frame is a broken answer.
+                // A program prints prose to standard output. A line that starts like a frame is a broken answer.
                 if self.handshake_done.load(Ordering::Relaxed) && line.trim_ascii_start().first() == Some(&b'{') {
                     let message = format!("the server wrote a line that is not JSON ({why}): {}", excerpt(&text, 200));
                     self.answer_only(Err(UpstreamError::upstream(message)));
@@ -329,7 +329,7 @@ impl Connection {
                 ServerMessage::Response(id, response) => self.answer(id, Ok(response)),
                 ServerMessage::Unaddressed(error) => self.answer_only(Ok(Response::Error(error))),
                 ServerMessage::Request(id, method) => {
-                    // Not awaited: a child that asks without reading must not stop its own answers.
+                    // This does not wait: a child that sends requests without reading must not block its own answers.
                     let _ = self.outbox.try_send(Queued::Aside(wire::answer(id, &method)));
                 }
                 ServerMessage::Other => {}
@@ -359,7 +359,7 @@ impl Connection {
         stage::enter(Stage::Queueing);
         match tokio::time::timeout_at(deadline.into(), self.outbox.send(queued)).await {
             Err(_) => return Err(UpstreamError::timed_out()),
-            // The writer is gone; the supervisor is about to say why.
+            // The writer has ended. The supervisor is about to report the reason.
             Ok(Err(_)) => {
                 let outcome = tokio::time::timeout(LAST_WORDS * 2, &mut answer).await;
                 return outcome.ok().and_then(Result::ok).unwrap_or_else(|| Err(lost()));
@@ -373,8 +373,8 @@ impl Connection {
     }
 }
 
-/// A request that was registered. Dropped unanswered (a timeout, a program that stopped waiting), it is not written any more, or the server
-/// is told.
+/// A registered request. If it is dropped unanswered, because of a timeout or because the program stopped waiting, it is removed
+/// from the queue, or the server receives a cancellation.
 struct OpenRequest<'c> {
     connection: &'c Connection,
     id: u64,
@@ -395,7 +395,7 @@ impl Drop for OpenRequest<'_> {
 impl Channel for Connection {
     async fn request(&self, ask: Ask<'_>, deadline: Instant) -> Result<Response, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        // A handshake must not be cancelled.
+        // Requests of the handshake must not be cancelled.
         let cancellable = ask.method != "initialize" && ask.method != "server/discover";
         let frame = wire::request(id, ask.method, ask.params, ask.arguments, ask.negotiated);
         self.exchange(id, frame, cancellable, deadline).await

@@ -1,27 +1,27 @@
-//! Reading newline-delimited frames under a cap.
+//! Reads newline-delimited frames with a size limit.
 
 use std::io;
 
 use memchr::memchr;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// What a read gives.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line without its end.
     Whole(Vec<u8>),
-    /// A line above the cap, read to its end and thrown away.
+    /// A line over the limit, which was read to its end and discarded.
     TooLong {
-        /// The number in its top-level `id`, where it has one.
+        /// The number in its top-level `id`, if there is one.
         id: Option<u64>,
-        /// Its length.
+        /// Its length in bytes.
         bytes: u64,
     },
     /// The end of the input.
     End,
 }
 
-/// The next line of at most `max` bytes.
+/// Returns the next line, of at most `max` bytes.
 pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -> io::Result<Line> {
     let mut line = Vec::new();
     let mut skipped: Option<IdScanner> = None;
@@ -29,7 +29,7 @@ pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -
     loop {
         let chunk = source.fill_buf().await?;
         if chunk.is_empty() {
-            // A last line without an end is a frame that was cut off.
+            // A last line without a line end is a truncated frame.
             return Ok(Line::End);
         }
         let (part, used, ended) = match memchr(b'\n', chunk) {
@@ -57,7 +57,7 @@ pub(super) async fn next(source: &mut (impl AsyncBufRead + Unpin), max: usize) -
     }
 }
 
-/// Finds the top-level `id` of a JSON object that is too large to keep, wherever in the object it stands.
+/// Finds the top-level `id` at any position in a JSON object that is too large to keep.
 #[derive(Default)]
 struct IdScanner {
     depth: u32,
@@ -65,7 +65,7 @@ struct IdScanner {
     escaped: bool,
     /// The last string at depth 1, as far as it can be `id`.
     key: Vec<u8>,
-    /// The value after `"id":` is being read.
+    /// Whether the scanner is in the value after `"id":`.
     in_id: bool,
     digits: Vec<u8>,
     found: Option<u64>,

@@ -1,8 +1,8 @@
 //! MCP over the standard input and output of a child process.
 //!
-//! - [`process`]: starting the child in a process group of its own, and ending the group.
-//! - [`lines`]: reading its output line by line under a cap.
-//! - [`connection`]: requests and answers by id over the one pipe.
+//! - [`process`]: starts the child in its own process group, and ends the group.
+//! - [`lines`]: reads its output line by line with a size limit.
+//! - [`connection`]: requests and answers over the pipes, matched by id.
 
 pub(crate) mod connection;
 mod lines;
@@ -19,7 +19,7 @@ use super::stage;
 use crate::secrets::Secrets;
 use connection::{Child, Connection};
 
-/// Starts the child and agrees with it on era and revision; `era` is what it is known to speak.
+/// Starts the child and negotiates era and revision. `era` is the expected era.
 pub(crate) async fn connect(
     name: &'static str,
     spec: &'static McpStdio,
@@ -61,7 +61,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// A child with which era and revision are negotiated.
+/// A child with negotiated era and revision.
 pub(crate) struct Connected {
     pub(crate) child: Child,
     pub(crate) negotiated: Negotiated,

@@ -1,4 +1,4 @@
-//! Starting a child in a process group of its own, and ending the whole group.
+//! Starts a child in its own process group, and ends the whole group.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 
 use crate::secrets::Secrets;
 
-/// Variables of the server that every child gets, where set; and every `LC_*`.
+/// Variables of the server that every child inherits, in addition to `LC_*`.
 const BASE_ENVIRONMENT: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL"];
 
-/// How often a group is looked at while it ends.
+/// Interval at which a group is checked while it ends.
 const POLL: Duration = Duration::from_millis(5);
 
-/// The command of an entry, with nothing in its environment that the entry does not ask for, and nothing that `secrets` withholds but what
-/// its `env` gives. `name` is the upstream's.
+/// Creates the command of a config entry. Its environment contains only the variables that the entry requests, without those that
+/// `secrets` withholds, and those of its `env`. `name` is that of the upstream.
 pub(super) fn command(name: &str, spec: &McpStdio, secrets: &Secrets, config_dir: &Path) -> Command {
     let program = Path::new(spec.command);
-    // Without a slash it is looked up in `PATH`; a relative path is one of the config's folder, not of `cd`.
+    // A command without a slash is looked up in `PATH`. A relative path refers to the folder of the config, not of `cd`.
     let program = if spec.command.contains('/') { config_dir.join(program) } else { program.to_owned() };
     let mut command = Command::new(program);
     command.args(spec.args).env_clear().envs(inherited(spec.inherit_env, secrets));
@@ -42,7 +42,7 @@ pub(super) fn command(name: &str, spec: &McpStdio, secrets: &Secrets, config_dir
 
 fn inherited(rule: InheritEnv, secrets: &Secrets) -> Vec<(OsString, OsString)> {
     let is_wanted = |name: &OsString| {
-        // A name that is not UTF-8 is neither a setting nor one that a config can name.
+        // A variable whose name is not UTF-8 is not a setting and cannot be named in a config.
         let Some(name) = name.to_str() else { return rule == InheritEnv::All };
         let is_base = BASE_ENVIRONMENT.contains(&name) || name.starts_with("LC_");
         let is_asked_for = match rule {
@@ -55,7 +55,7 @@ fn inherited(rule: InheritEnv, secrets: &Secrets) -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_wanted(name)).collect()
 }
 
-/// Has the kernel kill the child when this process dies without a chance to do so itself.
+/// Makes the kernel kill the child when this process dies without ending it.
 #[cfg(target_os = "linux")]
 fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
@@ -63,7 +63,7 @@ fn die_with_parent(command: &mut Command) {
         #[cfg(feature = "http-server")]
         crate::descriptors::restore_inherited_limit()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died before the signal was armed.
+        // The parent may have died before the signal was set.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("the server is gone")) }
     };
     #[expect(unsafe_code, reason = "runs between fork and exec; it makes three system calls and allocates only where it fails")]
@@ -81,8 +81,8 @@ struct Job {
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
-/// Starts the child from a thread that lives as long as the process: the kernel sends the parent-death signal when the
-/// *thread* that forked ends, and tokio's blocking threads do.
+/// Starts the child from a thread that lives as long as the process. The kernel sends the parent-death signal when the *thread*
+/// that forked ends, which Tokio's blocking threads do.
 pub(super) async fn spawn(command: Command) -> io::Result<Child> {
     let (reply, child) = oneshot::channel();
     let job = Job { command, runtime: Handle::current(), reply };
@@ -100,7 +100,7 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     std::thread::Builder::new().name("ptc-spawn".to_owned()).spawn(move || {
         for mut job in receiver {
             let _inside = job.runtime.enter();
-            // A caller that stopped waiting drops the child, which kills it.
+            // If the caller has stopped waiting, the child is dropped, which kills it.
             let _ = job.reply.send(job.command.spawn());
         }
     })?;
@@ -114,14 +114,14 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// The group of a child that was just started.
+    /// Returns the group of a child that was just started.
     pub(super) fn of(child: &Child) -> ProcessGroup {
         ProcessGroup { leader: child.id().and_then(|id| Pid::from_raw(id.cast_signed())) }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            // ESRCH: the group is gone already.
+            // The error `ESRCH` means that the group is already gone.
             let _ = kill_process_group(leader, signal);
         }
     }
@@ -130,7 +130,7 @@ impl ProcessGroup {
         self.leader.is_none_or(|leader| test_kill_process_group(leader).is_err())
     }
 
-    /// Asks the group to end, and kills what is left of it after `grace`. The leader must be reaped meanwhile.
+    /// Asks the group to exit, and kills the rest of it after `grace`. Reaps the leader meanwhile.
     pub(super) async fn terminate(mut self, child: &mut Child, grace: Duration) {
         self.signal(Signal::TERM);
         let ended = async {
