@@ -1,46 +1,46 @@
-//! The arguments of a call on their way out: measured, counted as the program's memory, and then encoded.
+//! Measures the arguments of a call, reserves their bytes in the program's memory, and encodes them.
 //!
-//! A value is small where its parts are shared, and its JSON text is not. So the text is measured before a byte of it is allocated, its
-//! bytes are reserved in the memory account of the run, and they stay reserved until the last thread lets go of them: they wait in the
-//! queue of a child or in the buffers of a connection, outside of the program's own threads.
+//! A value with shared parts can be small although its JSON text is large. The text is therefore measured before any of it is
+//! allocated, and its bytes are reserved in the memory account of the run. They stay reserved until the last thread releases
+//! them, since they wait in the queue of a child or in the buffers of a connection, outside the program's own threads.
 
 use bytes::Bytes;
 use ptc_lisp::host::{Account, Fault, Reservation};
 use ptc_lisp::json::{self, EncodeError, Unmeasured};
 use ptc_lisp::{Cancel, ErrorKind, Value};
 
-/// Bytes of the arguments of one call, as JSON.
+/// Maximum bytes of the arguments of one call, as JSON.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 * 1024 * 1024;
-/// Arguments of one call.
+/// Maximum number of arguments of one call.
 pub(crate) const MAX_ARGUMENTS: usize = 1_000;
-/// Levels that an argument may nest. The encoder keeps a frame for each.
+/// Maximum depth of an argument. The encoder keeps a frame for each level.
 const MAX_DEPTH: u32 = 10_000;
 
-/// What bounds the encoding of arguments.
+/// The limits of encoding arguments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bounds {
     /// The end of the evaluation.
     pub(crate) deadline: Option<std::time::Instant>,
-    /// Ends it before.
+    /// Cancels the evaluation.
     pub(crate) cancel: Cancel,
-    /// The memory of the run; `None` where a host is called outside of a run.
+    /// The memory account of the run. `None` if a host is called outside a run.
     pub(crate) account: Option<Account>,
 }
 
 impl Bounds {
-    /// Whether the program that waits is over.
+    /// Whether the program has ended or was cancelled.
     pub(crate) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= std::time::Instant::now())
             || self.cancel.is_cancelled()
             || self.account.as_ref().is_some_and(Account::is_over)
     }
 
-    /// Counts bytes as memory of the program, where there is a run.
+    /// Reserves bytes in the memory of the program, if there is a run.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Fault> {
         self.account.as_ref().map(|account| account.reserve(bytes)).transpose()
     }
 
-    /// The fault of a program that is over: it finds out itself which limit that was.
+    /// Creates the fault of a program that has ended. The program itself determines which limit was exceeded.
     pub(crate) fn stopped() -> Fault {
         Fault::new(ErrorKind::Timeout, "the program ended while the arguments of a call were checked")
     }
@@ -49,15 +49,15 @@ impl Bounds {
 /// Why a value cannot be sent.
 #[derive(Debug)]
 pub(crate) enum Unsendable {
-    /// Its JSON text is longer than allowed.
+    /// The JSON text is too long.
     TooLarge,
-    /// It is wrong, as the rest of a sentence.
+    /// The value is invalid, with the rest of a sentence.
     Invalid(String),
-    /// The program ended, or has no room for the text.
+    /// The program has ended, or has no memory for the text.
     Fault(Fault),
 }
 
-/// Measures the JSON text of `value`, which may have `max_bytes`.
+/// Returns the bytes of the JSON text of `value`, at most `max_bytes`.
 pub(crate) fn measure(value: &Value, max_bytes: usize, bounds: &Bounds) -> Result<usize, Unsendable> {
     if value.depth() > MAX_DEPTH {
         return Err(Unsendable::Invalid(format!("it nests more than {MAX_DEPTH} levels deep")));
@@ -69,7 +69,7 @@ pub(crate) fn measure(value: &Value, max_bytes: usize, bounds: &Bounds) -> Resul
     }
 }
 
-/// Appends the JSON text of a value that [`measure`] has found to have `bytes`.
+/// Appends the JSON text of a value, whose size [`measure`] returned as `bytes`.
 pub(crate) fn encode(text: &mut String, value: &Value, bytes: usize, bounds: &Bounds) -> Result<(), Unsendable> {
     json::encode_to(text, value, bytes, &|| bounds.is_over()).map_err(|why| match why {
         EncodeError::TooLarge { .. } if bounds.is_over() => Unsendable::Fault(Bounds::stopped()),
@@ -78,7 +78,7 @@ pub(crate) fn encode(text: &mut String, value: &Value, bytes: usize, bounds: &Bo
     })
 }
 
-/// `text` as bytes that give `reservation` back when the last clone of them is dropped.
+/// Returns `text` as bytes. `reservation` is released when the last clone of them is dropped.
 pub(crate) fn counted(text: String, reservation: Option<Reservation>) -> Bytes {
     struct Counted(String, #[expect(dead_code, reason = "it is held for its drop")] Option<Reservation>);
     impl AsRef<[u8]> for Counted {

@@ -1,11 +1,11 @@
-//! The address of an operation: its path template and query filled with arguments.
+//! Builds the address of an operation from its path template, its query parameters and the arguments.
 //!
-//! Serialization follows OpenAPI's styles and, for them, RFC 6570. Whatever an argument holds, it stays inside its place: it
-//! cannot add a segment, a parameter or a fragment. All parts are written straight into the address, which has one budget of bytes:
-//! values that share their parts would else write the same text over and over.
+//! Serialization follows OpenAPI's styles and RFC 6570, on which they are based. An argument cannot leave its place: it cannot
+//! add a segment, a parameter or a fragment. All parts are written directly into the address, which has a single byte budget,
+//! since values with shared parts would otherwise write the same text repeatedly.
 //!
-//! - [`text`]: text of a limited length, and how values are written into it.
-//! - [`path`]: what the finished path must not be.
+//! - [`text`]: text with a length limit, and the encoding of values in it.
+//! - [`path`]: checks the finished path.
 
 use ptc_catalog::{OpenApi, Operation, Param, Place, Style};
 use ptc_check::argument::shown;
@@ -17,10 +17,10 @@ use super::path::{self, Placed};
 use super::text::{Full, Text, Unwritable};
 use crate::upstream::arguments::{Bounds, Unsendable};
 
-/// Bytes of an address, scheme and host included: the HTTP client takes no longer one.
+/// Maximum bytes of an address, including scheme and host. It is the limit of the HTTP client.
 pub(crate) const MAX_ADDRESS_BYTES: usize = 65_534;
 
-/// Nesting of a `deepObject` beyond which JSON text stands for the rest.
+/// Maximum depth of a `deepObject`. Deeper values are written as JSON text.
 const MAX_DEEP_LEVELS: u32 = 4;
 
 /// Returns the address of `operation`: its path after the base URL of `spec`, or a whole URL on one of its `server_origins`.
@@ -34,7 +34,7 @@ pub(super) fn of(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bo
     let base_url = base_url.trim_end_matches('/');
     address.literal(base_url)?;
     if !path.starts_with('/') {
-        // Else the path would go on with the name of the host, and secrets would go there.
+        // Without the slash the path would continue the host name, and secrets would be sent to another host.
         address.literal("/")?;
     }
     let mut placed = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn of(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bo
         address.argument(param.arg, |address| address.in_query(&param, value))?;
     }
     let url = path::checked(address.text.as_str(), base_url.len(), &placed).map_err(Unsendable::Invalid)?;
-    // The parser may have encoded more of it.
+    // The parser may have escaped further characters.
     if url.as_str().len() > MAX_ADDRESS_BYTES { Err(address.too_long(None, 0)) } else { Ok(url) }
 }
 
@@ -87,7 +87,7 @@ fn split<'s>(spec: &'s OpenApi, path: &'s str) -> Result<(&'s str, &'s str), Uns
 /// An address that is being written.
 struct Address<'b> {
     text: Text<'b>,
-    /// Whether a parameter of the query is there already.
+    /// Whether a query parameter was written.
     has_query: bool,
     /// The argument that took most bytes so far.
     longest: Option<(usize, String)>,
@@ -99,7 +99,7 @@ impl Address<'_> {
         self.text.push(part).map_err(|Full| self.too_long(None, 0))
     }
 
-    /// Writes the argument of that name.
+    /// Writes the argument with this name.
     fn argument(&mut self, name: &str, write: impl FnOnce(&mut Self) -> Result<(), Unwritable>) -> Result<(), Unsendable> {
         let (start, room) = (self.text.len(), self.text.room());
         write(self).map_err(|why| match why {
@@ -113,7 +113,8 @@ impl Address<'_> {
         Ok(())
     }
 
-    /// The fault of an address without room for the argument `name`, which found `room` bytes. The argument at fault is the longest.
+    /// Creates the error for an address that has no space for the argument `name`. `room` is the space that was left for it. The
+    /// error names the longest argument.
     fn too_long(&self, name: Option<&str>, room: usize) -> Unsendable {
         let before = self.longest.as_ref().filter(|(bytes, _)| *bytes > room).map(|(_, name)| name.as_str());
         Unsendable::Invalid(match before.or(name) {
@@ -171,7 +172,7 @@ impl Address<'_> {
         Ok(())
     }
 
-    /// Writes the `name=value` pairs of a query parameter. An empty list or map is no parameter.
+    /// Writes the `name=value` pairs of a query parameter. An empty list or map writes nothing.
     fn in_query(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
         if param.style == Style::DeepObject && value.kind() == Kind::Map {
             return self.deep(param, &mut Vec::new(), value, 0);
@@ -216,10 +217,11 @@ impl Address<'_> {
         Ok(())
     }
 
-    /// Writes the pairs of a `deepObject`; `keys` lead to `value`. A key is encoded only where a pair is written, so that each encoded
-    /// byte counts: a key that many maps share would else be encoded any number of times for pairs that are never written.
+    /// Writes the pairs of a `deepObject`. `keys` is the path to `value`. A key is encoded only when a pair is written, so that
+    /// each encoded byte counts. Otherwise a key that many maps share would be encoded repeatedly for pairs that are never
+    /// written.
     fn deep<'v>(&mut self, param: &Param<'_>, keys: &mut Vec<&'v Value>, value: &'v Value, level: u32) -> Result<(), Unwritable> {
-        // A container costs a byte of the budget even where it is empty: there may be any number of them.
+        // An empty container costs a byte of the budget too, since there may be very many of them.
         match value.kind() {
             Kind::Map if level < MAX_DEEP_LEVELS => {
                 self.text.skip()?;
@@ -256,7 +258,7 @@ impl Address<'_> {
     }
 }
 
-/// A value as the styles see it.
+/// The kind of a value in OpenAPI's styles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Scalar,

@@ -1,4 +1,4 @@
-//! A call of an operation as an HTTP request: its address and the headers that its arguments make.
+//! Encodes a call of an operation as an HTTP request, with its address and the headers from its arguments.
 
 use hyper::header::HeaderMap;
 use litemap::LiteMap;
@@ -10,14 +10,14 @@ use url::Url;
 use super::{address, fields};
 use crate::upstream::arguments::{Bounds, Unsendable};
 
-/// The arguments of a call, with the defaults of its operation for those that are missing.
+/// The arguments of a call, completed with the defaults of its operation.
 pub(super) struct Arguments<'v> {
     given: LiteMap<&'v str, &'v Value>,
     defaults: Vec<(&'static str, Value)>,
 }
 
 impl<'v> Arguments<'v> {
-    /// Drops arguments that are `nil`, and decodes the defaults that are needed.
+    /// Removes arguments that are `nil`, and decodes the required defaults.
     pub(super) fn new(operation: &Operation, mut given: LiteMap<&'v str, &'v Value>) -> Result<Arguments<'v>, Unsendable> {
         given.retain(|_, value| !value.is_nil());
         let mut defaults = Vec::new();
@@ -38,21 +38,21 @@ impl<'v> Arguments<'v> {
     }
 }
 
-/// A request of an operation, counted as the program's memory.
+/// The request of an operation, whose bytes are reserved in the memory of the program.
 #[derive(Debug)]
 pub(crate) struct EncodedRequest {
     pub(super) url: Url,
-    /// Headers besides those of the client.
+    /// Headers in addition to those of the client.
     pub(super) headers: HeaderMap,
     _reservation: Option<Reservation>,
 }
 
 impl EncodedRequest {
-    /// Copies of an address and of headers that exist at a time while they are sent: the URL, the target of the request, and the head
-    /// as it is written.
+    /// Number of copies of the address and the headers that exist at the same time while they are sent: the URL, the target of
+    /// the request, and the encoded head.
     const COPIES: usize = 4;
 
-    /// Bytes of the address and of the headers.
+    /// Returns the bytes of the address and of the headers.
     pub(crate) fn len(&self) -> usize {
         len(&self.url, &self.headers)
     }

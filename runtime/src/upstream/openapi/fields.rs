@@ -1,6 +1,6 @@
 //! Header and cookie parameters of an operation.
 //!
-//! They are written in OpenAPI's styles `simple` and `form`. All of them together have one budget of bytes, like the address.
+//! They are encoded in OpenAPI's styles `simple` and `form`. All of them share one byte budget, like the address.
 
 use hyper::header::{COOKIE, HeaderMap, HeaderName, HeaderValue};
 use ptc_catalog::{Operation, Param, Place};
@@ -11,10 +11,10 @@ use super::address::Shape;
 use super::text::{Full, Text, Unwritable};
 use crate::upstream::arguments::{Bounds, Unsendable};
 
-/// Bytes of the values of all headers together. Common servers accept heads of 8 to 32 KiB.
+/// Maximum bytes of the values of all headers together. Common servers accept heads of 8 to 32 KiB.
 const MAX_FIELD_BYTES: usize = 16 * 1024;
 
-/// Returns the headers that the arguments make.
+/// Returns the headers from the arguments.
 ///
 /// # Errors
 ///

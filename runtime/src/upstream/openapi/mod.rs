@@ -1,7 +1,10 @@
-//! Calling `GET` operations of a JSON service.
+//! Calls `GET` operations of a JSON service.
 //!
-//! - [`encode`]: a call as a request; [`address`]: path and query from arguments, in OpenAPI's styles; [`fields`]: headers and cookies;
-//!   [`text`]: how values are written; [`path`]: what a path must not be.
+//! - [`encode`]: encodes a call as a request.
+//! - [`address`]: builds path and query from the arguments, in OpenAPI's styles.
+//! - [`fields`]: builds headers and cookies from the arguments.
+//! - [`text`]: encodes values with a length limit.
+//! - [`path`]: checks the finished path.
 
 mod address;
 mod encode;
@@ -31,7 +34,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Builds the client; nothing is sent.
+    /// Creates the client. Nothing is sent yet.
     pub(crate) fn new(spec: &'static OpenApi, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Service, UpstreamError> {
         let endpoint = Endpoint {
             url: spec.base_url,
@@ -45,7 +48,7 @@ impl Service {
         Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
-    /// Sends a request; the payload is JSON or nothing. Headers of the entry replace those that arguments make.
+    /// Sends a request. The payload is JSON or empty. Headers of the config entry replace those from arguments.
     pub(crate) async fn call(&self, request: &EncodedRequest, deadline: Instant) -> Result<Got, UpstreamError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -64,7 +67,7 @@ impl Service {
         if json.trim_ascii().is_empty() {
             return Ok(Got { payload: Payload::None, status: status.as_u16(), link_header });
         }
-        // Checked here, so that what is redacted and handed on is known to be JSON.
+        // The body is validated here, so that redaction and the program receive valid JSON.
         if let Some(why) = why_not_json(json) {
             let shown = String::from_utf8_lossy(json);
             let message = format!("the answer is not JSON ({why}): {}", excerpt(&shown, 200));
@@ -75,24 +78,25 @@ impl Service {
     }
 }
 
-/// An answer with a status that means success.
+/// A response with a successful status.
 pub(crate) struct Got {
     pub(crate) payload: Payload,
     pub(crate) status: u16,
     pub(crate) link_header: Option<String>,
 }
 
-/// Bytes of a `UpstreamConnection` header that are read. A longer one counts as none.
+/// Maximum bytes of a `Link` header. A longer one is ignored.
 const MAX_LINK_HEADER: usize = 16 * 1024;
 
-/// All `UpstreamConnection` headers as one.
+/// Joins all `Link` headers.
 fn link_header(headers: &HeaderMap) -> Option<String> {
     let all: Vec<&str> = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok()).collect();
     let joined = all.join(", ");
     (!all.is_empty() && joined.len() <= MAX_LINK_HEADER).then_some(joined)
 }
 
-/// Bytes of strings that are passed over are not looked at by the parser: the text is.
+/// Returns why a body is not JSON. The text is validated as UTF-8 first, since the parser does not validate the bytes of skipped
+/// strings.
 fn why_not_json(bytes: &[u8]) -> Option<String> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

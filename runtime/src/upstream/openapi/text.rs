@@ -1,4 +1,4 @@
-//! Text of a limited length, and how the values of parameters are written into it.
+//! Text with a length limit, and the encoding of parameter values in it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ptc_catalog::{Param, Place, Style};
@@ -7,9 +7,9 @@ use ptc_lisp::Value;
 use super::address::Shape;
 use crate::upstream::arguments::{self, Bounds, Unsendable};
 
-/// What RFC 3986 leaves as it is.
+/// The characters that RFC 3986 does not escape.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// With `allowReserved`: reserved characters stay too, but for those that would end the value.
+/// The characters that are not escaped with `allowReserved`: also the reserved ones, except for those that would end the value.
 const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b':')
     .remove(b'/')
@@ -28,10 +28,10 @@ const RESERVED: &AsciiSet = &UNRESERVED
     .remove(b'[')
     .remove(b']');
 
-/// The text has no room for what was to be written.
+/// The error that a text does not fit.
 pub(super) struct Full;
 
-/// Why a value was not written.
+/// Why a value cannot be written.
 pub(super) enum Unwritable {
     Full,
     Value(Unsendable),
@@ -43,10 +43,10 @@ impl From<Full> for Unwritable {
     }
 }
 
-/// Text that is refused what would make it longer than its limit, before it is encoded.
+/// A text that rejects additions over its limit before they are encoded.
 pub(super) struct Text<'b> {
     written: String,
-    /// Bytes it may have. Values that write nothing lower it.
+    /// Maximum bytes. Values that write nothing reduce it.
     limit: usize,
     bounds: &'b Bounds,
 }
@@ -64,7 +64,7 @@ impl<'b> Text<'b> {
         self.written.len()
     }
 
-    /// Bytes that can still be written.
+    /// Returns the number of bytes that can still be written.
     pub(super) fn room(&self) -> usize {
         self.limit.saturating_sub(self.written.len())
     }
@@ -73,7 +73,7 @@ impl<'b> Text<'b> {
         self.written.truncate(len);
     }
 
-    /// Counts a value that writes nothing as a byte, so that the time for any number of them is limited too.
+    /// Counts a value that writes nothing as one byte, so that the time for many such values is limited too.
     pub(super) fn skip(&mut self) -> Result<(), Full> {
         if self.room() == 0 {
             return Err(Full);
@@ -82,7 +82,7 @@ impl<'b> Text<'b> {
         Ok(())
     }
 
-    /// Appends text as it is.
+    /// Appends text unchanged.
     pub(super) fn push(&mut self, text: &str) -> Result<(), Full> {
         if text.len() > self.room() {
             return Err(Full);
@@ -92,14 +92,14 @@ impl<'b> Text<'b> {
     }
 
     fn percent_encoded(&mut self, text: &str, set: &'static AsciiSet) -> Result<(), Full> {
-        // Encoding only lengthens a text: one that is too long as it is is not encoded.
+        // Encoding never shortens a text. One that is too long already is not encoded.
         if text.len() > self.room() {
             return Err(Full);
         }
         utf8_percent_encode(text, set).try_for_each(|part| self.push(part))
     }
 
-    /// Appends text as a parameter's place and `allowReserved` say. Headers are not percent-encoded.
+    /// Appends text, escaped according to the parameter's place and `allowReserved`. Headers are not percent-encoded.
     pub(super) fn encoded(&mut self, text: &str, param: &Param<'_>) -> Result<(), Full> {
         if param.place == Place::Header {
             return self.push(text);
@@ -110,7 +110,7 @@ impl<'b> Text<'b> {
         if text.len() > self.room() {
             return Err(Full);
         }
-        // Triplets that are encoded already stay.
+        // Existing percent-encoded triplets are kept.
         for (at, part) in text.split('%').enumerate() {
             if at > 0 {
                 let triplet = part.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
@@ -121,7 +121,7 @@ impl<'b> Text<'b> {
         Ok(())
     }
 
-    /// Appends a value: strings and keywords bare, numbers and booleans as in JSON, anything nested as JSON.
+    /// Appends a value: strings and keywords without quotes, numbers and booleans as in JSON, nested values as JSON.
     pub(super) fn value(&mut self, value: &Value, param: &Param<'_>) -> Result<(), Unwritable> {
         match value.as_name() {
             Some(name) if param.style != Style::Json => Ok(self.encoded(name, param)?),
@@ -153,7 +153,7 @@ impl<'b> Text<'b> {
         Ok(text)
     }
 
-    /// Appends a scalar, the items of a list, or keys and values of a map in turn. Whether there was anything.
+    /// Appends a scalar, the items of a list, or the alternating keys and values of a map. Returns whether anything was appended.
     pub(super) fn joined(&mut self, shape: Shape, value: &Value, param: &Param<'_>, separator: &str) -> Result<bool, Unwritable> {
         match shape {
             Shape::Scalar => self.value(value, param).map(|()| true),
@@ -175,7 +175,8 @@ impl<'b> Text<'b> {
         }
     }
 
-    /// Appends the entries of a map: `between` a key and its value, a `separator` between two entries. Whether there was any.
+    /// Appends the entries of a map, with `between` between a key and its value, and `separator` between two entries. Returns
+    /// whether there were any.
     pub(super) fn pairs(&mut self, value: &Value, param: &Param<'_>, between: &str, separator: &str) -> Result<bool, Unwritable> {
         let mut any = false;
         for (key, value) in value.entries().into_iter().flatten() {
