@@ -68,7 +68,7 @@ impl Catalog {
         self.upstreams.get(at)
     }
 
-    /// Number of tools over all upstreams.
+    /// Returns the number of tools over all upstreams.
     pub fn tool_count(&self) -> usize {
         self.upstreams.iter().map(|u| u.tools.len()).sum()
     }

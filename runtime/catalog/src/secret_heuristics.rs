@@ -183,8 +183,8 @@ fn named(name: &str, value: &str, start: usize) -> Option<SecretCandidate> {
     Some(SecretCandidate { range: start..start + value.len(), likely: sure && own >= MIN_SECRET_CHARS })
 }
 
-/// Number of literal characters of a value. `${NAME}` is resolved when the server starts, so that it does not count. A whole
-/// `$NAME` is treated alike. Other texts that begin with a dollar sign may be passwords.
+/// Returns the number of literal characters of a value. `${NAME}` is resolved when the server starts, so that it does not count.
+/// A whole `$NAME` is treated alike. Other texts that begin with a dollar sign may be passwords.
 fn own_chars(value: &str) -> usize {
     let is_name = |name: &str, lower: bool| {
         let is_letter = |c: char| c == '_' || c.is_ascii_uppercase() || lower && c.is_ascii_lowercase();

@@ -229,7 +229,7 @@ impl Place {
     /// All places.
     pub const ALL: [Place; 4] = [Place::Path, Place::Query, Place::Header, Place::Cookie];
 
-    /// OpenAPI's name of the place.
+    /// Returns OpenAPI's name of the place.
     pub const fn name(self) -> &'static str {
         match self {
             Place::Path => "path",
@@ -279,7 +279,7 @@ impl Style {
         Style::Json,
     ];
 
-    /// OpenAPI's name of the style, or `json`.
+    /// Returns OpenAPI's name of the style, or `json`.
     pub const fn name(self) -> &'static str {
         match self {
             Style::Form => "form",

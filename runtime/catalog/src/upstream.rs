@@ -24,7 +24,7 @@ impl Upstream {
         }
     }
 
-    /// Maximum bytes of one response from this upstream.
+    /// Returns the maximum bytes of one response from this upstream.
     pub fn max_response_bytes(&self) -> u64 {
         match &self.transport {
             Transport::McpStdio(t) => t.max_response_bytes,
@@ -46,7 +46,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The name in `upstreams.json`.
+    /// Returns the name in `upstreams.json`.
     pub fn name(&self) -> &'static str {
         match self {
             Transport::McpStdio(_) => "mcp_stdio",
@@ -55,7 +55,7 @@ impl Transport {
         }
     }
 
-    /// Maximum calls in flight. Further calls are queued.
+    /// Returns the maximum number of calls in flight. Further calls are queued.
     pub fn max_concurrent_calls(&self) -> u64 {
         match self {
             Transport::McpStdio(spec) => spec.max_concurrent_calls,
@@ -252,14 +252,14 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// The credential binding whose value is sent.
+    /// Returns the credential binding whose value is sent.
     pub fn binding(&self) -> &'static str {
         match self {
             Auth::Bearer { binding } | Auth::Basic { binding } | Auth::CustomHeader { binding, .. } => binding,
         }
     }
 
-    /// The name of the scheme in `upstreams.json`.
+    /// Returns the name of the scheme in `upstreams.json`.
     pub fn scheme(&self) -> &'static str {
         match self {
             Auth::Bearer { .. } => "bearer",
@@ -279,7 +279,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The name in the lock file.
+    /// Returns the name in the lock file.
     pub fn name(self) -> &'static str {
         match self {
             Era::Handshake => "handshake",

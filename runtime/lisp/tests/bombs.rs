@@ -176,7 +176,7 @@ fn observe(process: &mut Child, may: May) -> Result<Report, Failed> {
     Ok(Report { ended, computed, late, grew })
 }
 
-/// The measured process: `--child <wall ms> <memory bytes> <program>`.
+/// Runs the measured process: `--child <wall ms> <memory bytes> <program>`.
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
 fn child(arguments: &[String]) -> ! {
     let [_, _, wall, memory, source] = arguments else { std::process::exit(2) };

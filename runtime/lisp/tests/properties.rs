@@ -14,7 +14,7 @@ use arbitrary::Unstructured;
 use ptc_lisp::collection::Map;
 use ptc_lisp::{Bindings, ErrorKind, Limits, Program, Run, Value, json, print, reader};
 
-/// Pseudo-random bytes, determined by the seed.
+/// Returns pseudo-random bytes, determined by the seed.
 fn bytes(seed: u64, count: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

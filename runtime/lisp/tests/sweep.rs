@@ -45,7 +45,7 @@ fn main() {
     libtest_mimic::run(&Arguments::from_iter(arguments), parts.collect()).exit();
 }
 
-/// Every callable name, including special forms and methods.
+/// Returns every callable name, including special forms and methods.
 fn names() -> Vec<String> {
     let rows = builtins::all().chain(host_functions::all()).map(builtins::Builtin::full_name);
     rows.chain(special_forms::all().map(|form| form.name.to_owned())).collect()
@@ -164,7 +164,7 @@ impl Drop for Watched {
     }
 }
 
-/// Large values as `data/…`. They are made in advance, since no program could make them under these limits.
+/// Makes large values as `data/…`. They are made in advance, since no program could make them under these limits.
 fn context() -> Value {
     let key = |i: i64| Value::keyword(["a", "b"].get(i as usize).copied().unwrap_or_default());
     let record = |i: i64| Value::map([(key(0), Value::from(i)), (key(1), Value::string("x"))]);
@@ -188,7 +188,7 @@ fn context() -> Value {
     Value::map(all.map(|(name, value)| (Value::keyword(name), value)))
 }
 
-/// The measured process. It reads a wall-clock limit and a program per line, and writes a line with the outcome.
+/// Runs the measured process. It reads a wall-clock limit and a program per line, and writes a line with the outcome.
 fn child() -> ! {
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES + STACK_SLACK_BYTES).spawn(answer);
     let ended = thread.is_ok_and(|thread| thread.join().is_ok());

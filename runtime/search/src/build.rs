@@ -256,7 +256,7 @@ impl Builder {
     }
 }
 
-/// The saturated, weighted frequency of a term in a document, in 255ths of the highest.
+/// Returns the saturated, weighted frequency of a term in a document, in 255ths of the maximum.
 fn score(counts: [u8; FIELDS], lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> u8 {
     let fields = counts.into_iter().zip(lengths).zip(averages).zip(WEIGHTS);
     let frequency: f32 = fields

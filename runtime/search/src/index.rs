@@ -16,7 +16,7 @@ const MAX_PREFIXED: usize = 24;
 /// Minimum length in bytes of a prefix that matches longer words.
 const MIN_PREFIX: usize = 3;
 
-/// Least bytes of a term that is a short form of a longer word of the query.
+/// Minimum length in bytes of a term that is a short form of a longer word of the query.
 const MIN_SHORT_FORM: usize = 4;
 
 /// Bonus of a document whose name is the query or a word of it.
@@ -35,7 +35,7 @@ const GROUP: f32 = 1.8;
 /// Penalty of a document that contains only some of the query's words: the exponent of their share.
 const COVERAGE: f32 = 0.6;
 
-/// Increase of a document's score where the query covers its whole name, as a share of the score.
+/// Increase of a document's score if the query covers its whole name, as a share of the score.
 const NAME_COVERAGE: f32 = 0.4;
 
 /// Factor of documents whose intent differs from that of the query.
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// The names of the documents that are found, best first.
+    /// Returns the names of the found documents, best first.
     fn found(tools: &[(&'static str, &str)], query: &str) -> Vec<&'static str> {
         let mut builder = Builder::new();
         for (name, description) in tools {

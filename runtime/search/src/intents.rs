@@ -45,7 +45,7 @@ impl Intent {
         found
     }
 
-    /// The term of an index whose postings are the tools with this intent.
+    /// Returns the index term whose postings are the tools with this intent.
     pub(crate) fn term(self) -> &'static str {
         match self {
             Intent::Read => "!read",

@@ -71,7 +71,7 @@ impl Services {
         Services::with(origin, settings, None)
     }
 
-    /// [`Services::new`] with an additional secret of the server itself.
+    /// Like [`Services::new`], with an additional secret of the server itself.
     pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Services, StartupError> {
         if !alloc::counts() {
             return Err(StartupError::System(io::Error::other(alloc::NOT_COUNTING)));

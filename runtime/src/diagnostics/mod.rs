@@ -84,7 +84,7 @@ pub struct DiagnosticsSettings {
 }
 
 impl Default for DiagnosticsSettings {
-    /// Everything is off. The table of settings sets every value.
+    /// Returns settings with everything off. The table of settings sets every value.
     fn default() -> Self {
         DiagnosticsSettings {
             tool: false,
@@ -198,7 +198,7 @@ impl Diagnostics {
         self.settings.tool || self.traces.is_some()
     }
 
-    /// The metrics in the text format of Prometheus. `refusals` are the rejected calls by reason.
+    /// Returns the metrics in the text format of Prometheus. `refusals` are the rejected calls by reason.
     pub fn metrics(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
         let text = self.counters().render(gauges, refusals);
         #[cfg(feature = "otlp")]

@@ -70,7 +70,7 @@ fn escape(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, DecodedEsc
     at + len
 }
 
-/// The escape at the start of a text: its length and its decoding.
+/// Decodes the escape at the start of a text. Returns its length and its decoding.
 pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     match rest {
         [b'\\', b'u', ..] => unicode(rest),
@@ -93,7 +93,7 @@ pub(super) fn read_escape(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     }
 }
 
-/// `\u002f`, two of them for a character beyond the first 65,536, `\u{2f}`.
+/// Decodes `\u002f` (two of them for a character beyond U+FFFF) and `\u{2f}`.
 fn unicode(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     let four = |from: usize| {
         let digits = rest.get(from..from + 4)?;
@@ -114,12 +114,13 @@ fn unicode(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     Some((12, DecodedEscape::char(char)))
 }
 
-/// The value of hexadecimal digits. In ASCII, letters have bit 6 set, and their low four bits are nine less than their value.
+/// Returns the value of hexadecimal digits. In ASCII, letters have bit 6 set, and their low four bits are nine less than their
+/// value.
 pub(super) fn hex(digits: &[u8]) -> u32 {
     digits.iter().fold(0, |all, b| all << 4 | u32::from((b & 15) + 9 * (b >> 6)))
 }
 
-/// `&amp;`, `&#43;`, `&#x2b;`.
+/// Decodes `&amp;`, `&#43;` and `&#x2b;`.
 fn entity(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     let end = rest.iter().take(MAX_ESCAPE_LEN).position(|b| *b == b';')?;
     let name = std::str::from_utf8(rest.get(1..end)?).ok()?;
@@ -140,7 +141,7 @@ fn entity(rest: &[u8]) -> Option<(usize, DecodedEscape)> {
     Some((end + 1, DecodedEscape::char(char)))
 }
 
-/// A line break within base64, with the indentation of the next line.
+/// Removes a line break within base64, with the indentation of the next line.
 fn line_break(text: &[u8], at: usize, each: &mut impl FnMut(usize, usize, DecodedEscape)) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let from = if before.last() == Some(&b'\r') { at - 1 } else { at };
@@ -234,7 +235,7 @@ impl OffsetMap {
         self.0.get(self.0.partition_point(|unit| unit.at <= at).checked_sub(1)?)
     }
 
-    /// The offset in the original text of the byte at `at` of the decoded text.
+    /// Returns the offset in the original text of the byte at `at` of the decoded text.
     pub(super) fn start(&self, at: usize) -> usize {
         match self.at(at) {
             Some(unit) if at < unit.at + unit.len => unit.source.start,
@@ -243,7 +244,7 @@ impl OffsetMap {
         }
     }
 
-    /// The end in the original text of the byte before `at` of the decoded text.
+    /// Returns the end in the original text of the byte before `at` of the decoded text.
     fn end(&self, at: usize) -> usize {
         let Some(last) = at.checked_sub(1) else { return 0 };
         match self.at(last) {
@@ -252,7 +253,7 @@ impl OffsetMap {
         }
     }
 
-    /// The range in the original text of a range of the decoded text.
+    /// Returns the range in the original text of a range of the decoded text.
     pub(super) fn source(&self, range: Range<usize>) -> Range<usize> {
         self.start(range.start)..self.end(range.end)
     }
@@ -304,8 +305,8 @@ impl DecodedText {
     }
 }
 
-/// The offset of the suffix whose decoding depends on the text that follows: an incomplete escape, or a line of base64 that may be
-/// wrapped. The length of the text if there is none.
+/// Returns the offset of the suffix whose decoding depends on the text that follows: an incomplete escape, or a line of base64
+/// that may be wrapped. Returns the length of the text if there is none.
 pub(super) fn incomplete_suffix(text: &[u8]) -> usize {
     let mut past = 0;
     escapes(text, |_, to, plain| past = if plain.bytes().is_empty() { past } else { to });
@@ -318,7 +319,7 @@ pub(super) fn incomplete_suffix(text: &[u8]) -> usize {
     open.unwrap_or(text.len()).min(if broken { line.len() } else { text.len() })
 }
 
-/// The start of the line of base64 that contains `at`. Wrapping is recognised only with the whole line.
+/// Returns the start of the line of base64 that contains `at`. Wrapping is recognised only with the whole line.
 pub(super) fn line_start(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default().iter().rev();
     at - before.take(4 * MIN_WRAPPED_LINE).take_while(|b| is_base64(**b)).count()

@@ -104,7 +104,7 @@ const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'')
 /// Characters that Python's `quote` does not escape.
 const PATH: &AsciiSet = &UNRESERVED.remove(b'/');
 
-/// All encodings of a text that the redactor searches.
+/// Returns all encodings of a text that the redactor searches.
 fn encodings_of(secret: &str) -> Vec<EncodedSecret> {
     let mut encodings = vec![unescaped(secret)];
     // A secret that contains escapes itself changes in a decoded text.
@@ -117,9 +117,9 @@ fn encodings_of(secret: &str) -> Vec<EncodedSecret> {
     if secret.contains(' ') {
         encodings.push(unescaped(&secret.replace(' ', "+")));
     }
-    // Hexadecimal dumps.
+    // The secret may appear in hexadecimal dumps.
     encodings.extend([hex(secret, false), hex(secret, true)]);
-    // UTF-16, as Windows and JavaScript store text.
+    // Windows and JavaScript store text in UTF-16.
     let wide = [u16::to_le_bytes, u16::to_be_bytes].map(|bytes| utf16(secret, bytes));
     encodings.extend(wide.iter().cloned());
     // Decoding does not look inside base64.
@@ -163,8 +163,8 @@ fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> EncodedSecret {
     EncodedSecret::from_bytes(out)
 }
 
-/// What a text may have been before it was made base64: itself, a part of JSON or of a URL, or what of base64 starts with it, as
-/// the header of a basic credential has it.
+/// Returns the texts that may have been encoded in base64: the secret itself, its escaped forms in JSON and URLs, and the start
+/// of its own base64, as in the header of a basic credential.
 fn texts_within_base64(secret: &str) -> Vec<EncodedSecret> {
     let mut inner =
         vec![unescaped(secret), base64_infix(&STANDARD, secret.as_bytes(), 0), base64_infix(&URL_SAFE, secret.as_bytes(), 0)];
@@ -172,7 +172,7 @@ fn texts_within_base64(secret: &str) -> Vec<EncodedSecret> {
         inner.push(EncodedSecret::from_bytes(Zeroizing::new(utf8_percent_encode(secret, set).to_string().into_bytes())));
     }
     let ascii = json_escaped(secret, |c| !c.is_ascii(), false);
-    // As JavaScript, Python, PHP, Go and .NET write it.
+    // These are the escapes of JavaScript, Python, PHP, Go and .NET.
     inner.extend([unescaped(&json_escaped(secret, |_| false, false)), unescaped(&ascii), unescaped(&ascii.replace('/', "\\/"))]);
     inner.push(unescaped(&json_escaped(secret, |c| matches!(c, '<' | '>' | '&'), false)));
     inner.push(unescaped(&json_escaped(
@@ -184,7 +184,7 @@ fn texts_within_base64(secret: &str) -> Vec<EncodedSecret> {
     inner
 }
 
-/// The inside of a JSON string. Characters for which `by_number` is true become `\u` and four digits.
+/// Returns the inside of a JSON string. Characters for which `by_number` is true become `\u` and four digits.
 fn json_escaped(text: &str, by_number: impl Fn(char) -> bool, upper: bool) -> Zeroizing<String> {
     let mut out = Zeroizing::new(String::with_capacity(12 * text.len()));
     for c in text.chars() {
@@ -195,15 +195,15 @@ fn json_escaped(text: &str, by_number: impl Fn(char) -> bool, upper: bool) -> Ze
             }
         } else {
             let quoted = serde_json::to_string(&c).unwrap_or_default();
-            // By position: trimming quotes would eat an escaped one.
+            // The quotes are removed by position, since trimming would also remove an escaped quote.
             out.push_str(quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
         }
     }
     out
 }
 
-/// The characters of a base64 text that depend on the secret alone when it starts `offset` bytes into a group of three. Beside them
-/// may be one character at either end that shares its bits with another byte.
+/// Returns the characters of a base64 text that depend on the secret alone when it starts `offset` bytes into a group of three.
+/// Beside them may be one character at either end that shares its bits with another byte.
 fn base64_infix(engine: &impl Engine, secret: &[u8], offset: usize) -> EncodedSecret {
     let mut padded = Zeroizing::new(vec![0u8; offset + secret.len()]);
     if let Some(place) = padded.get_mut(offset..) {

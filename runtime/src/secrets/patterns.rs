@@ -41,8 +41,8 @@ impl Patterns {
         Patterns { prefilter: Prefilter::new(&encodings), automaton, encodings, by_end, relevant }
     }
 
-    /// The range of the secret around a match. A match of a part grows by the rest of the secret beside it, and one in base64 by
-    /// the characters at its ends that contain bits of the secret.
+    /// Returns the range of the secret around a match. A match of a part grows by the rest of the secret beside it, and one in
+    /// base64 by the characters at its ends that contain bits of the secret.
     fn extend_match(&self, text: &[u8], found: Match) -> Range<usize> {
         let (mut start, mut end) = (found.start(), found.end());
         let id = found.pattern().as_usize();
@@ -93,7 +93,8 @@ impl Patterns {
         false
     }
 
-    /// The ranges of secrets in a text, ascending, disjoint and without partial escapes, and the offset maps of the decoded layers.
+    /// Returns the ranges of secrets in a text, ascending, disjoint and without partial escapes, and the offset maps of the
+    /// decoded layers.
     pub(super) fn find(&self, text: &[u8]) -> (Vec<Range<usize>>, Vec<OffsetMap>) {
         let mut found: Vec<Range<usize>> = self.automaton.find_iter(text).map(|found| self.extend_match(text, found)).collect();
         let mut layers: Vec<OffsetMap> = Vec::new();
@@ -117,7 +118,7 @@ impl Patterns {
         (apart, layers)
     }
 
-    /// The number of bytes at the start of an incomplete text whose redaction cannot change any more.
+    /// Returns the number of bytes at the start of an incomplete text whose redaction cannot change any more.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
         let mut cut = self.waits(text);
         let mut next =
@@ -140,7 +141,7 @@ impl Patterns {
         }
     }
 
-    /// The offset of the suffix that may be the start of a secret.
+    /// Returns the offset of the suffix that may be the start of a secret.
     fn waits(&self, text: &[u8]) -> usize {
         let open = decoded_text::incomplete_suffix(text);
         let longest = self.automaton.max_pattern_len() + EDGE;
@@ -163,7 +164,7 @@ impl Patterns {
     }
 }
 
-/// Length of the common prefix of two texts, in bytes.
+/// Returns the length in bytes of the common prefix of two texts.
 fn common<'t>(a: impl Iterator<Item = &'t u8>, b: impl Iterator<Item = &'t u8>) -> usize {
     a.zip(b).take_while(|(a, b)| a == b).count()
 }

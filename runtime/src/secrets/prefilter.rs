@@ -147,8 +147,8 @@ fn searches(mut pieces: Vec<&[u8]>) -> Vec<Search> {
     pieces.chunks(MAX_VECTOR_PIECES).map(in_turn).collect()
 }
 
-/// The piece of an encoding: its first run of rarely escaped bytes, preferably with a digit or a capital, since words occur in many
-/// texts. Otherwise its longest run without escapes.
+/// Returns the piece of an encoding: its first run of rarely escaped bytes, preferably with a digit or a capital, since words
+/// occur in many texts. Otherwise it is the longest run without escapes.
 fn piece_of(form: &[u8]) -> Option<&[u8]> {
     let usual = || form.windows(MAX_PIECE_LEN).filter(|piece| piece.iter().all(|b| is_rarely_escaped(*b)));
     let relevant = usual().find(|piece| !piece.iter().all(u8::is_ascii_lowercase));
@@ -168,7 +168,7 @@ fn lacks_brace(rest: &[u8]) -> bool {
     brace.is_some_and(|b| begins_escape(*b))
 }
 
-/// The text before a line break, without the backslashes of its escape and the carriage return.
+/// Returns the text before a line break, without the backslashes of its escape and the carriage return.
 fn without_return(text: &[u8]) -> &[u8] {
     let bare = |text: &[u8]| text.iter().rev().take_while(|b| **b == b'\\').count();
     let text = text.get(..text.len() - bare(text)).unwrap_or_default();
@@ -313,7 +313,7 @@ mod tests {
             all[self.below(all.len())]
         }
 
-        /// Some characters of a text escaped, each in one way of several.
+        /// Escapes some characters of a text, each in one of several ways.
         fn escaped(&mut self, text: &str) -> String {
             let often = 1 + self.below(12);
             let one = |c: char| {

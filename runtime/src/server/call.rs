@@ -41,7 +41,7 @@ enum Tool<'s> {
 
 /// The session that a program runs in.
 enum SessionContext {
-    /// None.
+    /// The program runs without a session.
     None,
     /// A session whose lease this call holds.
     Leased(Box<Lease>),

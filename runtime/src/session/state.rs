@@ -51,7 +51,7 @@ pub struct Usage {
 }
 
 impl SessionState {
-    /// The state after a successful evaluation, with the names that it defined or changed.
+    /// Returns the state after a successful evaluation, with the names that it defined or changed.
     pub fn after(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
         let bindings = evaluation.bindings.clone();
         let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
@@ -84,23 +84,23 @@ impl SessionState {
         Ok((kept, changed))
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         let results: usize = self.results.iter().map(Value::heap_bytes).sum();
         self.bindings.bytes() + results + self.prints.bytes + self.upstream_calls.bytes
     }
 
-    /// The initial state of the next evaluation.
+    /// Returns the initial state of the next evaluation.
     pub fn prior_state(&self) -> PriorState {
         PriorState { bindings: self.bindings.clone(), results: self.results.clone() }
     }
 
-    /// The names that have a value, in alphabetical order.
+    /// Returns the names that have a value, in alphabetical order.
     pub fn names(&self) -> Vec<String> {
         self.bindings.iter().map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// How much of its limits it uses.
+    /// Returns how much of its limits it uses.
     pub fn usage(&self) -> Usage {
         Usage {
             memory_bytes: self.bindings.bytes(),
@@ -119,7 +119,7 @@ impl SessionState {
 }
 
 impl Log {
-    /// A log of these entries, which must be within its limits.
+    /// Creates a log of these entries, which must be within its limits.
     #[cfg(feature = "session-redis")]
     pub fn from_entries(entries: Vec<String>) -> Log {
         Log { bytes: entries.iter().map(String::len).sum(), entries: entries.into() }
@@ -138,7 +138,7 @@ impl Log {
         }
     }
 
-    /// The entries from the oldest to the newest.
+    /// Iterates over the entries from the oldest to the newest.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(String::as_str)
     }

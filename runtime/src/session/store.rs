@@ -25,21 +25,21 @@ pub trait Store: Debug + Send + Sync {
         false
     }
 
-    /// Why the store cannot be used at present, if known without a request.
+    /// Returns why the store cannot be used at present, if known without a request.
     fn health_error(&self) -> Option<String> {
         None
     }
 
-    /// Number of sessions, as far as known without a request.
+    /// Returns the number of sessions, as far as known without a request.
     fn count(&self) -> usize;
 
     /// Opens a session. `id` must be unused.
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault>;
 
-    /// The owner's sessions, oldest first. Does not count as use of them.
+    /// Returns the owner's sessions, oldest first. This does not count as use of them.
     fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault>;
 
-    /// The state of a session, without a lease.
+    /// Returns the state of a session, without a lease.
     fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault>;
 
     /// Ends a session and cancels its evaluation: at once in this process, and at the next renewal in another one.
@@ -98,7 +98,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The value of `eval_status`.
+    /// Returns the value of `eval_status`.
     pub fn status(running: bool) -> &'static str {
         if running { "running" } else { "idle" }
     }
@@ -146,12 +146,12 @@ impl Sessions {
         Ok(Some(Arc::new(Sessions { limits, store, waiting })))
     }
 
-    /// The limits that the operator configured.
+    /// Returns the limits that the operator configured.
     pub fn limits(&self) -> &SessionLimits {
         &self.limits
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &dyn Store {
         &*self.store
     }

@@ -1,7 +1,7 @@
 //! Rules for texts that every crate shows.
 //!
-//! - [`closest_match`]: the name that a wrong name was probably meant to be.
-//! - [`join_limited`]: a list that is cut after a number of items and says how many more there are.
+//! - [`closest_match`]: finds the name that a wrong name was probably meant to be.
+//! - [`join_limited`]: joins a list, truncated after a number of items and followed by the number of the others.
 
 #![forbid(unsafe_code)]
 

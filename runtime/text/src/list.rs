@@ -1,4 +1,4 @@
-//! Lists that are cut.
+//! Joins lists of limited length.
 
 use std::fmt::{Display, Write as _};
 

@@ -5,7 +5,7 @@
 
 /// Maximum characters of a name that is compared. Longer ones are rather texts.
 const MAX_LENGTH: usize = 60;
-/// Maximum candidates that one name is compared with. Candidates whose length differs too much do not count.
+/// Maximum number of candidates that one name is compared with. Candidates whose length differs too much do not count.
 const MAX_COMPARISONS: u32 = 2_000;
 
 /// Returns the candidate that `name` was most likely meant to be, or `None` if none is close.
@@ -21,7 +21,7 @@ const MAX_COMPARISONS: u32 = 2_000;
 /// assert_eq!(closest_match("delete", ["list_orders", "get_order"]), None);
 /// ```
 pub fn closest_match<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Before the name is copied: it may have megabytes.
+    // This check comes before the name is copied, since it may have megabytes.
     Comparison::new(name)?;
     let name = normalized(name);
     let mut comparison = Comparison::new(&name)?;
@@ -46,7 +46,7 @@ struct Comparison<'n> {
 }
 
 impl<'n> Comparison<'n> {
-    /// Prepares a name. `None` if it is too long to compare.
+    /// Prepares a name. Returns `None` if it is too long to compare.
     fn new(name: &'n str) -> Option<Comparison<'n>> {
         // A character has at most four bytes, so that the characters of very long texts need not be counted.
         let length = if name.len() <= 4 * MAX_LENGTH { name.chars().count() } else { usize::MAX };
@@ -55,7 +55,8 @@ impl<'n> Comparison<'n> {
         (length <= MAX_LENGTH).then_some(Comparison { name, length, max_distance, comparisons: 0 })
     }
 
-    /// The order of a candidate among the close ones: first by distance, then those that start with the name, the shortest first.
+    /// Returns the order of a candidate among the close ones: first by distance, then those that start with the name, the
+    /// shortest first.
     fn rank(&mut self, candidate: &str) -> Option<usize> {
         let by_distance = self.distance(candidate);
         if by_distance.is_none() && self.length >= 3 && candidate.starts_with(self.name) {
@@ -64,7 +65,8 @@ impl<'n> Comparison<'n> {
         by_distance
     }
 
-    /// The edits from the name to a candidate. `None` if there are too many edits, or if too many candidates were compared.
+    /// Returns the number of edits from the name to a candidate. Returns `None` if there are too many edits, or if too many
+    /// candidates were compared.
     fn distance(&mut self, candidate: &str) -> Option<usize> {
         let limit = self.length + self.max_distance;
         if candidate.len() > 4 * limit || candidate.chars().count().abs_diff(self.length) > self.max_distance {

@@ -99,7 +99,7 @@ impl Cost {
         Program::compile(&source).expect("the program compiles")
     }
 
-    /// Number of items or repetitions that the cost of a run with inputs of `size` is divided by.
+    /// Returns the number of items or repetitions by which the cost of a run with inputs of `size` is divided.
     pub(crate) fn times(&self, size: usize) -> usize {
         if let Whole(_) = self.source { size } else { TIMES }
     }

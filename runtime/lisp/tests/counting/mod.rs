@@ -14,12 +14,12 @@ thread_local! {
     static PEAK: Cell<i64> = const { Cell::new(0) };
 }
 
-/// The calling thread's net allocated bytes.
+/// Returns the calling thread's net allocated bytes.
 pub(crate) fn gauge() -> i64 {
     LIVE.with(Cell::get)
 }
 
-/// The maximum of these bytes since the last call.
+/// Returns the maximum of these bytes since the last call.
 #[allow(dead_code, reason = "only fuzzing looks at every allocation")]
 pub(crate) fn take_peak() -> i64 {
     PEAK.with(|peak| peak.replace(gauge()))
@@ -33,7 +33,7 @@ fn count(change: i64) {
     PEAK.with(|peak| peak.set(peak.get().max(now)));
 }
 
-/// Memory of a block including its header, rounded up, and one eighth more for fragmentation of small blocks.
+/// Returns the memory of a block including its header, rounded up, and one eighth more for fragmentation of small blocks.
 fn held(size: usize) -> i64 {
     let block = ((size + 23) & !15) as i64;
     if size < 128 * 1024 { block + block / 8 } else { block }

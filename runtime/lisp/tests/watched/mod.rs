@@ -3,15 +3,15 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Peak resident memory of a process in bytes. 0 if the system does not report it.
+/// Returns the peak resident memory of a process in bytes, or 0 if the system does not report it.
 pub(crate) fn peak_resident(id: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kb| kb * 1024)
 }
 
-/// Processor time of all threads of a process, including those that have ended, to a hundredth of a second. A busy machine does
-/// not increase it. Zero if the system does not report it.
+/// Returns the processor time of all threads of a process, including those that have ended, to a hundredth of a second. A busy
+/// machine does not increase it. Returns zero if the system does not report it.
 pub(crate) fn cpu_time(id: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     // The name of the program, in parentheses, may contain spaces.
@@ -34,7 +34,7 @@ impl Later {
         later
     }
 
-    /// The processor time used since that moment. Zero before it.
+    /// Returns the processor time used since that moment, or zero before it.
     pub(crate) fn since(&self, now: Duration) -> Duration {
         self.0.get().map_or(Duration::ZERO, |then| now.saturating_sub(*then))
     }

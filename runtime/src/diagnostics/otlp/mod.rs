@@ -128,7 +128,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread's work, until it is to end and nothing is left.
+    /// Sends batches until shutdown, and then the remaining ones.
     fn send_all(&self, sender: &BatchSender, resource: &str) {
         let mut warnings = WarnThrottle::default();
         while let Some(batch) = self.batch() {
@@ -150,7 +150,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// The next calls to send; `None` at the end.
+    /// Waits for a batch. Returns the calls to send, or `None` at the end.
     fn batch(&self) -> Option<Vec<EncodedSpans>> {
         let queue = self
             .changed

@@ -67,7 +67,7 @@ impl Span {
     }
 }
 
-/// The resource attributes: the service, and the attributes that the operator configured.
+/// Encodes the resource attributes: the service, and the attributes that the operator configured.
 pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
     let service = settings.service.as_deref().unwrap_or(deployment);
     let own = [("service.name", service), ("service.version", env!("CARGO_PKG_VERSION"))];
@@ -77,7 +77,7 @@ pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
     Value::from(all).to_string()
 }
 
-/// The body of a request.
+/// Encodes the body of a request.
 pub(super) fn body(resource: &str, calls: &[EncodedSpans]) -> String {
     let spans: Vec<&str> = calls.iter().map(|encoded| encoded.text.as_str()).collect();
     let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });

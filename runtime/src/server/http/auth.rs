@@ -103,7 +103,7 @@ impl Authenticator {
         checked
     }
 
-    /// [`Authenticator::authenticate`] without the delay.
+    /// Like [`Authenticator::authenticate`], without the delay.
     fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
         let Some(expected) = &self.expected else { return Ok(self.owner.clone()) };
         let Some(shown) = headers.get(AUTHORIZATION) else { return Err(Denied::Missing) };

@@ -20,7 +20,7 @@ pub enum Forbidden {
 }
 
 impl Forbidden {
-    /// What a client is told.
+    /// Returns the message for the client.
     pub fn sentence(self) -> &'static str {
         match self {
             Forbidden::Host => {
@@ -43,12 +43,12 @@ static ONCE: [&HeaderName; 8] = [
     &header_validation::NAME,
 ];
 
-/// The header that occurs more than once and must not.
+/// Returns a header that occurs more than once and must not.
 pub fn find_duplicate_header(headers: &HeaderMap) -> Option<&'static str> {
     ONCE.iter().find(|name| headers.get_all(**name).iter().nth(1).is_some()).map(|name| name.as_str())
 }
 
-/// The host of an authority, if only a port follows it.
+/// Returns the host of an authority, if only a port follows it.
 fn strip_port(authority: &str) -> Option<&str> {
     let host = host_of(authority);
     let behind = match authority.strip_prefix('[') {
@@ -108,7 +108,7 @@ pub fn takes_json(headers: &HeaderMap) -> bool {
     takes || !said
 }
 
-/// A header's text.
+/// Returns a header's text.
 pub fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }

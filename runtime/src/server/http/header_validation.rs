@@ -20,7 +20,7 @@ pub static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 /// The tool of the body.
 pub static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The era of a request by its header and its envelope.
+/// Returns the era of a request, determined by its header and its envelope.
 ///
 /// # Errors
 ///

@@ -208,7 +208,7 @@ fn notification(
     PostOutcome::Reply(Reply::empty(StatusCode::ACCEPTED))
 }
 
-/// The metadata of the request for diagnostics, if they are on.
+/// Returns the metadata of the request for diagnostics, if they are on.
 fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Option<Arc<Origin>> {
     state.server.is_watched().then(|| {
         Arc::new(Origin {

@@ -53,7 +53,7 @@ impl LeaseRenewer {
         at.map_or_else(String::new, |at| held.swap_remove(at).holder)
     }
 
-    /// Number of sessions of all owners at the last renewal.
+    /// Returns the number of sessions of all owners at the last renewal.
     pub(super) fn count(&self) -> usize {
         self.sessions.load(Ordering::Relaxed)
     }

@@ -60,12 +60,12 @@ impl RedisPool {
         }
     }
 
-    /// The error of the last attempt, if it failed.
+    /// Returns the error of the last attempt, if it failed.
     pub(super) fn health_error(&self) -> Option<String> {
         self.state().health_error.clone()
     }
 
-    /// The remaining back-off after a failure.
+    /// Returns the remaining back-off after a failure.
     pub(super) fn backoff(&self) -> Duration {
         let ends = self.state().backoff_until;
         ends.map_or(Duration::ZERO, |ends| ends.saturating_duration_since(Instant::now()))
@@ -99,7 +99,8 @@ impl RedisPool {
         }
     }
 
-    /// The error includes whether the connection was an idle one.
+    /// Runs `work` once, with `idle` on an idle connection if there is one. The error includes whether the connection was an idle
+    /// one.
     fn try_once<T>(&self, idle: bool, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, (RedisError, bool)> {
         let kept = if idle { self.idle().pop() } else { None };
         let was_idle = kept.is_some();

@@ -10,7 +10,7 @@ pub(crate) mod site;
 
 use crate::Test;
 
-/// The tests of this folder.
+/// Returns the tests of this folder.
 pub(crate) fn tests() -> Vec<Test> {
     #[cfg(feature = "https-server")]
     let secure = secure::TESTS;
