@@ -30,6 +30,8 @@ struct State {
 struct Running {
     cancel: Cancel,
     withdrawn: Arc<AtomicBool>,
+    /// Whether it has no place yet.
+    is_queued: Arc<AtomicBool>,
 }
 
 /// The reason why a call cannot start.
@@ -86,7 +88,7 @@ impl InFlight {
         if key.as_ref().is_some_and(|key| state.by_id.contains_key(key)) {
             return Err(Denied::DuplicateId);
         }
-        let call = Running { cancel, withdrawn: Arc::default() };
+        let call = Running { cancel, withdrawn: Arc::default(), is_queued: Arc::new(AtomicBool::new(true)) };
         let key = if let Some(key) = key {
             state.by_id.insert(key.clone(), call.clone());
             Key::Id(key)
@@ -104,6 +106,14 @@ impl InFlight {
         let call = self.lock().by_id.get(&key(id)).cloned();
         // This happens outside the lock, since cancelling wakes waiting evaluations.
         if let Some(call) = call {
+            call.withdraw();
+        }
+    }
+
+    /// Takes the call of that raw id out of the queue, if it waits for a place. A call that has one goes on.
+    pub fn leave_queue(&self, id: &str) {
+        let call = self.lock().by_id.get(&key(id)).cloned();
+        if let Some(call) = call.filter(|call| call.is_queued.swap(false, Ordering::AcqRel)) {
             call.withdraw();
         }
     }
@@ -173,6 +183,7 @@ impl Registration {
 
     /// Holds the permit of the call until it is answered.
     pub fn hold(&mut self, permit: schedule::AdmissionPermit) {
+        self.call.is_queued.store(false, Ordering::Release);
         self.permit = Some(permit);
     }
 

@@ -58,21 +58,28 @@ struct PendingResponse {
     era: Era,
     /// The session that `initialize` opened.
     opened: Option<String>,
-    /// Cancels the call when the client of a stateless request disconnects.
-    _cancel_on_disconnect: Option<CancelOnDisconnect>,
+    on_disconnect: OnDisconnect,
 }
 
-/// Cancels the call of a stateless request when it is dropped: clients cancel by closing the connection.
-struct CancelOnDisconnect {
-    state: Arc<HttpState>,
-    number: u64,
-    calls: Arc<InFlight>,
+/// Handles the end of a connection before the answer: hyper then drops what waits for the answer.
+enum OnDisconnect {
+    /// Clients of the stateless era cancel by closing the connection.
+    Cancel { state: Arc<HttpState>, number: u64, calls: Arc<InFlight> },
+    /// In the handshake era a lost connection does not cancel a call. A call that waits for a place has not begun, and its answer
+    /// would reach no client.
+    LeaveQueue { calls: Arc<InFlight>, id: String, has_answer: bool },
 }
 
-impl Drop for CancelOnDisconnect {
+impl Drop for OnDisconnect {
     fn drop(&mut self) {
-        self.state.stateless_calls().remove(&self.number);
-        self.calls.cancel_all();
+        match self {
+            OnDisconnect::Cancel { state, number, calls } => {
+                state.stateless_calls().remove(number);
+                calls.cancel_all();
+            }
+            OnDisconnect::LeaveQueue { has_answer: true, .. } => {}
+            OnDisconnect::LeaveQueue { calls, id, .. } => calls.leave_queue(id),
+        }
     }
 }
 
@@ -92,11 +99,15 @@ pub(super) async fn answer(
         drop(body);
         outcome
     };
-    let pending = match outcome {
+    let mut pending = match outcome {
         PostOutcome::Reply(reply) => return reply,
         PostOutcome::Pending(pending) => pending,
     };
-    let answer = pending.answer.await.unwrap_or_else(|_| {
+    let answer = (&mut pending.answer).await;
+    if let OnDisconnect::LeaveQueue { has_answer, .. } = &mut pending.on_disconnect {
+        *has_answer = true;
+    }
+    let answer = answer.unwrap_or_else(|_| {
         // The sender was dropped without an answer, since the call was cancelled.
         let profile = state.server.settings().response_profile;
         Answer::result(&pending.id, &answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era))
@@ -151,31 +162,25 @@ fn begin(
                 Ok(era) => era,
                 Err(body) => return refuse(StatusCode::BAD_REQUEST, id, &body),
             };
-            let (calls, opened, cancel_on_disconnect) = match (era, &*method) {
+            let (calls, opened) = match (era, &*method) {
                 (Era::Stateless, _) => {
-                    let cancel_on_disconnect = cancel_on_disconnect(state, owner, log_fields);
-                    (Arc::clone(&cancel_on_disconnect.calls), None, Some(cancel_on_disconnect))
+                    (InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: log_fields.connection }), None)
                 }
                 (Era::Handshake, "initialize") => match open(state, owner, headers, log_fields) {
-                    Ok((calls, opened)) => (calls, Some(opened), None),
+                    Ok((calls, opened)) => (calls, Some(opened)),
                     Err((status, body)) => return refuse(status, id, &body),
                 },
                 (Era::Handshake, _) => match enter(state, owner, headers, log_fields) {
-                    Ok(calls) => (calls, None, None),
+                    Ok(calls) => (calls, None),
                     Err(reply) => return PostOutcome::Reply(reply),
                 },
             };
+            let on_disconnect = on_disconnect(state, era, &calls, id);
             let (sender, answer) = oneshot::channel();
             let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink(Mutex::new(Some(sender))));
             let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
             state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
-            PostOutcome::Pending(PendingResponse {
-                answer,
-                id: id.to_owned(),
-                era,
-                opened,
-                _cancel_on_disconnect: cancel_on_disconnect,
-            })
+            PostOutcome::Pending(PendingResponse { answer, id: id.to_owned(), era, opened, on_disconnect })
         }
     }
 }
@@ -220,11 +225,16 @@ fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Opt
     })
 }
 
-fn cancel_on_disconnect(state: &Arc<HttpState>, owner: &Owner, log_fields: &AccessLogFields) -> CancelOnDisconnect {
-    let calls = InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: log_fields.connection });
-    let number = state.next_id.fetch_add(1, Ordering::Relaxed);
-    state.stateless_calls().insert(number, Arc::clone(&calls));
-    CancelOnDisconnect { state: Arc::clone(state), number, calls }
+fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, id: &str) -> OnDisconnect {
+    let calls = Arc::clone(calls);
+    match era {
+        Era::Handshake => OnDisconnect::LeaveQueue { calls, id: id.to_owned(), has_answer: false },
+        Era::Stateless => {
+            let number = state.next_id.fetch_add(1, Ordering::Relaxed);
+            state.stateless_calls().insert(number, Arc::clone(&calls));
+            OnDisconnect::Cancel { state: Arc::clone(state), number, calls }
+        }
+    }
 }
 
 fn open(

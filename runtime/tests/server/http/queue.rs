@@ -99,16 +99,26 @@ fn who_gives_up_leaves_the_queue() {
     assert_eq!(site.beside(&waiting).post(&cancel).status, 202);
     assert!(waiting.receive().text().starts_with("cancelled"));
     until(&site, "ptc_programs_queued", 0);
+    // A client that is gone would not get its answer.
+    let mut gone = site.beside(&waiting);
+    gone.send_eval(6, "1");
+    until(&site, "ptc_programs_queued", 1);
+    drop(gone);
+    until(&site, "ptc_programs_queued", 0);
+    // A duplicate of an id is refused, and leaves the call that has this id in the queue.
+    waiting.send_eval(7, "(+ 3 4)");
+    until(&site, "ptc_programs_queued", 1);
+    assert!(site.beside(&waiting).post(&call(7, "1")).body.contains("already in flight"));
     // In the stateless era a call is cancelled by closing its connection.
     let mut client = site.client();
     let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": "1" } }));
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     client.send("POST", "/mcp", &headers, &body);
-    until(&site, "ptc_programs_queued", 1);
+    until(&site, "ptc_programs_queued", 2);
     drop(client);
-    until(&site, "ptc_programs_queued", 0);
+    until(&site, "ptc_programs_queued", 1);
     delete(&site, &holding);
-    assert!(waiting.eval("(+ 1 2)").contains("user=> 3"));
+    assert!(waiting.receive().text().contains("user=> 7"));
 }
 
 fn a_full_queue_ends_in_an_answer_for_each() {
