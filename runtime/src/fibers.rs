@@ -9,10 +9,11 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 use corosensei::stack::DefaultStack;
@@ -97,6 +98,19 @@ struct Siblings {
 struct FiberWaker {
     number: u64,
     host: Arc<FiberThread>,
+}
+
+/// Waits for a future on the calling fiber or thread. The thread of a fiber runs others meanwhile.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = fiber::waker();
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        fiber::park(None);
+    }
 }
 
 impl std::fmt::Debug for Fibers {

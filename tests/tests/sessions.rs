@@ -514,3 +514,68 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         unreadable.stderr
     );
 }
+
+#[test]
+fn evaluations_in_a_store_share_the_threads_of_all_programs() {
+    const SESSIONS: usize = 100;
+    if !enabled("evaluations_in_a_store_share_the_threads_of_all_programs") {
+        return;
+    }
+    let redis = Redis::start(PASSWORD);
+    let options = [
+        "--max-sessions",
+        "200",
+        "--max-sessions-per-owner",
+        "200",
+        "--program-timeout-ms",
+        "600000",
+        "--queue-timeout-ms",
+        "60000",
+    ];
+    let replica = Replica::start(&redis, &options);
+    let mut first = replica.client();
+    let ids: Vec<String> = (0..SESSIONS).map(|_| first.open()).collect();
+    assert_eq!(first.result(&ids[0], "(def n (reduce + (pmap inc (range 60)))) n"), "user=> 1830");
+    let send = |client: &mut Client, id: &String, program: &str| {
+        client.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": { "session_id": id, "program": program } }));
+    };
+    // While the store does not answer, evaluations wait for it, and other programs run.
+    let mut clients: Vec<Client> = ids.iter().map(|_| replica.client()).collect();
+    redis.signal("-STOP");
+    for (client, id) in clients.iter_mut().zip(&ids) {
+        send(client, id, "1");
+    }
+    for _ in 0..50 {
+        let began = Instant::now();
+        let answer = first.data("lisp_eval", &json!({ "program": "(+ 1 2)" }));
+        assert_eq!(answer.get("result"), Some(&json!("user=> 3")));
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    }
+    redis.signal("-CONT");
+    for client in &mut clients {
+        let answer = client.receive().1.pointer("/result/structuredContent").cloned().unwrap_or_default();
+        assert!(answer.get("result") == Some(&json!("user=> 1")) || reason(&answer) == "session_store_unavailable", "{answer}");
+    }
+    wait_for(|| first.eval(&ids[0], "n").get("result") == Some(&json!("user=> 1830")), "the store");
+    // Each of these has branches of its own that have begun.
+    for (client, id) in clients.iter_mut().zip(&ids) {
+        send(client, id, "(doall (pmap (fn [_] (loop [] (recur))) (range 4)))");
+    }
+    let running = |client: &mut Client| {
+        let all = client.data("lisp_session_list", &json!({}));
+        let all = all.get("sessions").and_then(Value::as_array).cloned().unwrap_or_default();
+        all.iter().filter(|session| session.get("eval_status") == Some(&json!("running"))).count()
+    };
+    wait_for(|| running(&mut first) == SESSIONS, "the evaluations");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", replica.child.id())).expect("it lives");
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).expect("a field of Linux");
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    assert!(threads.trim().parse::<usize>().is_ok_and(|threads| threads <= 16 * processors + 20), "{threads} threads");
+    for id in &ids {
+        first.data("lisp_session_close", &json!({ "session_id": id }));
+    }
+    for client in &mut clients {
+        let answer = client.receive().1.pointer("/result/structuredContent").cloned().unwrap_or_default();
+        assert_eq!(reason(&answer), "cancelled", "{answer}");
+    }
+}

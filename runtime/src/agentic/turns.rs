@@ -1,12 +1,15 @@
 //! Runs the programs of a task until one returns or fails.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::ops::ControlFlow;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use ptc_lisp::json;
+use ptc_lisp::interrupt::Interrupt;
 use ptc_lisp::limits::Cancel;
+use ptc_lisp::{fiber, json};
 use serde_json::Value;
 
 use super::answer::{Reason, Stop};
@@ -17,11 +20,10 @@ use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
 use crate::evaluation::{self, Call, Evaluation, Failure, PriorState};
+use crate::fibers;
 use crate::schedule::LeaseIssuer;
 use crate::secrets::Redactor;
 
-/// Interval at which a thread that waits for the planner checks for cancellation.
-const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of results that programs see as `*1 *2 *3`.
 const RESULTS: usize = 3;
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
@@ -117,7 +119,7 @@ impl End {
 type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
-    /// Runs a task on the calling thread, which needs the stack size that `ptc-lisp` names.
+    /// Runs a task on the calling fiber.
     pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
@@ -326,26 +328,22 @@ impl Run<'_> {
         }
     }
 
-    /// Blocks this thread until the request on the runtime has completed.
+    /// Waits on this fiber until the request on the runtime has completed.
     fn wait(&self, deadline: Instant) -> Asked {
-        let (send, receive) = mpsc::channel();
         let (client, messages) = (self.planner.client.clone(), self.messages.clone());
-        let asking = self.planner.handle.spawn(async move {
-            // There is no receiver after the task was cancelled.
-            let _ = send.send(client.ask(&messages, deadline).await);
-        });
-        let lost = |fault| Asked { outcome: Err(fault), attempts: 1 };
-        loop {
-            match receive.recv_timeout(CANCEL_POLL_INTERVAL) {
-                Ok(asked) => return asked,
-                Err(RecvTimeoutError::Disconnected) => return lost(Fault::Planner("the server is ending".to_owned())),
-                Err(RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => {
-                    asking.abort();
-                    return lost(Fault::Late);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
+        let mut asking = self.planner.handle.spawn(async move { client.ask(&messages, deadline).await });
+        let waker = fiber::waker();
+        let _watch = self.cancel.watch(Interrupt::by(move || waker.wake_by_ref()));
+        // When the server ends, the runtime may no longer run the request: a cancelled task does not wait for it.
+        let asked = fibers::block_on(poll_fn(|context| {
+            if self.cancel.is_cancelled() { Poll::Ready(None) } else { Pin::new(&mut asking).poll(context).map(Result::ok) }
+        }));
+        asked.unwrap_or_else(|| {
+            asking.abort();
+            let cancelled = self.cancel.is_cancelled();
+            let fault = if cancelled { Fault::Late } else { Fault::Planner("the server is ending".to_owned()) };
+            Asked { outcome: Err(fault), attempts: 1 }
+        })
     }
 }
 

@@ -95,7 +95,7 @@ impl LocalEvaluator {
             Diagnostics::new(&traced, !services.upstreams().catalog().upstreams.is_empty(), services.redactor())?.if_enabled();
         Ok(LocalEvaluator {
             evaluator: Arc::new(services.evaluator(settings)),
-            pool: Services::pool(1),
+            pool: Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, 2),
             print_line: None,
             traces,
             evaluated: 0,

@@ -19,7 +19,6 @@ use crate::alloc;
 use crate::diagnostics::otlp::Exporter;
 use crate::evaluation::Evaluator;
 use crate::log::{self, Level};
-use crate::pool::Pool;
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
@@ -128,12 +127,6 @@ impl Services {
     /// Returns an evaluator with the upstreams.
     pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
         Evaluator::new(settings, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
-    }
-
-    /// Returns a pool for `calls` concurrent evaluations. It has one more thread, since a thread releases its call's permit
-    /// before it has written the answer.
-    pub(super) fn pool(calls: usize) -> Pool {
-        Pool::new(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES, calls + 1)
     }
 
     /// Returns the planner that runs tasks.

@@ -84,12 +84,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = services.evaluator(&settings);
-    let pool = Services::pool(settings.schedule.in_flight.value);
     let limits = scheduler.limits().in_force().map(|(name, value, source)| (name, format!("{value} ({source})")));
     log::line(Level::Info, "limits", &limits.each_ref().map(|(name, limit)| (*name, limit.as_str())));
     let over_http = settings.http.on;
-    let server =
-        Server::new(deployment, settings, evaluator, sessions, services.redactor(), pool, scheduler, diagnostics.if_enabled());
+    let server = Server::new(deployment, settings, evaluator, sessions, services.redactor(), scheduler, diagnostics.if_enabled());
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);

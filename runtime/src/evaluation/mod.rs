@@ -1,4 +1,5 @@
-//! Evaluates one program, from the source text to the complete [`Evaluation`], on a thread of the [`Pool`](crate::pool::Pool).
+//! Evaluates one program, from the source text to the complete [`Evaluation`], on a [fiber](crate::fibers) or, for a command line, on a
+//! thread.
 //!
 //! - [`call`]: the validated arguments of `lisp_eval`.
 //! - `notes`: the notes of an answer.

@@ -23,7 +23,7 @@ impl Failure {
     }
 
     /// Creates the failure of a call for which the system has no stack.
-    pub(super) fn no_stack(retry_after_ms: u64) -> Self {
+    pub(crate) fn no_stack(retry_after_ms: u64) -> Self {
         Failure::busy("server busy: the operating system has no stack or thread for another program", retry_after_ms)
     }
 

@@ -45,7 +45,7 @@ enum SessionContext {
     None,
     /// A session whose lease this call holds.
     Leased(Box<Lease>),
-    /// A session whose lease is acquired on the evaluation's thread, since the store is remote.
+    /// A session whose lease is acquired on the evaluation's fiber, since the store is remote.
     Deferred(Arc<Sessions>, Arc<str>, String),
 }
 
@@ -186,7 +186,7 @@ impl Server {
         }
     }
 
-    /// Runs the evaluation on the pool once it is admitted.
+    /// Runs the evaluation on a fiber once it is admitted.
     fn start(
         &self,
         request: Request<'_>,
@@ -207,7 +207,6 @@ impl Server {
         let call_id = id.clone();
         let (client_key, bytes, entering) = (registration.client_key().clone(), call.bytes(), cancel.clone());
         let retry_after_ms = self.scheduler.retry_after_ms();
-        let waits_for_store = matches!(session_context, SessionContext::Deferred(..));
         let work = move |mut processor: ProcessorLease| {
             // This runs on the evaluation's thread, since redacting a large payload takes long.
             if log::enabled(Level::Debug) {
@@ -225,7 +224,8 @@ impl Server {
             let past = lease.as_ref().map_or_else(PriorState::default, |lease| lease.kept.prior_state());
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(processor));
             if let Some(lease) = lease {
-                lease.commit(&mut evaluation);
+                evaluation =
+                    lease.commit(evaluation).unwrap_or_else(|error| Evaluation::unfinished(&error, &names, retry_after_ms));
             }
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
@@ -263,19 +263,14 @@ impl Server {
             }
             drop(done);
         };
-        let (fibers, pool) = (Arc::clone(&self.fibers), Arc::clone(&self.pool));
+        let fibers = Arc::clone(&self.fibers);
         self.scheduler.enter(&client_key, bytes, &entering.clone(), move |permit| {
             let mut registration = registration;
             match permit {
                 Ok(permit) => {
                     let processor = permit.lease(&entering);
                     registration.hold(permit);
-                    let (work, done) = (move || work(processor), move |outcome| done(registration, outcome));
-                    if waits_for_store {
-                        pool.spawn(work, done);
-                    } else {
-                        fibers.spawn(work, done);
-                    }
+                    fibers.spawn(move || work(processor), move |outcome| done(registration, outcome));
                 }
                 Err(why) => {
                     // The lease is released first, so that the client finds the session free after the answer.
@@ -355,12 +350,16 @@ impl SessionContext {
         })
     }
 
-    /// Returns the lease. This is called on the evaluation's thread, since it may wait for a remote store.
+    /// Returns the lease. This is called on the evaluation's fiber, since it may wait for a remote store.
     fn lease(self, cancel: &Cancel) -> Result<Option<Lease>, session::Fault> {
         match self {
             SessionContext::None => Ok(None),
             SessionContext::Leased(lease) => Ok(Some(*lease)),
-            SessionContext::Deferred(sessions, owner, id) => sessions.begin(&owner, &id, cancel).map(Some),
+            SessionContext::Deferred(sessions, owner, id) => {
+                let (at, cancel) = (Arc::clone(&sessions), cancel.clone());
+                let lease = sessions.wait_for(move || at.begin(&owner, &id, &cancel));
+                lease.unwrap_or_else(|error| Err(session::Fault::Unavailable(error.to_string()))).map(Some)
+            }
         }
     }
 }

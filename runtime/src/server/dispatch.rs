@@ -13,7 +13,6 @@ use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::Gauge;
 use crate::evaluation::Evaluator;
 use crate::fibers::Fibers;
-use crate::pool::Pool;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
@@ -43,10 +42,8 @@ pub struct Server {
     pub(super) settings: Settings,
     pub(super) evaluator: Arc<Evaluator>,
     pub(super) redactor: Redactor,
-    /// Runs programs.
+    /// Runs programs and tasks.
     pub(super) fibers: Arc<Fibers>,
-    /// Runs programs that block on something else too: a remote store of sessions, or a planner.
-    pub(super) pool: Arc<Pool>,
     pub(super) scheduler: Arc<Scheduler>,
     tools: OnceLock<String>,
     pub(super) sessions: Option<Arc<Sessions>>,
@@ -82,16 +79,13 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// Creates a server. Its evaluations run on `pool` when `scheduler` admits them. `sessions` and `diagnostics` are `None` if
-    /// they are off.
-    #[expect(clippy::too_many_arguments, reason = "each is a part that somebody else has made")]
+    /// Creates a server. Its evaluations run when `scheduler` admits them. `sessions` and `diagnostics` are `None` if they are off.
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
         evaluator: Evaluator,
         sessions: Option<Arc<Sessions>>,
         redactor: Redactor,
-        pool: Pool,
         scheduler: Arc<Scheduler>,
         diagnostics: Option<Arc<Diagnostics>>,
     ) -> Self {
@@ -102,7 +96,6 @@ impl Server {
             evaluator,
             redactor,
             fibers: Arc::new(Fibers::new(scheduler.limits().threads.value)),
-            pool: Arc::new(pool),
             scheduler,
             tools,
             sessions,

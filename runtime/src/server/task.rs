@@ -13,11 +13,12 @@ use crate::agentic::{End, Planner, Task};
 use crate::diagnostics::CallTrace;
 use crate::evaluation::Failure;
 use crate::log::{self, Level};
+use crate::pool::JobError;
 use crate::response::answer;
 use crate::schedule::LeaseIssuer;
 
 impl Server {
-    /// Runs a task on the pool with a permit like that of a program. It uses no processor while its planner works.
+    /// Runs a task on a fiber with a permit like that of a program. It uses no processor while its planner works.
     pub(super) fn task(&self, request: Request<'_>, planner: &Arc<Planner>, call_trace: Option<CallTrace>) {
         let task = match Task::read(&request.params.arguments, &self.settings) {
             Ok(task) => Arc::new(task),
@@ -48,21 +49,17 @@ impl Server {
                 answers.send(Answer::result(&id, &result), Some(registration));
             }
         };
-        let (pool, retry_after_ms) = (Arc::clone(&self.pool), self.scheduler.retry_after_ms());
+        let (fibers, retry_after_ms) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms());
         self.scheduler.enter(&client_key, bytes, &entering, move |permit| {
             let mut registration = registration;
             match permit {
                 Ok(permit) => {
                     let turns = permit.leases();
                     registration.hold(permit);
-                    pool.spawn(
+                    fibers.spawn(
                         move || work(turns),
                         move |end| {
-                            let end = end.unwrap_or_else(|error| {
-                                log::line(Level::Error, "task panicked", &[("message", &error.to_string())]);
-                                let message = format!("the task stopped on a bug of the server: {error}");
-                                End::before(Stop::new(Reason::PlannerError, message))
-                            });
+                            let end = end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)));
                             done(registration, end);
                         },
                     );
@@ -70,5 +67,16 @@ impl Server {
                 Err(why) => done(registration, End::before(Stop::rejected(Failure::rejected(why, retry_after_ms)))),
             }
         });
+    }
+}
+
+/// Why a task has not begun, or not ended.
+fn unfinished(error: JobError, retry_after_ms: u64) -> Stop {
+    match error {
+        JobError::NotStarted => Stop::rejected(Failure::no_stack(retry_after_ms)),
+        JobError::Panicked(message) => {
+            log::line(Level::Error, "task panicked", &[("message", &message)]);
+            Stop::new(Reason::PlannerError, format!("the task stopped on a bug of the server: {message}"))
+        }
     }
 }

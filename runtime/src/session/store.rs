@@ -7,11 +7,13 @@ use std::time::Duration;
 use ptc_lisp::limits::Cancel;
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use super::memory::Memory;
 use super::{Fault, SessionLimits, SessionState};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
-use crate::pool::Pool;
+use crate::fibers;
+use crate::pool::{JobError, Pool};
 use crate::random;
 use crate::schedule::Scheduler;
 use crate::settings::Settings;
@@ -105,11 +107,11 @@ impl Metadata {
 }
 
 /// Native stack in bytes of a thread that blocks on a store. Decoding functions compiles them.
-const WAITING_STACK: usize = 8 * 1024 * 1024;
+const WAITING_STACK: usize = ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES;
 /// Message of an evaluation whose session was closed meanwhile.
 const CLOSED_MEANWHILE: &str = "the session was closed while this ran; lisp_session_start opens another";
-/// Number of threads that block on a store for tools that do not evaluate.
-const WAITING_THREADS: usize = 4;
+/// Maximum number of threads that block on a store. Evaluations wait for theirs as fibers.
+const WAITING_THREADS: usize = 8;
 
 /// The sessions of a server.
 #[derive(Debug)]
@@ -156,6 +158,18 @@ impl Sessions {
         &*self.store
     }
 
+    /// Runs work that may block on the store and returns its result: here for a local store, otherwise on a thread that may block,
+    /// while the calling fiber waits.
+    pub fn wait_for<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JobError> {
+        let Some(pool) = &self.waiting else { return Ok(work()) };
+        let (send, receive) = oneshot::channel();
+        pool.spawn(work, move |result| {
+            // The fiber waits until it has the result.
+            let _ = send.send(result);
+        });
+        fibers::block_on(receive).unwrap_or(Err(JobError::NotStarted))
+    }
+
     /// Runs work that may block on the store: here for a local store, otherwise on a thread that may block.
     pub fn run_blocking(&self, work: impl FnOnce() + Send + 'static) {
         match &self.waiting {
@@ -194,7 +208,15 @@ impl Sessions {
 impl Lease {
     /// Commits a successful evaluation to the session and releases the lease. If a limit or the store rejects the new state, the
     /// evaluation becomes a failure. Records in the evaluation what the session stored.
-    pub fn commit(mut self, evaluation: &mut Evaluation) {
+    pub fn commit(self, mut evaluation: Evaluation) -> Result<Evaluation, JobError> {
+        let sessions = Arc::clone(&self.sessions);
+        sessions.wait_for(move || {
+            self.commit_here(&mut evaluation);
+            evaluation
+        })
+    }
+
+    fn commit_here(mut self, evaluation: &mut Evaluation) {
         if evaluation.outcome.is_ok() {
             let done = self.kept.after(evaluation, &self.sessions.limits.kept);
             let done = done.and_then(|(kept, changed)| Ok((self.end(LeaseOutcome::Evaluated(&kept))?, changed, kept.names())));

@@ -6,12 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use ptc_catalog::{
     Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Type, Types, Upstream,
 };
 use ptc_runtime::settings::Settings;
 use ptc_runtime::tools_list::tools_list_json;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -31,6 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("agentic::the_config_file_counts_after_flags", the_config_file_counts_after_flags),
     ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
     ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
+    ("agentic::waiting_tasks_cost_no_threads", waiting_tasks_cost_no_threads),
 ];
 
 const KEY: &str = "sk-not-a-real-key-0123456789";
@@ -532,4 +536,52 @@ fn the_server_ends_while_a_planner_thinks() {
     assert!(rest.len() == 1 && rest.iter().all(|answer| answer.contains("the call was cancelled")), "{rest:?}");
     let (status, log) = server.end();
     assert!(status.success(), "{status} {log}");
+}
+
+fn waiting_tasks_cost_no_threads() {
+    const TASKS: usize = 1_000;
+    // Each task has a connection to the planner, and both ends of it are descriptors of this process or of its child.
+    let mut descriptors = getrlimit(Resource::Nofile);
+    descriptors.current = descriptors.maximum;
+    setrlimit(Resource::Nofile, descriptors).expect("the hard limit is allowed");
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let opened = Arc::clone(&gate);
+    let planner = Web::start(move |_| {
+        let is_open = opened.0.lock().expect("the test holds it briefly");
+        drop(opened.1.wait_while(is_open, |is_open| !*is_open));
+        answer(&json!({ "say": "(return (reduce + (pmap inc (range 10))))" }))
+    });
+    let most = (TASKS + 1).to_string();
+    let flags = ["--agentic-allow-writes", "--max-concurrent-calls", &most, "--agentic-planner-timeout-ms", "600000"];
+    let mut server = Peer::of(with_planner("tasks", &planner, &flags).args([
+        "--agentic-task-timeout-ms",
+        "600000",
+        "--queue-timeout-ms",
+        "60000",
+    ]));
+    for id in 0..TASKS {
+        let params = json!({ "name": "lisp_task", "arguments": { "task": "x" } });
+        server.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+    }
+    let began = Instant::now();
+    while planner.requests().len() < TASKS {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} tasks have asked", planner.requests().len());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it lives");
+    let field = |name: &str| -> usize {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a field of Linux");
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    assert!(field("Threads") <= 16 * processors + 16, "{} threads", field("Threads"));
+    assert!(field("VmRSS") < 250_000, "{} KB", field("VmRSS"));
+    // They use no processor: another program runs at once.
+    assert!(server.ask("1000", "(+ 1 2)").contains("user=> 3"));
+    *gate.0.lock().expect("nobody panicked") = true;
+    gate.1.notify_all();
+    for _ in 0..TASKS {
+        let answer = server.receive();
+        assert!(answer.contains(r#""structured_result":55"#), "{answer}");
+    }
 }

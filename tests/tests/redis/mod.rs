@@ -39,6 +39,11 @@ impl Redis {
         self.child.wait().expect("it ends");
     }
 
+    /// Sends it a signal, such as `-STOP`.
+    pub(crate) fn signal(&self, name: &str) {
+        run(Command::new("kill").args([name, &self.child.id().to_string()])).success();
+    }
+
     /// Restarts the server with its previous data.
     pub(crate) fn restart(&mut self) {
         self.child = Redis::child(self.port, self.folder.path(), &self.password);
