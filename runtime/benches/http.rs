@@ -1,8 +1,8 @@
 //! Compares a listening server of this crate with a bare echo on the same HTTP library, over loopback, in one run: round trips on
 //! a kept connection, throughput of several connections, a client that does not read, and resident memory with 2,000 sessions.
 //! Absolute figures depend on the machine, the ratios do not. `cargo bench -p ptc-runtime --bench http`
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints figures")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark panics on any error")]
 
 mod figures;
 mod flood;

@@ -1,12 +1,12 @@
 //! Runs a server for minutes with upstreams that continuously crash, hang, reset connections and refuse calls. Memory,
 //! descriptors, threads and child processes must not grow after the first quarter of the time. `.ci/soak [SECONDS]`
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a soak stops where anything is wrong")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints figures")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a soak panics on any error")]
 
 #[expect(dead_code, reason = "a soak prints no quantiles")]
 mod figures;
 #[path = "../tests/upstreams/web.rs"]
-#[expect(dead_code, reason = "what it can do and a soak does not need")]
+#[expect(dead_code, reason = "a soak uses only part of the module")]
 mod web;
 
 use std::io::{BufRead, BufReader, Write};

@@ -1,8 +1,8 @@
 //! Compares a server of this crate with a bare echo loop of the same framing, over pipes, in one run: start, resident memory,
 //! round trips, pipelined throughput, and a client that does not read. Absolute figures depend on the machine, the ratios do not.
 //! `cargo bench -p ptc-runtime --bench stdio`
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints figures")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark panics on any error")]
 
 mod figures;
 mod flood;

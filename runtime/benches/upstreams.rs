@@ -1,7 +1,7 @@
 //! Measures the path between a program and its upstreams: overlapping calls, pages of a list, redaction of secrets, search in a
 //! large catalog. `cargo bench -p ptc-runtime --bench upstreams`, with `-- redaction` for one part only.
-#![expect(clippy::print_stdout, reason = "figures are what it is for")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops where anything is wrong")]
+#![expect(clippy::print_stdout, reason = "the benchmark prints figures")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark panics on any error")]
 
 use std::io::{BufRead, Write};
 use std::process::ExitCode;

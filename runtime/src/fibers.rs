@@ -338,7 +338,7 @@ impl Fleet {
 }
 
 impl FiberContext {
-    #[expect(unsafe_code, reason = "a fiber finds what suspends it by way of its thread")]
+    #[expect(unsafe_code, reason = "a fiber finds its yielder through its thread")]
     fn yielder(&self) -> &Yielder<(), Instant> {
         // SAFETY: the pointer is set when the fiber begins, to a value at the bottom of the fiber's stack, which lives as long as
         // anything runs on that stack. Only code on the fiber reaches this function: `fiber::enter` sets the current fiber while

@@ -1,6 +1,6 @@
 //! A program with its own global allocator: an engine requires a counting allocator, and its memory limits hold with one.
 
-#![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
+#![expect(unsafe_code, reason = "an allocator requires unsafe code; every call is passed on unchanged")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};

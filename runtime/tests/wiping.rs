@@ -1,6 +1,6 @@
 //! Freed memory of resolved secrets does not contain them.
 
-#![expect(unsafe_code, reason = "only an allocator sees what is freed")]
+#![expect(unsafe_code, reason = "only an allocator can observe freed blocks")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -21,7 +21,7 @@
 //! - `server`: processes under test, the server and its peers.
 //! - `soak`: mixed load while an upstream is killed and restarted.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark stops at the first error of its own")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark panics on its own errors")]
 
 mod connection;
 mod deployment;

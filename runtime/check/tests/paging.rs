@@ -3,7 +3,7 @@
 //! Each service is a function of the arguments. Whatever happens to the list while it is read, the result must be the complete
 //! list or an error.
 
-#![expect(clippy::indexing_slicing, reason = "a test stops where anything is missing")]
+#![expect(clippy::indexing_slicing, reason = "a test panics on any error")]
 
 mod conventions;
 

@@ -1,6 +1,6 @@
 //! Which programs read only the first page of a list.
 
-#![expect(clippy::indexing_slicing, reason = "a test stops where anything is missing")]
+#![expect(clippy::indexing_slicing, reason = "a test panics on any error")]
 
 use ptc_catalog::{Annotations, Arg, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_check::paging::UnreadPages;

@@ -2,7 +2,7 @@
 //! sizes of input.
 //!
 //! `cargo bench -p ptc-lisp --bench costs` prints the tables. `tests/complexity.rs` tests that the costs do not grow.
-#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 #[path = "suite/costs.rs"]
 mod costs;

@@ -2,7 +2,7 @@
 //! The cost of one run is the difference between two values of TIMES, which `.ci/instructions` takes from callgrind. Without
 //! arguments it lists the names. `instructions time NAME…` prints the best wall time of many runs, of every program if no name is
 //! given.
-#![expect(clippy::print_stdout, reason = "its output is what it is for")]
+#![expect(clippy::print_stdout, reason = "the program prints its results")]
 
 mod suite;
 

@@ -90,7 +90,7 @@ const TIGHT: May = May { wall_ms: 300, bytes: 24 << 20 };
 const ROOMY: May = May { wall_ms: 1_000, bytes: 100 << 20 };
 
 /// Runs every program whose text contains `part`, one by one.
-#[expect(clippy::print_stdout, reason = "the figures are the result")]
+#[expect(clippy::print_stdout, reason = "the program prints its results")]
 fn figures(part: &str) {
     let mut faults = 0;
     for may in [TIGHT, ROOMY] {

@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the figures are the result")]
+#[expect(clippy::print_stdout, reason = "the program prints its results")]
 fn figures(names: &[String]) -> ! {
     let done = sweep(names);
     match &done {

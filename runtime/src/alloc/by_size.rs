@@ -24,7 +24,7 @@ const OWN_PAGES: libc::c_int = 512 * 1024;
 /// By default glibc raises the threshold to the largest freed block, up to 32 MB, and keeps freed blocks below it in a heap per
 /// thread. After a few programs with large strings the process would hold far more memory than any program's limit.
 #[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "the standard library has no call for it")]
+#[expect(unsafe_code, reason = "the standard library has no function for this")]
 fn fix_threshold() {
     use std::sync::atomic::{AtomicBool, Ordering};
     static IS_FIXED: AtomicBool = AtomicBool::new(false);
@@ -38,7 +38,7 @@ fn fix_threshold() {
 #[cfg(not(target_env = "gnu"))]
 fn fix_threshold() {}
 
-#[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on")]
+#[expect(unsafe_code, reason = "an allocator requires unsafe code; every call is passed on")]
 // SAFETY: every method selects the allocator by the size of the block in the same way. A block that grows or shrinks past the
 // limit is copied into one of the other allocator. Neither allocator panics.
 unsafe impl GlobalAlloc for BySize {

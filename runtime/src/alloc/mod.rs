@@ -86,7 +86,7 @@ fn held(size: usize) -> i64 {
     if size < MAPPED { block + block / 8 } else { block }
 }
 
-#[expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
+#[expect(unsafe_code, reason = "an allocator requires unsafe code; every call is passed on unchanged")]
 // SAFETY: every method has the contract of the inner allocator's method of the same name, passes its arguments on unchanged, and
 // returns its result. Counting touches a thread-local integer and neither allocates nor panics.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {

@@ -106,7 +106,7 @@ struct Text<'a> {
     text: &'a str,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }

@@ -85,7 +85,7 @@ pub struct LeaseIssuer {
 }
 
 /// Bytes of the memory budget that a session or another holder uses, until this is dropped.
-pub struct BudgetReservation(#[expect(dead_code, reason = "dropping it is what counts")] Claim);
+pub struct BudgetReservation(#[expect(dead_code, reason = "it is kept for its drop")] Claim);
 
 /// The current load.
 #[derive(Debug, Clone, Copy)]

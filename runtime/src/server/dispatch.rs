@@ -231,7 +231,7 @@ impl Server {
     fn tool_list(&self, era: Era) -> String {
         let tools = self.tools.get_or_init(|| {
             let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
-            #[cfg_attr(not(feature = "agentic"), expect(unused_mut, reason = "nothing is put in"))]
+            #[cfg_attr(not(feature = "agentic"), expect(unused_mut, reason = "only `lisp_task` is inserted"))]
             let mut tools = tools_list::tools(self.deployment, &self.settings, clean);
             #[cfg(feature = "agentic")]
             if let Some(planner) = &self.planner {

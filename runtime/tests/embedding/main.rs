@@ -1,15 +1,15 @@
 //! The runtime inside another program: engines with tools and upstreams, the protocol of `lisp_eval`, and the example.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where an answer lacks what it looks at")]
+#![expect(clippy::unwrap_used, reason = "a test panics if an answer lacks an expected member")]
 
 mod arguments;
 mod engine;
 mod examples;
 mod protocol;
 #[path = "../../examples/service.rs"]
-#[expect(dead_code, reason = "its main")]
+#[expect(dead_code, reason = "`main` of the example is not called")]
 mod service;
 #[cfg(feature = "http")]
 #[path = "../upstreams/web.rs"]
-#[expect(dead_code, reason = "what it can do and these tests do not need")]
+#[expect(dead_code, reason = "these tests use only part of the module")]
 mod web;

@@ -3,7 +3,7 @@
 //! The server under test is this binary in another role, so that it is never older than its tests. This requires a custom `main`.
 //! `libtest-mimic` provides the usual command line for tests.
 
-#![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
+#![expect(clippy::indexing_slicing, reason = "a test panics if an answer lacks an expected member")]
 
 mod advertised;
 #[cfg(feature = "agentic")]
@@ -27,7 +27,7 @@ mod terminal;
 mod tools_list;
 mod upstream;
 #[path = "../upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "what it can do and these tests do not need")]
+#[expect(dead_code, clippy::unwrap_used, reason = "these tests use only part of the module")]
 mod web;
 
 use std::process::ExitCode;

@@ -61,7 +61,7 @@ impl Terminal {
     }
 
     /// Waits until the program has used processor time.
-    #[allow(dead_code, reason = "only the tests of the line editor have no other sign")]
+    #[allow(dead_code, reason = "only the tests of the line editor need it")]
     pub(crate) fn computes(&self) {
         let ticks = || -> u64 {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it runs");

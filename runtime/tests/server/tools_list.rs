@@ -90,7 +90,7 @@ fn size(deployment: &'static Deployment, change: impl FnOnce(&mut Settings)) -> 
     tools_list_json(deployment, &settings).len() + FRAME
 }
 
-#[expect(clippy::print_stdout, reason = "the sizes are worth reading")]
+#[expect(clippy::print_stdout, reason = "the test prints the sizes")]
 fn sizes() {
     let inline = |s: &mut Settings| s.catalog_mode = CatalogMode::Inline;
     for (what, size, most) in [

@@ -2,7 +2,7 @@
 //!
 //! The child process is this test binary, started with `PTC_PEER` set: see [`peer`].
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a failed step is a failed test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "a test panics on any error")]
 
 mod discovery;
 mod drift;

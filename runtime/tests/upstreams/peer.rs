@@ -65,7 +65,7 @@ fn run(mode: &str) {
     if mode == "family" {
         // The grandchild is in the same process group and holds none of the pipes.
         let null = std::process::Stdio::null;
-        #[expect(clippy::zombie_processes, reason = "the test looks at who ends it")]
+        #[expect(clippy::zombie_processes, reason = "the test checks that the client ends it")]
         let child = std::process::Command::new("sleep").arg("600").stdin(null()).stdout(null()).stderr(null()).spawn().unwrap();
         seen.lock().unwrap().grandchild = child.id();
     }

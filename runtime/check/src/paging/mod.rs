@@ -42,7 +42,7 @@ pub struct Error {
 }
 
 /// The pages of one list.
-#[expect(clippy::struct_excessive_bools, reason = "what was seen of the pages, each for itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent observations about the pages")]
 #[derive(Debug)]
 pub struct Pages {
     upstream: &'static Upstream,
@@ -495,7 +495,7 @@ impl Pages {
     }
 
     /// Requests the pages from a number on: all at once if their number is known, otherwise the next one.
-    #[expect(clippy::too_many_arguments, reason = "one page, as it was received")]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a received page")]
     fn rest_of(
         &mut self,
         from: i64,

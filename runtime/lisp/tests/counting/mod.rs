@@ -1,5 +1,5 @@
 //! An allocator that counts each thread's live bytes, like the one of a host.
-#![expect(unsafe_code, reason = "an allocator cannot be written otherwise; every call is passed on unchanged")]
+#![expect(unsafe_code, reason = "an allocator requires unsafe code; every call is passed on unchanged")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -20,7 +20,7 @@ pub(crate) fn gauge() -> i64 {
 }
 
 /// Returns the maximum of these bytes since the last call.
-#[allow(dead_code, reason = "only fuzzing looks at every allocation")]
+#[allow(dead_code, reason = "only fuzzing checks every allocation")]
 pub(crate) fn take_peak() -> i64 {
     PEAK.with(|peak| peak.replace(gauge()))
 }

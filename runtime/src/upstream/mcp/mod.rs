@@ -44,7 +44,7 @@ pub(crate) enum Response {
 
 /// A request of this client.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "headers and repetition are HTTP's"))]
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP uses headers and retries"))]
 pub(crate) struct Ask<'a> {
     pub(crate) method: &'static str,
     /// `params.name`, if the method has one.

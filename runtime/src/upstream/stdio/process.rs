@@ -66,7 +66,7 @@ fn die_with_parent(command: &mut Command) {
         // The parent may have died before the signal was set.
         if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("the server is gone")) }
     };
-    #[expect(unsafe_code, reason = "runs between fork and exec; it makes three system calls and allocates only where it fails")]
+    #[expect(unsafe_code, reason = "runs between fork and exec; makes three system calls and allocates only on failure")]
     unsafe {
         command.pre_exec(arm);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use programs::{Language, NAMES};
 
 #[path = "../../suite/inputs.rs"]
-#[allow(dead_code, reason = "one of the inputs is for benches alone")]
+#[allow(dead_code, reason = "only benchmarks use one of the inputs")]
 mod inputs;
 
 /// The measurement of one program in one interpreter.
