@@ -92,7 +92,7 @@ impl std::fmt::Debug for InFlightSlot {
 }
 
 impl InFlightSlot {
-    /// The client of the program.
+    /// Returns the client of the program.
     pub(super) fn client_key(&self) -> &ClientKey {
         &self.client_key
     }
@@ -102,7 +102,7 @@ impl InFlightSlot {
         self.claim.as_ref().map_or(0, Claim::bytes)
     }
 
-    /// How long it waited in the queue.
+    /// Returns how long it waited in the queue.
     pub(super) fn queued(&self) -> Duration {
         self.queued
     }

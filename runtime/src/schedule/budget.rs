@@ -147,7 +147,7 @@ impl Budget {
         }
     }
 
-    /// The run to end so that `bytes` more fit.
+    /// Chooses the run to end so that `bytes` more fit.
     fn victim(&self, bytes: i64) -> Victim {
         let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
         let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.bytes()).sum();

@@ -48,7 +48,7 @@ struct Entry {
 }
 
 impl Default for ClientKey {
-    /// The key of a process with a single client.
+    /// Returns the key of a process with a single client.
     fn default() -> Self {
         ClientKey { owner: "".into(), session: 0 }
     }
@@ -203,7 +203,7 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// The client of an entry that is the first of its session and for which `is_it` holds.
+    /// Returns the client of an entry that is the first of its session and satisfies `is_it`.
     pub(super) fn find_first(&self, is_it: impl Fn(&T) -> bool) -> Option<ClientKey> {
         self.sessions.iter().find_map(|(owner, sessions)| {
             let is_it = |queue: &VecDeque<T>| queue.front().is_some_and(&is_it);

@@ -118,7 +118,7 @@ impl Branches {
     }
 }
 
-/// A number that is unique among the sessions and connections of the process.
+/// Returns a number that is unique among the sessions and connections of the process.
 pub fn session_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -183,7 +183,7 @@ impl Scheduler {
         BudgetReservation(self.budget.claim(bytes))
     }
 
-    /// The current load.
+    /// Returns the current load.
     pub fn load(&self) -> Load {
         let (running, (in_flight, queued)) = (self.running.load(Ordering::Relaxed), self.admission.counts());
         Load { running, waiting: in_flight.saturating_sub(running), queued, used_bytes: self.budget.used() }
@@ -201,21 +201,21 @@ impl Scheduler {
         }
     }
 
-    /// Recommended delay in milliseconds before a rejected call is repeated.
+    /// Returns the recommended delay in milliseconds before a rejected call is repeated.
     pub fn retry_after_ms(&self) -> u64 {
         u64::try_from(self.admission.timeout().as_millis()).unwrap_or(u64::MAX).clamp(100, 5_000)
     }
 }
 
 impl LeaseIssuer {
-    /// A lease for the next program, which must begin before `begin_by`.
+    /// Issues a lease for the next program, which must begin before `begin_by`.
     pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> ProcessorLease {
         ProcessorLease::new(&self.scheduler, self.client_key.clone(), cancel, begin_by, 0)
     }
 }
 
 impl AdmissionPermit {
-    /// The processor lease of the only program under this permit.
+    /// Issues the processor lease of the only program under this permit.
     pub fn lease(&self, cancel: &Cancel) -> ProcessorLease {
         let admitted = &self.admitted;
         ProcessorLease::new(&self.scheduler, admitted.client_key().clone(), cancel, self.begin_by, admitted.bytes())

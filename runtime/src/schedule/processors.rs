@@ -78,7 +78,7 @@ impl Processors {
         Processors { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
     }
 
-    /// Free processors, and threads that wait for one.
+    /// Returns the numbers of free processors and of threads that wait for one.
     #[cfg(test)]
     fn counts(&self) -> (usize, usize) {
         (self.lock().free, self.waiting.load(Ordering::Relaxed))

@@ -100,22 +100,22 @@ impl ProcessorLease {
         has.then_some(ProcessorGuard(self))
     }
 
-    /// Recommended delay in milliseconds before a call is repeated whose program could not begin.
+    /// Returns the recommended delay in milliseconds before a call is repeated whose program could not begin.
     pub fn retry_after_ms(&self) -> u64 {
         self.run.scheduler.retry_after_ms()
     }
 
-    /// The share to pass to the run.
+    /// Returns the share to pass to the run.
     pub fn share(&self) -> Arc<dyn Share> {
         Arc::<RunShare>::clone(&self.run)
     }
 
-    /// The client of the program.
+    /// Returns the client of the program.
     pub fn client_key(&self) -> &ClientKey {
         &self.run.client_key
     }
 
-    /// Maximum number of programs in flight.
+    /// Returns the maximum number of programs in flight.
     pub fn max_in_flight(&self) -> usize {
         self.run.scheduler.limits().in_flight.value
     }
@@ -125,12 +125,12 @@ impl ProcessorLease {
         self.run.report_bytes(bytes);
     }
 
-    /// How long the call waited for admission.
+    /// Returns how long the call waited for admission.
     pub fn queued(&self) -> Duration {
         self.queued
     }
 
-    /// How long its threads waited for a processor.
+    /// Returns how long its threads waited for a processor.
     pub fn processor_wait(&self) -> Duration {
         Duration::from_nanos(self.run.waited.load(Ordering::Relaxed))
     }

@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// Why a task has not begun, or not ended.
+/// Returns why a task has not begun or not ended.
 fn unfinished(error: JobError, retry_after_ms: u64) -> Stop {
     match error {
         JobError::NotStarted => Stop::rejected(Failure::no_stack(retry_after_ms)),
