@@ -14,9 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{
-    Annotations, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
-};
+use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
 use serde_json::{Value, json};
 
 use figures::resident_kib;

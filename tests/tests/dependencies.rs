@@ -56,7 +56,7 @@ fn the_catalog_is_a_leaf() {
 #[test]
 fn a_pinned_binary_holds_nothing_of_the_compiler() {
     let linked = packages(&[]);
-    assert!(linked.contains("hyper-rustls"), "the HTTP client is part of the default: {linked:?}");
+    assert!(linked.contains("reqwest"), "the HTTP client is part of the default: {linked:?}");
     for name in ["ptc-compiler", "ptc-macros", "clap", "minijinja", "openapiv3", "jsonc-parser", "jsonschema"] {
         assert!(!linked.contains(name), "{name} is linked into pinned binaries");
     }
@@ -76,7 +76,7 @@ fn without_http_upstreams_no_http_and_no_tls() {
 fn a_listening_server_brings_no_client_and_no_tls() {
     let linked = packages(&["--no-default-features", "--features", "http-server"]);
     assert!(linked.contains("hyper"), "{linked:?}");
-    for name in ["hyper-rustls", "h2", "rustls", "ring", "native-tls", "openssl"] {
+    for name in ["reqwest", "h2", "rustls", "ring", "native-tls", "openssl"] {
         assert!(!linked.contains(name), "{name} is linked into a binary that cannot use it");
     }
 }

@@ -1,6 +1,6 @@
 //! The server under test, with three upstreams that are separate mocks.
 
-use ptc_catalog::{Annotations, Catalog, Deployment, OpenApi, Operation, Params, Tool, Transport, Upstream};
+use ptc_catalog::{Annotations, Catalog, Deployment, OpenApi, Operation, Tool, Transport, Upstream};
 
 use crate::mock::{HANG, NOW, WAIT};
 

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::Method;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -16,7 +16,7 @@ use super::completion::{self, Completion};
 use super::model::Model;
 use super::plan::Plan;
 use crate::secrets::Secrets;
-use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
+use crate::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, UpstreamError, stage};
 
@@ -131,7 +131,7 @@ impl Client {
         }
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
-        let asking = Asking { body: body.to_string().into(), ..Asking::new(Method::POST, &self.url, headers) };
+        let asking = OutgoingRequest { body: body.to_string().into(), ..OutgoingRequest::new(Method::POST, &self.url, headers) };
         let mut response = self.http.send(asking, deadline).await.map_err(of_world)?;
         let status = response.status();
         let (head, pause) = (Head::of(&self.http, &response), retry_after(&response));

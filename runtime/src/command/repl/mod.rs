@@ -59,18 +59,18 @@ enum Typed {
 }
 
 /// The source of interactive input.
-enum Asking {
+enum Input {
     Plain(Lines),
     #[cfg(feature = "line-editing")]
     Edited(edit::Editor),
 }
 
-impl Asking {
+impl Input {
     fn read(&mut self, services: &mut Services) -> Typed {
         match self {
-            Asking::Plain(lines) => lines.read(services),
+            Input::Plain(lines) => lines.read(services),
             #[cfg(feature = "line-editing")]
-            Asking::Edited(editor) => editor.read(services),
+            Input::Edited(editor) => editor.read(services),
         }
     }
 
@@ -78,7 +78,7 @@ impl Asking {
     #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines know nothing"))]
     fn learn(&self, past: &PriorState) {
         #[cfg(feature = "line-editing")]
-        if let Asking::Edited(editor) = self {
+        if let Input::Edited(editor) = self {
             editor.learn(&past.bindings);
         }
     }
@@ -179,15 +179,15 @@ impl Repl {
     }
 
     #[cfg(feature = "line-editing")]
-    fn asking(&self) -> Asking {
+    fn asking(&self) -> Input {
         let editor = edit::Editor::start(std::sync::Arc::clone(self.services.upstreams()), &self.settings);
-        editor.map_or_else(|| Asking::Plain(Lines::of_standard_input()), Asking::Edited)
+        editor.map_or_else(|| Input::Plain(Lines::of_standard_input()), Input::Edited)
     }
 
     #[cfg(not(feature = "line-editing"))]
     #[expect(clippy::unused_self, reason = "an editor would look into it")]
-    fn asking(&self) -> Asking {
-        Asking::Plain(Lines::of_standard_input())
+    fn asking(&self) -> Input {
+        Input::Plain(Lines::of_standard_input())
     }
 
     /// Executes a command and returns its output. `None` if the words are not a command.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 use url::Url;
 
 use crate::secrets::Secrets;
 use crate::settings::OtlpSettings;
-use crate::upstream::http::client::{Asking, Endpoint, HttpClient};
+use crate::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, UpstreamError};
 
@@ -96,7 +96,10 @@ impl BatchSender {
 
     async fn attempt(&self, body: &str) -> Result<(), SendFailure> {
         let deadline = Instant::now() + self.timeout;
-        let asking = Asking { body: body.to_owned().into(), ..Asking::new(Method::POST, &self.url, self.headers.clone()) };
+        let asking = OutgoingRequest {
+            body: body.to_owned().into(),
+            ..OutgoingRequest::new(Method::POST, &self.url, self.headers.clone())
+        };
         let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
         let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
         let said = self.http.read_body(&mut response, ERROR_BODY_BYTES.into(), deadline).await;

@@ -1,57 +1,47 @@
-//! An HTTP response: its head, and its body as a stream.
+//! The response of a server: its head, then its body piece by piece.
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use hyper::header::{HeaderMap, LOCATION};
-use hyper::{Response, StatusCode};
+use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::{Response, StatusCode};
 use url::Url;
 
-/// A response whose body has not been read.
+/// A response whose body has not been read yet.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    response: Response<Incoming>,
-    url: Url,
-}
+pub(crate) struct Answer(Response);
 
 impl Answer {
-    pub(super) fn new(response: Response<Incoming>, url: Url) -> Answer {
-        Answer { response, url }
+    pub(super) fn new(response: Response) -> Answer {
+        Answer(response)
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        self.response.status()
+        self.0.status()
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
+        self.0.headers()
     }
 
-    /// Returns the URL that responded, after redirects.
+    /// The URL that answered, after followed redirects.
     pub(super) fn url(&self) -> &Url {
-        &self.url
+        self.0.url()
     }
 
-    /// Returns the length of the body, if the head contains it.
+    /// The length of the body in bytes, if the head declares it.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.response.body().size_hint().exact()
+        self.0.content_length()
     }
 
-    /// Returns the next bytes of the body, or `None` at its end.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
-        while let Some(frame) = self.response.body_mut().frame().await {
-            if let Ok(data) = frame?.into_data() {
-                return Ok(Some(data));
-            }
-        }
-        Ok(None)
+    /// The next bytes of the body, or `None` at its end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, reqwest::Error> {
+        self.0.chunk().await
     }
 
-    /// Returns the target of a redirect.
+    /// The target of a redirect.
     pub(super) fn redirects_to(&self) -> Option<Url> {
         if !matches!(self.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
             return None;
         }
-        self.url.join(self.headers().get(LOCATION)?.to_str().ok()?).ok()
+        self.url().join(self.headers().get(LOCATION)?.to_str().ok()?).ok()
     }
 }

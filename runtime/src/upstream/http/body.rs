@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
+use http_body::{Body, Frame, SizeHint};
 
 use crate::upstream::mcp::wire::OutgoingFrame;
 
@@ -16,9 +16,11 @@ const CHUNK: usize = 64 * 1024;
 /// The parts of a frame in sequence. The total length is known.
 pub(super) struct RequestBody([Bytes; 3]);
 
-impl From<&OutgoingFrame> for RequestBody {
-    fn from(frame: &OutgoingFrame) -> RequestBody {
-        RequestBody(frame.parts())
+impl RequestBody {
+    /// Returns `None` if the frame is empty, because a request without a body declares no length.
+    pub(super) fn new(frame: &OutgoingFrame) -> Option<RequestBody> {
+        let body = RequestBody(frame.parts());
+        (!body.is_end_stream()).then_some(body)
     }
 }
 

@@ -1,23 +1,23 @@
-//! An HTTP client for one upstream.
+//! The HTTP client of one upstream: headers, credentials, redirects, retries and limits, over `reqwest`.
+//!
+//! Redirects are followed here and not by `reqwest`, because it repeats only bodies that are one buffer. The large arguments of a call are
+//! not copied into one.
 
 use std::error::Error;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, Uri};
-use hyper_util::client::legacy::{self, Client};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use ptc_catalog::Auth;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::{Client, Method, Proxy, Request};
 use url::Url;
 
 use super::answer::Answer;
 use super::body::RequestBody;
-use super::connector::{Connector, TookTooLong};
-use super::{repeat, tls};
+use super::connecting::ConnectingLayer;
+use super::tls;
 use crate::secrets::{Redactor, Secrets, basic_pair};
 use crate::upstream::fault::{Reason, UpstreamError};
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION, OutgoingFrame};
@@ -29,13 +29,16 @@ use crate::upstream::stage::{self, Stage};
 /// Maximum number of followed redirects, all within one origin.
 pub(super) const MAX_REDIRECTS: usize = 5;
 /// Maximum number of idle connections, and how long they are kept. Programs make bursts of up to 50 calls.
-const IDLE_CONNECTIONS: usize = 16;
-const IDLE_TIME: Duration = Duration::from_mins(1);
+const MAX_IDLE_CONNECTIONS: usize = 16;
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// A silent connection is probed after this time, and given up after this number of probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const MAX_PROBES: u32 = 3;
 
 /// A client with fixed headers and a fixed origin.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
-    inner: Arc<Client<Connector, RequestBody>>,
+    inner: Client,
     headers: HeaderMap,
     connect_timeout: Duration,
     redactor: Redactor,
@@ -55,62 +58,81 @@ pub(crate) struct Endpoint {
     pub(crate) posts: bool,
 }
 
-/// A request.
-pub(crate) struct Asking<'u> {
+/// A request of a client.
+pub(crate) struct OutgoingRequest<'u> {
     pub(crate) method: Method,
     pub(crate) url: &'u Url,
     /// Headers in addition to those of the client.
     pub(crate) headers: HeaderMap,
     pub(crate) body: OutgoingFrame,
-    /// Whether the request is read-only, so that it may be sent again if the connection was lost before any byte of the response.
+    /// Whether the request is read-only, so that it may be sent again if the connection fails before the
+    /// head of the response is complete.
     pub(crate) repeatable: bool,
 }
 
-impl<'u> Asking<'u> {
+impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
-    pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> Asking<'u> {
-        Asking { method, url, headers, body: OutgoingFrame::default(), repeatable: false }
+    pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
+        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false }
     }
 }
 
 impl HttpClient {
     /// Builds the client. The system's roots are loaded only if TLS is used.
+    ///
+    /// # Errors
+    ///
+    /// A header, the proxy or a certificate is invalid, or a credential has no value.
     pub(crate) fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
         for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
             refuse_user(url)?;
         }
-        let plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
-        let tls = if plain(endpoint.url) && endpoint.proxy.is_none_or(plain) {
-            tls::without_roots()?
-        } else {
-            tls::with_roots(endpoint.extra_roots.as_deref())?
-        };
-        // Only the proxy of the config is used, since the server's environment must not redirect credentials.
-        let proxy = endpoint.proxy.map(str::parse::<Uri>).transpose();
-        let proxy = proxy.map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {why}")))?;
-        let inner = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_max_idle_per_host(IDLE_CONNECTIONS)
-            .pool_idle_timeout(IDLE_TIME)
-            .build(Connector::new(tls, proxy, endpoint.connect_timeout));
+        let is_plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        let uses_tls = !is_plain(endpoint.url) || !endpoint.proxy.is_none_or(is_plain);
+        let builder = tls::configure(Client::builder(), uses_tls, endpoint.extra_roots.as_deref())?;
+        let mut builder = builder
+            // Only the proxy of the config is used, since the server's environment must not redirect credentials.
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            // Whether a request may be sent again depends on the call, which `reqwest` does not know.
+            .retry(reqwest::retry::never())
+            .connect_timeout(endpoint.connect_timeout)
+            .connector_layer(ConnectingLayer)
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .tcp_keepalive(KEEPALIVE)
+            .tcp_keepalive_interval(KEEPALIVE)
+            .tcp_keepalive_retries(MAX_PROBES);
+        // Otherwise the calls on a dead connection would all run out of time, for minutes.
+        #[cfg(target_os = "linux")]
+        {
+            builder = builder.tcp_user_timeout(KEEPALIVE * 2);
+        }
+        if let Some(proxy) = endpoint.proxy {
+            let proxy = Proxy::all(proxy)
+                .map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {}", innermost(&why))))?;
+            builder = builder.proxy(proxy);
+        }
+        let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be set up", &why))?;
         let headers = headers(endpoint, secrets)?;
         let (connect_timeout, redactor, posts) = (endpoint.connect_timeout, secrets.redactor(), endpoint.posts);
-        Ok(HttpClient { inner: Arc::new(inner), headers, connect_timeout, redactor, posts })
+        Ok(HttpClient { inner, headers, connect_timeout, redactor, posts })
     }
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
     /// credentials nor arguments leave it.
-    pub(crate) async fn send(&self, asking: Asking<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
-        let (mut url, mut repeatable) = (asking.url.clone(), asking.repeatable);
+    pub(crate) async fn send(&self, request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
+        let (mut url, mut repeatable) = (request.url.clone(), request.repeatable);
         for followed in 0.. {
-            let answer = match self.send_once(&asking, &url, deadline).await {
-                Err(Unsent::Unheard(_)) if std::mem::take(&mut repeatable) => self.send_once(&asking, &url, deadline).await,
+            let answer = match self.send_once(&request, &url, deadline).await {
+                Err(SendError::NoResponse(_)) if std::mem::take(&mut repeatable) => {
+                    self.send_once(&request, &url, deadline).await
+                }
                 other => other,
             };
-            let answer = answer.map_err(Unsent::fault)?;
-            match answer.redirects_to().filter(|next| next.origin() == asking.url.origin()) {
-                Some(next) if followed < MAX_REDIRECTS && self.keeps(&answer) => url = next,
+            let answer = answer.map_err(SendError::into_fault)?;
+            match answer.redirects_to().filter(|next| next.origin() == request.url.origin()) {
+                Some(next) if followed < MAX_REDIRECTS && self.preserves_method(&answer) => url = next,
                 _ => return Ok(answer),
             }
         }
@@ -118,41 +140,40 @@ impl HttpClient {
     }
 
     /// Whether a redirect preserves method and body. 301, 302 and 303 would turn a `POST` into a `GET`.
-    fn keeps(&self, redirect: &Answer) -> bool {
+    fn preserves_method(&self, redirect: &Answer) -> bool {
         !self.posts || matches!(redirect.status().as_u16(), 307 | 308)
     }
 
-    fn request(&self, asking: &Asking<'_>, url: &Url) -> Result<Request<RequestBody>, String> {
-        let mut request = Request::new(RequestBody::from(&asking.body));
-        *request.method_mut() = asking.method.clone();
-        *request.uri_mut() = url.as_str().parse().map_err(|why| format!("'{}' cannot be asked: {why}", for_people(url)))?;
-        let headers = request.headers_mut();
+    fn request(&self, request: &OutgoingRequest<'_>, url: &Url) -> Request {
+        let mut sent = Request::new(request.method.clone(), url.clone());
+        let headers = sent.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         headers.extend(self.headers.clone());
-        headers.extend(asking.headers.clone());
-        Ok(request)
+        headers.extend(request.headers.clone());
+        *sent.body_mut() = RequestBody::new(&request.body).map(reqwest::Body::wrap);
+        sent
     }
 
-    async fn send_once(&self, asking: &Asking<'_>, url: &Url, deadline: Instant) -> Result<Answer, Unsent> {
-        let request = self.request(asking, url).map_err(|why| Unsent::Fault(UpstreamError::unavailable(why)))?;
+    async fn send_once(&self, request: &OutgoingRequest<'_>, url: &Url, deadline: Instant) -> Result<Answer, SendError> {
+        let request = self.request(request, url);
         stage::enter(Stage::Waiting);
-        match stage::until(deadline, self.inner.request(request)).await {
-            None => Err(Unsent::Fault(UpstreamError::timed_out())),
+        match stage::until(deadline, self.inner.execute(request)).await {
+            None => Err(SendError::Fault(UpstreamError::timed_out())),
             Some(Ok(response)) => {
                 stage::enter(Stage::Reading);
-                Ok(Answer::new(response, url.clone()))
+                Ok(Answer::new(response))
             }
-            Some(Err(why)) if repeat::is_unheard(&why) => Err(Unsent::Unheard(unavailable("the request failed", &why))),
-            Some(Err(why)) => Err(Unsent::Fault(self.failed(&why))),
+            Some(Err(why)) if is_lost(&why) => Err(SendError::NoResponse(unavailable("the request failed", &why))),
+            Some(Err(why)) => Err(SendError::Fault(self.failed(&why))),
         }
     }
 
-    fn failed(&self, why: &legacy::Error) -> UpstreamError {
-        if why.is_connect() && causes(why).any(is_timeout) {
+    fn failed(&self, why: &reqwest::Error) -> UpstreamError {
+        if why.is_connect() && why.is_timeout() {
             let limit = self.connect_timeout.as_millis();
             return UpstreamError::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"));
         }
-        if let Some(cause) = causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse()) {
+        if let Some(cause) = parse_error(why) {
             return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
         }
         unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
@@ -215,31 +236,43 @@ impl HttpClient {
 }
 
 /// Why a request has no response.
-enum Unsent {
-    /// The connection was lost before any byte of the response.
-    Unheard(UpstreamError),
+enum SendError {
+    /// The connection failed before the head of a response was complete. A request that only reads may be sent again
+    /// (RFC 9110, section 9.2.2).
+    NoResponse(UpstreamError),
     Fault(UpstreamError),
 }
 
-impl Unsent {
-    fn fault(self) -> UpstreamError {
-        let (Unsent::Unheard(fault) | Unsent::Fault(fault)) = self;
+impl SendError {
+    fn into_fault(self) -> UpstreamError {
+        let (SendError::NoResponse(fault) | SendError::Fault(fault)) = self;
         fault
     }
 }
 
+/// Whether a connection failed after it was made and before the head of a response was complete.
+fn is_lost(why: &reqwest::Error) -> bool {
+    why.is_request() && !why.is_connect() && !why.is_timeout() && parse_error(why).is_none()
+}
+
+/// The error of a response that is not HTTP.
+fn parse_error(why: &reqwest::Error) -> Option<&hyper::Error> {
+    causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse())
+}
+
 /// Iterates over an error's causes, outermost first.
-pub(super) fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(why.source(), |cause| (*cause).source())
 }
 
-fn is_timeout(cause: &(dyn Error + 'static)) -> bool {
-    cause.is::<TookTooLong>() || cause.downcast_ref::<io::Error>().is_some_and(|why| why.kind() == io::ErrorKind::TimedOut)
+/// The innermost cause, which is the one that an operator can fix. The outer ones show the whole address.
+fn innermost(why: &reqwest::Error) -> String {
+    causes(why).last().map_or_else(|| "no cause is known".to_owned(), ToString::to_string)
 }
 
-/// Creates an error with the innermost cause, which is the one that an operator can fix.
-pub(super) fn unavailable(what: &str, why: &(dyn Error + 'static)) -> UpstreamError {
-    UpstreamError::unavailable(format!("{what}: {}", causes(why).last().unwrap_or(why)))
+/// Creates an error with the innermost cause.
+pub(super) fn unavailable(what: &str, why: &reqwest::Error) -> UpstreamError {
+    UpstreamError::unavailable(format!("{what}: {}", innermost(why)))
 }
 
 fn headers(endpoint: &Endpoint, secrets: &Secrets) -> Result<HeaderMap, UpstreamError> {
@@ -273,7 +306,7 @@ fn refuse_user(url: &str) -> Result<(), UpstreamError> {
     match Url::parse(url) {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(UpstreamError::unavailable(format!(
             "the URL {} holds a user or password: credentials are bindings, which `auth` sends",
-            for_people(&url)
+            display_url(&url)
         ))),
         _ => Ok(()),
     }
@@ -284,7 +317,7 @@ fn auth_fault(message: String) -> UpstreamError {
 }
 
 fn header_name(name: &str) -> Result<HeaderName, UpstreamError> {
-    HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::unavailable(format!("'{name}' is no name of a header")))
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::unavailable(format!("invalid header name '{name}'")))
 }
 
 /// Converts a header's value. The error does not contain it.
@@ -295,7 +328,7 @@ fn text(value: &str, name: &str) -> Result<HeaderValue, UpstreamError> {
 }
 
 /// Formats `url` for messages, without user, query and fragment.
-pub(crate) fn for_people(url: &Url) -> String {
+pub(crate) fn display_url(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.set_fragment(None);

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 use ptc_catalog::OpenApi;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use url::Url;
 
-use super::client::{Asking, Endpoint, HttpClient};
+use super::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, UpstreamError};
@@ -40,7 +40,7 @@ pub(crate) async fn fetch(
         }
         _ => fault,
     };
-    let mut answer = client.send(Asking::new(Method::GET, &address, headers), deadline).await.map_err(late)?;
+    let mut answer = client.send(OutgoingRequest::new(Method::GET, &address, headers), deadline).await.map_err(late)?;
     if answer.status().is_success() {
         return client.read_body(&mut answer, max_bytes.into(), deadline).await.map_err(late);
     }

@@ -1,8 +1,7 @@
 //! HTTP clients, and everything about connections and TLS.
 //!
-//! - [`client`]: a client for one upstream, with its headers, credentials, redirects and size limits.
-//! - [`connector`]: connections, also through a proxy. [`tls`]: trusted certificates.
-//! - [`repeat`]: whether a request may be sent again.
+//! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
+//! - [`connecting`]: the stage of a call while its connection is made. [`tls`]: trusted certificates.
 //! - [`body`]: the body of a request.
 //! - [`answer`]: a response. [`status`]: the meaning of its status for a program.
 //! - [`sse`]: parses server-sent events. [`stream`]: reads a response that is an event stream.
@@ -12,9 +11,8 @@
 mod answer;
 mod body;
 pub(crate) mod client;
-mod connector;
+mod connecting;
 pub(crate) mod document;
-mod repeat;
 pub(crate) mod session;
 mod sse;
 pub(crate) mod status;

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, StatusCode};
 use ptc_catalog::{Era, McpHttp};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, StatusCode};
 use tokio::sync::Semaphore;
 use url::Url;
 
 use super::answer::Answer;
-use super::client::{Asking, Endpoint, HttpClient};
+use super::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::secrets::Secrets;
 use crate::upstream::fault::{Reason, UpstreamError, excerpt};
@@ -110,7 +110,7 @@ impl Session {
             return;
         }
         let headers = self.wire.headers(None, None, Some((self.negotiated.era, self.negotiated.revision)));
-        let asking = Asking::new(Method::DELETE, &self.wire.url, headers);
+        let asking = OutgoingRequest::new(Method::DELETE, &self.wire.url, headers);
         // A server that does not support ending sessions answers 405, which is ignored.
         let _ = self.wire.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }
@@ -157,10 +157,10 @@ impl Wire {
 
     async fn post(&self, id: u64, ask: Ask<'_>, deadline: Instant) -> Result<Response, UpstreamError> {
         let Ask { method, negotiated, .. } = ask;
-        let asking = Asking {
+        let asking = OutgoingRequest {
             body: wire::request(id, method, ask.params, ask.arguments, negotiated),
             repeatable: ask.repeatable,
-            ..Asking::new(Method::POST, &self.url, self.headers(Some(method), ask.name, negotiated))
+            ..OutgoingRequest::new(Method::POST, &self.url, self.headers(Some(method), ask.name, negotiated))
         };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
@@ -207,7 +207,7 @@ impl Wire {
         let headers = self.headers(None, None, negotiated);
         let (client, url) = (self.client.clone(), self.url.clone());
         async move {
-            let asking = Asking { body: body.into(), ..Asking::new(Method::POST, &url, headers) };
+            let asking = OutgoingRequest { body: body.into(), ..OutgoingRequest::new(Method::POST, &url, headers) };
             let _ = client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
         }
     }
@@ -317,7 +317,7 @@ impl Channel for Wire {
         let revision = *self.revision.lock().unwrap_or_else(PoisonError::into_inner);
         let headers = self.headers(None, None, revision.map(|revision| (Era::Handshake, revision)));
         let body = wire::notification(method).into();
-        let asking = Asking { body, ..Asking::new(Method::POST, &self.url, headers) };
+        let asking = OutgoingRequest { body, ..OutgoingRequest::new(Method::POST, &self.url, headers) };
         // This is awaited, since servers may reject requests that overtake `initialized`.
         let _ = self.client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
     }

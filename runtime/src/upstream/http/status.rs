@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use hyper::StatusCode;
-use hyper::header::{LOCATION, RETRY_AFTER};
 use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
+use reqwest::StatusCode;
+use reqwest::header::{LOCATION, RETRY_AFTER};
 use url::Url;
 
 use super::answer::Answer;
-use super::client::{HttpClient, MAX_REDIRECTS, for_people};
+use super::client::{HttpClient, MAX_REDIRECTS, display_url};
 use crate::upstream::fault::{Reason, UpstreamError, excerpt};
 use crate::upstream::mcp::wire;
 
@@ -93,7 +93,7 @@ impl Head {
         } else {
             format!("after {MAX_REDIRECTS} others")
         };
-        format!("{}, which is not followed {because}", for_people(&target))
+        format!("{}, which is not followed {because}", display_url(&target))
     }
 }
 

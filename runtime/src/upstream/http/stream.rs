@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use hyper::header::{ACCEPT, HeaderName, HeaderValue};
 use ptc_catalog::Era;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
 
 use super::answer::Answer;
-use super::client::{Asking, unavailable};
+use super::client::{OutgoingRequest, unavailable};
 use super::session::{BACKGROUND_TIMEOUT, Wire, find_response, is_event_stream};
 use super::sse::{Events, TooLarge};
 use crate::upstream::fault::UpstreamError;
@@ -112,7 +112,7 @@ impl Wire {
         let mut headers = self.headers(None, None, negotiated);
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(LAST_EVENT_ID, last);
-        match self.client.send(Asking::new(Method::GET, &self.url, headers), deadline).await {
+        match self.client.send(OutgoingRequest::new(Method::GET, &self.url, headers), deadline).await {
             Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                 events.restart();
                 Ok(Some(answer))

@@ -1,10 +1,10 @@
 //! Encodes a call of an operation as an HTTP request, with its address and the headers from its arguments.
 
-use hyper::header::HeaderMap;
 use litemap::LiteMap;
 use ptc_catalog::{OpenApi, Operation};
 use ptc_lisp::host::Reservation;
 use ptc_lisp::{Value, json};
+use reqwest::header::HeaderMap;
 use url::Url;
 
 use super::{address, fields};

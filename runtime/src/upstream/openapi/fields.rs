@@ -2,9 +2,9 @@
 //!
 //! They are encoded in OpenAPI's styles `simple` and `form`. All of them share one byte budget, like the address.
 
-use hyper::header::{COOKIE, HeaderMap, HeaderName, HeaderValue};
 use ptc_catalog::{Operation, Param, Place};
 use ptc_lisp::Value;
+use reqwest::header::{COOKIE, HeaderMap, HeaderName, HeaderValue};
 
 use super::Arguments;
 use super::address::Shape;

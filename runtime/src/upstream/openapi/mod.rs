@@ -14,12 +14,12 @@ mod text;
 
 use std::time::{Duration, Instant};
 
-use hyper::Method;
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
 use ptc_catalog::OpenApi;
+use reqwest::Method;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
 
 use super::fault::{UpstreamError, excerpt};
-use super::http::client::{Asking, Endpoint, HttpClient};
+use super::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
 use super::settings::{ResponseCap, UpstreamSettings};
@@ -53,7 +53,7 @@ impl Service {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.extend(request.headers.iter().filter(|(name, _)| !self.client.sets(name)).map(|(n, v)| (n.clone(), v.clone())));
-        let asking = Asking { repeatable: true, ..Asking::new(Method::GET, &request.url, headers) };
+        let asking = OutgoingRequest { repeatable: true, ..OutgoingRequest::new(Method::GET, &request.url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
         if !status.is_success() {
