@@ -25,10 +25,6 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
             let (message, hint) = match error {
                 url::ParseError::RelativeUrlWithoutBase => (error.to_string(), "a URL starts with `https://`"),
                 _ if text.contains(char::is_whitespace) => ("it has white space in it".to_owned(), ""),
-                url::ParseError::IdnaError if !text.is_ascii() => (
-                    "its host has characters other than letters, digits and `-`".to_owned(),
-                    "write such a host as DNS has it, `xn--…`, for example with `idn`",
-                ),
                 _ => (error.to_string(), ""),
             };
             reader.fault(Code::BadUrl, node, format!("`{key}` is not a URL: {message}"), "", hint);
