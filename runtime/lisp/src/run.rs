@@ -43,6 +43,7 @@ pub struct Run<'p> {
     limits: Limits,
     host: Option<Arc<dyn Host>>,
     inputs: RunContext,
+    input_bytes: i64,
     bindings: Bindings,
     gauge: Option<Gauge>,
     cancel: Cancel,
@@ -86,6 +87,7 @@ impl<'p> Run<'p> {
             limits: Limits::default(),
             host: None,
             inputs: RunContext::default(),
+            input_bytes: 0,
             bindings: Bindings::default(),
             gauge: None,
             cancel: Cancel::default(),
@@ -110,6 +112,13 @@ impl<'p> Run<'p> {
     /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
         self.inputs.context = context;
+        self
+    }
+
+    /// Counts `bytes` that were allocated for the inputs, such as the context, as memory of the program. The [`Share`] is not told
+    /// of them.
+    pub fn input_bytes(mut self, bytes: i64) -> Self {
+        self.input_bytes = bytes;
         self
     }
 
@@ -169,6 +178,7 @@ impl<'p> Run<'p> {
     pub fn execute(self) -> Outcome {
         let started = self.started.unwrap_or_else(Instant::now);
         let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started, self.share));
+        meters.count_inputs(self.input_bytes);
         let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
         let account = Account::new(Arc::clone(&meters));
         host.begin_run(&account);

@@ -91,6 +91,8 @@ pub struct PriorState {
 struct Prepared {
     program: Arc<Program>,
     context: Option<Value>,
+    /// Bytes of the context's values.
+    context_bytes: i64,
     schema: Option<Arc<Schema>>,
     /// Notes about keys that the program reads but output schemas do not have.
     notes: Vec<String>,
@@ -236,6 +238,26 @@ impl Evaluation {
     }
 }
 
+/// Counts the memory that the calling thread allocates for a program before it runs.
+struct InputMemory<'p> {
+    processor: Option<&'p ProcessorLease>,
+    before: i64,
+    counted: i64,
+}
+
+impl<'p> InputMemory<'p> {
+    fn new(processor: Option<&'p ProcessorLease>) -> Self {
+        InputMemory { processor, before: alloc::live_bytes(), counted: 0 }
+    }
+
+    /// Counts what was allocated since. False if the process has no memory for it, or the call was cancelled.
+    fn count(&mut self) -> bool {
+        let bytes = alloc::live_bytes() - self.before;
+        let change = bytes - std::mem::replace(&mut self.counted, bytes);
+        self.processor.is_none_or(|processor| processor.count_bytes(change))
+    }
+}
+
 impl Evaluator {
     /// Creates an evaluator with the limits of `settings`, for programs of clients and for stored programs.
     pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, programs: &'static [StoredProgram], redactor: Redactor) -> Self {
@@ -294,11 +316,9 @@ impl Evaluator {
         let started = Instant::now();
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
         // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
-        let before = alloc::live_bytes();
-        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, around));
-        if let Some(processor) = &processor {
-            processor.count_bytes(alloc::live_bytes() - before);
-        }
+        let mut memory = InputMemory::new(processor.as_ref());
+        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, &mut memory, around));
+        memory.count();
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
@@ -320,13 +340,22 @@ impl Evaluator {
         evaluation
     }
 
-    fn prepare(&self, call: &Call, known: &Bindings, bounds: &Bounds<'_>, around: &dyn EvalHooks) -> Result<Prepared, Failure> {
+    fn prepare(
+        &self,
+        call: &Call,
+        known: &Bindings,
+        bounds: &Bounds<'_>,
+        memory: &mut InputMemory<'_>,
+        around: &dyn EvalHooks,
+    ) -> Result<Prepared, Failure> {
         let deadline = bounds.deadline();
         let explain = |error: ptc_lisp::Error| match error.kind {
             ErrorKind::Timeout | ErrorKind::Cancelled => bounds.stopped("the program was read and checked"),
             _ => self.failure(&ptc_check::add_call_hint(error, &call.program, self.upstreams.catalog()), &call.program),
         };
-        let context = around.context(call.context.as_deref().map(context).transpose()?)?;
+        let context = call.context.as_deref().map(|raw| self.context(raw, bounds, memory)).transpose()?;
+        let context_bytes = memory.counted;
+        let context = around.context(context)?;
         let schema = call.output_schema.as_deref().map(|raw| validated::schema(raw).map(Arc::new)).transpose()?;
         bounds.check("the arguments were read")?;
         let (program, schema) = if let Some(stored) = call.stored {
@@ -350,9 +379,29 @@ impl Evaluator {
         notes.extend(notes::of_text(listed.into_iter(), &call.program, "results that are taken for lists"));
         bounds.check("the program was read and checked")?;
         match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
-            None => Ok(Prepared { program, context, schema, notes }),
+            None => Ok(Prepared { program, context, context_bytes, schema, notes }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }
+    }
+
+    /// Decodes `context` within the limits of the program.
+    fn context(&self, raw: &str, bounds: &Bounds<'_>, memory: &mut InputMemory<'_>) -> Result<Value, Failure> {
+        let limit = self.limits.memory_bytes;
+        let mut check = || match memory.count() {
+            _ if u64::try_from(memory.counted).is_ok_and(|bytes| bytes > limit) => Err(Failure::context_too_large(limit)),
+            has_memory => match memory.processor {
+                Some(processor) if !has_memory && !bounds.cancel.is_cancelled() => Err(Failure::no_memory(processor)),
+                _ => bounds.check("the context was read"),
+            },
+        };
+        let mut ended = Ok(());
+        let decoded = decode_context(raw, &mut || {
+            ended = check();
+            ended.is_ok()
+        });
+        ended?;
+        check()?;
+        decoded
     }
 
     fn run(
@@ -364,7 +413,7 @@ impl Evaluator {
         bounds: &Bounds<'_>,
         around: &dyn EvalHooks,
     ) -> Evaluation {
-        let Prepared { program, context, schema, notes: on_keys } = prepared;
+        let Prepared { program, context, context_bytes, schema, notes: on_keys } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = WaitLimits {
             deadline: started.checked_add(self.limits.wall_clock),
@@ -385,7 +434,7 @@ impl Evaluator {
         }
         run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
-            run = run.context(context.clone());
+            run = run.context(context.clone()).input_bytes(context_bytes);
         }
         let outcome = run.execute();
         let checked = outcome.result.as_ref().map_err(|error| self.failure(error, &call.program)).and_then(|value| {
@@ -491,9 +540,14 @@ const PANIC_BYTES: usize = 4096;
 
 /// Decodes `context` and checks its keys, which become names under `data/`.
 pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
+    decode_context(raw, &mut || true)
+}
+
+/// Decodes `context` while `go_on` returns true.
+fn decode_context(raw: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::plain(Reason::ArgsError, message);
-    let value =
-        json::decode_exact(raw.as_bytes()).map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
+    let value = json::decode_exact_while(raw.as_bytes(), go_on)
+        .map_err(|fault| refuse(format!("argument `context` is not valid: {fault}")))?;
     if value.kind() != Kind::Map {
         return Err(refuse("argument `context` must be a JSON object".into()));
     }

@@ -27,6 +27,19 @@ impl Failure {
         Failure::busy("server busy: the operating system has no stack or thread for another program", retry_after_ms)
     }
 
+    /// Creates the failure of a program whose context needs more memory as values than the program may use, which is `limit` bytes.
+    pub(super) fn context_too_large(limit: u64) -> Self {
+        let message = format!("the context alone needs more than {limit} bytes as values (--program-memory-limit-bytes)");
+        let feedback = "Send less data, or let the program fetch what it needs with tool/call.".into();
+        Failure { feedback, ..Failure::plain(Reason::MemoryLimit, message) }
+    }
+
+    /// Creates the failure of a program for which the memory budget has no room.
+    pub(super) fn no_memory(processor: &ProcessorLease) -> Self {
+        let feedback = "Send the same program again later, or with less data.".into();
+        Failure { feedback, ..Failure::plain(Reason::MemoryLimit, processor.budget_message()) }
+    }
+
     /// Creates the failure of an admitted program that could not begin in time.
     pub(super) fn no_processor(processor: &ProcessorLease) -> Self {
         let waited = processor.queued() + processor.processor_wait();

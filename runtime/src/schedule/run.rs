@@ -120,9 +120,19 @@ impl ProcessorLease {
         self.run.scheduler.limits().in_flight.value
     }
 
-    /// Counts bytes that the calling thread has allocated for the program before it runs, such as its context.
-    pub(crate) fn count_bytes(&self, bytes: i64) {
+    /// Counts bytes that the calling thread has allocated for the program before it runs, such as its context. False if the
+    /// process has no memory for them, or the call was cancelled.
+    pub(crate) fn count_bytes(&self, bytes: i64) -> bool {
         self.run.report_bytes(bytes);
+        if bytes > 0 {
+            self.run.scheduler.budget.demand(&self.run, 0);
+        }
+        !self.run.is_over()
+    }
+
+    /// The message of a program that the server ends because its memory budget is used up.
+    pub(crate) fn budget_message(&self) -> String {
+        budget_message(self.run.scheduler.budget.limit())
     }
 
     /// Returns how long the call waited for admission.
@@ -193,14 +203,11 @@ impl RunShare {
     /// Ends the run to free memory for others.
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            self.scheduler.count(Refusal::MemoryBudget);
+        }
         if let Some(account) = account {
-            if !self.is_over.swap(true, Ordering::AcqRel) {
-                self.scheduler.count(Refusal::MemoryBudget);
-            }
-            account.end(format!(
-                "the server ended this program because all programs together need more than its memory budget of {budget} bytes \
-                 (--memory-budget-bytes)"
-            ));
+            account.end(budget_message(budget));
         }
         self.interrupt();
     }
@@ -306,6 +313,13 @@ impl Share for RunShare {
             waiter.give_up();
         }
     }
+}
+
+fn budget_message(budget: u64) -> String {
+    format!(
+        "the server ended this program because all programs together need more than its memory budget of {budget} bytes \
+         (--memory-budget-bytes)"
+    )
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

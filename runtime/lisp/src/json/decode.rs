@@ -43,6 +43,12 @@ pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode_with(bytes, true, None, &mut |_| true)
 }
 
+/// Like [`decode_exact`], but calls `go_on` repeatedly while it makes values, and ends with an error when that returns false. The
+/// values of a text can occupy many times its bytes.
+pub fn decode_exact_while(bytes: &[u8], go_on: &mut dyn FnMut() -> bool) -> Result<Value, DecodeError> {
+    decode_with(bytes, true, None, &mut |_| go_on())
+}
+
 /// Decodes one JSON text for a program, which is charged for memory and time. The values of a text can occupy many times its
 /// bytes.
 pub(crate) fn decode_metered(m: &mut Machine, bytes: &[u8]) -> Result<Result<Value, DecodeError>, Raised> {

@@ -97,6 +97,12 @@ impl Meters {
         live
     }
 
+    /// Counts bytes of the inputs, which the share counts already.
+    pub(crate) fn count_inputs(&self, bytes: i64) {
+        self.live.fetch_add(bytes, Ordering::Relaxed);
+        self.note_peak(bytes);
+    }
+
     /// Adds a change of bytes that are reserved outside of the run's threads.
     pub(crate) fn report_reserved(&self, delta: i64) {
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;

@@ -18,6 +18,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::endless_loops_of_one_session_hold_up_no_other", endless_loops_of_one_session_hold_up_no_other),
     ("http::the_memory_budget_is_one_for_all", the_memory_budget_is_one_for_all),
     ("http::context_counts_in_the_memory_budget", context_counts_in_the_memory_budget),
+    ("http::context_counts_in_the_memory_of_its_program", context_counts_in_the_memory_of_its_program),
     ("http::an_upstream_takes_calls_one_after_the_other", an_upstream_takes_calls_one_after_the_other),
     ("http::an_upstream_that_hangs_leaves_places_to_others", an_upstream_that_hangs_leaves_places_to_others),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
@@ -219,15 +220,37 @@ fn the_memory_budget_is_one_for_all() {
     assert!(count(&mut other, r#"ptc_refusals_total{reason="memory_budget"}"#) >= 4);
 }
 
+/// A call whose context takes about 36 MB as values.
+fn with_large_context(program: &str) -> String {
+    let mut request = call(1, program);
+    let context = format!(r#"{{"x":[{}[0]]}}"#, "[0],".repeat(500_000));
+    request["params"]["arguments"]["context"] = serde_json::from_str(&context).expect("it is JSON");
+    request.to_string()
+}
+
+fn context_counts_in_the_memory_of_its_program() {
+    let site = Site::start(&["--program-memory-limit-bytes", "20000000", "--http-metrics"]);
+    let mut client = site.connected();
+    let large = client.ask("POST", "/mcp", &[], &with_large_context("1")).text();
+    assert!(large.starts_with("memory_limit: the context alone needs more than 20000000 bytes"), "{large}");
+    until(&site, "ptc_memory_used_bytes", 0);
+    let site = Site::start(&["--program-memory-limit-bytes", "60000000", "--program-timeout-ms", "20000"]);
+    let mut client = site.connected();
+    let fits = client.ask("POST", "/mcp", &[], &with_large_context("(count data/x)")).text();
+    assert_eq!(fits, "user=> 500001");
+    // What the program adds counts together with its context.
+    let grows = "(count (concat data/x (map (fn [i] [i]) (range 500000))))";
+    let more = client.ask("POST", "/mcp", &[], &with_large_context(grows)).text();
+    assert!(more.starts_with("memory_limit: "), "{more}");
+}
+
 /// Each context takes about 36 MB as values, so that two exceed the budget.
 fn context_counts_in_the_memory_budget() {
-    let site = Site::start(&["--memory-budget-bytes", "67108864", "--program-timeout-ms", "5000", "--http-metrics"]);
-    let context = format!(r#"{{"x":[{}[0]]}}"#, "[0],".repeat(500_000));
+    let args = ["--memory-budget-bytes", "67108864", "--program-timeout-ms", "5000", "--program-memory-limit-bytes", "60000000"];
+    let site = Site::start(&[&args[..], &["--http-metrics"]].concat());
     let mut clients: Vec<Client> = (0..3).map(|_| site.connected()).collect();
-    for (id, client) in clients.iter_mut().enumerate() {
-        let mut request = call(id as u64, "(loop [] (recur))");
-        request["params"]["arguments"]["context"] = serde_json::from_str(&context).expect("it is JSON");
-        client.send("POST", "/mcp", &[], &request.to_string());
+    for client in &mut clients {
+        client.send("POST", "/mcp", &[], &with_large_context("(loop [] (recur))"));
     }
     let answers: Vec<String> = clients.iter_mut().map(|client| client.receive().text()).collect();
     assert!(answers.iter().any(|answer| answer.contains("budget of 67108864 bytes")), "{answers:?}");
