@@ -84,8 +84,10 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = services.evaluator(&settings);
-    let limits = scheduler.limits().in_force().map(|(name, value, source)| (name, format!("{value} ({source})")));
-    log::line(Level::Info, "limits", &limits.each_ref().map(|(name, limit)| (*name, limit.as_str())));
+    let limits: Vec<_> =
+        scheduler.limits().in_force().into_iter().map(|(name, value, source)| (name, format!("{value} ({source})"))).collect();
+    let limits: Vec<_> = limits.iter().map(|(name, limit)| (*name, limit.as_str())).collect();
+    log::line(Level::Info, "limits", &limits);
     let over_http = settings.http.on;
     let server = Server::new(deployment, settings, evaluator, sessions, services.redactor(), scheduler, diagnostics.if_enabled());
     #[cfg(feature = "agentic")]

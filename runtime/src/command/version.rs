@@ -34,7 +34,7 @@ pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, j
 fn limits_in_force(limits: &ScheduleLimits) -> Value {
     let row = |(name, value, source): (&str, u64, String)| (name.to_owned(), json!({ "value": value, "source": source }));
     let mut told = Map::new();
-    told.extend(limits.in_force().map(row));
+    told.extend(limits.in_force().into_iter().map(row));
     told.into()
 }
 

@@ -53,9 +53,11 @@ impl Counters {
             *self.errors.entry((record.tool, reason)).or_default() += 1;
         }
         self.durations.entry(record.tool).or_default().add(record.duration);
-        if record.started.is_some() {
-            self.queued.add(record.queued);
-            self.processor_waits.add(record.processor_wait);
+        // A call that was refused after a wait has not started. One that was refused before it asked has not waited.
+        for (durations, waited) in [(&mut self.queued, record.queued), (&mut self.processor_waits, record.processor_wait)] {
+            if record.started.is_some() || !waited.is_zero() {
+                durations.add(waited);
+            }
         }
         for call in &record.upstream_calls {
             *self.upstream_calls.entry((call.server.to_string(), call.reason.unwrap_or("ok"))).or_default() += 1;
@@ -82,7 +84,7 @@ impl Counters {
             durations.render(&mut text, name, &format!("tool=\"{tool}\""));
         }
         for (name, help, durations) in [
-            ("ptc_queue_seconds", "Time of programs in the queue.", &self.queued),
+            ("ptc_queue_seconds", "Time of calls in the queue, including calls that were refused afterwards.", &self.queued),
             (
                 "ptc_processor_wait_seconds",
                 "Time of programs without a processor while they could have computed.",

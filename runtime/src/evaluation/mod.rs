@@ -307,7 +307,11 @@ impl Evaluator {
     ) -> Evaluation {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
-                None if !cancel.is_cancelled() => return Evaluation::refused(Failure::no_processor(processor)),
+                None if !cancel.is_cancelled() => {
+                    let mut evaluation = Evaluation::refused(Failure::no_processor(processor));
+                    (evaluation.queued, evaluation.processor_wait) = (processor.queued(), processor.processor_wait());
+                    return evaluation;
+                }
                 computing => computing,
             },
             None => None,

@@ -15,10 +15,12 @@ impl Failure {
         match why {
             Rejection::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
             Rejection::TimedOut => Failure::busy(
-                "server busy: no place was free for as long as a call may wait (--queue-timeout-ms)",
+                "server busy: the call was not admitted within the time that a call may wait (--queue-timeout-ms)",
                 retry_after_ms,
             ),
-            Rejection::QueueFull => Failure::busy("server busy: as many calls wait for a place as may", retry_after_ms),
+            Rejection::QueueFull => {
+                Failure::busy("server busy: the queue of calls that wait for admission is full", retry_after_ms)
+            }
         }
     }
 
@@ -43,7 +45,7 @@ impl Failure {
     /// Creates the failure of an admitted program that could not begin in time.
     pub(super) fn no_processor(processor: &ProcessorLease) -> Self {
         let waited = processor.queued() + processor.processor_wait();
-        let message = format!("server busy: no processor was free within {} ms (--queue-timeout-ms)", waited.as_millis());
+        let message = format!("server busy: the program got no processor within {} ms (--queue-timeout-ms)", waited.as_millis());
         Failure::busy(message, processor.retry_after_ms())
     }
 }

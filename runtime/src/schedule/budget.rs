@@ -39,6 +39,12 @@ impl Claim {
     pub(super) fn bytes(&self) -> usize {
         usize::try_from(self.bytes).unwrap_or(0)
     }
+
+    pub(super) fn grow(&mut self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.budget.report(bytes);
+    }
 }
 
 impl Drop for Claim {

@@ -22,7 +22,7 @@ pub struct ScheduleLimits {
     /// Maximum number of programs in flight.
     pub in_flight: Limit<usize>,
     /// Maximum number of programs in flight of one protocol session. Its further programs wait.
-    pub in_flight_per_session: Option<usize>,
+    pub in_flight_per_session: Option<Limit<usize>>,
     /// Maximum number of calls in the queue.
     pub queued: usize,
     /// Queue timeout in milliseconds.
@@ -77,11 +77,11 @@ impl<T> Limit<T> {
 
 impl ScheduleLimits {
     /// Returns the limits in force: name, value and source.
-    pub fn in_force(&self) -> [(&'static str, u64, String); 7] {
+    pub fn in_force(&self) -> Vec<(&'static str, u64, String)> {
         fn row<T: TryInto<u64> + Copy>(name: &'static str, limit: &Limit<T>) -> (&'static str, u64, String) {
             (name, limit.value.try_into().unwrap_or(u64::MAX), limit.source.to_string())
         }
-        [
+        let mut rows = vec![
             row("processors", &self.processors),
             row("in_flight", &self.in_flight),
             row("queued", &Limit::default_of(self.queued)),
@@ -89,7 +89,9 @@ impl ScheduleLimits {
             row("memory_budget_bytes", &self.memory_budget_bytes),
             row("branches", &self.branches),
             row("threads", &self.threads),
-        ]
+        ];
+        rows.extend(self.in_flight_per_session.as_ref().map(|limit| row("in_flight_per_session", limit)));
+        rows
     }
 
     /// Returns the default limits: 1,000 programs in flight, 1,024 queued for 2 s, one computing program per processor, and half

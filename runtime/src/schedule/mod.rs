@@ -85,7 +85,7 @@ pub struct LeaseIssuer {
 }
 
 /// Bytes of the memory budget that a session or another holder uses, until this is dropped.
-pub struct BudgetReservation(#[expect(dead_code, reason = "it is kept for its drop")] Claim);
+pub struct BudgetReservation(Claim);
 
 /// The current load.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +131,7 @@ impl Scheduler {
         let admission = Admission::new(
             limits.in_flight.value,
             limits.queued,
-            limits.in_flight_per_session,
+            limits.in_flight_per_session.as_ref().map(|limit| limit.value),
             Duration::from_millis(limits.queue_timeout_ms.value),
             Arc::clone(&budget),
         );
@@ -225,6 +225,13 @@ impl AdmissionPermit {
     /// Issues leases for several programs that run under this permit, one after the other.
     pub fn leases(&self) -> LeaseIssuer {
         LeaseIssuer { scheduler: Arc::clone(&self.scheduler), client_key: self.admitted.client_key().clone() }
+    }
+}
+
+impl BudgetReservation {
+    /// Reserves more bytes.
+    pub fn grow(&mut self, bytes: usize) {
+        self.0.grow(bytes);
     }
 }
 

@@ -136,7 +136,7 @@ fn large_newcomer_that_gets_no_room_displaces_nothing() {
 #[test]
 fn full_queue_of_a_session_at_its_cap_leaves_free_places_to_others() {
     let mut limits = limits();
-    (limits.in_flight.value, limits.in_flight_per_session) = (10, Some(1));
+    (limits.in_flight.value, limits.in_flight_per_session) = (10, Some(Limit::default_of(1)));
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
     let first = place(&enter(&scheduler, 1, &cancel));
     let waiting = [1, 1].map(|session| enter(&scheduler, session, &cancel));

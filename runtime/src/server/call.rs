@@ -264,6 +264,7 @@ impl Server {
             drop(done);
         };
         let fibers = Arc::clone(&self.fibers);
+        let entered = Instant::now();
         self.scheduler.enter(&client_key, bytes, &entering.clone(), move |permit| {
             let mut registration = registration;
             match permit {
@@ -275,7 +276,8 @@ impl Server {
                 Err(why) => {
                     // The lease is released first, so that the client finds the session free after the answer.
                     drop(work);
-                    let evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
+                    let mut evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
+                    evaluation.queued = entered.elapsed();
                     done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
                 }
             }

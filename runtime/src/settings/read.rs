@@ -13,7 +13,7 @@ use crate::response::Profile;
 use crate::schedule::Source;
 
 /// The flags of scheduler limits whose source is reported.
-const LIMITS: [&str; 3] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes"];
+const LIMITS: [&str; 4] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes", "http-max-in-flight-per-session"];
 
 /// A parser of flags and environment.
 pub struct SettingsParser {
@@ -279,10 +279,14 @@ impl SettingsParser {
             self.settings.response_profile = Profile::Debug;
         }
         let schedule = &mut self.settings.schedule;
-        let sources =
-            [&mut schedule.in_flight.source, &mut schedule.queue_timeout_ms.source, &mut schedule.memory_budget_bytes.source];
+        let sources = [
+            Some(&mut schedule.in_flight.source),
+            Some(&mut schedule.queue_timeout_ms.source),
+            Some(&mut schedule.memory_budget_bytes.source),
+            schedule.in_flight_per_session.as_mut().map(|limit| &mut limit.source),
+        ];
         for (name, source) in LIMITS.into_iter().zip(sources) {
-            if let Some(place) = self.given.get(name) {
+            if let (Some(place), Some(source)) = (self.given.get(name), source) {
                 *source = Source::Set(place.clone());
             }
         }

@@ -7,6 +7,8 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 
+use crate::schedule::{BudgetReservation, Scheduler};
+
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyError {
@@ -20,6 +22,12 @@ pub enum BodyError {
     Overloaded,
 }
 
+/// Maximum bytes of bodies that are being read, on all connections together.
+const MAX_BODY_MEMORY: u64 = 64 * 1024 * 1024;
+
+/// Such bodies may use this fraction (1/N) of the memory budget.
+const BODY_BUDGET_DIVISOR: u64 = 8;
+
 /// The memory for bodies that are being read, on all connections together.
 #[derive(Debug)]
 pub struct BodyMemory {
@@ -31,12 +39,15 @@ pub struct BodyMemory {
 struct BodyReservation<'r> {
     memory: &'r BodyMemory,
     bytes: usize,
+    in_budget: BudgetReservation,
 }
 
 impl BodyMemory {
-    /// Makes a limit of `max` bytes for bodies that are not complete.
-    pub fn new(max: usize) -> BodyMemory {
-        BodyMemory { max, bytes: AtomicUsize::new(0) }
+    /// Makes a limit for bodies that are not complete, which depends on the memory budget in bytes. One body of `max_body_bytes`
+    /// always fits.
+    pub fn new(budget: u64, max_body_bytes: usize) -> BodyMemory {
+        let max = usize::try_from(MAX_BODY_MEMORY.min(budget / BODY_BUDGET_DIVISOR)).unwrap_or(usize::MAX);
+        BodyMemory { max: max.max(max_body_bytes), bytes: AtomicUsize::new(0) }
     }
 }
 
@@ -45,6 +56,7 @@ impl BodyReservation<'_> {
         let next = |now: usize| now.checked_add(bytes).filter(|now| *now <= self.memory.max);
         self.memory.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| BodyError::Overloaded)?;
         self.bytes += bytes;
+        self.in_budget.grow(bytes);
         Ok(())
     }
 }
@@ -55,13 +67,19 @@ impl Drop for BodyReservation<'_> {
     }
 }
 
-/// Reads the whole body: at most `max` bytes, within the time `within`.
-pub async fn read(mut body: Incoming, max: usize, within: Duration, memory: &BodyMemory) -> Result<Bytes, BodyError> {
+/// Reads the whole body: at most `max` bytes, within the time `within`. Its bytes count in the budget of `scheduler` meanwhile.
+pub async fn read(
+    mut body: Incoming,
+    max: usize,
+    within: Duration,
+    memory: &BodyMemory,
+    scheduler: &Scheduler,
+) -> Result<Bytes, BodyError> {
     // Refuse a too long body by its announced length, before it is sent.
     if body.size_hint().lower() > max as u64 {
         return Err(BodyError::TooLarge);
     }
-    let mut reservation = BodyReservation { memory, bytes: 0 };
+    let mut reservation = BodyReservation { memory, bytes: 0, in_budget: scheduler.hold(0) };
     let whole = async {
         let mut first = Bytes::new();
         // A short body arrives in one frame and is not copied.

@@ -44,9 +44,6 @@ use auth::Authenticator;
 use body::BodyMemory;
 use sessions::ProtocolSessions;
 
-/// Maximum bytes of all bodies that are being read. A body of the maximum size always fits.
-const MAX_BODY_MEMORY: usize = 64 * 1024 * 1024;
-
 /// State that all connections share.
 pub struct HttpState {
     server: Arc<Server>,
@@ -75,7 +72,7 @@ impl HttpState {
         let max_body_bytes = settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes);
         Ok(Arc::new(HttpState {
             max_body_bytes,
-            body_memory: BodyMemory::new(MAX_BODY_MEMORY.max(max_body_bytes)),
+            body_memory: BodyMemory::new(server.scheduler().limits().memory_budget_bytes.value, max_body_bytes),
             instance,
             id_prefix: crate::random::text::<6>()?,
             next_id: AtomicU64::new(1),

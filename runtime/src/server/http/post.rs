@@ -21,7 +21,7 @@ use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
 use crate::response::answer;
-use crate::schedule::{ClientKey, session_number};
+use crate::schedule::{BudgetReservation, ClientKey, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
@@ -41,6 +41,18 @@ impl ResponseSink for OneshotSink {
             // If the client has disconnected, there is no receiver.
             let _ = sender.send(answer);
         }
+    }
+}
+
+/// The bytes of an answer that are not written yet.
+struct UnreadAnswer {
+    line: Vec<u8>,
+    _reservation: BudgetReservation,
+}
+
+impl AsRef<[u8]> for UnreadAnswer {
+    fn as_ref(&self) -> &[u8] {
+        &self.line
     }
 }
 
@@ -117,7 +129,9 @@ pub(super) async fn answer(
         (Era::Stateless, Some(METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
         (Era::Stateless, Some(_)) => StatusCode::BAD_REQUEST,
     };
-    let reply = Reply::json(status, answer.line);
+    // Counted until it is written: a client may read slowly.
+    let reservation = state.server.scheduler().hold(answer.line.capacity());
+    let reply = Reply::json(status, Bytes::from_owner(UnreadAnswer { line: answer.line, _reservation: reservation }));
     match pending.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,

@@ -118,7 +118,9 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     if !guard::takes_json(headers) {
         return Reply::text(StatusCode::NOT_ACCEPTABLE, "answers are application/json");
     }
-    match body::read(body, state.max_body_bytes, state.settings.request_timeout, &state.body_memory).await {
+    match body::read(body, state.max_body_bytes, state.settings.request_timeout, &state.body_memory, state.server.scheduler())
+        .await
+    {
         // The shutdown may have begun while the body was read.
         Ok(_) if state.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),

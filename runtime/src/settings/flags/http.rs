@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::http;
 use super::{DAY_MS, GIB, file_text};
+use crate::schedule::Limit;
 
 /// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
@@ -180,7 +181,7 @@ pub(super) static ROWS: &[Flag] = &[
             unit: "calls",
             min: 1,
             max: 1_000,
-            set: |s, n| s.schedule.in_flight_per_session = Some(n as usize),
+            set: |s, n| s.schedule.in_flight_per_session = Some(Limit::default_of(n as usize)),
         },
         default: Default::Unset("no limit of its own"),
         group: Group::Http,

@@ -123,7 +123,7 @@ fn cancellation_by_notification_delete_and_hanging_up() {
         site.beside(&client)
     };
     std::thread::sleep(Duration::from_millis(50));
-    assert!(other.eval("1").starts_with("busy: server busy: no place"));
+    assert!(other.eval("1").starts_with("busy: server busy: the call was not admitted"));
     let mut client = client;
     assert_eq!(client.ask("DELETE", "/mcp", &[], "").status, 204);
     place(&mut other);
@@ -156,7 +156,7 @@ fn caps_of_sessions_and_calls() {
         hold(client, |client| client.send_eval(id as u64 + 10, ENDLESS));
     }
     // A third call of the session is refused after the queue timeout. Other sessions are not affected.
-    assert!(second.eval("1").starts_with("busy: server busy: no place"));
+    assert!(second.eval("1").starts_with("busy: server busy: the call was not admitted"));
     assert_eq!(late.eval("(+ 1 2)"), "user=> 3");
     // A session expires after its idle timeout.
     let site = Site::start(&["--http-session-idle-timeout-ms", "50"]);

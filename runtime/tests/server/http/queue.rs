@@ -1,5 +1,6 @@
 //! Many concurrent callers: the queue, fairness, memory.
 
+use std::io::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ pub(super) const TESTS: &[Test] = &[
     ("http::context_counts_in_the_memory_of_its_program", context_counts_in_the_memory_of_its_program),
     ("http::an_upstream_takes_calls_one_after_the_other", an_upstream_takes_calls_one_after_the_other),
     ("http::an_upstream_that_hangs_leaves_places_to_others", an_upstream_that_hangs_leaves_places_to_others),
+    ("http::bodies_being_read_count_in_the_memory_budget", bodies_being_read_count_in_the_memory_budget),
+    ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
 ];
 
@@ -81,6 +84,7 @@ fn calls_wait_for_their_time_in_the_queue() {
     assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
     let told = &refused["result"]["structuredContent"];
     assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(300)), "{refused}");
+    assert!(metric(&mut other, "ptc_queue_seconds_sum") >= 0.3);
     assert_eq!(count(&mut waiting, r#"ptc_refusals_total{reason="queue_timeout"}"#), 1);
     // A waiting call runs as soon as a place is free.
     waiting.send_eval(2, "(+ 1 2)");
@@ -142,11 +146,14 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     assert!(ready.status == 503 && ready.body.contains("queue_full"), "{ready:?}");
     // The session that fills the queue is refused. A call of another session displaces the newest entry.
     let mut more = site.beside(&session);
-    assert!(more.post(&call(9_999, "1")).body.contains("as many calls wait"), "a full queue takes more of the same");
+    assert!(
+        more.post(&call(9_999, "1")).body.contains("the queue of calls that wait for admission is full"),
+        "a full queue takes more of the same"
+    );
     let mut newcomer = site.connected();
     newcomer.send_eval(1, "1");
     let last = waiting.pop().expect("it is there").receive();
-    assert!(last.body.contains("as many calls wait"), "{last:?}");
+    assert!(last.body.contains("the queue of calls that wait for admission is full"), "{last:?}");
     waiting.push(newcomer);
     site.signal(Signal::TERM);
     for client in &mut waiting {
@@ -304,6 +311,50 @@ fn an_upstream_that_hangs_leaves_places_to_others() {
     until(&site, "ptc_programs_waiting", 8);
 }
 
+fn bodies_being_read_count_in_the_memory_budget() {
+    const MIB: usize = 1024 * 1024;
+    let args = ["--memory-budget-bytes", "50331648", "--http-max-body-bytes", "4194304", "--http-request-timeout-ms", "60000"];
+    let site = Site::start(&[&args[..], &["--http-metrics"]].concat());
+    let begin = || {
+        let mut client = site.client();
+        client.send("POST", "/mcp", &[("Content-Length", &(4 * MIB).to_string())], "");
+        let _ = client.stream.get_mut().write_all(&vec![b'x'; 4 * MIB - 1]);
+        client
+    };
+    let reading = begin();
+    until(&site, "ptc_memory_used_bytes", 4 * MIB as u64 - 1);
+    // An eighth of the budget is 6 MiB.
+    let refused = begin().receive();
+    assert!(refused.status == 503 && refused.body.contains("too many requests are being read"), "{refused:?}");
+    drop(reading);
+    until(&site, "ptc_memory_used_bytes", 0);
+}
+
+fn unread_answer_counts_in_the_memory_budget() {
+    let site = Site::start(&["--http-metrics", "--http-request-timeout-ms", "60000", "--response-profile", "debug"]);
+    let mut client = site.connected();
+    let body = call(1, "(apply str (repeat 60000 \"x\"))").to_string();
+    let session = client.session.clone().expect("a session");
+    let headers = format!("Host: localhost\r\nContent-Length: {}\r\nMcp-Session-Id: {session}", body.len());
+    let stream = client.stream.get_mut();
+    rustix::net::sockopt::set_socket_recv_buffer_size(&mut *stream, 4096).expect("the socket takes it");
+    stream.set_write_timeout(Some(Duration::from_millis(100))).expect("the socket takes it");
+    while stream.write_all(format!("POST /mcp HTTP/1.1\r\n{headers}\r\n\r\n{body}").repeat(200).as_bytes()).is_ok() {}
+    // The memory of a program is released just after its answer is ready: only an answer that waits counts for longer.
+    let (mut other, began, mut steady) = (site.client(), Instant::now(), 0);
+    while steady < 20 {
+        let text = other.ask("GET", "/metrics", &[], "").body;
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let waits = value("ptc_programs_running") == Some(0) && value("ptc_programs_waiting") == Some(0);
+        let is_counted = waits && value("ptc_memory_used_bytes").is_some_and(|bytes| bytes > 60_000);
+        steady = if is_counted { steady + 1 } else { 0 };
+        assert!(began.elapsed() < Duration::from_secs(30), "the answer is not counted: {text}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(client);
+    until(&site, "ptc_memory_used_bytes", 0);
+}
+
 fn limits_name_where_they_come_from() {
     let mut command = server("plain");
     let told = |command: &mut Command| -> Value {
@@ -317,10 +368,19 @@ fn limits_name_where_they_come_from() {
     assert!(source == "machine" || source.starts_with("cgroup "), "{limits}");
     let limits = told(server("plain").env("PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS", "7"));
     assert_eq!(limits["in_flight"], json!({ "value": 7, "source": "PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS" }));
+    let limits = told(server("plain").env("PTC_RUNNER_MCP_HTTP_MAX_IN_FLIGHT_PER_SESSION", "3"));
+    let source = "PTC_RUNNER_MCP_HTTP_MAX_IN_FLIGHT_PER_SESSION";
+    assert_eq!(limits["in_flight_per_session"], json!({ "value": 3, "source": source }));
     let args = ["--http-auth-token", TOKEN, "--memory-budget-bytes", "100000000", "--queue-timeout-ms", "50"];
-    let site = Site::start(&args);
+    let site = Site::start(&[&args[..], &["--http-max-in-flight-per-session", "4"]].concat());
     let line = site.seen().iter().find(|line| line.contains(r#""event":"limits""#)).cloned().unwrap_or_default();
-    for limit in ["100000000 (--memory-budget-bytes)", "50 (--queue-timeout-ms)", "1000 (default)", "(machine)"] {
+    for limit in [
+        "100000000 (--memory-budget-bytes)",
+        "50 (--queue-timeout-ms)",
+        "4 (--http-max-in-flight-per-session)",
+        "1000 (default)",
+        "(machine)",
+    ] {
         assert!(line.contains(limit), "{limit} is not in {line}");
     }
 }
