@@ -75,7 +75,7 @@ impl Input {
     }
 
     /// Updates the names that can be completed.
-    #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines know nothing"))]
+    #[cfg_attr(not(feature = "line-editing"), expect(unused_variables, clippy::unused_self, reason = "plain lines ignore names"))]
     fn learn(&self, past: &PriorState) {
         #[cfg(feature = "line-editing")]
         if let Input::Edited(editor) = self {
@@ -185,7 +185,7 @@ impl Repl {
     }
 
     #[cfg(not(feature = "line-editing"))]
-    #[expect(clippy::unused_self, reason = "an editor would look into it")]
+    #[expect(clippy::unused_self, reason = "the line editor uses it")]
     fn asking(&self) -> Input {
         Input::Plain(Lines::of_standard_input())
     }
