@@ -5,7 +5,7 @@ use super::super::flag::{Default, Flag, Group, Kind};
 
 /// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
-    // This row precedes the config, since it makes the config's variable be ignored.
+    // This row precedes the config, since it disables the config's variable.
     Flag {
         name: "plain",
         env: "PTC_RUNNER_MCP_PLAIN",
