@@ -8,7 +8,16 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 6] = ["runtime", "runtime/catalog", "runtime/check", "runtime/lisp", "runtime/search", "runtime/text"];
+const MEMBERS: [&str; 8] = [
+    "runtime",
+    "runtime/catalog",
+    "runtime/check",
+    "runtime/json-schema",
+    "runtime/lisp",
+    "runtime/search",
+    "runtime/secrets",
+    "runtime/text",
+];
 
 /// Parts of each member that are embedded beside its manifest. Cargo requires the files of declared targets even if it does not
 /// build them.

@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that are linked into every pinned binary, relative to this one.
-const PACKAGES: [&str; 6] = ["", "catalog", "check", "lisp", "search", "text"];
+const PACKAGES: [&str; 8] = ["", "catalog", "check", "json-schema", "lisp", "search", "secrets", "text"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);

@@ -60,8 +60,6 @@ pub mod ptc_runner_compat;
 pub mod random;
 pub mod response;
 pub mod schedule;
-pub mod schema;
-pub mod secrets;
 pub mod server;
 pub mod session;
 pub mod settings;
@@ -74,3 +72,6 @@ pub use command::main;
 
 /// SHA-256 of the runtime's sources, as `sha256:` and lower-case hex. Dependencies are pinned by the lock file of the binary.
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");
+
+pub use ptc_json_schema as schema;
+pub use ptc_secrets as secrets;

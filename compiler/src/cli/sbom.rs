@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ptc_catalog::{Transport, secret_heuristics};
+use ptc_catalog::Transport;
 use ptc_compiler::lock;
+use ptc_secrets::heuristics;
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
@@ -159,7 +160,7 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
             members.insert("description".to_owned(), upstream.description.into());
         }
         if let Some(url) = endpoint {
-            members.insert("endpoints".to_owned(), json!([secret_heuristics::without_query(url)]));
+            members.insert("endpoints".to_owned(), json!([heuristics::without_query(url)]));
             members.insert("authenticated".to_owned(), auth.is_some_and(|auth| !auth.is_empty()).into());
         }
     }

@@ -1,6 +1,6 @@
 //! Handles `${VAR}` placeholders. The server resolves them when it starts, and only in `env` of a stdio upstream.
 
-use ptc_catalog::secret_heuristics;
+use ptc_secrets::heuristics;
 
 use super::keys;
 use super::model::EnvPart;
@@ -80,7 +80,7 @@ fn warn_of_shells(reader: &mut ConfigReader<'_>, variable: &Member) {
     let of_windows = text.strip_prefix('%').and_then(|rest| rest.strip_suffix('%'));
     let Some(name) = text.strip_prefix('$').or(of_windows).filter(|name| is_variable(name)) else { return };
     // A password may start with `$` too, and is reported as a likely secret.
-    if secret_heuristics::scan_named(&variable.key, text).is_some() {
+    if heuristics::scan_named(&variable.key, text).is_some() {
         return;
     }
     let message = format!("{} is not resolved in `env`", quoted(text));

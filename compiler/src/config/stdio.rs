@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::{RESERVED_PREFIX, secret_heuristics};
+use ptc_catalog::RESERVED_PREFIX;
+use ptc_secrets::heuristics;
 
 use super::credentials::Bindings;
 use super::fields::Fields;
@@ -72,7 +73,7 @@ fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     // The arguments may contain a secret. They are left out of the message, and if they look like a secret they are also masked
     // in the excerpt.
     let words: Vec<&str> = line.split_whitespace().collect();
-    if words.windows(2).any(|pair| matches!(pair, [before, word] if secret_heuristics::scan_argument(before, word).is_some())) {
+    if words.windows(2).any(|pair| matches!(pair, [before, word] if heuristics::scan_argument(before, word).is_some())) {
         reader.mask(node);
     }
     let count = rest.split_whitespace().count();

@@ -1,7 +1,7 @@
 //! Finds values that look like secrets in places where secrets do not belong: arguments, variables, headers, URLs and default
 //! arguments.
 
-use ptc_catalog::secret_heuristics::{SecretCandidate, scan_argument, scan_named, scan_query, scan_token};
+use ptc_secrets::heuristics::{SecretCandidate, scan_argument, scan_named, scan_query, scan_token};
 
 use super::reader::ConfigReader;
 use super::{headers, keys};

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptc_catalog::secret_heuristics::{self, REDACTED};
+use ptc_secrets::heuristics::{self, REDACTED};
 
 use super::{Lock, LockedUpstream};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
@@ -274,7 +274,7 @@ fn secret(text: &str, secrets: &[&str]) -> Option<&'static str> {
     if secrets.iter().any(|secret| text.contains(secret)) {
         return Some("repeats a secret of the config");
     }
-    let token = secret_heuristics::scan_token(text).and_then(|suspect| text.get(suspect.range))?;
+    let token = heuristics::scan_token(text).and_then(|suspect| text.get(suspect.range))?;
     let variety: BTreeSet<char> = token.chars().collect();
     (variety.len() >= TOKEN_VARIETY).then_some("holds what looks like a secret")
 }

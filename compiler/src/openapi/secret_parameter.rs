@@ -1,6 +1,6 @@
 //! Which parameters carry credentials. Those are sent by the entry, and programs do not see them.
 
-use ptc_catalog::secret_heuristics::names_a_credential;
+use ptc_secrets::heuristics::names_a_credential;
 
 use crate::config::model::{Auth, OpenApi, Override};
 use crate::tree::Node;

@@ -4,7 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::AutoEscape;
-use ptc_catalog::{ListingLimits, secret_heuristics};
+use ptc_catalog::ListingLimits;
+use ptc_secrets::heuristics;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -118,13 +119,13 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             listing_limits(stdio.listing, &mut fact);
         }
         Transport::McpHttp(mcp) => {
-            fact("address", secret_heuristics::without_query(&mcp.url.value).to_owned());
+            fact("address", heuristics::without_query(&mcp.url.value).to_owned());
             fact("first connection", milliseconds(mcp.handshake_timeout_ms));
             http(&mcp.http, &mut fact);
             listing_limits(mcp.listing, &mut fact);
         }
         Transport::OpenApi(api) => {
-            fact("address", secret_heuristics::without_query(&api.base_url.value).to_owned());
+            fact("address", heuristics::without_query(&api.base_url.value).to_owned());
             http(&api.http, &mut fact);
         }
     }

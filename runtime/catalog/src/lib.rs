@@ -26,14 +26,12 @@
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
 //! - [`paging`]: how a tool divides a list into pages.
-//! - [`secret_heuristics`]: heuristics that find secrets in plain text.
 //! - [`tool`]: tools with their arguments and effects.
 
 #![forbid(unsafe_code)]
 
 pub mod deployment;
 pub mod paging;
-pub mod secret_heuristics;
 pub mod tool;
 pub mod upstream;
 

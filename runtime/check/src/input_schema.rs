@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 
 use ptc_catalog::Tool;
+use ptc_json_schema::pattern_of;
 use ptc_lisp::{Kind, Value, json};
 use regex::Regex;
 
-use crate::bounds::pattern_of;
 use crate::integers::whole;
 
 /// Address and length of a tool's definition. Definitions are never freed, so that this identifies the definition.

@@ -48,7 +48,6 @@ pub mod paging;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 
-pub use bounds::pattern_of;
 pub use call::{requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use cost::{Cost, Effects};

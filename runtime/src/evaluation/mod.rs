@@ -543,6 +543,7 @@ impl Evaluator {
 const PANIC_BYTES: usize = 4096;
 
 /// Decodes `context` and checks its keys, which become names under `data/`.
+#[cfg(feature = "agentic")]
 pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
     decode_context(raw, &mut || true)
 }

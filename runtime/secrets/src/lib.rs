@@ -1,4 +1,6 @@
-//! Credentials are resolved once when the server starts, kept in a struct that cannot be printed, and redacted in every text that
+//! Credentials of a deployment, and their redaction.
+//!
+//! They are resolved once when the server starts, kept in a struct that cannot be printed, and redacted in every text that
 //! leaves the process.
 //!
 //! - [`resolve`](Secrets::resolve) reads every binding and every `${VAR}` of a child's environment. Its error lists everything
@@ -10,9 +12,12 @@
 //! The texts in [`Secrets`] and [`Redactor`] are overwritten when the last copy is dropped. Two kinds of data that belong to
 //! other crates are not: the search tables, which contain pieces of eight bytes, and the headers of HTTP clients.
 
+#![forbid(unsafe_code)]
+
 mod decoded_text;
 mod encodings;
 mod file;
+pub mod heuristics;
 mod literal_secrets;
 mod memory;
 mod patterns;
@@ -25,11 +30,11 @@ use litemap::LiteMap;
 use ptc_catalog::RESERVED_PREFIX;
 use zeroize::Zeroizing;
 
-pub(crate) use file::read as read_file;
+pub use file::read as read_file;
 pub use memory::seal;
 pub use redact::{REDACTED, Redactor};
 pub use resolve::{MissingSecret, Problem};
-pub(crate) use stream::StreamRedactor;
+pub use stream::StreamRedactor;
 
 /// Minimum length of a secret in characters. A shorter one occurs in ordinary text, which redaction would then damage.
 pub const MIN_SECRET_CHARS: usize = 8;
@@ -38,19 +43,19 @@ pub const MIN_SECRET_CHARS: usize = 8;
 /// it is dropped.
 ///
 /// ```compile_fail,E0277
-/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+/// fn show(secrets: &ptc_secrets::Secrets) -> String {
 ///     format!("{secrets:?}")
 /// }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+/// fn show(secrets: &ptc_secrets::Secrets) -> String {
 ///     format!("{secrets}")
 /// }
 /// ```
 ///
 /// ```compile_fail,E0277
-/// fn show(secrets: &ptc_runtime::secrets::Secrets) -> String {
+/// fn show(secrets: &ptc_secrets::Secrets) -> String {
 ///     serde_json::to_string(secrets).unwrap()
 /// }
 /// ```
@@ -73,29 +78,28 @@ impl Secrets {
     }
 
     /// Returns the value of a binding.
-    #[cfg_attr(not(any(feature = "http", test)), expect(dead_code, reason = "only HTTP upstreams send credentials"))]
-    pub(crate) fn binding(&self, name: &str) -> Option<&str> {
+    pub fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
     }
 
     /// Whether no child may inherit this variable, because it is a setting of the server or a credential names it.
-    pub(crate) fn withholds(&self, variable: &str) -> bool {
+    pub fn withholds(&self, variable: &str) -> bool {
         variable.starts_with(RESERVED_PREFIX) || self.variables.binary_search(&variable).is_ok()
     }
 
     /// Whether this variable is a secret of a child. Other children inherit it only if their upstreams name it.
-    pub(crate) fn is_of_a_child(&self, variable: &str) -> bool {
+    pub fn is_of_a_child(&self, variable: &str) -> bool {
         self.passed.binary_search(&variable).is_ok()
     }
 
     /// Returns the resolved `env` of a stdio upstream.
-    pub(crate) fn environment(&self, upstream: &str) -> &[(&'static str, Zeroizing<String>)] {
+    pub fn environment(&self, upstream: &str) -> &[(&'static str, Zeroizing<String>)] {
         self.environments.get(upstream).map_or(&[], Vec::as_slice)
     }
 }
 
 /// Returns user and password of a basic credential: `user:pass` (split at the first colon), or `{"user": …, "pass": …}`.
-pub(crate) fn basic_pair(value: &str) -> Option<(String, String)> {
+pub fn basic_pair(value: &str) -> Option<(String, String)> {
     #[derive(serde::Deserialize)]
     struct Pair {
         user: String,

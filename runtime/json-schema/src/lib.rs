@@ -9,15 +9,20 @@
 //! - `validate`: validates a value.
 //! - `report`: mismatches, with paths and messages for a model.
 //! - `exact`: numbers as exact decimals.
+//! - [`pattern_of`]: compiles a `pattern`.
+
+#![forbid(unsafe_code)]
 
 mod check;
 mod compile;
 mod exact;
+mod pattern;
 mod report;
 mod validate;
 
 use std::fmt;
 
+pub use pattern::pattern_of;
 pub use report::{Mismatch, Report};
 
 /// A compiled schema.

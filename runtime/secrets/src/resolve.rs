@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::heuristics::names_a_secret;
 use litemap::LiteMap;
-use ptc_catalog::secret_heuristics::names_a_secret;
 use ptc_catalog::{Auth, Binding, Deployment, EnvPart, InheritEnv, Source, Transport, Upstream};
 use zeroize::Zeroizing;
 

@@ -2,8 +2,8 @@
 //! of a known form in variables whose names do not indicate a secret. The compiler warns of the former. Both are redacted in
 //! every answer of an upstream.
 
+use crate::heuristics::{self, SecretCandidate};
 use percent_encoding::percent_decode_str;
-use ptc_catalog::secret_heuristics::{self, SecretCandidate};
 use ptc_catalog::{EnvPart, Transport, Upstream};
 use zeroize::Zeroizing;
 
@@ -16,13 +16,13 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
         Transport::McpStdio(stdio) => {
             let before = std::iter::once(&"").chain(stdio.args);
             for (arg, before) in stdio.args.iter().zip(before) {
-                found.extend(part(arg, secret_heuristics::scan_argument(before, arg)));
+                found.extend(part(arg, heuristics::scan_argument(before, arg)));
                 found.extend(url(arg));
             }
             for (name, parts) in stdio.env {
                 for part in *parts {
                     if let EnvPart::Text(text) = part {
-                        found.extend(self::part(text, secret_heuristics::scan_named(name, text)));
+                        found.extend(self::part(text, heuristics::scan_named(name, text)));
                     }
                 }
             }
@@ -42,12 +42,12 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
 
 /// Returns the secrets in a text that are recognised by their form: tokens of well-known services, and passwords in URLs.
 pub(super) fn within(text: &str) -> Vec<Found> {
-    part(text, secret_heuristics::scan_token(text)).into_iter().chain(url(text)).collect()
+    part(text, heuristics::scan_token(text)).into_iter().chain(url(text)).collect()
 }
 
 /// Returns the secrets in the value of a variable. The name of the variable may indicate a secret.
 pub(super) fn named(name: &str, text: &str) -> Vec<Found> {
-    part(text, secret_heuristics::scan_named(name, text)).into_iter().chain(within(text)).collect()
+    part(text, heuristics::scan_named(name, text)).into_iter().chain(within(text)).collect()
 }
 
 fn part(text: &str, suspect: Option<SecretCandidate>) -> Option<Found> {
@@ -58,7 +58,7 @@ fn part(text: &str, suspect: Option<SecretCandidate>) -> Option<Found> {
 }
 
 fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
-    headers.iter().filter_map(|(name, value)| part(value, secret_heuristics::scan_named(name, value)))
+    headers.iter().filter_map(|(name, value)| part(value, heuristics::scan_named(name, value)))
 }
 
 /// Returns user and password of a URL, as written and decoded, and likely secrets in its query. The result is empty if the text
@@ -66,8 +66,7 @@ fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
 fn url(url: &str) -> Vec<Found> {
     let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let mut found: Vec<Found> =
-        secret_heuristics::scan_query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
+    let mut found: Vec<Found> = heuristics::scan_query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
     if let Some((pair, _)) = authority.rsplit_once('@')
         && let Some((user, password)) = pair.split_once(':')
     {

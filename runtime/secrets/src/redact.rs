@@ -12,7 +12,7 @@ use super::MIN_SECRET_CHARS;
 use super::encodings::EncodedSecrets;
 use super::patterns::Patterns;
 
-pub use ptc_catalog::secret_heuristics::REDACTED;
+pub use crate::heuristics::REDACTED;
 
 /// The byte order mark that some systems put at the start of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

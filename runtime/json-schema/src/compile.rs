@@ -446,7 +446,7 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
 
 /// Compiles a pattern of ECMA-262. Its matches are not anchored.
 fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
-    ptc_check::pattern_of(text).map_err(|error| {
+    crate::pattern_of(text).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
         at.refuse(format!("not a pattern that is supported: {why}"))

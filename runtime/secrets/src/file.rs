@@ -12,7 +12,7 @@ use super::resolve::Problem;
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
 /// Returns the content of a regular file or of a link to one. Pipes and devices are rejected, since reading them may not end.
-pub(crate) fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
+pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let unreadable = |why: std::io::Error| Problem::Unreadable(why.to_string());
     // This check comes before the file is opened, since opening a pipe without a writer blocks.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {

@@ -4,18 +4,19 @@ use super::Redactor;
 
 /// Redacts a text whose pieces may end within a secret. A suffix that may be the start of a secret is held back until more text
 /// arrives.
-pub(crate) struct StreamRedactor {
+pub struct StreamRedactor {
     redactor: Redactor,
     held: Vec<u8>,
 }
 
 impl StreamRedactor {
-    pub(crate) fn new(redactor: Redactor) -> StreamRedactor {
+    /// Creates a redactor for one stream.
+    pub fn new(redactor: Redactor) -> StreamRedactor {
         StreamRedactor { redactor, held: Vec::new() }
     }
 
     /// Adds a piece. Returns the redacted text that is decided so far.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
+    pub fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
         let decided = self.redactor.decided(&self.held);
         let rest = self.held.split_off(decided);
@@ -23,7 +24,7 @@ impl StreamRedactor {
     }
 
     /// Returns the redacted rest of the text.
-    pub(crate) fn finish(&mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         self.redactor.redact_plain(std::mem::take(&mut self.held))
     }
 }
