@@ -13,6 +13,7 @@ use super::in_flight::{Denied, Registration};
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, CallTrace, RequestMeta};
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
+use crate::fibers::Fibers;
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
 use crate::pool::JobError;
@@ -20,7 +21,7 @@ use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
 use crate::protocol::revision::{self, Era, STATELESS};
 use crate::response::answer;
-use crate::schedule::ProcessorLease;
+use crate::schedule::{ProcessorLease, Rejection};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
@@ -276,9 +277,11 @@ impl Server {
                 Err(why) => {
                     // The lease is released first, so that the client finds the session free after the answer.
                     drop(work);
-                    let mut evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
-                    evaluation.queued = entered.elapsed();
-                    done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
+                    let queued = entered.elapsed();
+                    reject(&fibers, why, move || {
+                        let evaluation = Evaluation { queued, ..Evaluation::refused(Failure::rejected(why, retry_after_ms)) };
+                        done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
+                    });
                 }
             }
         });
@@ -388,6 +391,16 @@ impl Refused {
     fn shut_down() -> Refused {
         let failure = Failure::plain(Reason::ShuttingDown, "the server was shut down and takes no more calls");
         Refused(Failure { feedback: "Start a new server process for further calls.".into(), ..failure })
+    }
+}
+
+/// Answers a call that was not admitted, where it may wait for its client or for a trace file. A call whose time in the queue is over is
+/// rejected on the thread of the queue, and a cancelled one on that of a connection. A full queue rejects on the thread that has read the
+/// request.
+pub(super) fn reject(fibers: &Fibers, why: Rejection, answer: impl FnOnce() + Send + 'static) {
+    match why {
+        Rejection::QueueFull => answer(),
+        Rejection::TimedOut | Rejection::Cancelled => fibers.spawn(|| (), move |_| answer()),
     }
 }
 

@@ -1,10 +1,9 @@
 //! The dispatcher's view of a transport: the client of a request, and the receiver of answers.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use super::in_flight::{InFlight, Registration};
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Output};
 use crate::diagnostics::Origin;
 use crate::protocol::reply::{self, ErrorBody};
 
@@ -33,6 +32,9 @@ pub trait ResponseSink: Send + Sync {
     /// Sends an answer. `call` is the call that it answers. Its place is released before the client can see the answer, but after
     /// the answer counts in the limit of the sink.
     fn send(&self, answer: Answer, call: Option<Registration>);
+
+    /// Waits while too many answers wait because the client does not read. The next request is read afterwards.
+    fn wait_for_reader(&self) {}
 }
 
 impl Answer {
@@ -47,8 +49,12 @@ impl Answer {
     }
 }
 
-impl<W: Write + Send> ResponseSink for Outbox<W> {
+impl<W: Output> ResponseSink for Outbox<W> {
     fn send(&self, answer: Answer, call: Option<Registration>) {
         Outbox::send(self, &answer.line, call);
+    }
+
+    fn wait_for_reader(&self) {
+        Outbox::wait_for_reader(self);
     }
 }

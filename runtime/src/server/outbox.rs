@@ -1,17 +1,49 @@
-//! The queue of answers to the client.
+//! The queue of answers to a client on standard output.
 //!
-//! The thread that has an answer writes it, together with the answers that other threads have queued meanwhile. This needs no
-//! separate thread and no hand-over, and writes many answers in one system call. If the client does not read, sending blocks, and
-//! reading stops in consequence.
+//! The thread that has an answer writes it, together with answers that others have queued meanwhile. This needs no handover to another
+//! thread, and many answers share one system call. If the client does not read, a thread of the outbox writes instead, so that the
+//! threads of programs do not block. Senders then wait for space in the queue, fibers without their threads, and finally the reader of
+//! requests waits too.
 
+use std::fs::File;
 use std::io::Write;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use ptc_lisp::fiber;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::PIPE_BUF;
+
+/// Maximum size in bytes of the queue while a write is in progress. A single larger answer is still accepted.
+const HIGH_WATER: usize = 1024 * 1024;
+
+/// Maximum number of senders that wait for space while further requests are read.
+const MAX_WAITING: usize = 1024;
+
+/// Where answers are written.
+pub trait Output: Write + Send + 'static {
+    /// Whether it takes that many bytes now without blocking.
+    fn takes(&self, bytes: usize) -> bool;
+}
+
+impl Output for File {
+    fn takes(&self, bytes: usize) -> bool {
+        // A pipe that is ready has space for that much and no more is certain. Files are always ready.
+        let mut descriptor = [PollFd::new(self, PollFlags::OUT)];
+        bytes <= PIPE_BUF && poll(&mut descriptor, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
 
 /// A queue of answers for an output.
 pub struct Outbox<W> {
+    shared: Arc<Shared<W>>,
+}
+
+struct Shared<W> {
     state: Mutex<State>,
-    drained: Condvar,
+    /// Notified when a write is handed over to the thread of the outbox.
+    handed_over: Condvar,
     output: Mutex<W>,
     broken: Box<dyn Fn() + Send + Sync>,
 }
@@ -21,45 +53,94 @@ struct State {
     queue: Vec<u8>,
     writing: bool,
     broken: bool,
-    /// Number of threads that wait for `drained`. Notifying a condition variable is a system call even if no thread waits.
-    waiting: usize,
+    /// Wakers of senders and others that wait until the queue shrinks.
+    waiting: Vec<Waker>,
+    thread: WriterThread,
 }
 
-/// Maximum bytes that wait behind a write in progress. A larger answer is queued alone.
-const HIGH_WATER: usize = 1024 * 1024;
+/// The thread that writes when a write may block.
+#[derive(Default, PartialEq, Eq)]
+enum WriterThread {
+    #[default]
+    NotStarted,
+    Idle,
+    Writes,
+    Closed,
+}
 
-impl<W: Write> Outbox<W> {
-    /// Creates an outbox for `output`. `broken` is called once, when a write fails.
+impl<W: Output> Outbox<W> {
+    /// Makes an outbox for `output`. `broken` is called once, when a write fails permanently.
     pub fn new(output: W, broken: impl Fn() + Send + Sync + 'static) -> Self {
-        Outbox { state: Mutex::default(), drained: Condvar::new(), output: Mutex::new(output), broken: Box::new(broken) }
+        let (state, handed_over) = (Mutex::default(), Condvar::new());
+        Outbox { shared: Arc::new(Shared { state, handed_over, output: Mutex::new(output), broken: Box::new(broken) }) }
     }
 
-    /// Sends a line. `placed` is dropped as soon as the line may enter the queue, since it then counts in the limit of the queue.
+    /// Sends a line. `placed` is dropped when the line enters the queue, since its memory is bounded here from then on.
     pub fn send<T>(&self, line: &[u8], placed: T) {
-        let mut state = self.lock();
-        while state.writing && state.queue.len() > HIGH_WATER && !state.broken {
-            state.waiting += 1;
-            state = self.drained.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
-        // It is dropped before the client can see the answer and send its next call. This happens without the lock, since it may
-        // start or answer the next call.
-        drop(state);
+        self.shared.wait(None, |state| state.queue.len() > HIGH_WATER);
+        // This is done before the client can see the answer and send its next call, and without the lock, since it may start the next
+        // call or answer it.
         drop(placed);
-        let mut state = self.lock();
+        let mut state = self.shared.lock();
         if state.broken {
             return;
         }
         state.queue.extend_from_slice(line);
-        if state.writing {
-            return;
+        if !state.writing {
+            state.writing = true;
+            self.shared.write_queue(state, false);
         }
-        state.writing = true;
+    }
+
+    /// Waits while many senders wait for space: the client does not read, and each further request would add to them.
+    pub fn wait_for_reader(&self) {
+        self.shared.wait(None, |state| state.waiting.len() >= MAX_WAITING);
+    }
+
+    /// Waits until everything is written, for at most `most`.
+    pub fn settle(&self, most: Duration) {
+        self.shared.wait(Some(Instant::now() + most), |_| true);
+    }
+}
+
+impl<W> Drop for Outbox<W> {
+    fn drop(&mut self) {
+        self.shared.lock().thread = WriterThread::Closed;
+        self.shared.handed_over.notify_one();
+    }
+}
+
+impl<W> Shared<W> {
+    /// Waits while a write is in progress and `blocked` is true.
+    fn wait(&self, until: Option<Instant>, blocked: impl Fn(&State) -> bool) {
+        let mut state = self.lock();
+        while state.writing && !state.broken && blocked(&state) && until.is_none_or(|until| Instant::now() < until) {
+            state.waiting.push(fiber::waker());
+            drop(state);
+            fiber::park(until);
+            state = self.lock();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn output(&self) -> MutexGuard<'_, W> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W: Output> Shared<W> {
+    /// Writes until the queue is empty. Unless `may_block`, the thread of the outbox takes over before a write that may block.
+    fn write_queue<'s>(self: &'s Arc<Self>, mut state: MutexGuard<'s, State>, may_block: bool) {
         let mut batch = Vec::new();
         while !state.queue.is_empty() && !state.broken {
+            if !may_block && !self.output().takes(state.queue.len()) && self.hand_over(&mut state) {
+                return;
+            }
             std::mem::swap(&mut batch, &mut state.queue);
-            self.notify(&state);
-            drop(state);
+            wake(state);
             let written = self.write(&batch);
             batch.clear();
             batch.shrink_to(64 * 1024);
@@ -74,40 +155,62 @@ impl<W: Write> Outbox<W> {
         if state.queue.capacity() < batch.capacity() {
             std::mem::swap(&mut batch, &mut state.queue);
         }
-        self.notify(&state);
+        wake(state);
     }
 
-    /// Waits until everything is written, for at most `most`.
-    pub fn settle(&self, most: Duration) {
+    /// Has the thread of the outbox write. Returns `false` if the system cannot start it.
+    fn hand_over(self: &Arc<Self>, state: &mut State) -> bool {
+        if state.thread == WriterThread::NotStarted {
+            let shared = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("answers".into()).stack_size(256 * 1024);
+            if thread.spawn(move || shared.write_when_handed_over()).is_err() {
+                return false;
+            }
+        }
+        state.thread = WriterThread::Writes;
+        self.handed_over.notify_one();
+        true
+    }
+
+    fn write_when_handed_over(self: &Arc<Self>) {
         let mut state = self.lock();
-        state.waiting += 1;
-        let waited = self.drained.wait_timeout_while(state, most, |state| state.writing && !state.broken);
-        waited.unwrap_or_else(PoisonError::into_inner).0.waiting -= 1;
-    }
-
-    fn notify(&self, state: &State) {
-        if state.waiting > 0 {
-            self.drained.notify_all();
+        loop {
+            match state.thread {
+                WriterThread::Closed => return,
+                WriterThread::Writes => {
+                    state.thread = WriterThread::Idle;
+                    self.write_queue(state, true);
+                    state = self.lock();
+                }
+                WriterThread::NotStarted | WriterThread::Idle => {
+                    state = self.handed_over.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
         }
     }
 
     fn write(&self, batch: &[u8]) -> std::io::Result<()> {
-        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut output = self.output();
         output.write_all(batch)?;
         output.flush()
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Releases the lock and wakes all that wait. Each checks its condition again.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waiting = std::mem::take(&mut state.waiting);
+    drop(state);
+    waiting.into_iter().for_each(Waker::wake);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use std::io::Read;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+    use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+
+    use crate::fibers::Fibers;
 
     /// An output whose writes wait until the test permits them.
     struct Gated(Receiver<()>, Arc<Mutex<Vec<u8>>>);
@@ -122,6 +225,15 @@ mod tests {
             Ok(())
         }
     }
+
+    impl Output for Gated {
+        fn takes(&self, bytes: usize) -> bool {
+            bytes < LARGE
+        }
+    }
+
+    /// From this size on, a write is handed over.
+    const LARGE: usize = 100 * 1024;
 
     struct Bench {
         go: SyncSender<()>,
@@ -174,7 +286,7 @@ mod tests {
                 // The first thread is blocked in its write.
                 let writer = Arc::clone(&outbox);
                 let stuck = std::thread::spawn(move || writer.send(b"x", ()));
-                while !outbox.lock().writing {
+                while !outbox.shared.lock().writing {
                     std::thread::yield_now();
                 }
                 let line = vec![b'x'; 64 * 1024];
@@ -193,5 +305,76 @@ mod tests {
         drop(go);
         sender.join().expect("a broken output frees all senders");
         assert_eq!(broken.load(Ordering::SeqCst), 1);
+    }
+
+    /// Sends a line that the thread of the outbox writes, and waits until it does.
+    fn send_and_block(outbox: &Outbox<Gated>) {
+        outbox.send(&vec![b'x'; LARGE], ());
+        while !outbox.shared.lock().queue.is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn fibers_wait_for_space_without_their_thread() {
+        let Bench { go, seen, outbox, .. } = gated();
+        let fibers = Fibers::new(1);
+        let (sent, answers) = channel();
+        send_and_block(&outbox);
+        for size in [HIGH_WATER + 1, 1] {
+            let (outbox, sent) = (Arc::clone(&outbox), sent.clone());
+            fibers.spawn(move || outbox.send(&vec![b'x'; size], ()), move |_| sent.send(size).expect("the test waits"));
+        }
+        // The first waits in the queue, and the second waits for space.
+        assert_eq!(answers.recv(), Ok(HIGH_WATER + 1));
+        let (run, other) = channel();
+        fibers.spawn(|| 5, move |five| run.send(five).expect("the test waits"));
+        assert_eq!(other.recv(), Ok(Ok(5)));
+        assert!(answers.try_recv().is_err());
+        go.send(()).expect("the outbox lives");
+        assert_eq!(answers.recv(), Ok(1));
+        (0..2).for_each(|_| go.send(()).expect("the outbox lives"));
+        outbox.settle(Duration::from_secs(20));
+        assert_eq!(seen.lock().expect("nobody else").len(), LARGE + HIGH_WATER + 2);
+    }
+
+    #[test]
+    fn reader_waits_while_many_senders_wait() {
+        let Bench { go, outbox, .. } = gated();
+        let fibers = Fibers::new(1);
+        send_and_block(&outbox);
+        outbox.send(&vec![b'x'; HIGH_WATER + 1], ());
+        outbox.wait_for_reader();
+        for _ in 0..MAX_WAITING {
+            let outbox = Arc::clone(&outbox);
+            fibers.spawn(move || outbox.send(b"x", ()), |_| ());
+        }
+        while outbox.shared.lock().waiting.len() < MAX_WAITING {
+            std::thread::yield_now();
+        }
+        let (read, reads) = channel();
+        let reader = Arc::clone(&outbox);
+        let reader = std::thread::spawn(move || {
+            reader.wait_for_reader();
+            read.send(()).expect("the test waits");
+        });
+        assert!(reads.recv_timeout(Duration::from_millis(50)).is_err());
+        (0..3).for_each(|_| go.send(()).expect("the outbox lives"));
+        reads.recv().expect("it reads again");
+        reader.join().expect("no panic");
+    }
+
+    #[test]
+    fn full_pipe_takes_nothing() {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let (mut reader, mut writer) = (File::from(reader), File::from(writer));
+        assert!(writer.takes(PIPE_BUF) && !writer.takes(PIPE_BUF + 1));
+        let mut written = 0;
+        while writer.takes(PIPE_BUF) {
+            written += writer.write(&[b'x'; PIPE_BUF]).expect("it has space");
+        }
+        assert!(!writer.takes(1));
+        reader.read_exact(&mut vec![0; written]).expect("they were written");
+        assert!(writer.takes(PIPE_BUF));
     }
 }

@@ -3,7 +3,6 @@
 //! Descriptors are blocking: one thread reads, and the threads with answers write. This is as fast as a pipe permits. It does not
 //! need `O_NONBLOCK`, which is a property of the open file and would also affect a shared standard error, and it works for files
 //! and terminals too.
-//! terminals as well as for pipes.
 
 use std::fs::File;
 use std::io::Read;
@@ -66,6 +65,7 @@ pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<d
         if next == Next::Exit {
             return Ok(End::ExitNotification);
         }
+        answers.wait_for_reader();
     }
     Ok(End::Input)
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_lisp::limits::Cancel;
 
-use super::call::{Refused, finish};
+use super::call::{Refused, finish, reject};
 use super::caller::Answer;
 use super::dispatch::{Request, Server};
 use super::in_flight::Registration;
@@ -64,7 +64,9 @@ impl Server {
                         },
                     );
                 }
-                Err(why) => done(registration, End::before(Stop::rejected(Failure::rejected(why, retry_after_ms)))),
+                Err(why) => reject(&fibers, why, move || {
+                    done(registration, End::before(Stop::rejected(Failure::rejected(why, retry_after_ms))));
+                }),
             }
         });
     }

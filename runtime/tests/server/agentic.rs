@@ -565,7 +565,7 @@ fn waiting_tasks_cost_no_threads() {
     }
     let began = Instant::now();
     while planner.requests().len() < TASKS {
-        assert!(began.elapsed() < Duration::from_secs(60), "{} tasks have asked", planner.requests().len());
+        assert!(began.elapsed() < Duration::from_mins(1), "{} tasks have asked", planner.requests().len());
         std::thread::sleep(Duration::from_millis(20));
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it lives");

@@ -23,6 +23,14 @@ pub(crate) fn server(role: &str) -> Command {
     command
 }
 
+/// Returns a command that starts a server under limits of the shell.
+pub(crate) fn limited(limits: &str, of: &Command, args: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")]).arg(of.get_program()).args(of.get_args()).args(args);
+    shell.envs(of.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
 impl Peer {
     pub(crate) fn start(args: &[&str]) -> Peer {
         Peer::start_as("plain", args)

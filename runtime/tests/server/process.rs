@@ -1,11 +1,12 @@
 //! Limits of a server process: cancellation, sizes of frames, floods, and every way to end.
 
 use std::io::Write;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::peer::Peer;
+use crate::peer::{Peer, limited, server};
 use crate::{Test, canary};
 
 /// The tests of this module.
@@ -35,6 +36,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::validated_refuses_keys_that_are_not_names", validated_refuses_keys_that_are_not_names),
     ("process::special_form_is_not_hidden_by_a_local", special_form_is_not_hidden_by_a_local),
     ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
+    ("process::programs_without_a_stack_are_answered_as_busy", programs_without_a_stack_are_answered_as_busy),
 ];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
@@ -414,4 +416,33 @@ fn nothing_but_answers_on_standard_output() {
     for line in log.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
     }
+}
+
+fn programs_without_a_stack_are_answered_as_busy() {
+    const CALLS: usize = 100;
+    // Each program has a stack of 18 MiB, of which it uses some pages.
+    let flags = ["--program-timeout-ms", "2000", "--queue-timeout-ms", "60000", "--response-profile", "structured"];
+    let mut server = Peer::of(&mut limited("ulimit -v 1200000", &server("plain"), &flags));
+    for id in 0..CALLS {
+        server.call(&id.to_string(), ENDLESS);
+    }
+    let mut busy = 0;
+    for _ in 0..CALLS {
+        let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+        let told = &answer["result"]["structuredContent"];
+        if told["reason"] == "busy" {
+            assert_eq!(told["retry_after_ms"], 5_000, "{answer}");
+            assert!(told["message"].as_str().is_some_and(|text| text.contains("no stack or thread")), "{answer}");
+            busy += 1;
+        } else {
+            assert_eq!(told["reason"], "timeout", "{answer}");
+        }
+    }
+    assert!((1..CALLS).contains(&busy), "{busy} had no stack");
+    // A stack is free soon after the answer of its program.
+    let is_answered = |_| {
+        std::thread::sleep(Duration::from_millis(10));
+        server.ask("1000", "(+ 1 2)").contains("user=> 3")
+    };
+    assert!((0..500).any(is_answered));
 }

@@ -5,14 +5,13 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::site::{Client, Site, TOKEN};
 use crate::Test;
-use crate::peer::server;
+use crate::peer::{limited, server};
 
 pub(super) const TESTS: &[Test] = &[
     ("http::valid_token_passes_after_missing_and_wrong_ones", valid_token_passes_after_missing_and_wrong_ones),
@@ -96,20 +95,12 @@ fn idle_session_is_evicted_for_a_new_client() {
 }
 
 /// Polls a condition for up to 30 seconds.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let before = Instant::now();
     while !is_so() {
         assert!(before.elapsed() < Duration::from_secs(30), "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Returns a command that starts a server under limits on open descriptors.
-fn limited(limits: &str, of: &Command, args: &[&str]) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\"")]).arg(of.get_program()).args(of.get_args()).args(args);
-    shell.envs(of.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell
 }
 
 fn health_answers_on_admin_port_while_listener_is_saturated() {

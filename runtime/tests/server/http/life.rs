@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use super::access::until;
 use super::site::{Client, Site, TOKEN, call, stateless};
 use crate::Test;
 use crate::peer::server;
@@ -23,6 +24,10 @@ pub(super) const TESTS: &[Test] = &[
     ("http::what_is_read_while_draining_is_refused", what_is_read_while_draining_is_refused),
     ("http::secrets_in_arguments_are_shown_to_nobody", secrets_in_arguments_are_shown_to_nobody),
     ("http::a_slow_disk_stops_nobody_else", a_slow_disk_stops_nobody_else),
+    (
+        "http::trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections",
+        trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections,
+    ),
     ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
     ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
     ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
@@ -370,6 +375,35 @@ fn a_slow_disk_stops_nobody_else() {
     assert!(other.post(&debug(json!({ "op": "stats" }))).body.contains("ring_count"));
     std::fs::write(&file, "{\"event\":\"late\"}\n").expect("somebody reads");
     assert!(client.receive().body.contains("late"));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections() {
+    let folder = std::env::temp_dir().join(format!("ptc-queued-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let path = folder.to_str().expect("plain text");
+    let site = Site::start(&["--max-concurrent-calls", "1", "--queue-timeout-ms", "600000", "--trace-dir", path]);
+    let mut client = site.connected();
+    client.send_eval(1, ENDLESS);
+    let traces = |count| until("that many traces", || std::fs::read_dir(&folder).is_ok_and(|files| files.count() == count));
+    traces(1);
+    let mut queued = site.client();
+    stateless_call(&mut queued, 1, "1");
+    assert!(!queued.is_answered_within(Duration::from_millis(200)));
+    // Bytes that the main thread has written to files and sockets.
+    let written = || -> u64 {
+        let counters = std::fs::read_to_string(format!("/proc/{0}/task/{0}/io", site.id())).expect("counters of Linux");
+        counters.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).expect("a number")
+    };
+    let before = written();
+    drop(queued);
+    traces(2);
+    until("the end of the trace", || {
+        let files = std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("readable").path());
+        files.filter_map(|file| std::fs::read_to_string(file).ok()).any(|text| text.contains("cancelled"))
+    });
+    // A wake of another thread takes eight.
+    assert!(written() - before < 200, "{} bytes", written() - before);
     let _ = std::fs::remove_dir_all(&folder);
 }
 
