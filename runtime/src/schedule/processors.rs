@@ -80,7 +80,7 @@ impl Processors {
 
     /// Returns the numbers of free processors and of threads that wait for one.
     #[cfg(test)]
-    fn counts(&self) -> (usize, usize) {
+    pub(super) fn counts(&self) -> (usize, usize) {
         (self.lock().free, self.waiting.load(Ordering::Relaxed))
     }
 

@@ -211,6 +211,45 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
 }
 
 #[test]
+fn owner_that_waits_is_admitted_before_further_calls_of_the_owner_that_holds_most() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.queued) = (2, 100);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let enter = |owner: &str, session: u64| {
+        let (send, receive) = mpsc::channel();
+        scheduler.enter(&ClientKey { owner: owner.into(), session }, 0, &cancel, move |outcome| {
+            let _ = send.send(outcome);
+        });
+        receive
+    };
+    let held = [1, 2].map(|session| place(&enter("many", session)));
+    let waiting: Vec<_> = (3..50).map(|session| enter("many", session)).collect();
+    let other = enter("few", 100);
+    drop(held);
+    // Of the two free slots each owner gets one, however many sessions of an owner wait.
+    let admitted = [other.try_recv().is_ok(), waiting[0].try_recv().is_ok(), waiting[1].try_recv().is_ok()];
+    assert_eq!(admitted, [true, true, false]);
+}
+
+#[test]
+fn branches_of_all_programs_share_the_processors() {
+    let mut limits = limits();
+    limits.in_flight.value = 10;
+    let scheduler = Scheduler::new(limits);
+    let long = "(sum (pmap (fn [_] (loop [i 0] (if (< i 1000000) (recur (inc i)) i))) (range 4)))";
+    let long = run(&scheduler, 1, long);
+    // The only processor is taken by one branch while others wait for it.
+    while scheduler.processors.counts().1 < 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let short = run(&scheduler, 2, "(sum (pmap inc (range 10)))");
+    assert_eq!(short.recv().unwrap().unwrap(), Value::int(55));
+    assert!(long.try_recv().is_err(), "it ended first");
+    assert_eq!(long.recv().unwrap().unwrap(), Value::int(4_000_000));
+    assert_eq!(scheduler.processors.counts(), (1, 0));
+}
+
+#[test]
 fn granted_growth_counts_before_it_is_allocated() {
     const MIB: i64 = 1 << 20;
     let mut limits = limits();

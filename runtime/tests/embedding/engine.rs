@@ -229,6 +229,66 @@ fn a_tool_of_a_program_that_is_dropped_is_aborted() {
     });
 }
 
+/// Polls a future once.
+async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    let poll = std::future::poll_fn(|context| std::task::Poll::Ready(std::pin::Pin::new(&mut future).poll(context)));
+    match poll.await {
+        std::task::Poll::Ready(output) => Some(output),
+        std::task::Poll::Pending => None,
+    }
+}
+
+#[test]
+fn runs_beyond_the_limit_wait_in_the_queue() {
+    let release = Arc::new(tokio::sync::Notify::new());
+    let held = Arc::clone(&release);
+    let hold = Tool::new_async("hold", "() -> :int", move |_: Args| {
+        let held = Arc::clone(&held);
+        async move {
+            held.notified().await;
+            Ok(1)
+        }
+    });
+    let engine = builder().tool(hold.unwrap()).schedule(|limits| {
+        (limits.in_flight.value, limits.queued, limits.queue_timeout_ms.value) = (1, 1, 20_000);
+    });
+    let engine = engine.build().unwrap();
+    on_this_thread(async {
+        let run = |program: &str| Box::pin(engine.run_async(Request::new(program)));
+        let (mut first, mut second) = (run("(tool/hold)"), run("2"));
+        assert!(poll_once(&mut first).await.is_none());
+        assert!(poll_once(&mut second).await.is_none(), "it waits");
+        let refused = run("3").await;
+        let failure = refused.value().unwrap_err();
+        assert_eq!((failure.reason.name(), failure.retry_after_ms), ("busy", Some(5_000)));
+        // A run whose future is dropped leaves the queue.
+        drop(second);
+        let mut third = run("(+ 1 2)");
+        assert!(poll_once(&mut third).await.is_none(), "it waits");
+        release.notify_one();
+        assert_eq!(first.await.preview(), Ok("1"));
+        assert_eq!(third.await.preview(), Ok("3"));
+    });
+}
+
+#[test]
+fn owner_with_many_sessions_does_not_starve_another() {
+    let engine = builder().schedule(|limits| limits.processors.value = 1).build().unwrap();
+    on_this_thread(async {
+        let run = |owner, session, program| Box::pin(engine.run_async(Request::new(program).on_behalf_of(owner, session)));
+        let mut loops: Vec<_> = (0..100).map(|session| run("many", session, "(loop [i 0] (recur (inc i)))")).collect();
+        for future in &mut loops {
+            assert!(poll_once(future).await.is_none());
+        }
+        let began = std::time::Instant::now();
+        for _ in 0..20 {
+            assert_eq!(run("few", 1_000, "(+ 1 2)").await.preview(), Ok("3"));
+        }
+        // If all sessions had equal shares, each run would wait for a hundred time slices of 10 ms.
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    });
+}
+
 #[test]
 fn a_run_can_be_cancelled_from_outside() {
     let cancel = Cancel::default();

@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::calls_do_not_see_each_other", calls_do_not_see_each_other),
     ("process::concurrent_calls_do_not_see_each_other", concurrent_calls_do_not_see_each_other),
     ("process::a_cancelled_call_stops_and_is_not_answered", a_cancelled_call_stops_and_is_not_answered),
+    ("process::calls_beyond_the_limit_wait_in_the_queue", calls_beyond_the_limit_wait_in_the_queue),
     ("process::no_result_is_longer_than_its_envelope", no_result_is_longer_than_its_envelope),
     ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
     (
@@ -91,6 +92,32 @@ fn a_cancelled_call_stops_and_is_not_answered() {
     // The places are released once the evaluations notice the cancellation.
     let answer = server.ask_until_free("9", "(+ 1 2)");
     assert!(answer.contains(r#""id":9"#) && answer.contains("user=> 3"), "{answer}");
+}
+
+fn calls_beyond_the_limit_wait_in_the_queue() {
+    let args = ["--program-timeout-ms", "600000", "--max-concurrent-calls", "1", "--response-profile", "structured"];
+    let cancel = |id: u64| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#);
+    let mut server = Peer::start(&[&args[..], &["--queue-timeout-ms", "600000"]].concat());
+    server.call("1", ENDLESS);
+    for id in ["2", "3", "4"] {
+        server.call(id, id);
+    }
+    // A request without a program is answered while calls wait.
+    server.send(r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#);
+    assert!(server.receive().contains(r#""id":5"#));
+    server.send(&cancel(3));
+    server.send(&cancel(1));
+    // The other calls run in their order. The call that was cancelled in the queue is not answered.
+    for id in ["2", "4"] {
+        let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+        assert_eq!(answer["id"].to_string(), id);
+        assert_eq!(answer["result"]["structuredContent"]["result"], format!("user=> {id}"));
+    }
+    let mut server = Peer::start(&[&args[..], &["--queue-timeout-ms", "200"]].concat());
+    server.call("1", ENDLESS);
+    let refused: Value = serde_json::from_str(&server.ask("2", "1")).expect("a line of JSON");
+    let told = &refused["result"]["structuredContent"];
+    assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(200)), "{refused}");
 }
 
 fn no_result_is_longer_than_its_envelope() {

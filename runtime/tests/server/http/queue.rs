@@ -129,7 +129,7 @@ fn who_gives_up_leaves_the_queue() {
 fn a_full_queue_ends_in_an_answer_for_each() {
     const QUEUE: usize = 1_024;
     let args = with(&["--queue-timeout-ms", "600000", "--http-max-sessions", "2000", "--http-shutdown-grace-ms", "200"]);
-    let site = Site::start(&args);
+    let site = Site::start(&[&args[..], &["--debug-tool"]].concat());
     let holding = holder(&site);
     let session = site.connected();
     let mut waiting: Vec<Client> = (0..QUEUE).map(|_| site.beside(&session)).collect();
@@ -144,6 +144,13 @@ fn a_full_queue_ends_in_an_answer_for_each() {
     let mut probe = site.client();
     let ready = probe.ask("GET", "/ready", &[], "");
     assert!(ready.status == 503 && ready.body.contains("queue_full"), "{ready:?}");
+    // A request without a program is answered at once, also the `initialize` of this session.
+    let mut other = site.connected();
+    let debug = json!({ "name": "lisp_debug", "arguments": { "op": "stats" } });
+    for (method, params) in [("ping", json!({})), ("tools/list", json!({})), ("tools/call", debug)] {
+        let answer = other.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })).json();
+        assert!(answer["result"].is_object() && answer["result"]["isError"] != true, "{answer}");
+    }
     // The session that fills the queue is refused. A call of another session displaces the newest entry.
     let mut more = site.beside(&session);
     assert!(
