@@ -20,13 +20,12 @@ pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
     let Some(text) = text.filter(|_| is_of_name) else { return error };
     let name = text.trim_start_matches(':');
     let name = name.strip_prefix("tool/").unwrap_or(name);
-    let hint = match name.split_once('/') {
-        Some((server, tool)) => qualified_hint(server, tool, catalog),
-        None => {
-            let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
-            // If two tools have the name, the intended one is unknown.
-            found.next().filter(|_| found.next().is_none()).map(|(upstream, tool)| call_hint(upstream, tool))
-        }
+    let hint = if let Some((server, tool)) = name.split_once('/') {
+        qualified_hint(server, tool, catalog)
+    } else {
+        let mut found = catalog.upstreams.iter().filter_map(|upstream| Some((upstream, upstream.tool(name)?)));
+        // If two tools have the name, the intended one is unknown.
+        found.next().filter(|_| found.next().is_none()).map(|(upstream, tool)| call_hint(upstream, tool))
     };
     match hint {
         Some(hint) => error.with_hint(hint),

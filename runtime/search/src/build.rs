@@ -170,21 +170,19 @@ impl Builder {
         for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
             *frequencies.entry((*term, group(*document))).or_default() += 1.0;
         }
-        let mut shares: HashMap<(u32, u32), f32, foldhash::fast::FixedState> = HashMap::default();
+        let mut rarities = Vec::new();
         let mut totals = vec![0.0_f32; self.groups.len()];
         for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
             let often = frequencies.get(&(*term, group(*document))).copied().unwrap_or(1.0);
             let size = sizes.get(&group(*document)).copied().unwrap_or(1.0);
             let rarity = (1.0 + size / often).ln();
-            shares.insert((*term, *document), rarity);
+            rarities.push(((*term, *document), rarity));
             if let Some(total) = totals.get_mut(*document as usize) {
                 *total += rarity;
             }
         }
-        for ((_, document), share) in &mut shares {
-            *share /= totals.get(*document as usize).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
-        }
-        shares
+        let total = |document: u32| totals.get(document as usize).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+        rarities.into_iter().map(|((term, document), rarity)| ((term, document), rarity / total(document))).collect()
     }
 
     /// Builds the index and returns its bytes.
