@@ -120,7 +120,8 @@ fn arguments<'a>(input: Option<&'a Json>, args: &'a [Arg]) -> Vec<Argument<'a>> 
         name: &arg.name,
         types: arg.types,
         first: number(arg, &["default", "minimum"]).filter(|first| matches!(first, 0 | 1)),
-        maximum: number(arg, &["maximum"]).filter(|most| *most > 0),
+        // The largest number of a type is not a limit of pages.
+        maximum: number(arg, &["maximum"]).filter(|most| (1..i64::from(i32::MAX)).contains(most)),
         says: said(arg).unwrap_or_default(),
     };
     args.iter().map(argument).collect()
@@ -245,6 +246,26 @@ mod tests {
                 r#""Page": {"type": "integer"}, "PageToken": {"type": "string"}"#,
                 object(r#""rows": {"type": "array"}, "meta": {"type": "object", "properties": {"next_page_url": {"type": "string"}}}"#),
                 Some("by link\nitems rows\nnext meta.next_page_url"),
+            ),
+            // The items may be in the member without a declared type.
+            (
+                r#""offset": {"type": "integer"}, "limit": {"type": "integer"}"#,
+                object(r#""data": {}, "agent_hints": {"type": "array"}"#),
+                None,
+            ),
+            (
+                r#""offset": {"type": "integer"}, "limit": {"type": "integer", "maximum": 9007199254740991}"#,
+                object(r#""ok": {}, "pets": {"type": "array"}"#),
+                Some("by offset\nitems pets\nargument offset\nsize limit"),
+            ),
+            // A cursor is used instead of the link that contains it.
+            (
+                r#""cursor": {"type": "string"}"#,
+                object(
+                    r#""data": {"type": "array"}, "links": {"type": "object", "properties": {"next": {"type": "string"}}},
+                       "meta": {"type": "object", "properties": {"cursors": {"type": "object", "properties": {"next": {"type": "string"}}}}}"#,
+                ),
+                Some("by cursor\nitems data\nargument cursor\nnext meta.cursors.next"),
             ),
             (
                 r#""SkipPages": {"type": "integer"}"#,

@@ -430,7 +430,7 @@ fn recorded(redactor: &Redactor, tool: &str) -> String {
 
 /// Creates the error of a call that was sent twice.
 fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
-    let message = format!("{} (sent again after {} ms, as the answer 429 before it asked for)", fault.message, delay.as_millis());
+    let message = format!("{} (retried once after {} ms, as the first answer requested)", fault.message, delay.as_millis());
     UpstreamError { message: message.into(), ..fault.clone() }
 }
 

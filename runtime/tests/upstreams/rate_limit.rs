@@ -63,13 +63,15 @@ fn a_call_that_only_reads_is_sent_again_after_the_delay() {
 
 #[test]
 fn a_call_is_sent_again_once_only() {
-    let (world, calls) = world(9, "0");
-    assert_eq!(
-        world.program().call("api", "get", "{}"),
-        "rate_limited: HTTP 429 Too Many Requests (retry after 0 s): slow down (JSON-RPC error -32029): {\"limit\":\"2 calls in \
-         a second\"} (sent again after 0 ms, as the answer 429 before it asked for)"
-    );
-    assert_eq!(calls.load(Ordering::SeqCst), 2);
+    for (server, name) in [("api", "get"), ("mcp", "read")] {
+        let (world, calls) = world(9, "0");
+        assert_eq!(
+            world.program().call(server, name, "{}"),
+            "rate_limited: HTTP 429 Too Many Requests (retry after 0 s): slow down (JSON-RPC error -32029): {\"limit\":\"2 calls in \
+             a second\"} (retried once after 0 ms, as the first answer requested)"
+        );
+        assert_eq!(calls.load(Ordering::SeqCst), 2, "{server}");
+    }
 }
 
 #[test]

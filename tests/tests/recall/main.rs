@@ -19,6 +19,9 @@ const QUESTIONS: &str = include_str!("questions.tsv");
 const BLIND: &str = include_str!("blind.tsv");
 const FRESH: &str = include_str!("fresh.tsv");
 
+/// How lists of published MCP servers are paged, labelled by hand.
+const MCP_PAGING: &str = include_str!("../../../compiler/tests/paging/mcp.tsv");
+
 /// Numbers of first results in which a tool counts as found.
 const DEPTHS: [usize; 3] = [3, 5, 10];
 
@@ -277,6 +280,24 @@ fn texts_of_doc_on_published_tools_keep_to_their_budget() {
         [("\npages: ", 30), ("\nresult:\n", 30), (" one of ", 100), ("; default ", 20), (" matches ", 10), ("format ", 30)]
     {
         assert!(with(words) >= least, "{words:?} is in {} texts", with(words));
+    }
+}
+
+#[test]
+fn paging_of_published_tools_is_as_labelled() {
+    if !peers::enabled("paging_of_published_tools_is_as_labelled") {
+        return;
+    }
+    let texts: HashMap<&str, &str> = frozen().docs.split("\n\n").filter_map(|text| text.trim_start().split_once('\n')).collect();
+    let labels: Vec<Vec<&str>> = MCP_PAGING.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+    assert_eq!(labels.len(), 8);
+    for label in &labels {
+        let [tool, pageable, items, ..] = label[..] else { panic!("{label:?}") };
+        let text = texts.get(tool).unwrap_or_else(|| panic!("{tool} does not exist"));
+        // A list that is declared without a type may be left to the first answer.
+        let inferred = text.lines().find_map(|line| line.strip_prefix("pages: items in "));
+        let is_right = inferred.is_none_or(|pages| pageable == "yes" && pages.starts_with(&format!("{items},")));
+        assert!(is_right, "{tool}: {inferred:?}");
     }
 }
 

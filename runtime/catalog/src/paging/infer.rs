@@ -300,6 +300,8 @@ pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: 
     });
     let token = find(NEXT_TOKENS, &|member| is_token(member) && is_about_paging(member))
         .or_else(|| taken.map(|(member, _)| member))
+        // Some services give the next page as a cursor and as a link.
+        .or_else(|| find(NEXT_WORDS, &|member| is_next_word(member) && member.around != "links"))
         .or_else(|| find(NEXT_WORDS, &is_next_word));
     let link = find(NEXT_LINKS, &is_text).or(href).or_else(|| find(&["next"], &|member| is_next_word(member) && is_text(member)));
     let mut paging = Paging {
@@ -509,10 +511,13 @@ fn list_of(tool: &str, members: &[(String, Shape)]) -> Option<String> {
         members.iter().filter(|(_, shape)| matches!(shape, Shape::Array(_))).map(|(key, shape)| (key, shape)).collect();
     let likely: Vec<&String> =
         lists.iter().filter(|(key, _)| !BESIDE.contains(&plain(key).as_str())).map(|(key, _)| *key).collect();
-    if let [only] = likely.as_slice() {
-        return Some((*only).clone());
-    }
     let tool = plain(tool);
+    if let [only] = likely.as_slice() {
+        // The items may be in a member without a declared type, and the only list beside them.
+        let is_usual = |key: &str| ITEMS.contains(&plain(key).as_str()) || tool.contains(plain(key).trim_end_matches('s'));
+        let has_untyped = members.iter().any(|(key, shape)| matches!(shape, Shape::Any) && ITEMS.contains(&plain(key).as_str()));
+        return (is_usual(only) || !has_untyped).then(|| (*only).clone());
+    }
     let by_name = |names: &[&String]| {
         let named = |name: &&str| names.iter().find(|key| plain(key) == **name).map(|key| (*key).clone());
         ITEMS.iter().find_map(named)
