@@ -70,7 +70,7 @@ fn delete(site: &Site, client: &Client) {
 }
 
 fn calls_wait_for_their_time_in_the_queue() {
-    let site = Site::start(&with(&["--queue-timeout-ms", "300"]));
+    let site = Site::start(&with(&["--queue-timeout-ms", "300", "--debug-tool"]));
     let holding = holder(&site);
     let mut waiting = site.connected();
     let began = Instant::now();
@@ -85,6 +85,9 @@ fn calls_wait_for_their_time_in_the_queue() {
     let told = &refused["result"]["structuredContent"];
     assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(300)), "{refused}");
     assert!(metric(&mut other, "ptc_queue_seconds_sum") >= 0.3);
+    let recent = json!({ "name": "lisp_debug", "arguments": { "op": "recent", "errors_only": true } });
+    let recent = other.post(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": recent })).body;
+    assert!(recent.contains(r#""queued_ms":3"#), "{recent}");
     assert_eq!(count(&mut waiting, r#"ptc_refusals_total{reason="queue_timeout"}"#), 1);
     // A waiting call runs as soon as a place is free.
     waiting.send_eval(2, "(+ 1 2)");
