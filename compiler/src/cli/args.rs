@@ -83,7 +83,7 @@ pub(crate) struct Completions {
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 
-    /// Those of a pinned binary: a path asks it what it was built with, a name stands for one that was built without further options
+    /// For a pinned binary: its path, which is asked for its options, or a name, for a binary without optional features
     #[arg(long, value_name = "PATH|NAME")]
     pub(crate) binary: Option<String>,
 }
@@ -91,11 +91,11 @@ pub(crate) struct Completions {
 /// `ptc-compile man`
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder of the pages, which is made where it is not there
+    /// The folder of the pages, which is created if it does not exist
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// Those of a pinned binary: a path asks it what it was built with, a name stands for one that was built without further options
+    /// For a pinned binary: its path, which is asked for its options, or a name, for a binary without optional features
     #[arg(long, value_name = "PATH|NAME")]
     pub(crate) binary: Option<String>,
 }
@@ -197,7 +197,7 @@ pub(crate) enum Emit {
 /// `--fail-on`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Threshold {
-    /// What breaks programs, or makes a tool less harmless
+    /// Changes that break programs or make a tool less harmless
     Error,
     /// Also what may be understood differently
     Warning,
@@ -316,11 +316,11 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) offline: bool,
 
-    /// Link-time optimization: `thin` makes a smaller binary and a much slower build
+    /// Link-time optimization: `thin` makes the build much slower, and the binary of the quickstart larger
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Lto::Off, help_heading = "Build")]
     pub(crate) lto: Lto,
 
-    /// What the binary can be a server on; its flags choose when it starts
+    /// The transports that the binary includes; its flags choose one at start
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = ServeOn::Http, help_heading = "Build")]
     pub(crate) serve: ServeOn,
 
@@ -337,7 +337,7 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) agentic: bool,
 
-    /// Let the binary tell its calls to a collector of OpenTelemetry, which its flag `--otlp-endpoint` names
+    /// Include the exporter of OpenTelemetry, which the binary's flag `--otlp-endpoint` turns on
     #[arg(long, help_heading = "Build")]
     pub(crate) otlp: bool,
 

@@ -66,7 +66,8 @@ impl Binary {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with(['.', '-']) || !name.chars().all(plain) {
-            let failure = Failure::new(format!("`{binary}` is no name of a binary: expected letters, digits, `.`, `_` and `-`"));
+            let failure =
+                Failure::new(format!("`{binary}` is not a valid name for a binary: expected letters, digits, `.`, `_` and `-`"));
             return Err(failure.hint("name it as it is called, or give its path"));
         }
         let abilities =

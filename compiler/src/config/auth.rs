@@ -78,7 +78,7 @@ fn check_binding(
     if scheme == "basic"
         && let Some(place) = bindings.not_a_pair(name)
     {
-        let diagnostic = Diagnostic::new(Code::BadBasicSecret, format!("the secret {} is no user and password", quoted(name)))
+        let diagnostic = Diagnostic::new(Code::BadBasicSecret, format!("the secret {} is not a user and password", quoted(name)))
             .at(place.clone(), "no user and password with one `:` between them")
             .also(binding.place.clone(), "sent as `basic` here")
             .hint("write `user:password`, or an object with `user`, which has no `:`, and `pass`");

@@ -89,7 +89,7 @@ const MCP: &[Key] = &[
 /// The keys of every entry that uses HTTP.
 const HTTP: &[Key] = &[
     key("auth", Kind::List, Optional, "headers that carry secrets, in order").or(&["authentication", "credentials"]),
-    key("static_headers", Kind::TextMap, Optional, "literal headers that are no secrets").or(&["headers"]),
+    key("static_headers", Kind::TextMap, Optional, "literal headers that are not secrets").or(&["headers"]),
     key("request_timeout_ms", MILLISECONDS, Default(30_000), "time for one request").or(&["timeout", "timeout_ms"]),
     key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
     MAX_RESPONSE_BYTES,
@@ -223,7 +223,7 @@ pub static PROGRAM: Table = Table {
     title: "a program",
     groups: &[&[
         key("file", Kind::Text, Required, "path of the PTC-Lisp source").or(&["path", "source", "program"]),
-        key("description", Kind::AnyText, Optional, "what clients are told of it").or(&["doc"]),
+        key("description", Kind::AnyText, Optional, "description shown to clients").or(&["doc"]),
         key("args", Kind::Object, Optional, "JSON Schema of its arguments, which it reads as `data/name`; none where left out")
             .or(&["input_schema", "inputSchema"]),
         key("output_schema", Kind::Object, Optional, "JSON Schema of its result; any where left out").or(&["outputSchema"]),
@@ -316,7 +316,7 @@ mod tests {
     fn defaults_lie_in_their_ranges() {
         for key in tables().into_iter().flat_map(Table::keys) {
             if let Presence::Default(value) = key.presence {
-                let Kind::Number { min, max, .. } = key.kind else { panic!("{} has a default and is no number", key.name) };
+                let Kind::Number { min, max, .. } = key.kind else { panic!("{} has a default and is not a number", key.name) };
                 assert!((min..=max).contains(&value), "{}", key.name);
             }
         }

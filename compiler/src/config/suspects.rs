@@ -65,7 +65,7 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, root: &Node) {
                 if suspect.likely {
                     let message = format!("{} holds what looks like a secret", quoted(key));
                     let diagnostic = Diagnostic::new(Code::SecretInPlainSight, message)
-                        .at(reader.part(node, &suspect.range), "ends up in the lock or binary, readable by whoever has it")
+                        .at(reader.part(node, &suspect.range), "ends up in the lock or binary, readable by everyone who has it")
                         .hint(hint);
                     reader.report(diagnostic);
                 }

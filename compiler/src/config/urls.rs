@@ -105,7 +105,7 @@ pub(super) fn check_security(reader: &mut ConfigReader<'_>, fields: &Fields<'_>,
     for named in named.iter().filter(|named| named.url.scheme() == "http") {
         if !fields.flag("allow_insecure_http") {
             let hint = if is_loopback(&named.url) {
-                "the host is this machine, so that nobody listens: \"allow_insecure_http\": true permits it"
+                "the host is this machine, so that no network can read the traffic: \"allow_insecure_http\": true permits it"
             } else {
                 "use `https://`; \"allow_insecure_http\": true permits it for a network that you trust"
             };

@@ -74,7 +74,7 @@ codes! {
     ReservedHeader = "PTC0309" Error "a header that cannot be set here";
     BadHeaderValue = "PTC0310" Error "a header value with characters that no header has";
     RepeatedHeader = "PTC0311" Error "one header set twice";
-    BadBasicSecret = "PTC0312" Error "a secret that is no user and password";
+    BadBasicSecret = "PTC0312" Error "a secret that is not a user and password";
     ShortSecret = "PTC0313" Error "a secret too short to be redacted";
     SecretInPlainSight = "PTC0314" Warning "what looks like a secret where none belongs";
     SecretUnavailable = "PTC0315" Error "a secret that is not there";
@@ -131,9 +131,9 @@ codes! {
     BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
     RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";
     DefinitionChanged = "PTC0620" Note "a pinned definition that differs in something else";
-    HiddenCharacters = "PTC0621" Error "a definition with characters that nobody sees";
+    HiddenCharacters = "PTC0621" Error "a definition with invisible characters";
     AddressesModels = "PTC0622" Error "a definition that speaks to models";
-    LargeDefinition = "PTC0623" Warning "a definition of a size that nobody reads";
+    LargeDefinition = "PTC0623" Warning "a tool definition that is too large to be useful to a model";
     NamesUnknownTool = "PTC0624" Warning "a definition that names a tool which programs cannot call";
     SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
     AcceptsNothing = "PTC0626" Warning "an acceptance that no definition needs";

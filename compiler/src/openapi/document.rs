@@ -178,7 +178,7 @@ fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Op
             ("the document is of Swagger 2.0".to_owned(), "convert it to OpenAPI 3, for example with `npx swagger2openapi`")
         }
         (None, None) if root.get("openapi").is_some() => {
-            ("the version of OpenAPI is no text".to_owned(), "put it in quotes: `\"openapi\": \"3.0.3\"`")
+            ("the version of OpenAPI is not a string".to_owned(), "put it in quotes: `\"openapi\": \"3.0.3\"`")
         }
         (None, None) => (
             "the document does not say that it is OpenAPI".to_owned(),

@@ -154,7 +154,7 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
         if !EXTENSIONS.contains(&&*member.key) {
             faults.note(place, || {
                 let hint = suggest::hint(&member.key, "extension", EXTENSIONS).unwrap_or_default();
-                format!("{} is no extension that is read: {hint}", quoted(&member.key))
+                format!("{} is not a supported extension: {hint}", quoted(&member.key))
             });
         } else if &*member.key == "x-ptc-name" && member.value.as_str().is_none() {
             let message = format!("`x-ptc-name` is the text of a name, found {}", member.value.kind());

@@ -235,7 +235,7 @@ fn report_invalid_keywords(node: &Node, out: &Json, file: FileId, faults: &mut F
             let what = kind.as_str().map_or_else(|| kind.kind().to_owned(), quoted);
             let near = kind.as_str().and_then(|text| suggest::closest_match(text, known.clone()));
             let meant = near.map(|name| format!(", which may be meant as `{name}`")).unwrap_or_default();
-            format!("{what} is no type of a schema{meant}: any value is taken")
+            format!("{what} is not a schema type{meant}: any value is taken")
         });
         return;
     }

@@ -179,7 +179,7 @@ fn marks(tool: &ir::Tool) -> Vec<Mark> {
     } else if said.read_only == Some(false) {
         marks.push(Mark { class: "bad", text: "changes things" });
     } else {
-        marks.push(Mark { class: "soft", text: "effects not told" });
+        marks.push(Mark { class: "soft", text: "effects unknown" });
     }
     if said.idempotent == Some(true) && said.read_only != Some(true) {
         marks.push(Mark { class: "soft", text: "idempotent" });

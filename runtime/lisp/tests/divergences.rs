@@ -79,7 +79,7 @@ fn every_difference_has_a_title_a_reason_and_a_case() {
         assert!(entry.reason.len() > 20, "{:?} gives no reason", entry.title);
         assert!(entry.cases.iter().any(|case| case.ours != case.theirs), "{:?} shows no difference", entry.title);
         for case in &entry.cases {
-            assert!(programs.insert(case.program), "{} is there twice", case.program);
+            assert!(programs.insert(case.program), "{} is repeated", case.program);
         }
     }
 }

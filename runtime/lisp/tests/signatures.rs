@@ -85,11 +85,11 @@ fn what_is_none_and_why() {
         ("{:id :int}", 2, "expected a name, got ':'", "has no colon"),
         ("{1st :int}", 2, "expected a name, got '1'", "do not begin with a digit"),
         ("{\"a\" :int}", 2, "expected a name, got '\"'", "letters"),
-        ("{a :int, a :string}", 10, "'a' is there twice: 'a' stands before it", "of its own"),
+        ("{a :int, a :string}", 10, "'a' is repeated: 'a' is declared before it", "of its own"),
         (
             "(a-b :int, a_b :int) -> :any",
             12,
-            "'a_b' is there twice: 'a-b' stands before it",
+            "'a_b' is repeated: 'a-b' is declared before it",
             "hyphens and underscores are the same",
         ),
         (":int??", 6, "expected no second '?', got '?'", "one ?"),
@@ -323,10 +323,10 @@ fn json_schemas_become_types() {
         (r#"{"type": "object", "required": ["missing"]}"#, "! \"missing\" is required and no property"),
         (r#"{"type": "object", "required": [1]}"#, "! required must be a list of names, got [1]"),
         (r#"{"type": "object", "additionalProperties": {}}"#, "! additionalProperties must be true or false, got {}"),
-        (r#"{"type": "object", "properties": {"a b": {}}}"#, "! the property \"a b\" is no name of a field"),
+        (r#"{"type": "object", "properties": {"a b": {}}}"#, "! the property \"a b\" is not a valid field name"),
         (
             r#"{"type": "object", "properties": {"a-b": {}, "a_b": {}}}"#,
-            "! the property \"a_b\" is there twice: hyphens and underscores are the same",
+            "! the property \"a_b\" is repeated: hyphens and underscores are the same",
         ),
         (
             r#"{"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "string", "pattern": "x"}}}}"#,

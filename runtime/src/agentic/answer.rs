@@ -133,8 +133,8 @@ pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
         metrics.insert("server_side_llm".into(), spent(&end.turns.iter().map(|turn| &turn.planner_call).collect::<Vec<_>>()));
         metrics.insert(
             "efficiency_note".into(),
-            "payload_reduction_ratio compares upstream answers with the answer alone. What the server's own model cost stands in \
-             server_side_llm and is not part of it."
+            "payload_reduction_ratio compares upstream answers with the answer alone. The cost of the server's own model is in \
+             server_side_llm and is not included."
                 .into(),
         );
     }

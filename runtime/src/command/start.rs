@@ -174,7 +174,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
     outbox.settle(LAST_ANSWERS);
     services.shut_down();
     Ok(match ended {
-        Ended::Done(()) if unread.load(Ordering::Relaxed) => "nobody reads standard output",
+        Ended::Done(()) if unread.load(Ordering::Relaxed) => "standard output is not read",
         Ended::Done(()) => read_end.get().copied().unwrap_or(stdio::End::Input).reason(),
         Ended::Signal(name) => name,
     })

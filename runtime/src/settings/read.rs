@@ -374,9 +374,9 @@ mod tests {
         let told = |name: &str| crate::settings::unknown_env_vars([name.to_owned()].into_iter());
         assert_eq!(
             told("PTC_RUNNER_MCP_MAX_FRAME_BYTS"),
-            ["PTC_RUNNER_MCP_MAX_FRAME_BYTS is no setting; did you mean PTC_RUNNER_MCP_MAX_FRAME_BYTES?"]
+            ["PTC_RUNNER_MCP_MAX_FRAME_BYTS is not a setting; did you mean PTC_RUNNER_MCP_MAX_FRAME_BYTES?"]
         );
-        assert_eq!(told("PTC_RUNNER_MCP_ZZZ"), ["PTC_RUNNER_MCP_ZZZ is no setting; --help names the variable of each"]);
+        assert_eq!(told("PTC_RUNNER_MCP_ZZZ"), ["PTC_RUNNER_MCP_ZZZ is not a setting; --help names the variable of each"]);
         for known in ["PTC_RUNNER_MCP_UPSTREAMS", "PTC_RUNNER_UPSTREAMS", "PTC_RUNNER_MCP_AGENTIC_MODEL", "HOME"] {
             assert_eq!(told(known), [] as [&str; 0], "{known}");
         }

@@ -78,7 +78,7 @@ impl<'s> Analyzer<'s> {
         self.depth -= 1;
         if let Some((key, at)) = unique.and_then(|step| repeated(parts.iter().step_by(step))) {
             let what = if unique == Some(1) { "member" } else { "key" };
-            let error = self.invalid(at, format!("the {what} {} is there twice", crate::print::preview_line(key, 60)));
+            let error = self.invalid(at, format!("the {what} {} is repeated", crate::print::preview_line(key, 60)));
             return Err(error.with_hint("remove one of the two; those that are computed may repeat, and the last one holds"));
         }
         let op = if parts.iter().all(|part| matches!(part.op, Op::Const(_))) {

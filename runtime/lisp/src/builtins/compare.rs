@@ -17,7 +17,7 @@ rows! { "clojure.core":
     "<=" ["[x & more]"] less_or_equal, "Whether none is greater than the next." { "(<= 1 1 2)" => "true" };
     ">" ["[x & more]"] greater, "Whether each is greater than the next." { "(> 3 2 1)" => "true" };
     ">=" ["[x & more]"] greater_or_equal, "Whether none is less than the next." { "(>= 3 3 1)" => "true" };
-    "compare" ["[x y]"] compare, "-1, 0 or 1 as x stands before, at or after y." { "(compare 1 2)" => "-1", "(compare \"b\" \"a\")" => "1" };
+    "compare" ["[x y]"] compare, "-1, 0 or 1 if x is less than, equal to or greater than y." { "(compare 1 2)" => "-1", "(compare \"b\" \"a\")" => "1" };
     "identical?" ["[x y]"] equals, "The same as =: values have no identity." { "(identical? :a :a)" => "true" };
     "not" ["[x]"] not, "true for nil and false, else false." { "(not nil)" => "true", "(not 0)" => "false" };
     "boolean" ["[x]"] boolean, "false for nil and false, else true." { "(boolean 0)" => "true", "(boolean nil)" => "false" };

@@ -196,7 +196,7 @@ fn keyword(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Keyword(name) => Ok(Value::Keyword(name)),
         Value::Str(name) | Value::Symbol(name) if is_keyword_name(name.as_str()) => Ok(Value::Keyword(name)),
         Value::Str(name) | Value::Symbol(name) => {
-            let text = format!("{:?} is no name for a keyword", excerpt(name.as_str()));
+            let text = format!("{:?} is not a valid keyword name", excerpt(name.as_str()));
             Err(m.raise_with_hint(ErrorKind::TypeError, text, "a name has letters, digits and - _ ? ! and begins with a letter"))
         }
         other => Err(expected(m, "keyword", "a string", 0, &other)),

@@ -44,8 +44,8 @@ predicates! { "clojure.core":
     "set?" is_set "Whether it is a set." ("(set? #{})", "(set? {})") |v| v.kind() == Kind::Set;
     "coll?" is_coll "Whether it is a vector, map or set." ("(coll? [])", "(coll? \"a\")") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::InfiniteSeq);
     "sequential?" is_sequential "Whether it is a vector." ("(sequential? [])", "(sequential? {})") |v| matches!(v.kind(), Kind::Vector | Kind::InfiniteSeq);
-    "seq?" is_seq "Whether it is a vector, which stands for every sequence." ("(seq? (map inc [1]))", "(seq? {})") |v| matches!(v.kind(), Kind::Vector | Kind::InfiniteSeq);
-    "list?" is_list "Whether it is a vector, which stands for every sequence." ("(list? (list 1))", "(list? {})") |v| v.kind() == Kind::Vector;
+    "seq?" is_seq "Whether it is a vector. Every finite sequence is one." ("(seq? (map inc [1]))", "(seq? {})") |v| matches!(v.kind(), Kind::Vector | Kind::InfiniteSeq);
+    "list?" is_list "Whether it is a vector. Every finite sequence is one." ("(list? (list 1))", "(list? {})") |v| v.kind() == Kind::Vector;
     "associative?" is_associative "Whether assoc takes it: a vector or map." ("(associative? {})", "(associative? #{})") |v| matches!(v.kind(), Kind::Vector | Kind::Map);
     "counted?" is_counted "Whether it knows its number of items." ("(counted? [])", "(counted? 1)") |v| matches!(v.kind(), Kind::Vector | Kind::Map | Kind::Set | Kind::String);
     "indexed?" is_indexed "Whether nth takes it: a vector or string." ("(indexed? [])", "(indexed? {})") |v| matches!(v.kind(), Kind::Vector | Kind::String);
@@ -84,8 +84,8 @@ fn sign(value: &Value) -> Option<i8> {
 pub(super) mod kinds {
     use super::{even, is_empty, odd, rows, type_of};
     rows! { "clojure.core":
-        "even?" ["[n]"] even, "Whether it is an even integer; false for what is no number, a fault for a fraction." { "(even? 4)" => "true", "(even? nil)" => "false" };
-        "odd?" ["[n]"] odd, "Whether it is an odd integer; false for what is no number, a fault for a fraction." { "(odd? 3)" => "true", "(odd? nil)" => "false" };
+        "even?" ["[n]"] even, "Whether it is an even integer; false for everything that is not an integer." { "(even? 4)" => "true", "(even? nil)" => "false" };
+        "odd?" ["[n]"] odd, "Whether it is an odd integer; false for everything that is not an integer." { "(odd? 3)" => "true", "(odd? nil)" => "false" };
         "empty?" ["[coll]"] is_empty, "Whether a collection or string has no items, or is nil." { "(empty? [])" => "true", "(empty? [1])" => "false" };
         "type" ["[x]"] type_of, "The kind of a value as a keyword: :boolean :number :string :keyword :symbol :vector :map :set :regex :var :function :time :endless, or nil." { "(type 1)" => ":number", "(type [])" => ":vector", "(type nil)" => "nil" };
     }

@@ -242,7 +242,8 @@ fn expand(
             '$' => {
                 let (index, written) = group_reference(&mut chars, pattern, groups.len());
                 let Some(range) = index.and_then(|index| groups.get(index)) else {
-                    let what = format!("the replacement has {written}, which is no group of the regex; write \\\\$ for the sign");
+                    let what =
+                        format!("the replacement has {written}, which is not a group of the regex; write \\\\$ for the sign");
                     return Err(fault(m, ErrorKind::RuntimeError, name, &what));
                 };
                 let group = range.and_then(|(start, end)| subject.get(start..end)).unwrap_or_default();

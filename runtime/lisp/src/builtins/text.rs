@@ -29,7 +29,7 @@ rows! { "clojure.string":
     "replace-first" ["[s match replacement]"] replace_first, "The first match replaced." { "(clojure.string/replace-first \"aaa\" \"a\" \"b\")" => "\"baa\"" };
     "reverse" ["[s]"] reverse, "The characters from last to first." { "(clojure.string/reverse \"abc\")" => "\"cba\"" };
     "escape" ["[s cmap]"] escape, "Each character replaced by what cmap gives for it, if anything." { "(clojure.string/escape \"a<b\" {\"<\" \"&lt;\"})" => "\"a&lt;b\"" };
-    "re-quote-replacement" ["[s]"] quote_replacement, "A replacement text that stands for itself." { "(clojure.string/re-quote-replacement \"$1\")" => "\"\\\\$1\"" };
+    "re-quote-replacement" ["[s]"] quote_replacement, "Escapes a text so that it is used literally as a replacement." { "(clojure.string/re-quote-replacement \"$1\")" => "\"\\\\$1\"" };
 }
 
 pub(super) mod core {

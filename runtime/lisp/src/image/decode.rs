@@ -174,7 +174,7 @@ impl Table {
             Slot::Var => Value::Var(self.text(from)?),
             Slot::Object => match self.block(from)? {
                 DecodedBlock::Value(value) => value.clone(),
-                DecodedBlock::Text(_) => return Err(DecodeError("a text stands for a value")),
+                DecodedBlock::Text(_) => return Err(DecodeError("a text where a value belongs")),
             },
         })
     }
@@ -182,7 +182,7 @@ impl Table {
     fn text(&self, from: &mut Reader<'_>) -> Result<Text, DecodeError> {
         match self.block(from)? {
             DecodedBlock::Text(text) => Ok(text.clone()),
-            DecodedBlock::Value(_) => Err(DecodeError("a value stands for a text")),
+            DecodedBlock::Value(_) => Err(DecodeError("a value where a text belongs")),
         }
     }
 

@@ -213,7 +213,7 @@ fn quantifier(first: char, prior: QuantifierTarget, rest: &mut Rest<'_>, made: &
             return QuantifierTarget::Modified;
         }
         (_, QuantifierTarget::Quantifier | QuantifierTarget::Modified) => {
-            let message = format!("the quantifier {first} stands behind another one");
+            let message = format!("the quantifier {first} follows another quantifier");
             let hint = "leave one out, group what is repeated, as in (?:a*){2}, or write \\* \\+ \\? \\{ for the character";
             made.refuse(PatternError::new(message, hint));
         }

@@ -166,7 +166,7 @@ impl<'s> Reader<'s> {
             }
             Some(b'?') => {
                 let error = self.scan.error("reader conditionals are not supported", start, start + 2);
-                Err(error.with_hint("write what stands for :clj alone"))
+                Err(error.with_hint("write only the :clj branch"))
             }
             _ => {
                 let end = self.scan.token_end(start + 1);

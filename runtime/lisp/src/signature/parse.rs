@@ -186,7 +186,7 @@ impl<'s> Parser<'s> {
             let start = self.at;
             let name = self.name()?;
             if let Some(held) = fields.iter().find(|held| underscored(&held.name) == underscored(name)) {
-                let message = format!("'{name}' is there twice: '{}' stands before it", held.name);
+                let message = format!("'{name}' is repeated: '{}' is declared before it", held.name);
                 return Err(self.error(
                     start,
                     message,
@@ -213,7 +213,7 @@ impl<'s> Parser<'s> {
     fn name(&mut self) -> Result<&'s str, Error> {
         match self.peek() {
             Some(c) if starts_name(c) => Ok(self.word(continues_name)),
-            Some(':') => Err(self.expected("a name", "a name stands before its type and has no colon: count :int")),
+            Some(':') => Err(self.expected("a name", "a name comes before its type and has no colon: count :int")),
             Some(c) if c == '"' || c.is_ascii_digit() => {
                 Err(self.expected("a name", "names are letters, digits, _ and -, and do not begin with a digit"))
             }

@@ -251,7 +251,7 @@ impl SchemaReader {
                     let twice = fields.iter().any(|held| underscored(&held.name) == underscored(name));
                     if !is_name(name) || twice {
                         let why =
-                            if twice { "is there twice: hyphens and underscores are the same" } else { "is no name of a field" };
+                            if twice { "is repeated: hyphens and underscores are the same" } else { "is not a valid field name" };
                         return self.error(format!("the property \"{name}\" {why}"));
                     }
                     let of = self.inside(format!("properties.{name}"), of)?;

@@ -1,7 +1,7 @@
 ;; Dates and times, as java.time has them.
 
 (LocalDate/parse "2024-02-30")
-;=! type_error 1:1 "2024-02-30" is no day: its month has 29 days
+;=! type_error 1:1 "2024-02-30" is not a day: its month has 29 days
 
 (LocalDate/parse nil)
 ;=! type_error 1:1 expected the text of a date or time

@@ -69,7 +69,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     let duplicate = guard::find_duplicate_header(request.headers());
     let reply = match path.as_str() {
         _ if duplicate.is_some() => {
-            let sentence = format!("the header {} is there twice", duplicate.unwrap_or_default());
+            let sentence = format!("the header {} is repeated", duplicate.unwrap_or_default());
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),

@@ -38,7 +38,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("that of the provider"),
         group: Group::Agentic,
-        help: "An OpenAI-compatible endpoint: what stands before /chat/completions",
+        help: "An OpenAI-compatible endpoint, without /chat/completions",
     },
     Flag {
         name: "agentic-credential",
@@ -146,6 +146,6 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::File { set: |s, path| s.agentic.summary = Some(path) },
         default: Default::Unset("generated from the catalog"),
         group: Group::Agentic,
-        help: "A text that stands in its place",
+        help: "A text that replaces it",
     },
 ];

@@ -85,8 +85,8 @@ pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> 
             return None;
         }
         Some(match closest_match(name, flags().filter_map(own)) {
-            Some(near) => format!("{variable} is no setting; did you mean {VARIABLE}{near}?"),
-            None => format!("{variable} is no setting; --help names the variable of each"),
+            Some(near) => format!("{variable} is not a setting; did you mean {VARIABLE}{near}?"),
+            None => format!("{variable} is not a setting; --help names the variable of each"),
         })
     });
     let mut unknown: Vec<String> = unknown.collect();

@@ -120,7 +120,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("65536"),
         group: Group::Sessions,
-        help: "One of `*1 *2 *3`; a preview stands for what is larger",
+        help: "One of `*1 *2 *3`; a larger value is shown as a preview",
     },
     Flag {
         name: "max-session-print-entries",

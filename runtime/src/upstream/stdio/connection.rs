@@ -315,7 +315,7 @@ impl Connection {
             Ok(frames) => frames,
             Err(why) => {
                 let text = String::from_utf8_lossy(line);
-                log::line(Level::Debug, "upstream output is no frame", &[("upstream", self.name), ("line", &text)]);
+                log::line(Level::Debug, "upstream output is not a JSON-RPC frame", &[("upstream", self.name), ("line", &text)]);
                 // A program prints prose to standard output. A line that starts like a frame is a broken answer.
                 if self.handshake_done.load(Ordering::Relaxed) && line.trim_ascii_start().first() == Some(&b'{') {
                     let message = format!("the server wrote a line that is not JSON ({why}): {}", excerpt(&text, 200));

@@ -88,7 +88,8 @@ pub(in crate::builtins) mod formatter {
 /// Raises a fault for a text that is not a valid date or time.
 pub(super) fn unreadable(m: &mut Machine, name: &str, text: &str, wanted: &str) -> Raised {
     if let Some(days) = temporal::days_of_month(text) {
-        let raised = fault(m, ErrorKind::TypeError, name, &format!("{:?} is no day: its month has {days} days", excerpt(text)));
+        let raised =
+            fault(m, ErrorKind::TypeError, name, &format!("{:?} is not a day: its month has {days} days", excerpt(text)));
         return m.advise(
             raised,
             "check where the text comes from, or make the day with (.plusMonths d n) and its like, which stay in the month",

@@ -119,9 +119,12 @@ fn value_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Int(_) | Value::BigInt(_) => Ok(take(args, 0)),
         Value::Str(text) => match read_integer(text.as_str()) {
             Some(value) => Ok(value),
-            None => {
-                Err(fault(m, ErrorKind::RuntimeError, "Integer/valueOf", &format!("{:?} is no integer", excerpt(text.as_str()))))
-            }
+            None => Err(fault(
+                m,
+                ErrorKind::RuntimeError,
+                "Integer/valueOf",
+                &format!("{:?} is not an integer", excerpt(text.as_str())),
+            )),
         },
         other => Err(expected(m, "Integer/valueOf", "an integer or its text", 0, other)),
     }
@@ -180,7 +183,7 @@ fn double_of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Str(text) => match double(text.as_str()) {
             Some(value) => Ok(Value::double(value)),
             None => {
-                Err(fault(m, ErrorKind::RuntimeError, "Double/valueOf", &format!("{:?} is no number", excerpt(text.as_str()))))
+                Err(fault(m, ErrorKind::RuntimeError, "Double/valueOf", &format!("{:?} is not a number", excerpt(text.as_str()))))
             }
         },
         _ => crate::args::double(m, "Double/valueOf", args, 0).map(Value::double),
