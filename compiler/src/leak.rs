@@ -171,5 +171,6 @@ fn operation(operation: &ir::Operation) -> &'static ptc::Operation {
         path: text(&operation.path),
         params: ptc::Params(operation.params().leak()),
         default_args: list(operation.default_args.iter().map(|(name, json)| (text(name), text(json)))),
+        answers: ptc::Answers(operation.answers().leak()),
     }))
 }

@@ -33,6 +33,9 @@ fn answer(file: &Path) -> String {
         for line in operation.params().lines() {
             writeln!(out, "  {line}").unwrap();
         }
+        for line in operation.answers().lines() {
+            writeln!(out, "  {line}").unwrap();
+        }
         for (name, value) in &operation.default_args {
             writeln!(out, "  {name} = {value}").unwrap();
         }

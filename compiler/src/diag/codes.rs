@@ -101,7 +101,6 @@ codes! {
     BadParameter = "PTC0518" Error "a parameter that cannot be sent as described";
     PathTemplate = "PTC0519" Error "a path template whose variables are not declared";
     ForeignServer = "PTC0520" Error "an operation on an origin that is not listed";
-    NoJsonResponse = "PTC0521" Error "an operation without a JSON answer";
     BadReference = "PTC0523" Error "a $ref that leads nowhere";
     NameCollision = "PTC0524" Error "two operations with the same exposed name";
     DefaultArgs = "PTC0525" Error "default arguments that do not fit the operation";

@@ -137,9 +137,22 @@ pub struct Operation {
     pub params: Vec<Param>,
     /// Default arguments as names and JSON texts, sorted by name.
     pub default_args: Vec<(String, String)>,
+    /// Declared media types of successful answers; empty for JSON alone.
+    pub types: Vec<String>,
+    /// Declared headers of successful answers, in lower case.
+    pub headers: Vec<String>,
 }
 
 impl Operation {
+    /// The text of [`Answers`](ptc_catalog::Answers).
+    pub fn answers(&self) -> String {
+        let json = ["application/json".to_owned()];
+        let types = if self.types.is_empty() && !self.headers.is_empty() { &json } else { self.types.as_slice() };
+        let types = types.iter().map(|name| format!("type {name}"));
+        let lines: Vec<String> = types.chain(self.headers.iter().map(|name| format!("header {name}"))).collect();
+        lines.join("\n")
+    }
+
     /// Returns the text form of [`Params`](ptc_catalog::Params).
     pub fn params(&self) -> String {
         let lines = self.params.iter().map(|param| {

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use ptc_catalog::BodyKind;
+
+use super::lines;
 use super::notes::{Side, inner_members, notes};
 use super::sample::sample;
 use super::schema::Schema;
@@ -12,6 +15,8 @@ use crate::ir::{Arg, Json};
 /// Target size in bytes of the types of all arguments together, and of one argument. Labels may exceed it.
 const MAX_TYPES: usize = 2_000;
 const MAX_TYPE: usize = 400;
+/// Media types of answers that are listed.
+const MAX_ANSWERS: usize = 6;
 
 /// Returns the whole text: the tool's name, its description, its arguments, the required ones, a call to edit, the shape of the
 /// result, how its list is paged, and notes on single arguments and on fields of the result.
@@ -63,6 +68,9 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
         call.join(" ")
     );
     let _ = write!(out, "returns: Result<{result}>");
+    if let Some(answers) = answers(definition) {
+        let _ = write!(out, "\nanswers: {answers}");
+    }
     if let Some(pages) = pages {
         let _ = write!(out, "\npages: {pages}; tool/all reads all of them");
     }
@@ -76,6 +84,31 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
         }
     }
     out
+}
+
+/// Returns in words what a program gets of an operation that answers with something other than JSON. `None` for JSON.
+fn answers(definition: &Json) -> Option<String> {
+    let types = lines(definition.get("_ptc")?, "types");
+    let described = |media: &String| {
+        let how = match BodyKind::of(media) {
+            BodyKind::Json => return media.clone(),
+            BodyKind::Text => "as text",
+            BodyKind::List => "as a list of its values",
+            BodyKind::Bytes => "as {:content_type :bytes :base64}",
+            BodyKind::Unknown => "as JSON if it is, else as text",
+        };
+        format!("{media} {how}")
+    };
+    let shown: Vec<String> = types.iter().take(MAX_ANSWERS).map(described).collect();
+    let more = if types.len() > MAX_ANSWERS { ", …" } else { "" };
+    match types.as_slice() {
+        [] => None,
+        [only] if BodyKind::of(only) == BodyKind::Json => None,
+        // Nothing is declared.
+        [json, any] if json == "application/json" && any == "*/*" => None,
+        [_] => shown.first().cloned(),
+        _ => Some(format!("{}{more}; :accept chooses", shown.join(", "))),
+    }
 }
 
 /// Returns the type of an argument: its inner structure if that takes at most `room` bytes, else its label.

@@ -184,7 +184,15 @@ fn operation(definition: &Json) -> Option<Operation> {
         path: text(ptc, "path")?,
         params: params.iter().filter_map(param).collect(),
         default_args,
+        types: lines(ptc, "types"),
+        headers: lines(ptc, "headers"),
     })
+}
+
+/// The texts of a list that have one line each.
+pub(super) fn lines(node: &Json, key: &str) -> Vec<String> {
+    let texts = node.get(key).map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str);
+    texts.filter(|text| !text.contains(char::is_control)).map(str::to_owned).collect()
 }
 
 fn param(node: &Json) -> Option<Param> {

@@ -101,6 +101,13 @@ pub(super) fn definition<'a>(
     if is_deprecated {
         ptc.set("deprecated", Json::Bool(true));
     }
+    let list = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::string(&**text)).collect());
+    if success.types != ["application/json"] {
+        ptc.set("types", list(&success.types));
+    }
+    if !success.headers.is_empty() {
+        ptc.set("headers", list(&success.headers));
+    }
     if success.cut {
         ptc.set("outputSchemaCut", Json::Bool(true));
     }

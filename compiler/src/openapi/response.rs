@@ -1,11 +1,14 @@
-//! Reads the successful response of an operation.
+//! Reads the successful responses of an operation.
+
+use ptc_catalog::BodyKind;
+use ptc_catalog::body_kind::essence;
 
 use super::faults::Faults;
 use super::reference::References;
 use super::schema;
-use crate::diag::{Code, Diagnostic, quoted_list};
+use crate::diag::{Code, Diagnostic};
 use crate::ir::Json;
-use crate::tree::Node;
+use crate::tree::{Member, Node, Tree};
 
 /// The shape of a successful response.
 pub(super) struct Success {
@@ -15,66 +18,90 @@ pub(super) struct Success {
     pub(super) cut: bool,
     /// Whether the response has a `Link` header.
     pub(super) has_links: bool,
+    /// The declared media types of all successes, JSON first.
+    pub(super) types: Vec<String>,
+    /// The declared headers of all successes, in lower case.
+    pub(super) headers: Vec<String>,
 }
 
-/// Returns the JSON response of the lowest success status, or an empty payload for an empty `204`. Returns `None` if there is
-/// neither.
+/// Returns what an operation answers if it succeeds. The payload is that of the lowest success status with JSON, or else of the lowest
+/// with content. Every answer is accepted where nothing is declared.
 pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, faults: &mut Faults) -> Option<Success> {
-    let file = references.file;
-    let Some(responses) = operation.get("responses") else {
-        faults.push(
-            Diagnostic::new(Code::NoJsonResponse, "the operation does not say what it answers")
-                .at(operation.place(file), "no `responses`"),
-        );
+    let responses = operation.get("responses").filter(|responses| !matches!(responses.value, Tree::Null));
+    if let Some(responses) = responses.filter(|responses| !matches!(responses.value, Tree::Object(_))) {
+        let message = format!("`responses` is an object of responses, found {}", responses.kind());
+        faults.push(Diagnostic::new(Code::NotOpenApi, message).at(responses.place(references.file), ""));
         return None;
-    };
+    }
+    let all = responses.map(Node::members).unwrap_or_default();
     let mut statuses: Vec<(&str, &Node)> =
-        responses.members().iter().map(|m| (&*m.key, &m.value)).filter(|(status, _)| rank(status).is_some()).collect();
+        all.iter().map(|m| (&*m.key, &m.value)).filter(|(status, _)| rank(status).is_some()).collect();
     statuses.sort_by_key(|(status, _)| (rank(status), *status));
     // `default` describes a success only if no success status is listed.
     if statuses.iter().any(|(status, _)| *status != "default") {
         statuses.retain(|(status, _)| *status != "default");
     }
-    let mut found = Vec::new();
-    let mut empty = false;
-    for (status, response) in &statuses {
+    let (mut contents, mut headers, mut has_links) = (Vec::new(), Vec::new(), false);
+    for (_, response) in &statuses {
         let response = faults.keep(references.resolve(response))?;
-        let headers = response.get("headers").map(Node::members).unwrap_or_default();
-        let has_links = headers.iter().any(|header| header.key.eq_ignore_ascii_case("link"));
-        let content = response.get("content").map(Node::members).unwrap_or_default();
-        let json = content
-            .iter()
-            .filter_map(|m| Some((json_rank(&m.key)?, m)))
-            .filter(|(rank, m)| *rank < RANGE || !is_file(references, &m.value))
-            .min_by_key(|(rank, _)| *rank);
-        if let Some((_, media)) = json {
-            let Some(node) = media.value.get("schema") else {
-                return Some(Success { schema: Json::object(), cut: false, has_links });
-            };
-            let (schema, cut) = schema::result(references, node, faults);
-            return Some(Success { schema, cut, has_links });
+        for header in response.get("headers").map(Node::members).unwrap_or_default() {
+            let name = header.key.to_ascii_lowercase();
+            has_links |= name == "link";
+            if !headers.contains(&name) && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+                headers.push(name);
+            }
         }
-        empty |= *status == "204" && content.is_empty();
-        if content.is_empty() {
-            found.push(format!("{status} without content"));
-        } else {
-            let file = if content.iter().any(|m| is_file(references, &m.value)) { "a file as " } else { "" };
-            found.push(format!("{status} with {file}{}", quoted_list(content.iter().map(|m| &*m.key))));
-        }
+        contents.extend(response.get("content").map(Node::members).unwrap_or_default());
     }
-    if empty {
-        return Some(Success { schema: Json::object().with("type", Json::string("null")), cut: false, has_links: false });
-    }
-    let message = match found.as_slice() {
-        [] => "the operation has no success answer".to_owned(),
-        found => format!("the operation answers {}, never JSON", found.join(", ")),
+    let is_empty = !statuses.is_empty() && statuses.iter().all(|(status, _)| matches!(*status, "204" | "205"));
+    let payload = |member: &&&'a Member| json_rank(&member.key).filter(|_| !is_file(references, &member.value));
+    let json = contents.iter().filter(|member| payload(member).is_some()).min_by_key(|member| payload(member));
+    let (schema, cut) = match json.or_else(|| contents.first()) {
+        None if is_empty => (Json::object().with("type", Json::string("null")), false),
+        None => (Json::object(), false),
+        Some(member) => body(references, member, faults),
     };
-    faults.push(
-        Diagnostic::new(Code::NoJsonResponse, message)
-            .at(responses.place(file), "")
-            .hint("an answer is `application/json`, another `+json` type, `*/*`, or an empty 204"),
-    );
-    None
+    Some(Success { schema, cut, has_links, types: types(&contents), headers })
+}
+
+/// Returns the schema of what a program gets of a body, and whether it was cut.
+fn body<'a>(references: References<'a>, content: &'a Member, faults: &mut Faults) -> (Json, bool) {
+    let kind = |name: &str| Json::object().with("type", Json::string(name));
+    let described = content.value.get("schema");
+    match BodyKind::of(&content.key) {
+        BodyKind::Text => (kind("string"), false),
+        BodyKind::List => (kind("array"), false),
+        BodyKind::Bytes => {
+            let members =
+                Json::object().with("content_type", kind("string")).with("bytes", kind("integer")).with("base64", kind("string"));
+            let required = Json::Array(vec![Json::string("content_type"), Json::string("bytes")]);
+            (kind("object").with("properties", members).with("required", required), false)
+        }
+        BodyKind::Json | BodyKind::Unknown if is_file(references, &content.value) => (Json::object(), false),
+        BodyKind::Json | BodyKind::Unknown => {
+            described.map_or_else(|| (Json::object(), false), |node| schema::result(references, node, faults))
+        }
+    }
+}
+
+/// Returns the media types of contents as written, each once: JSON, then the others, then ranges. Without content, any type.
+fn types(contents: &[&Member]) -> Vec<String> {
+    let is_type = |text: &str| text.contains('/') && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let mut types: Vec<&str> = Vec::new();
+    for content in contents.iter().map(|member| member.key.trim()).filter(|text| is_type(text)) {
+        if !types.iter().any(|known| essence(known) == essence(content)) {
+            types.push(content);
+        }
+    }
+    if types.is_empty() {
+        types = vec!["application/json", "*/*"];
+    }
+    types.sort_by_key(|text| match BodyKind::of(text) {
+        BodyKind::Json => 0,
+        BodyKind::Unknown => 2,
+        _ => 1,
+    });
+    types.into_iter().map(str::to_owned).collect()
 }
 
 /// Ranks exact statuses before the range `2XX`, and the range before `default`.
@@ -87,24 +114,16 @@ fn rank(status: &str) -> Option<u8> {
     }
 }
 
-/// Returns a media type in lower case without its parameters.
-fn essence(media: &str) -> String {
-    media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
 /// Ranks a media type by how specifically it means JSON, the lowest first. Returns `None` for a type that excludes JSON. A range
-/// does not determine the type for a client that accepts JSON; the runtime parses the response as JSON or fails.
+/// does not determine the type for a client that accepts JSON.
 pub(super) fn json_rank(media: &str) -> Option<u8> {
-    match essence(media).as_str() {
-        "application/json" => Some(0),
-        suffixed if suffixed.contains('/') && suffixed.ends_with("+json") => Some(1),
-        "application/*" | "*/*" => Some(RANGE),
+    match (essence(media).as_str(), BodyKind::of(media)) {
+        ("application/json", _) => Some(0),
+        (_, BodyKind::Json) => Some(1),
+        ("application/*" | "*/*", _) => Some(2),
         _ => None,
     }
 }
-
-/// The rank of a media range.
-const RANGE: u8 = 2;
 
 /// Whether a schema describes a file, which OpenAPI 3.0 writes as a string of format `binary`.
 fn is_file<'a>(references: References<'a>, media: &'a Node) -> bool {

@@ -79,6 +79,7 @@ struct Operation {
     path: String,
     params: String,
     default_args: String,
+    answers: String,
 }
 
 impl Catalog {
@@ -270,6 +271,10 @@ fn operation(operation: &ir::Operation) -> Operation {
         path: string(&operation.path),
         params: string(&operation.params()),
         default_args: defaults.join(", "),
+        answers: match operation.answers() {
+            text if text.is_empty() => "ptc::Answers::JSON".to_owned(),
+            text => format!("ptc::Answers({})", string(&text)),
+        },
     }
 }
 

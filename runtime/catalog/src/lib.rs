@@ -23,6 +23,7 @@
 //! assert_eq!(CATALOG.tool_count(), 0);
 //! ```
 //!
+//! - [`body_kind`]: how a body is read, by its media type.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
 //! - [`paging`]: how a tool divides a list into pages.
@@ -30,14 +31,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod body_kind;
 pub mod deployment;
 pub mod paging;
 pub mod tool;
 pub mod upstream;
 
+pub use body_kind::BodyKind;
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use paging::{By, Paging};
-pub use tool::{Annotations, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
+pub use tool::{Annotations, Answers, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
     Auth, EnvPart, Era, InheritEnv, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
 };

@@ -149,12 +149,36 @@ pub struct Operation {
     pub params: Params,
     /// Default values that are sent for missing arguments, as name and JSON text.
     pub default_args: &'static [(&'static str, &'static str)],
+    /// What the document declares of its successful answers.
+    pub answers: Answers,
 }
 
 impl Operation {
-    /// Makes a `GET` operation without parameters.
+    /// Makes a `GET` operation without parameters that answers with JSON.
     pub const fn new(id: &'static str, path: &'static str) -> Self {
-        Operation { id, path, params: Params::NONE, default_args: &[] }
+        Operation { id, path, params: Params::NONE, default_args: &[], answers: Answers::JSON }
+    }
+}
+
+/// The declared media types and headers of an operation's successful answers, one per line: `type text/csv`, `header x-total`. The
+/// types are in order of preference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answers(pub &'static str);
+
+impl Answers {
+    /// `application/json` and no headers.
+    pub const JSON: Answers = Answers("");
+
+    /// Iterates over the media types, the preferred first.
+    pub fn types(self) -> impl Iterator<Item = &'static str> + Clone {
+        let default = if self.0.is_empty() { "application/json" } else { "" };
+        let listed = self.0.lines().filter_map(|line| line.strip_prefix("type "));
+        [default].into_iter().filter(|default| !default.is_empty()).chain(listed)
+    }
+
+    /// Whether the document declares a header, by its name in lower case.
+    pub fn has_header(self, name: &str) -> bool {
+        self.0.lines().any(|line| line.strip_prefix("header ") == Some(name))
     }
 }
 

@@ -9,6 +9,7 @@ use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
 use crate::argument_names::{self, MAX_COMPARED, Refusal};
+use crate::call_options::{ACCEPT, BODY, option_refusal};
 use crate::{Finding, FindingKind, MAX_FINDINGS, argument, meant_tool};
 use ptc_text::closest_match;
 
@@ -88,6 +89,13 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let message = format!("no tool '{name}' in upstream '{server}'");
         return findings.push(finding(unknown, message, Some(hint), value(&["tool"])));
     };
+    let has_key = |name: &&str| site.keys.iter().flatten().any(|key| key.as_name() == Some(name));
+    for option in [ACCEPT, BODY].into_iter().filter(has_key) {
+        if let Some(refusal) = option_refusal(upstream, tool, option) {
+            let hint = format!("leave :{option} out; arguments of the tool go into :args");
+            return findings.push(finding(rejects, refusal, Some(hint), key(&[option])));
+        }
+    }
     if let Some(kind) = site.other_args {
         let message = rejected(upstream, tool, &format!(":args must be a map, got {}", kind.described()));
         return findings.push(finding(rejects, message, Some(documented(upstream, tool)), value(&["args"])));
@@ -159,8 +167,8 @@ pub fn requires_tool(server: Option<&str>, found: &Value) -> String {
 
 /// Checks the keys of a request independently of their values. Returns message, hint, and the invalid key.
 fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
-    const KEYS: [&str; 4] = ["server", "tool", "args", "max"];
-    let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..3] };
+    const KEYS: [&str; 6] = ["server", "tool", "args", ACCEPT, BODY, "max"];
+    let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..5] };
     let is_known = |key: &Value| key.as_name().is_some_and(|name| keys.contains(&name));
     let stray = site.keys.as_ref()?.iter().find(|key| !is_known(key))?;
     let name = stray.as_name();

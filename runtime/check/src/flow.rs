@@ -34,7 +34,7 @@ const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
 const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
 
 /// The possible keys of a result.
-pub(crate) const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message"];
+pub(crate) const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message", "status", "headers", "body"];
 
 /// Maximum depth of followed calls of the program's own functions, and maximum number of expressions visited in all of them.
 const MAX_HELPER_DEPTH: u32 = 8;
@@ -546,6 +546,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 "value" => {
                     site.used.get_or_insert(span);
                 }
+                "headers" => {}
                 name if RESULT.contains(&name) => site.checked = true,
                 name => {
                     let what = format!("the result of {} has no '{name}'", site.name);

@@ -15,6 +15,7 @@
 //! program. [`review`] also compares uses of results with output schemas, and is meant for people.
 //!
 //! - `call`: checks one call in the text against the catalog.
+//! - `call_options`: what a request says beside the tool and its arguments.
 //! - [`argument`]: checks one argument against its row and its schema.
 //! - [`argument_names`]: checks the names of a call's arguments.
 //! - `bounds`: checks the constraints of an argument's schema.
@@ -35,6 +36,7 @@ pub mod argument_names;
 mod bounds;
 mod call;
 mod call_hint;
+mod call_options;
 pub mod cost;
 mod flow;
 pub mod host_tools;
@@ -50,6 +52,7 @@ use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 
 pub use call::{requires_server, requires_tool};
 pub use call_hint::add_call_hint;
+pub use call_options::{ACCEPT, BODY, option_fault, option_refusal};
 pub use cost::{Cost, Effects};
 pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;

@@ -95,6 +95,12 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        r#"(tool/call {:server "files" :tool "list" :accept "text/csv"})"#,
+        &[
+            "certain: tool/call got :accept, and 'files.list' is not an operation of an OpenAPI upstream, which alone has this option; leave :accept out; arguments of the tool go into :args",
+        ],
+    ),
+    (
         r#"(tool/call {:server "files"})"#,
         &[
             "certain: tool/call on upstream 'files' requires :tool (string), got nil; write (tool/call {:server \"name\" :tool \"name\" :args {...}})",

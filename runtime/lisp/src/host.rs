@@ -224,6 +224,8 @@ pub enum Reply {
     Json(Vec<u8>),
     /// Text. It is decoded as JSON if it parses (`:json`), otherwise it stays text (`:text`).
     Text(String),
+    /// Text that stays text, also if it parses as JSON: `{:ok true :value … :value_kind :text}`.
+    Plain(String),
     /// Success without a payload: `{:ok true :value nil :value_kind :none}`.
     None,
     /// A failure of the upstream: `{:ok false :reason … :message …}`.
@@ -235,14 +237,39 @@ pub enum Reply {
     },
     /// A fault of the program that was detected only after a wait. It ends the program, like `Err` of a submission.
     Refused(Fault),
+    /// One of the other replies, with the head of the HTTP answer that it came with.
+    Http(Box<HttpHead>, Box<Reply>),
+}
+
+/// What a program sees of the head of an HTTP answer, and the body of a failed one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpHead {
+    /// `:status`
+    pub status: u16,
+    /// `:headers`: names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// `:body` of a failure: JSON text.
+    pub failed_body: Option<Vec<u8>>,
 }
 
 impl Reply {
+    /// Separates the head of an HTTP answer from the reply.
+    pub(crate) fn split(self) -> (Option<HttpHead>, Reply) {
+        match self {
+            Reply::Http(head, reply) => (Some(*head), reply.split().1),
+            reply => (None, reply),
+        }
+    }
+
     /// Bytes of its payload.
     pub(crate) fn len(&self) -> usize {
         match self {
             Reply::Json(bytes) => bytes.capacity(),
-            Reply::Text(text) => text.capacity(),
+            Reply::Text(text) | Reply::Plain(text) => text.capacity(),
+            Reply::Http(head, reply) => {
+                let headers = head.headers.iter().map(|(name, value)| name.capacity() + value.capacity()).sum::<usize>();
+                headers + head.failed_body.as_ref().map_or(0, Vec::capacity) + reply.len()
+            }
             Reply::Failed { message, .. } => message.capacity(),
             Reply::None | Reply::Refused(_) => 0,
         }

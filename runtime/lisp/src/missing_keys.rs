@@ -115,8 +115,9 @@ fn name<'k>(coll: &Value, key: &'k Value) -> Option<Cow<'k, str>> {
     }
 }
 
-/// Keys of the maps that `tool/call` returns.
+/// Keys of the maps that `tool/call` returns, and those that the answer of an HTTP service adds.
 const RESULTS: [&[&str]; 2] = [&["ok", "value", "value_kind"], &["message", "ok", "reason"]];
+const HTTP_KEYS: [&str; 3] = ["body", "headers", "status"];
 
 impl Place {
     /// Classifies a value. `None` for values in which a missing key is not worth recording.
@@ -142,8 +143,10 @@ impl Place {
                 map.len() == keys.len() && map.untracked_iter().zip(keys).all(|((key, _), name)| key.as_str() == Some(name))
             }
             (Place::Result, Value::Map(map)) => RESULTS.iter().any(|names| {
-                let is = |(key, name): (&Value, &&str)| matches!(key, Value::Keyword(_)) && key.as_name() == Some(name);
-                map.len() == names.len() && map.untracked_iter().map(|(key, _)| key).zip(*names).all(is)
+                let keys = || map.untracked_iter().map(|(key, _)| key);
+                let own = || keys().filter(|key| !key.as_name().is_some_and(|name| HTTP_KEYS.contains(&name)));
+                let is = |(key, name): (&Value, &&str)| key.as_name() == Some(name);
+                keys().all(|key| matches!(key, Value::Keyword(_))) && own().count() == names.len() && own().zip(*names).all(is)
             }),
             (Place::Other(kind), coll) => coll.kind() == *kind,
             _ => false,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use ptc_catalog::{Era, Transport, Upstream};
+use ptc_lisp::host::HttpHead;
 
 use super::drift::{self, Drift};
 #[cfg(feature = "http")]
@@ -89,6 +90,8 @@ impl EncodedCall {
 pub(crate) struct Answered {
     pub(crate) payload: Payload,
     pub(crate) http_status: Option<u16>,
+    /// The head of the answer of an OpenAPI operation.
+    pub(crate) head: Option<Box<HttpHead>>,
     /// The `Link` header of an OpenAPI answer.
     pub(crate) link_header: Option<String>,
 }
@@ -204,7 +207,7 @@ impl UpstreamConnection {
                 let response = request(connected.channel(), &connected.negotiated, tool, arguments, repeatable, deadline).await;
                 let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
                 lifecycle.answered();
-                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, link_header: None })
+                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
@@ -242,7 +245,7 @@ impl UpstreamConnection {
                                 // A JSON-RPC error may arrive with any status.
                                 _ => fault,
                             })?;
-                            return Ok(Answered { payload, http_status: Some(200), link_header: None });
+                            return Ok(Answered { payload, http_status: Some(200), head: None, link_header: None });
                         }
                     }
                 }
@@ -255,7 +258,8 @@ impl UpstreamConnection {
                 let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
-                Ok(Answered { payload: answer.payload, http_status: Some(answer.status), link_header: answer.link_header })
+                let (http_status, head) = (Some(answer.head.status), Some(Box::new(answer.head)));
+                Ok(Answered { payload: answer.payload, http_status, head, link_header: answer.link_header })
             }
             #[cfg(not(feature = "http"))]
             (Kind::NoHttp, _) => Err(no_http()),

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use ptc_lisp::host::HttpHead;
+
 use super::settings::ResponseCap;
 
 /// The documented reasons of failed calls.
@@ -62,6 +64,8 @@ pub struct UpstreamError {
     pub(crate) retry_after: Option<Duration>,
     /// Whether the server may have lost the session, and therefore did not execute the request.
     pub(crate) session_over: bool,
+    /// The head of the answer of an OpenAPI operation, and its body if that is JSON.
+    pub(crate) head: Option<Box<HttpHead>>,
 }
 
 impl UpstreamError {
@@ -74,6 +78,7 @@ impl UpstreamError {
             refused_bytes: 0,
             retry_after: None,
             session_over: false,
+            head: None,
         }
     }
 

@@ -17,7 +17,7 @@ use ptc_catalog::Transport;
 use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
 use ptc_lisp::limits::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -258,14 +258,14 @@ impl Shared {
                 if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
                     let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
                 }
-                let (of, payload) = (Arc::clone(upstreams), answered.payload);
+                let (of, payload, head) = (Arc::clone(upstreams), answered.payload, answered.head);
                 let cleaned = match response_budget::reserve(payload.len() as u64) {
                     Ok(()) => offload(payload.len(), move || clean(&of, payload)).await,
                     Err(fault) => Err(fault),
                 };
                 let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
                 self.records.succeed(entry, bytes, answered.http_status);
-                reply
+                with_head(reply, head)
             }
             Err(fault) => {
                 if fault.reason == Reason::Timeout {
@@ -414,7 +414,7 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
         let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
-        let encoded = super::openapi::encode(spec, operation, args, bounds);
+        let encoded = super::openapi::encode(spec, operation, args, call.options, bounds);
         let encoded = encoded.map_err(|why| request::refused(call.upstream, call.tool, why))?;
         return Ok(EncodedCall::Operation(Box::new(encoded)));
     }
@@ -439,7 +439,14 @@ fn stopped_waiting() -> UpstreamError {
 }
 
 fn failed(fault: UpstreamError) -> Reply {
-    Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }
+    with_head(Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }, fault.head)
+}
+
+fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
+    match head {
+        Some(head) => Reply::Http(head, Box::new(reply)),
+        None => reply,
+    }
 }
 
 /// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
@@ -456,6 +463,12 @@ fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
             let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
             let bytes = if is_json { compact_len(text.as_bytes()) } else { string_len(&text) };
             (Reply::Text(text), bytes)
+        }
+        #[cfg(feature = "http")]
+        Payload::Plain(text) => {
+            let text = upstreams.redactor.redact_text(text);
+            let bytes = string_len(&text);
+            (Reply::Plain(text), bytes)
         }
     }
 }

@@ -10,12 +10,15 @@ use bytes::Bytes;
 use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_check::argument::shown;
 use ptc_check::argument_names::{self, MAX_COMPARED, Refusal};
+use ptc_check::{ACCEPT, BODY};
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
 use ptc_lisp::{ErrorKind, Kind, Value};
 use ptc_text::closest_match;
 
 use super::arguments::{self, Bounds, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, Unsendable};
+#[cfg(feature = "http")]
+use super::openapi::CallOptions;
 
 /// Maximum number of names listed in a message. The rest is counted.
 const LISTED: usize = 30;
@@ -29,6 +32,9 @@ pub(crate) struct Call<'v> {
     pub(crate) tool: &'static Tool,
     /// Arguments by name, in the order of their keys, without those that are omitted by `nil`.
     pub(crate) args: Vec<(&'v str, Cow<'v, Value>)>,
+    /// `:accept` and `:body`
+    #[cfg(feature = "http")]
+    pub(crate) options: CallOptions<'v>,
 }
 
 /// Validates a request.
@@ -39,7 +45,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
         return Err(Fault::new(ErrorKind::ToolError, format!("tool/call requires a map, got {}", shown(request))).with_hint(hint));
     };
     for (key, _) in entries {
-        if !matches!(key.as_name(), Some("server" | "tool" | "args")) {
+        if !matches!(key.as_name(), Some("server" | "tool" | "args" | "accept" | "body")) {
             let named = key.as_name().map_or_else(|| shown(key), |name| format!("\"{}\"", excerpt(name)));
             return Err(Fault::new(ErrorKind::ToolError, format!("tool/call got unknown key {named}"))
                 .with_hint("its keys are :server, :tool and :args; arguments of the tool go into :args"));
@@ -63,6 +69,18 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
         return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_tool(Some(server), tool)));
     };
     let tool = find_tool(catalog, upstream, tool)?;
+    for key in [ACCEPT, BODY] {
+        if let Some(value) = request.get(key)
+            && let Some(why) = ptc_check::option_fault(upstream, tool, key, value)
+        {
+            return Err(Fault::new(ErrorKind::ToolError, why));
+        }
+    }
+    #[cfg(feature = "http")]
+    let options = CallOptions {
+        accept: request.get(ACCEPT).and_then(Value::as_name),
+        without_bytes: request.get(BODY).and_then(Value::as_bool) == Some(false),
+    };
     let args = match request.get("args") {
         None => Vec::new(),
         Some(args) => check(upstream, tool, args, bounds)?,
@@ -72,7 +90,13 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     if let Some(refusal) = argument_names::missing(tool, is_given, undeclared) {
         return Err(wrong_names(upstream, tool, refusal));
     }
-    Ok(Call { upstream, tool, args })
+    Ok(Call {
+        upstream,
+        tool,
+        args,
+        #[cfg(feature = "http")]
+        options,
+    })
 }
 
 impl Call<'_> {

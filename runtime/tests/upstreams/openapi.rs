@@ -1,9 +1,9 @@
 //! `GET` operations of a JSON service.
 
-use ptc_catalog::{Auth, Binding, OpenApi, Operation, Params, Source, Transport};
+use ptc_catalog::{Answers, Auth, Binding, OpenApi, Operation, Params, Source, Transport};
 
 use crate::web::{Answer, Web};
-use crate::world::{Program, World, operation, upstream};
+use crate::world::{Program, World, described, operation, upstream};
 
 const ITEM: Params = Params("path simple - - id\nquery form explode - q");
 const FIELDS: Params =
@@ -78,12 +78,7 @@ fn operations_are_called_and_their_answers_mapped() {
             Some(200),
         ),
         ("empty", "{}", "none".into(), Some(204)),
-        (
-            "text",
-            "{}",
-            "upstream_error: the answer is not JSON (expected value at line 1 column 1): hello plain".into(),
-            Some(200),
-        ),
+        ("text", "{}", "text hello plain".into(), Some(200)),
         ("big", "{}", "response_too_large: the answer is larger than 10000 bytes".into(), Some(200)),
         ("hang", "{}", "timeout: 'api' did not answer the call within 1500 ms (request_timeout_ms of the upstream)".into(), None),
         ("close", "{}", "upstream_unavailable: the request failed".into(), None),
@@ -136,4 +131,141 @@ fn arguments_that_cannot_be_sent_are_faults_of_the_program() {
         assert_eq!(fault.message, expected);
     }
     assert!(program.0.calls().is_empty());
+}
+
+const CSV: Answers =
+    Answers("type application/json\ntype text/csv\nheader x-ratelimit-left\nheader x-session\nheader set-cookie");
+
+/// Content type, head and body of what `/answers/NAME` gives.
+fn answer(name: &str) -> (u16, Vec<&'static str>, &'static [u8]) {
+    match name {
+        "csv" => (200, vec!["Content-Type: text/csv; charset=iso-8859-1", "X-RateLimit-Left: 7", "X-Other: 1"], b"caf\xe9"),
+        "text-that-is-json" => (200, vec!["Content-Type: text/plain"], b"[1]"),
+        "untyped" => (200, vec![], b"{\"a\":1}"),
+        "json-that-is-html" => (200, vec!["Content-Type: application/json", "ETag: W/\"7\""], b"<html>"),
+        "lines" => (200, vec!["Content-Type: application/x-ndjson"], b"{\"a\":1}\n2\n"),
+        "events" => (200, vec!["Content-Type: text/event-stream"], b"data: {\"a\":1}\n\ndata: [DONE]\n\n"),
+        "image" => (200, vec!["Content-Type: image/png"], b"\x89PNG"),
+        "created" => (201, vec!["Content-Type: application/json", "Location: /v1/items/8?key=s3cr3t-token-value"], b"{}"),
+        "cookies" => (
+            200,
+            vec![
+                "Content-Type: application/json",
+                "Set-Cookie: sid=1",
+                "X-Session: abc",
+                "X-Total-Count: 12",
+                "Link: </a>",
+                "Link: </b>",
+            ],
+            b"[]",
+        ),
+        "unchanged" => (304, vec!["ETag: \"7\""], b""),
+        "conflict" => {
+            (409, vec!["Content-Type: application/json", "Retry-After: 3"], b"{\"code\":\"taken\",\"by\":\"s3cr3t-token-value\"}")
+        }
+        "gone" => (410, vec!["Content-Type: text/html"], b"<p>gone"),
+        _ => (404, vec![], b""),
+    }
+}
+
+fn answers() -> (Web, World) {
+    let web = Web::start(|asked| {
+        let name = asked.target.strip_prefix("/v1/").unwrap();
+        if name == "accept" {
+            return Answer::json(200, serde_json::json!(asked.header("accept")));
+        }
+        let (status, lines, body) = answer(name);
+        Answer::Full(status, lines.into_iter().map(str::to_owned).collect(), body.to_vec())
+    });
+    let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(web.url("/v1")) };
+    let names = [
+        "accept",
+        "conflict",
+        "cookies",
+        "created",
+        "csv",
+        "events",
+        "gone",
+        "image",
+        "json-that-is-html",
+        "lines",
+        "text-that-is-json",
+        "unchanged",
+        "untyped",
+    ];
+    let tool =
+        |name: &'static str| operation(name, Operation { answers: CSV, ..Operation::new(name, format!("/{name}").leak()) });
+    let bindings = vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }];
+    let world = World::with(vec![upstream("api", Transport::OpenApi(spec), names.map(tool).into())], bindings, |_| {});
+    (web, world)
+}
+
+#[test]
+fn answers_are_read_as_their_content_type_says() {
+    let (_web, world) = answers();
+    let program = world.program();
+    let cases: [(&str, &str, u16, &[(&str, &str)]); 12] = [
+        ("csv", "text café", 200, &[("x-ratelimit-left", "7")]),
+        ("text-that-is-json", "text [1]", 200, &[]),
+        ("untyped", r#"json {"a":1}"#, 200, &[]),
+        (
+            "json-that-is-html",
+            "upstream_error: the answer is not JSON (expected value at line 1 column 1): <html>",
+            200,
+            &[("etag", "W/\"7\"")],
+        ),
+        ("lines", r#"json [{"a":1},2]"#, 200, &[]),
+        ("events", r#"json [{"a":1},"[DONE]"]"#, 200, &[]),
+        ("image", r#"json {"base64":"iVBORw==","bytes":4,"content_type":"image/png"}"#, 200, &[]),
+        ("created", "json {}", 201, &[("location", "/v1/items/8?key=[REDACTED]")]),
+        ("cookies", "json []", 200, &[("x-total-count", "12"), ("link", "</a>, </b>")]),
+        ("unchanged", "none", 304, &[("etag", "\"7\"")]),
+        (
+            "conflict",
+            r#"tool_error: HTTP 409 Conflict (retry after 3 s): {"code":"taken","by":"[REDACTED]"}"#,
+            409,
+            &[("retry-after", "3")],
+        ),
+        ("gone", "upstream_error: HTTP 410 Gone: <p>gone", 410, &[]),
+    ];
+    for (name, expected, status, headers) in cases {
+        let (head, reply) = program.submit_for_head(&Program::request("api", name, "{}")).unwrap();
+        let head = head.unwrap();
+        assert_eq!(described(reply), expected, "{name}");
+        let mut seen: Vec<(&str, &str)> = head.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        seen.sort_unstable();
+        let mut headers = headers.to_vec();
+        headers.sort_unstable();
+        assert_eq!((head.status, seen), (status, headers), "{name}");
+        let body = head.failed_body.map(|body| String::from_utf8(body).unwrap());
+        assert_eq!(body.as_deref(), (name == "conflict").then_some(r#"{"code":"taken","by":"[REDACTED]"}"#), "{name}");
+    }
+}
+
+#[test]
+fn a_call_chooses_the_type_of_its_answer_and_leaves_bytes_out() {
+    let (_web, world) = answers();
+    let program = world.program();
+    let request = |tool: &str, options: &str| {
+        let mut text = format!(r#"{{"server":"api","tool":"{tool}""#);
+        text.push_str(options);
+        ptc_lisp::json::decode(format!("{text}}}").as_bytes()).unwrap()
+    };
+    let call = |tool: &str, options: &str| program.submit(&request(tool, options)).map(described).map_err(|fault| fault.message);
+    for (tool, options, expected) in [
+        ("accept", "", Ok(r#"json "application/json, text/csv;q=0.9""#)),
+        ("accept", r#","accept":"text/csv""#, Ok(r#"json "text/csv""#)),
+        (
+            "accept",
+            r#","accept":"text/html""#,
+            Err(
+                "tool 'api.accept' rejected args: the operation does not answer with 'text/html' (:accept); it answers with application/json, text/csv",
+            ),
+        ),
+        ("accept", r#","accept":7"#, Err("tool/call requires :accept to be a media type (string), got 7")),
+        ("image", r#","body":false"#, Ok(r#"json {"bytes":4,"content_type":"image/png"}"#)),
+        ("image", r#","body":"no""#, Err("tool/call requires :body to be true or false, got \"no\"")),
+    ] {
+        assert_eq!(call(tool, options), expected.map(str::to_owned).map_err(str::to_owned), "{tool} {options}");
+    }
 }

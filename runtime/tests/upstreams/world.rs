@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
-use ptc_lisp::host::{Fault, Host, Reply, WaitOutcome};
+use ptc_lisp::host::{Fault, Host, HttpHead, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, ProgramHost, UpstreamSettings, Upstreams, WaitLimits};
@@ -156,23 +156,24 @@ impl Program {
         ])
     }
 
+    /// Makes a call. Returns the reply without the head of an HTTP answer.
     pub(crate) fn submit(&self, request: &Value) -> Result<Reply, Fault> {
+        self.submit_for_head(request).map(|(_, reply)| reply)
+    }
+
+    /// Makes a call. Returns the reply and the head of an HTTP answer.
+    pub(crate) fn submit_for_head(&self, request: &Value) -> Result<(Option<HttpHead>, Reply), Fault> {
         match self.0.submit(request)?.wait(Some(Instant::now() + Duration::from_mins(1))) {
             WaitOutcome::Reply(Reply::Refused(fault)) => Err(fault),
-            WaitOutcome::Reply(reply) => Ok(reply),
+            WaitOutcome::Reply(Reply::Http(head, reply)) => Ok((Some(*head), *reply)),
+            WaitOutcome::Reply(reply) => Ok((None, reply)),
             other => panic!("{other:?}"),
         }
     }
 
     /// Calls a tool. Returns the answer in one line: `json …`, `text …`, `none`, or `reason: message`.
     pub(crate) fn call(&self, server: &str, tool: &str, args: &str) -> String {
-        match self.submit(&Program::request(server, tool, args)).unwrap_or_else(|fault| panic!("{fault:?}")) {
-            Reply::Json(json) => format!("json {}", String::from_utf8(json).unwrap()),
-            Reply::Text(text) => format!("text {text}"),
-            Reply::None => "none".to_owned(),
-            Reply::Failed { reason, message } => format!("{reason}: {message}"),
-            Reply::Refused(fault) => panic!("{fault:?}"),
-        }
+        described(self.submit(&Program::request(server, tool, args)).unwrap_or_else(|fault| panic!("{fault:?}")))
     }
 
     /// Starts a call without waiting.
@@ -194,4 +195,15 @@ pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
     panic!("{what} did not happen");
+}
+
+/// Returns a reply in one line.
+pub(crate) fn described(reply: Reply) -> String {
+    match reply {
+        Reply::Json(json) => format!("json {}", String::from_utf8(json).unwrap()),
+        Reply::Text(text) | Reply::Plain(text) => format!("text {text}"),
+        Reply::None => "none".to_owned(),
+        Reply::Failed { reason, message } => format!("{reason}: {message}"),
+        other => panic!("{other:?}"),
+    }
 }

@@ -44,7 +44,7 @@ pub(super) struct Tracked {
 impl Tracked {
     /// Records that the program reads the entry at `key`.
     fn read(&self, key: &Value) {
-        if matches!(key.as_name(), Some("ok" | "reason" | "message")) {
+        if matches!(key.as_name(), Some("ok" | "reason" | "message" | "status")) {
             self.call.check();
         }
     }

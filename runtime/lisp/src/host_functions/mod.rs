@@ -11,7 +11,7 @@ use crate::builtins::Builtin;
 use crate::collection::Map;
 use crate::error::ErrorKind;
 use crate::form::{Form, FormKind};
-use crate::host::Reply;
+use crate::host::{HttpHead, Reply};
 use crate::machine::{Fault, Machine, Raised};
 use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
@@ -271,6 +271,8 @@ fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rai
 }
 
 fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raised> {
+    let (head, reply) = reply.split();
+    let head = head.map(|head| members_of_head(m, head)).transpose()?.unwrap_or_default();
     match reply {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
@@ -278,8 +280,8 @@ fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raise
             drop(bytes);
             m.checkpoint_now()?;
             match decoded {
-                Ok(value) => Ok(success(value, "json")),
-                Err(error) => Ok(failure(m, request, "upstream_error", &format!("the answer is not JSON: {error}"))),
+                Ok(value) => Ok(success(value, "json", head)),
+                Err(error) => Ok(failure(m, request, "upstream_error", &format!("the answer is not JSON: {error}"), head)),
             }
         }
         Reply::Text(text) => {
@@ -287,30 +289,53 @@ fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raise
             let decoded = json::decode_metered(m, text.as_bytes())?;
             m.checkpoint_now()?;
             match decoded {
-                Ok(value) => Ok(success(value, "json")),
-                Err(_) => Ok(success(Value::from(text), "text")),
+                Ok(value) => Ok(success(value, "json", head)),
+                Err(_) => Ok(success(Value::from(text), "text", head)),
             }
         }
-        Reply::None => Ok(success(Value::Nil, "none")),
-        Reply::Failed { reason, message } => Ok(failure(m, request, reason, &message)),
+        Reply::Plain(text) => {
+            m.charge(text.len())?;
+            Ok(success(Value::from(text), "text", head))
+        }
+        Reply::None | Reply::Http(..) => Ok(success(Value::Nil, "none", head)),
+        Reply::Failed { reason, message } => Ok(failure(m, request, reason, &message, head)),
         Reply::Refused(fault) => Err(tool_call::refused(m, fault)),
     }
 }
 
-fn success(value: Value, kind: &str) -> Value {
-    Value::map([
+/// Returns the entries `:status`, `:headers` and `:body`. The last two are left out where there is nothing in them.
+fn members_of_head(m: &mut Machine, head: HttpHead) -> Result<Vec<(Value, Value)>, Raised> {
+    let mut members = vec![(Value::keyword("status"), Value::int(i64::from(head.status)))];
+    if !head.headers.is_empty() {
+        m.charge(head.headers.iter().map(|(name, value)| name.len() + value.len()).sum())?;
+        let headers = head.headers.into_iter().map(|(name, value)| (Value::from(name), Value::from(value)));
+        members.push((Value::keyword("headers"), Value::map(headers)));
+    }
+    if let Some(body) = head.failed_body {
+        m.charge(body.len().saturating_mul(2))?;
+        if let Ok(body) = json::decode_metered(m, &body)? {
+            members.push((Value::keyword("body"), body));
+        }
+    }
+    Ok(members)
+}
+
+fn success(value: Value, kind: &str, head: Vec<(Value, Value)>) -> Value {
+    let own = [
         (Value::keyword("ok"), Value::True),
         (Value::keyword("value"), value),
         (Value::keyword("value_kind"), Value::keyword(kind)),
-    ])
+    ];
+    Value::map(own.into_iter().chain(head))
 }
 
-fn failure(m: &Machine, request: &Value, reason: &str, message: &str) -> Value {
-    let result = Map::from_iter([
+fn failure(m: &Machine, request: &Value, reason: &str, message: &str, head: Vec<(Value, Value)>) -> Value {
+    let own = [
         (Value::keyword("ok"), Value::False),
         (Value::keyword("reason"), Value::keyword(reason)),
         (Value::keyword("message"), Value::string(message)),
-    ]);
+    ];
+    let result = Map::from_iter(own.into_iter().chain(head));
     let named = |key| request.get(key).and_then(Value::as_name).unwrap_or_default();
     Value::Map(m.meters.failed_calls.track(result, [named("server"), named("tool"), reason, message]))
 }

@@ -93,7 +93,7 @@ fn fetch(m: &mut Machine, request: &Value) -> Result<Fetched, Raised> {
     m.report_memory();
     let link = tool_call::LinkHeader::default();
     let reply = match m.host().submit_with_link(request, &link) {
-        Ok(pending) => tool_call::wait(m, pending)?,
+        Ok(pending) => tool_call::wait(m, pending)?.split().1,
         Err(fault) => return Err(tool_call::refused(m, tool_call::of_function(fault, NAME))),
     };
     if let Reply::Failed { reason, message } = reply {

@@ -82,7 +82,7 @@ pub(super) fn request(m: &mut Machine, function: &str, request: &Value) -> Resul
 
 /// Returns the value of a successful call of an upstream's tool.
 pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Reply) -> Result<Value, Raised> {
-    match reply {
+    match reply.split().1 {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, &bytes)?;
@@ -99,7 +99,11 @@ pub(super) fn value(m: &mut Machine, function: &str, request: &Value, reply: Rep
             m.checkpoint_now()?;
             Ok(decoded.unwrap_or_else(|_| Value::from(text)))
         }
-        Reply::None => Ok(Value::Nil),
+        Reply::Plain(text) => {
+            m.charge(text.len())?;
+            Ok(Value::from(text))
+        }
+        Reply::None | Reply::Http(..) => Ok(Value::Nil),
         Reply::Failed { reason, message } => Err(failed(m, function, request, reason, &message, "")),
         Reply::Refused(fault) => Err(refused(m, of_function(fault, function))),
     }
@@ -142,18 +146,18 @@ fn call(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Ok(pending) => pending,
         Err(fault) => return Err(refused(m, fault)),
     };
-    let value = match wait(m, pending)? {
+    let value = match wait(m, pending)?.split().1 {
         Reply::Json(bytes) => {
             m.charge(bytes.len().saturating_mul(2))?;
             let decoded = json::decode_metered(m, &bytes)?;
             m.checkpoint_now()?;
             decoded.map_err(|error| m.raise(ErrorKind::ToolError, format!("tool/{name}: the answer is not JSON: {error}")))?
         }
-        Reply::Text(text) => {
+        Reply::Text(text) | Reply::Plain(text) => {
             m.charge(text.len())?;
             Value::from(text)
         }
-        Reply::None => Value::Nil,
+        Reply::None | Reply::Http(..) => Value::Nil,
         Reply::Failed { message, .. } => return Err(m.raise(ErrorKind::ToolError, format!("tool/{name}: {message}"))),
         Reply::Refused(fault) => return Err(refused(m, fault)),
     };

@@ -225,7 +225,7 @@ impl HttpClient {
     }
 
     /// Redacts the text of a received header.
-    pub(super) fn redact_text(&self, text: &str) -> String {
+    pub(crate) fn redact_text(&self, text: &str) -> String {
         self.redactor.redact_str(text).into_owned()
     }
 

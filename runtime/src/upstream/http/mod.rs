@@ -14,7 +14,7 @@ pub(crate) mod client;
 mod connecting;
 pub(crate) mod document;
 pub(crate) mod session;
-mod sse;
+pub(super) mod sse;
 pub(crate) mod status;
 mod stream;
 pub(crate) mod tls;

@@ -7,6 +7,15 @@ use memchr::{memchr, memchr2};
 /// Maximum length of an event's id.
 const MAX_ID: usize = 1024;
 
+/// Returns the data of every event of a whole stream. The last one need not end with an empty line.
+pub(in crate::upstream) fn data(stream: &[u8]) -> Vec<Vec<u8>> {
+    let mut events = Events::default();
+    let mut fed = |bytes| events.feed(bytes, usize::MAX).unwrap_or_default();
+    let mut all = fed(stream);
+    all.extend(fed(b"\n\n"));
+    all
+}
+
 /// Splits a stream into the `data` of its events. Comments and unknown fields are ignored.
 #[derive(Default)]
 pub(super) struct Events {

@@ -20,7 +20,7 @@ const SHOWN_BYTES: usize = 2_000;
 /// Returns the documented reason for a status.
 fn reason(status: StatusCode) -> Reason {
     match status.as_u16() {
-        400 | 403 | 404 | 422 => Reason::ToolError,
+        400 | 403 | 404 | 409 | 412 | 422 | 423 | 428 => Reason::ToolError,
         401 => Reason::AuthFailed,
         429 => Reason::RateLimited,
         500..=599 => Reason::UpstreamUnavailable,
@@ -145,12 +145,14 @@ mod tests {
     #[test]
     fn statuses_have_their_documented_reasons() {
         let asked = Url::parse("https://api.example/items?key=secret").unwrap();
-        let cases: [(u16, Reason, &str, &str); 11] = [
+        let cases: [(u16, Reason, &str, &str); 13] = [
             (400, Reason::ToolError, r#"{"error":"bad id"}"#, r#"HTTP 400 Bad Request: {"error":"bad id"}"#),
             (401, Reason::AuthFailed, "", "HTTP 401 Unauthorized: the upstream refuses the credential"),
             (403, Reason::ToolError, "", "HTTP 403 Forbidden"),
             (404, Reason::ToolError, r#"{"title":"Gone","detail":"No item 7"}"#, "HTTP 404 Not Found: Gone: No item 7 {"),
-            (409, Reason::UpstreamError, "", "HTTP 409 Conflict"),
+            (409, Reason::ToolError, "", "HTTP 409 Conflict"),
+            (410, Reason::UpstreamError, "", "HTTP 410 Gone"),
+            (412, Reason::ToolError, "", "HTTP 412 Precondition Failed"),
             (422, Reason::ToolError, "x", "HTTP 422 Unprocessable Entity: x"),
             (429, Reason::RateLimited, "", "HTTP 429 Too Many Requests (retry after 30 s)"),
             (

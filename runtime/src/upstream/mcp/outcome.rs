@@ -13,6 +13,9 @@ pub(crate) enum Payload {
     Json(Vec<u8>),
     /// Text, which may be JSON.
     Text(String),
+    /// Text that is not read as JSON.
+    #[cfg(feature = "http")]
+    Plain(String),
     /// The result is empty.
     None,
 }
@@ -23,6 +26,8 @@ impl Payload {
         match self {
             Payload::Json(json) => json.len(),
             Payload::Text(text) => text.len(),
+            #[cfg(feature = "http")]
+            Payload::Plain(text) => text.len(),
             Payload::None => 0,
         }
     }

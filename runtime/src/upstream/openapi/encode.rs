@@ -1,13 +1,13 @@
 //! Encodes a call of an operation as an HTTP request, with its address and the headers from its arguments.
 
 use litemap::LiteMap;
-use ptc_catalog::{OpenApi, Operation};
+use ptc_catalog::{Answers, OpenApi, Operation};
 use ptc_lisp::host::Reservation;
 use ptc_lisp::{Value, json};
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
-use super::{address, fields};
+use super::{address, fields, head};
 use crate::upstream::arguments::{Bounds, Unsendable};
 
 /// The arguments of a call, completed with the defaults of its operation.
@@ -44,6 +44,10 @@ pub(crate) struct EncodedRequest {
     pub(super) url: Url,
     /// Headers in addition to those of the client.
     pub(super) headers: HeaderMap,
+    pub(super) accept: HeaderValue,
+    /// Whether the bytes of a binary body go into the result.
+    pub(super) with_bytes: bool,
+    pub(super) answers: Answers,
     _reservation: Option<Reservation>,
 }
 
@@ -62,6 +66,15 @@ fn len(url: &Url, headers: &HeaderMap) -> usize {
     url.as_str().len() + headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }
 
+/// What a call says beside its arguments.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CallOptions<'v> {
+    /// `:accept`
+    pub(crate) accept: Option<&'v str>,
+    /// `:body false`
+    pub(crate) without_bytes: bool,
+}
+
 /// Encodes a call of `operation`.
 ///
 /// # Errors
@@ -71,11 +84,26 @@ pub(crate) fn encode(
     spec: &OpenApi,
     operation: &Operation,
     args: LiteMap<&str, &Value>,
+    options: CallOptions<'_>,
     bounds: &Bounds,
 ) -> Result<EncodedRequest, Unsendable> {
+    let accept = match options.accept {
+        None => head::accept(operation.answers),
+        Some(wanted) => accept(operation.answers, wanted)?,
+    };
     let args = Arguments::new(operation, args)?;
     let url = address::of(spec, operation, &args, bounds)?;
     let headers = fields::of(operation, &args, bounds)?;
     let reservation = bounds.reserve(len(&url, &headers) * EncodedRequest::COPIES).map_err(Unsendable::Fault)?;
-    Ok(EncodedRequest { url, headers, _reservation: reservation })
+    let Operation { answers, .. } = *operation;
+    Ok(EncodedRequest { url, headers, accept, with_bytes: !options.without_bytes, answers, _reservation: reservation })
+}
+
+fn accept(answers: Answers, wanted: &str) -> Result<HeaderValue, Unsendable> {
+    let value = HeaderValue::from_str(wanted).ok().filter(|_| head::is_declared(answers, wanted));
+    value.ok_or_else(|| {
+        let types = answers.types().collect::<Vec<_>>().join(", ");
+        let wanted = ptc_lisp::print::excerpt(wanted);
+        Unsendable::Invalid(format!("the operation does not answer with '{wanted}' (:accept); it answers with {types}"))
+    })
 }

@@ -1,31 +1,37 @@
-//! Calls `GET` operations of a JSON service.
+//! Calls `GET` operations of an HTTP service.
 //!
 //! - [`encode`]: encodes a call as a request.
 //! - [`address`]: builds path and query from the arguments, in OpenAPI's styles.
 //! - [`fields`]: builds headers and cookies from the arguments.
+//! - [`answer`]: reads the body of an answer.
+//! - [`head`]: reads the status and the headers of an answer.
 //! - [`text`]: encodes values with a length limit.
 //! - [`path`]: checks the finished path.
 
 mod address;
+mod answer;
 mod encode;
 mod fields;
+mod head;
 mod path;
 mod text;
 
 use std::time::{Duration, Instant};
 
 use ptc_catalog::OpenApi;
-use reqwest::Method;
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, LINK};
+use ptc_lisp::host::HttpHead;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LINK};
+use reqwest::{Method, StatusCode};
 
-use super::fault::{UpstreamError, excerpt};
+use super::fault::UpstreamError;
 use super::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
+use super::offload::offload;
 use super::settings::{ResponseCap, UpstreamSettings};
 use crate::secrets::Secrets;
 use encode::Arguments;
-pub(crate) use encode::{EncodedRequest, encode};
+pub(crate) use encode::{CallOptions, EncodedRequest, encode};
 
 /// A service with its client.
 pub(crate) struct Service {
@@ -48,40 +54,48 @@ impl Service {
         Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
-    /// Sends a request. The payload is JSON or empty. Headers of the config entry replace those from arguments.
+    /// Sends a request and reads the answer. Headers of the config entry replace those from arguments.
+    ///
+    /// # Errors
+    ///
+    /// An error of the answer has its head, and its body if that is JSON.
     pub(crate) async fn call(&self, request: &EncodedRequest, deadline: Instant) -> Result<Got, UpstreamError> {
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, request.accept.clone());
         headers.extend(request.headers.iter().filter(|(name, _)| !self.client.sets(name)).map(|(n, v)| (n.clone(), v.clone())));
         let asking = OutgoingRequest { repeatable: true, ..OutgoingRequest::new(Method::GET, &request.url, headers) };
         let mut answer = self.client.send(asking, deadline).await?;
         let status = answer.status();
-        if !status.is_success() {
-            let head = Head::of(&self.client, &answer);
+        let head = head::read(status.as_u16(), answer.headers(), request.answers, &self.client);
+        let with_head = |head, error| UpstreamError { head: Some(Box::new(head)), ..error };
+        if !status.is_success() && status != StatusCode::NOT_MODIFIED {
+            let error_head = Head::of(&self.client, &answer);
             let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES.into(), deadline).await.unwrap_or_default();
-            return Err(head.fault(&body));
+            let error = error_head.fault(&body);
+            let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok();
+            return Err(with_head(HttpHead { failed_body: is_json.then_some(body), ..head }, error));
         }
         let link_header = link_header(answer.headers());
-        let body = self.client.read_body(&mut answer, self.cap, deadline).await?;
-        let json = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
-        if json.trim_ascii().is_empty() {
-            return Ok(Got { payload: Payload::None, status: status.as_u16(), link_header });
+        let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = self.client.read_body(&mut answer, self.cap, deadline).await;
+        let with_bytes = request.with_bytes;
+        let read = match body {
+            Ok(body) => {
+                offload(body.len(), move || answer::read(content_type.as_deref(), body, with_bytes)).await.and_then(|read| read)
+            }
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(payload) => Ok(Got { payload, head, link_header }),
+            Err(error) => Err(with_head(head, error.with_status(status.as_u16()))),
         }
-        // The body is validated here, so that redaction and the program receive valid JSON.
-        if let Some(why) = why_not_json(json) {
-            let shown = String::from_utf8_lossy(json);
-            let message = format!("the answer is not JSON ({why}): {}", excerpt(&shown, 200));
-            return Err(UpstreamError::upstream(message).with_status(status.as_u16()));
-        }
-        let json = if json.len() == body.len() { body } else { json.to_vec() };
-        Ok(Got { payload: Payload::Json(json), status: status.as_u16(), link_header })
     }
 }
 
 /// A response with a successful status.
 pub(crate) struct Got {
     pub(crate) payload: Payload,
-    pub(crate) status: u16,
+    pub(crate) head: HttpHead,
     pub(crate) link_header: Option<String>,
 }
 
@@ -93,14 +107,4 @@ fn link_header(headers: &HeaderMap) -> Option<String> {
     let all: Vec<&str> = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok()).collect();
     let joined = all.join(", ");
     (!all.is_empty() && joined.len() <= MAX_LINK_HEADER).then_some(joined)
-}
-
-/// Returns why a body is not JSON. The text is validated as UTF-8 first, since the parser does not validate the bytes of skipped
-/// strings.
-fn why_not_json(bytes: &[u8]) -> Option<String> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(odd) => return Some(format!("byte {} is not UTF-8", odd.valid_up_to())),
-    };
-    serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|why| why.to_string())
 }
