@@ -132,7 +132,7 @@ fn payloads_and_faults_over_json_and_events() {
         ("status", r#"{"code":422}"#, "tool_error: HTTP 422", Some(422)),
         ("status", r#"{"code":429}"#, "rate_limited: HTTP 429 Too Many Requests (retry after 7 s): why", Some(429)),
         ("status", r#"{"code":503}"#, "upstream_unavailable: HTTP 503 Service Unavailable (retry after 7 s): why", Some(503)),
-        ("status", r#"{"code":409}"#, "upstream_error: HTTP 409 Conflict", Some(409)),
+        ("status", r#"{"code":409}"#, "tool_error: HTTP 409 Conflict", Some(409)),
         (
             "moved",
             "{}",

@@ -24,8 +24,8 @@ pub(super) fn read(content_type: Option<&str>, body: Vec<u8>, with_bytes: bool) 
         return Ok(Payload::None);
     }
     match kind {
-        BodyKind::Json => json_text(decoded(content_type, body).into_owned()),
-        BodyKind::Text => Ok(Payload::Plain(decoded(content_type, body).into_owned())),
+        BodyKind::Json => json_text(strictly_decoded(content_type, body)?),
+        BodyKind::Text => Ok(Payload::Plain(decoded(content_type, body))),
         BodyKind::List if essence == "text/event-stream" => {
             let events = sse::data(&body);
             Ok(list(events.iter().map(|data| String::from_utf8_lossy(data))))
@@ -42,20 +42,42 @@ pub(super) fn read(content_type: Option<&str>, body: Vec<u8>, with_bytes: bool) 
 
 const BOM: char = '\u{feff}';
 
-/// Decodes text as its `charset` parameter says, UTF-8 without one. A byte order mark takes precedence, as the Encoding Standard has it.
-fn decoded(content_type: &str, body: Vec<u8>) -> Cow<'static, str> {
+/// Decodes text as its `charset` parameter says, as UTF-8 without one. A byte order mark takes precedence, as in the Encoding Standard.
+/// Bytes that are invalid in the charset become U+FFFD.
+fn decoded(content_type: &str, body: Vec<u8>) -> String {
+    if !is_plain_utf8(content_type, &body) {
+        return encoding(content_type).decode(&body).0.into_owned();
+    }
+    String::from_utf8(body).unwrap_or_else(|invalid| String::from_utf8_lossy(invalid.as_bytes()).into_owned())
+}
+
+/// Like `decoded`, but fails if the body is not valid in its charset: JSON with replaced bytes would be another value.
+fn strictly_decoded(content_type: &str, body: Vec<u8>) -> Result<String, UpstreamError> {
+    let invalid = |what: String, body: &[u8]| {
+        UpstreamError::upstream(format!("the answer is not JSON ({what}): {}", excerpt(&String::from_utf8_lossy(body), 200)))
+    };
+    if is_plain_utf8(content_type, &body) {
+        return String::from_utf8(body).map_err(|odd| {
+            let at = odd.utf8_error().valid_up_to();
+            invalid(format!("byte {at} is not UTF-8"), odd.as_bytes())
+        });
+    }
+    let (text, encoding, has_errors) = encoding(content_type).decode(&body);
+    if has_errors { Err(invalid(format!("it is not {}", encoding.name()), &body)) } else { Ok(text.into_owned()) }
+}
+
+/// Whether a body is UTF-8 without a byte order mark, which needs no decoding.
+fn is_plain_utf8(content_type: &str, body: &[u8]) -> bool {
+    encoding(content_type) == UTF_8 && Encoding::for_bom(body).is_none()
+}
+
+/// Returns the encoding that the `charset` parameter names, UTF-8 if it names none or an unknown one.
+fn encoding(content_type: &str) -> &'static Encoding {
     let charset = content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
     });
-    let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
-    if encoding == UTF_8 && Encoding::for_bom(&body).is_none() {
-        return match String::from_utf8(body) {
-            Ok(text) => text.into(),
-            Err(odd) => String::from_utf8_lossy(odd.as_bytes()).into_owned().into(),
-        };
-    }
-    encoding.decode(&body).0.into_owned().into()
+    charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
 }
 
 /// Checks that a text is JSON, since what reads it later relies on that.
@@ -109,10 +131,11 @@ mod tests {
     fn content_type_decides_how_a_body_is_read() {
         let json = |text: &str| Ok(Payload::Json(text.as_bytes().to_vec()));
         let text = |text: &str| Ok(Payload::Plain(text.to_owned()));
-        let cases: [(Option<&str>, &[u8], Result<Payload, ()>); 22] = [
+        let cases: [(Option<&str>, &[u8], Result<Payload, ()>); 23] = [
             (Some("application/json"), br#"{"a":1}"#, json(r#"{"a":1}"#)),
             (Some("application/hal+json; charset=utf-8"), b"\xef\xbb\xbf[1]", json("[1]")),
             (Some("application/json"), b"<html>", Err(())),
+            (Some("application/json"), b"{\"a\":\"\xff\"}", Err(())),
             (Some("application/json"), b" ", Ok(Payload::None)),
             (Some("application/json; charset=utf-16le"), b"[\x001\x00]\x00", json("[1]")),
             (None, b"[1]", json("[1]")),
