@@ -102,12 +102,12 @@ fn start(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{Annotations, Catalog, McpStdio, Operation, Params, Tool, Transport, Upstream};
+    use ptc_catalog::{Annotations, Catalog, McpStdio, Operation, Tool, Transport, Upstream};
 
     use super::index_of;
     use crate::{Index, Query};
 
-    static OPERATION: Operation = Operation { id: "", path: "/warehouses/{id}", params: Params::NONE, default_args: &[] };
+    static OPERATION: Operation = Operation::new("", "/warehouses/{id}");
 
     const fn tool(name: &'static str, doc: &'static str, operation: Option<&'static Operation>) -> Tool {
         let annotations = Annotations::NONE;
