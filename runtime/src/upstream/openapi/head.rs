@@ -1,8 +1,8 @@
 //! What a program sees of the head of an answer, and what a request says that it accepts.
 
-use ptc_catalog::secret_heuristics::names_a_credential;
 use ptc_catalog::{Answers, BodyKind};
 use ptc_lisp::host::HttpHead;
+use ptc_secrets::heuristics::names_a_credential;
 use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION, RETRY_AFTER};
 
 use crate::upstream::http::client::HttpClient;
