@@ -12,6 +12,7 @@
 #![expect(clippy::print_stdout, clippy::panic, reason = "the report, and failed steps")]
 
 mod corpus;
+mod python;
 mod shorter;
 mod world;
 

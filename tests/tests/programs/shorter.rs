@@ -5,21 +5,16 @@
 //! expects it.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
+use serde_json::{Value, json};
+
+use super::python::Python;
 use super::{corpus, world};
 
 /// Minimum number of programs that exist in both languages.
 const MIN_BOTH: usize = 40;
 /// Minimum percentage of bytes that the two functions save.
 const MIN_SAVED_PERCENT: usize = 25;
-
-/// Makes functions of the bodies on standard input, which are separated by NUL, and compiles them.
-const COMPILE: &str = "
-import sys, textwrap
-for body in sys.stdin.read().split('\\0'):
-    compile('async def program():\\n' + textwrap.indent(body, '    '), body.splitlines()[0], 'exec')
-";
 
 /// Returns the texts of programs by their titles.
 fn by_title(corpus: &str) -> BTreeMap<String, String> {
@@ -71,13 +66,28 @@ fn programs_with_the_two_functions_give_the_same_in_fewer_bytes() {
     assert!(now < python, "{now} bytes, {python} in Python");
 }
 
+/// Makes numbers comparable: `2.0` and `2` are the same number.
+fn normalized(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, |number| json!((number * 1e6).round() / 1e6)),
+        Value::Array(items) => items.iter().map(normalized).collect(),
+        Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), normalized(value))).collect(),
+        other => other.clone(),
+    }
+}
+
 #[test]
-fn python_programs_are_python() {
-    let bodies = python().into_values().collect::<Vec<_>>().join("\0");
-    let folder = std::env::temp_dir().join(format!("ptc-both-{}.txt", std::process::id()));
-    std::fs::write(&folder, bodies).expect("a temporary file");
-    let input = std::fs::File::open(&folder).expect("the temporary file");
-    let status = Command::new("python3").args(["-c", COMPILE]).stdin(input).status().expect("python3 can be started");
-    std::fs::remove_file(&folder).expect("the temporary file can be removed");
-    assert!(status.success());
+fn programs_in_python_give_the_same_values() {
+    let (short, python) = (by_title("both"), python());
+    let (direct, remote) = (world::World::start(), world::World::start());
+    let mut interpreter = Python::start(&remote);
+    let differing: Vec<String> = short
+        .iter()
+        .filter_map(|(title, program)| {
+            let expected = direct.json(program, &json!({})).map(|value| normalized(&value));
+            let found = interpreter.run(&python[title], &remote).map(|value| normalized(&value));
+            (expected != found).then(|| format!("{title}: {expected:?}, in Python {found:?}"))
+        })
+        .collect();
+    assert!(differing.is_empty(), "{} of {}:\n{}", differing.len(), short.len(), differing.join("\n"));
 }

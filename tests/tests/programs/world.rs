@@ -69,6 +69,15 @@ impl World {
         listed.prints
     }
 
+    /// Runs a program, and returns its value as JSON or the message of its failure.
+    pub(crate) fn json(&self, program: &str, context: &serde_json::Value) -> Result<serde_json::Value, String> {
+        let request = Request::new(program).context(context).expect("a context").output_schema("{}");
+        let answer = self.runtime.block_on(self.engine.run_async(request));
+        answer.value().map_err(ToString::to_string)?;
+        let text = answer.validated().expect("the value matches any schema");
+        Ok(serde_json::from_str(text).expect("JSON"))
+    }
+
     pub(crate) fn run(&self, program: &str) -> Outcome {
         let answer = self.runtime.block_on(self.engine.run_async(Request::new(program)));
         let evaluation = &answer.evaluation;
