@@ -21,10 +21,10 @@ impl BodyKind {
         let essence = essence(media_type);
         let (group, name) = essence.split_once('/').unwrap_or((&essence, ""));
         match (group, name) {
-            ("text", "event-stream") => BodyKind::List,
             ("" | "*", _) | (_, "" | "*") => BodyKind::Unknown,
             (_, "json") => BodyKind::Json,
-            (_, "x-ndjson" | "ndjson" | "jsonl" | "x-jsonl" | "jsonlines" | "x-jsonlines" | "json-seq") => BodyKind::List,
+            ("text", "event-stream")
+            | (_, "x-ndjson" | "ndjson" | "jsonl" | "x-jsonl" | "jsonlines" | "x-jsonlines" | "json-seq") => BodyKind::List,
             (_, name) if name.ends_with("+json-seq") => BodyKind::List,
             (_, name) if name.ends_with("+json") => BodyKind::Json,
             (_, name) if name.ends_with("+xml") || name.ends_with("+yaml") => BodyKind::Text,

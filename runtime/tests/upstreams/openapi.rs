@@ -200,11 +200,14 @@ fn answers() -> (Web, World) {
     (web, world)
 }
 
+/// Tool, expected answer, status and headers.
+type Case = (&'static str, &'static str, u16, &'static [(&'static str, &'static str)]);
+
 #[test]
 fn answers_are_read_as_their_content_type_says() {
     let (_web, world) = answers();
     let program = world.program();
-    let cases: [(&str, &str, u16, &[(&str, &str)]); 12] = [
+    let cases: [Case; 12] = [
         ("csv", "text café", 200, &[("x-ratelimit-left", "7")]),
         ("text-that-is-json", "text [1]", 200, &[]),
         ("untyped", r#"json {"a":1}"#, 200, &[]),

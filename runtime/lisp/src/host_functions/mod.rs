@@ -8,7 +8,6 @@ mod tool_call;
 use crate::analyzer::Analyzer;
 use crate::args::{at, take};
 use crate::builtins::Builtin;
-use crate::collection::Map;
 use crate::error::ErrorKind;
 use crate::form::{Form, FormKind};
 use crate::host::{HttpHead, Reply};
@@ -335,7 +334,7 @@ fn failure(m: &Machine, request: &Value, reason: &str, message: &str, head: Vec<
         (Value::keyword("reason"), Value::keyword(reason)),
         (Value::keyword("message"), Value::string(message)),
     ];
-    let result = Map::from_iter(own.into_iter().chain(head));
+    let result = own.into_iter().chain(head).collect();
     let named = |key| request.get(key).and_then(Value::as_name).unwrap_or_default();
     Value::Map(m.meters.failed_calls.track(result, [named("server"), named("tool"), reason, message]))
 }

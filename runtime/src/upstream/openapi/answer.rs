@@ -127,11 +127,14 @@ fn bytes(essence: &str, body: &[u8], with_bytes: bool) -> Payload {
 mod tests {
     use super::*;
 
+    /// A content type, a body, and what is read.
+    type Case<'a> = (Option<&'a str>, &'a [u8], Result<Payload, ()>);
+
     #[test]
     fn content_type_decides_how_a_body_is_read() {
         let json = |text: &str| Ok(Payload::Json(text.as_bytes().to_vec()));
         let text = |text: &str| Ok(Payload::Plain(text.to_owned()));
-        let cases: [(Option<&str>, &[u8], Result<Payload, ()>); 23] = [
+        let cases: [Case<'_>; 23] = [
             (Some("application/json"), br#"{"a":1}"#, json(r#"{"a":1}"#)),
             (Some("application/hal+json; charset=utf-8"), b"\xef\xbb\xbf[1]", json("[1]")),
             (Some("application/json"), b"<html>", Err(())),

@@ -4,6 +4,7 @@ use ptc_catalog::{Answers, BodyKind};
 use ptc_lisp::host::HttpHead;
 use ptc_secrets::heuristics::names_a_credential;
 use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION, RETRY_AFTER};
+use std::fmt::Write as _;
 
 use crate::upstream::http::client::HttpClient;
 
@@ -51,7 +52,7 @@ pub(super) fn accept(answers: Answers) -> HeaderValue {
         let separator = if text.is_empty() { "" } else { ", " };
         let weight = 10_usize.saturating_sub(at).max(1);
         let weight = if at == 0 { String::new() } else { format!(";q=0.{}", weight.min(9)) };
-        text.push_str(&format!("{separator}{media_type}{weight}"));
+        let _ = write!(text, "{separator}{media_type}{weight}");
     }
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("application/json, */*;q=0.5"))
 }
