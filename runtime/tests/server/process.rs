@@ -1,7 +1,6 @@
 //! Limits of a server process: cancellation, sizes of frames, floods, and every way to end.
 
 use std::io::Write;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
