@@ -4,34 +4,19 @@
 //! captures, look-ups, and functions that pass items to a function literal. Any other code that receives a whole result is
 //! assumed to check its `:ok`.
 
+mod builtins;
+
 use std::collections::HashMap;
 use std::hash::RandomState;
 use std::rc::Rc;
 
 use litemap::LiteMap;
-use ptc_catalog::{Catalog, Paging, Tool};
+use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
-use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value, is_upstream_call};
+use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value};
 
 use crate::output::{self, Step};
-use crate::{EACH, EACH_SECOND, Finding, FindingKind, MAX_FINDINGS, MissingKey, tool_of};
-
-/// Functions that pass the items of their last argument to their first, possibly repeatedly or not at all, in addition to
-/// [`EACH`].
-const SOME_ITEMS: &[&str] = &["max-by", "min-by", "partition-by", "split-with", "sum-by", "take-while", "drop-while"];
-/// Functions that return one item.
-const ONE: &[&str] = &["first", "second", "last", "peek", "rand-nth", "nth"];
-/// Functions that return the items of their only argument, possibly fewer or in another order.
-const SAME: &[&str] = &["vec", "doall", "seq", "rest", "next", "reverse", "distinct", "sort", "butlast", "shuffle", "identity"];
-/// Like [`SAME`], but the collection is the last of several arguments.
-const SAME_LAST: &[&str] = &["filter", "filterv", "remove", "take", "drop", "sort-by", "take-while", "drop-while", "distinct-by"];
-/// List functions, with the list as the last argument, that are meaningless for a result, which is always a map with at least two
-/// keys.
-const OF_LISTS: &[&str] = &["count", "empty?", "frequencies", "not-empty", "reduce"];
-/// Functions that return a list of the values of their first argument for each item.
-const LISTS_OF: &[&str] = &["map", "map-indexed", "mapv", "pmap"];
-/// Functions that test whether there is a value.
-const ASKS: &[&str] = &["nil?", "some?", "not", "boolean", "empty?", "not-empty", "true?", "false?", "contains?"];
+use crate::{Finding, FindingKind, MAX_FINDINGS, MissingKey, tool_of};
 
 /// The possible keys of a result.
 pub(crate) const RESULT: &[&str] = &["ok", "value", "value_kind", "reason", "message", "status", "headers", "body"];
@@ -370,115 +355,6 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         self.escapes(place);
         self.each_escapes(args, frame);
         None
-    }
-
-    fn builtin(&mut self, namespace: &str, name: &str, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<Place> {
-        if is_upstream_call(namespace, name) {
-            self.each_escapes(args, frame);
-            let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
-            // Functions other than `tool/call` return the value of a successful call and end the program otherwise.
-            let is_result = name == "call";
-            let mut path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
-            if name == "all"
-                && let Some(paging) = tool.and_then(|tool| Paging::parse(tool.paging))
-            {
-                path.extend(paging.items.split('.').filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
-            }
-            let site = Site { tool, name: called, checked: !is_result, used: None, misread: None, misused: false, listed: None };
-            self.sites.push(site);
-            return Some(Place { site: self.sites.len() - 1, path, lists: 0 });
-        }
-        match (name, args) {
-            ("get", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) => {
-                let place = self.expr(from, frame);
-                self.each_escapes(rest, frame);
-                self.key(place?, key, span)
-            }
-            ("get-in", [from, Ir { op: Op::Const(keys), .. }, rest @ ..]) => {
-                let mut place = self.expr(from, frame);
-                self.each_escapes(rest, frame);
-                for key in keys.items().into_iter().flatten() {
-                    place = match key.as_name() {
-                        Some(_) => self.key(place?, key, span),
-                        None => place.map(item),
-                    };
-                }
-                place
-            }
-            ("select-keys", [from, Ir { op: Op::Const(keys), .. }]) => {
-                let place = self.expr(from, frame)?;
-                for key in keys.items().into_iter().flatten() {
-                    self.key(place.clone(), key, span);
-                }
-                Some(place)
-            }
-            (name, [f, between @ .., items])
-                if EACH.contains(&name) || EACH_SECOND.contains(&name) || SOME_ITEMS.contains(&name) =>
-            {
-                let at = u32::from(EACH_SECOND.contains(&name));
-                self.each_escapes(between, frame);
-                let place = self.expr(items, frame);
-                if self.is_listed(name, place.as_ref(), span) {
-                    let f = self.expr(f, frame);
-                    self.escapes(f);
-                    return None;
-                }
-                let each = place.clone().map(item);
-                let given = match (&f.op, each) {
-                    (Op::Const(key @ Value::Keyword(_)), Some(each)) if at == 0 => self.key(each, key, f.span),
-                    (Op::Fn(group), each) => {
-                        let given = self.function(group, frame, at, each.as_ref());
-                        if !LISTS_OF.contains(&name) {
-                            self.escapes(given.clone());
-                        }
-                        given
-                    }
-                    _ => {
-                        let f = self.expr(f, frame);
-                        self.escapes(f);
-                        self.escapes(place.clone());
-                        None
-                    }
-                };
-                if LISTS_OF.contains(&name) { given.map(list) } else { place.filter(|_| SAME_LAST.contains(&name)) }
-            }
-            (name, [rest @ .., from]) if OF_LISTS.contains(&name) => {
-                self.each_escapes(rest, frame);
-                let place = self.expr(from, frame);
-                if !self.is_listed(name, place.as_ref(), span) {
-                    self.asked(place.clone().filter(|_| ASKS.contains(&name)));
-                    self.escapes(place);
-                }
-                None
-            }
-            (name, [from, rest @ ..]) if ONE.contains(&name) => {
-                let place = self.expr(from, frame);
-                self.each_escapes(rest, frame);
-                place.map(item)
-            }
-            (name, [from]) if SAME.contains(&name) => self.expr(from, frame),
-            (name, [.., from]) if SAME_LAST.contains(&name) => self.expr(from, frame),
-            (name, [from, rest @ ..]) if ASKS.contains(&name) => {
-                let place = self.expr(from, frame);
-                self.asked(place.clone());
-                // A result is never nil or empty, so that such a test is not a check.
-                self.escapes(place.filter(|place| !place.is_result() || name == "contains?"));
-                self.each_escapes(rest, frame);
-                None
-            }
-            _ => {
-                self.each_escapes(args, frame);
-                None
-            }
-        }
-    }
-
-    /// Records the use of a whole result by a list function. Returns whether it is one.
-    fn is_listed(&mut self, name: &str, place: Option<&Place>, span: Span) -> bool {
-        let result = place.filter(|place| place.is_result() && OF_LISTS.contains(&name));
-        let Some(site) = result.and_then(|place| self.sites.get_mut(place.site)) else { return false };
-        site.listed.get_or_insert_with(|| (name.to_owned(), span));
-        true
     }
 
     /// Visits a function literal and returns the place of its value. `last` is the place of the argument for its last parameter,

@@ -203,11 +203,12 @@ impl RunShare {
     /// Ends the run to free memory for others.
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
-        if !self.is_over.swap(true, Ordering::AcqRel) {
-            self.scheduler.count(Refusal::MemoryBudget);
-        }
+        // The reason comes first: a thread of the run that sees `is_over` without one reports a timeout.
         if let Some(account) = account {
             account.end(budget_message(budget));
+        }
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            self.scheduler.count(Refusal::MemoryBudget);
         }
         self.interrupt();
     }

@@ -348,12 +348,12 @@ impl Host for ProgramHost {
         self.start_call(request, None)
     }
 
-    fn submit_with_link(&self, request: &Value, connection: &LinkHeader) -> Result<PendingReply, Fault> {
-        self.start_call(request, Some(Arc::clone(connection)))
+    fn submit_with_link(&self, request: &Value, link_header: &LinkHeader) -> Result<PendingReply, Fault> {
+        self.start_call(request, Some(Arc::clone(link_header)))
     }
 
-    fn received(&self, request: &Value, answer: &Value, connection: Option<&str>) {
-        pages::received(&self.0, request, answer, connection);
+    fn received(&self, request: &Value, answer: &Value, link_header: Option<&str>) {
+        pages::received(&self.0, request, answer, link_header);
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

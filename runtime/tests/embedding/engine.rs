@@ -1,10 +1,10 @@
-//! Engines: synchronous and asynchronous tools, signatures, upstreams, sessions, and runs that end early.
+//! Engines: synchronous and asynchronous tools, signatures, upstreams and sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ptc_lisp::limits::{Cancel, Limits};
+use ptc_lisp::limits::Limits;
 use ptc_lisp::signature::Mode;
 use ptc_runtime::embed::{Answer, Args, BuildError, Builder, Engine, Event, Request, Tool, ToolDefinitionError, ToolFailure};
 use ptc_runtime::ptc_runner_compat::parse_signature;
@@ -18,7 +18,7 @@ fn sync(name: &str, signature: &str, run: fn(Args) -> Result<serde_json::Value, 
     Tool::new(name, signature, run).unwrap()
 }
 
-fn builder() -> Builder {
+pub(crate) fn builder() -> Builder {
     Engine::builder()
         .limits(roomy())
         .tool(sync("echo", "(user_id :int, tags [:keyword], at :datetime?, note :any) -> :any", |args| {
@@ -230,99 +230,12 @@ fn a_tool_of_a_program_that_is_dropped_is_aborted() {
 }
 
 /// Polls a future once.
-async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+pub(crate) async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     let poll = std::future::poll_fn(|context| std::task::Poll::Ready(std::pin::Pin::new(&mut future).poll(context)));
     match poll.await {
         std::task::Poll::Ready(output) => Some(output),
         std::task::Poll::Pending => None,
     }
-}
-
-#[test]
-fn runs_beyond_the_limit_wait_in_the_queue() {
-    let release = Arc::new(tokio::sync::Notify::new());
-    let held = Arc::clone(&release);
-    let hold = Tool::new_async("hold", "() -> :int", move |_: Args| {
-        let held = Arc::clone(&held);
-        async move {
-            held.notified().await;
-            Ok(1)
-        }
-    });
-    let engine = builder().tool(hold.unwrap()).schedule(|limits| {
-        (limits.in_flight.value, limits.queued, limits.queue_timeout_ms.value) = (1, 1, 20_000);
-    });
-    let engine = engine.build().unwrap();
-    on_this_thread(async {
-        let run = |program: &str| Box::pin(engine.run_async(Request::new(program)));
-        let (mut first, mut second) = (run("(tool/hold)"), run("2"));
-        assert!(poll_once(&mut first).await.is_none());
-        assert!(poll_once(&mut second).await.is_none(), "it waits");
-        let refused = run("3").await;
-        let failure = refused.value().unwrap_err();
-        assert_eq!((failure.reason.name(), failure.retry_after_ms), ("busy", Some(5_000)));
-        // A run whose future is dropped leaves the queue.
-        drop(second);
-        let mut third = run("(+ 1 2)");
-        assert!(poll_once(&mut third).await.is_none(), "it waits");
-        release.notify_one();
-        assert_eq!(first.await.preview(), Ok("1"));
-        assert_eq!(third.await.preview(), Ok("3"));
-    });
-}
-
-#[test]
-fn owner_with_many_sessions_does_not_starve_another() {
-    let engine = builder().schedule(|limits| limits.processors.value = 1).build().unwrap();
-    on_this_thread(async {
-        let run = |owner, session, program| Box::pin(engine.run_async(Request::new(program).on_behalf_of(owner, session)));
-        let mut loops: Vec<_> = (0..100).map(|session| run("many", session, "(loop [i 0] (recur (inc i)))")).collect();
-        for future in &mut loops {
-            assert!(poll_once(future).await.is_none());
-        }
-        let began = std::time::Instant::now();
-        for _ in 0..20 {
-            assert_eq!(run("few", 1_000, "(+ 1 2)").await.preview(), Ok("3"));
-        }
-        // If all sessions had equal shares, each run would wait for a hundred time slices of 10 ms.
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    });
-}
-
-#[test]
-fn a_run_can_be_cancelled_from_outside() {
-    let cancel = Cancel::default();
-    let engine = builder().build().unwrap();
-    let answer = std::thread::scope(|scope| {
-        let run = scope.spawn(|| engine.run(Request::new("(tool/slow {:ms 60000})").cancel(cancel.clone())));
-        cancel.cancel();
-        run.join().unwrap()
-    });
-    assert_eq!(answer.preview(), Err("cancelled"));
-}
-
-#[test]
-fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
-    let cancel = Cancel::default();
-    let stop = cancel.clone();
-    let stop = Tool::new_async("stop", "() -> :int", move |_: Args| {
-        stop.cancel();
-        std::future::ready(Ok(1))
-    });
-    let engine = builder().tool(stop.unwrap()).build().unwrap();
-    assert_eq!(engine.run(Request::new("(tool/stop)").cancel(cancel)).preview(), Err("cancelled"));
-}
-
-#[test]
-fn the_memory_limit_holds_over_many_calls() {
-    // Arguments are allocated on one thread and freed on another, which must not distort the count.
-    let limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(4 * 1024 * 1024);
-    let engine = builder().limits(limits).build().unwrap();
-    let text = "x".repeat(4_000);
-    let program =
-        "(reduce (fn [n _] (+ n (count (:note (tool/echo {:user-id 1 :tags [] :note (str data/text n)}))))) 0 (range 3000))";
-    let answer = engine.run(Request::new(program).context(&json!({ "text": text })).unwrap());
-    assert!(answer.value().unwrap().as_int().unwrap() > 12_000_000, "{answer:?}");
 }
 
 #[test]
@@ -607,7 +520,7 @@ fn connecting_and_ending_need_no_runtime_of_the_callers() {
 }
 
 /// Waits for a future without an executor.
-fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {

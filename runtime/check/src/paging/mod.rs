@@ -5,7 +5,9 @@
 //! read further.
 
 mod answer;
+mod error;
 mod link;
+mod next;
 mod unread;
 
 pub use unread::{Announced, UnreadPages, announced};
@@ -15,7 +17,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use ptc_catalog::paging::{self, Argument, NOT_PAGED};
-use ptc_catalog::{Arg, By, Paging, Tool, Type, Upstream};
+use ptc_catalog::{Arg, By, Paging, Tool, Upstream};
 use ptc_lisp::{Kind, Value};
 
 /// Maximum page size that is requested, even if the declared maximum is larger. Answers have a limit in bytes.
@@ -404,153 +406,6 @@ impl Pages {
         Err(Error { message: self.named(&what), hint })
     }
 
-    /// Returns the request after this page.
-    fn next(
-        &mut self,
-        answer: &Value,
-        header: Option<&str>,
-        paging: &Paging,
-        announced: Option<bool>,
-    ) -> Result<Progress, Error> {
-        let argument = paging.argument.as_deref();
-        let token = paging.next.as_deref().and_then(|path| answer::at(answer, path)).filter(|token| !token.is_nil());
-        let by_header = header.and_then(|header| link::of_relation(header, "next"));
-        let by_link = by_header.or_else(|| token.and_then(Value::as_str).filter(|text| link::is_link(text)));
-        match (paging.by, argument) {
-            (By::Page, Some(argument)) => {
-                if self.is_base_unknown
-                    && let Some(number) = self.announced_number(argument, token, by_link)
-                {
-                    self.at = Some(number - 1);
-                    self.base = number - 1;
-                    self.is_base_unknown = false;
-                }
-                if self.is_base_unknown {
-                    // The first page has the number 0 or 1. The answer to a request for 1 decides.
-                    self.at = Some(1);
-                    return self.ask(&[(argument, Value::int(1))]);
-                }
-                let at = self.at.unwrap_or(1);
-                self.rest_of(at + 1, 1, argument, answer, header, paging, announced)
-            }
-            (By::Offset, Some(argument)) => {
-                let begin = self.begins_at.filter(|at| *at >= 0).or(paging.first).unwrap_or(0);
-                let mut at = begin + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
-                if self.total.is_none() && self.first_len > 1 && self.further(answer, header, paging).is_none() {
-                    at -= 1;
-                    self.overlap = self.items.last().cloned();
-                }
-                let step = i64::try_from(self.first_len).unwrap_or(i64::MAX);
-                self.rest_of(at, step, argument, answer, header, paging, announced)
-            }
-            (By::LastId, Some(argument)) => {
-                let member = paging.id.as_deref().unwrap_or("id");
-                let id = self.items.last().and_then(|item| answer::at(item, member)).filter(|id| !id.is_nil()).cloned();
-                let Some(id) = id else {
-                    return Err(self.broken(&format!("more is announced, and the last item has no {member} to ask for it by")));
-                };
-                self.follow(&ptc_lisp::print::readable(&id))?;
-                self.ask(&[(argument, id)])
-            }
-            (By::Cursor, Some(argument)) if by_link.is_none() => {
-                let Some(token) = token.cloned() else {
-                    let path = paging.next.as_deref().unwrap_or_default();
-                    return Err(self.broken(&format!("more is announced, and {path} has nothing to ask for it by")));
-                };
-                if !matches!(token.kind(), Kind::String | Kind::Int | Kind::BigInt | Kind::Double) {
-                    return Err(self.broken(&format!("the token of the next page is {}", token.kind().described())));
-                }
-                self.follow(&ptc_lisp::print::readable(&token))?;
-                let takes_number = self.tool.arg(argument).is_none_or(|arg| arg.types.admits(Type::Integer));
-                let token = if takes_number {
-                    token
-                } else {
-                    Value::string(token.as_str().map_or_else(|| ptc_lisp::print::readable(&token), str::to_owned))
-                };
-                self.ask(&[(argument, token)])
-            }
-            _ => {
-                let Some(link) = by_link else {
-                    return Err(self.broken("more is announced, and neither a link nor an argument of the tool asks for it"));
-                };
-                self.follow(link)?;
-                let arguments = link::arguments(self.upstream, self.tool, link);
-                let arguments =
-                    arguments.map_err(|why| self.broken(&format!("the link to the next page cannot be followed: {why}")))?;
-                let due = arguments.into_iter().filter(|(name, _)| paging::asks_for_page(name) || self.given(name).is_none());
-                let due: Vec<(&str, Value)> = due.collect();
-                self.ask(&due)
-            }
-        }
-    }
-
-    /// Returns the next page number that the answer announces as a number or a link.
-    fn announced_number(&self, argument: &str, token: Option<&Value>, link: Option<&str>) -> Option<i64> {
-        let by_link = || {
-            let arguments = link::arguments(self.upstream, self.tool, link?).ok()?;
-            let (_, number) = arguments.into_iter().find(|(name, _)| *name == argument)?;
-            number.as_int().or_else(|| number.as_str()?.parse().ok())
-        };
-        token.and_then(Value::as_int).or_else(by_link)
-    }
-
-    /// Requests the pages from a number on: all at once if their number is known, otherwise the next one.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a received page")]
-    fn rest_of(
-        &mut self,
-        from: i64,
-        step: i64,
-        argument: &str,
-        answer: &Value,
-        header: Option<&str>,
-        paging: &Paging,
-        announced: Option<bool>,
-    ) -> Result<Progress, Error> {
-        let further = self.further(answer, header, paging).filter(|_| announced == Some(true) && self.received == 1);
-        let value = |number: i64| {
-            let is_text = self.tool.arg(argument).is_some_and(|arg| !arg.types.admits(Type::Integer));
-            if is_text { Value::string(number.to_string()) } else { Value::int(number) }
-        };
-        if let Some(further) = further.filter(|further| *further > 1) {
-            let mut numbers = (0..i64::try_from(further).unwrap_or(i64::MAX)).map(|page| from + page * step);
-            let requests: Vec<Value> = numbers.clone().map(|number| self.with(&[(argument, value(number))])).collect();
-            self.at = numbers.next_back();
-            self.rest = further;
-            if let Some(last) = requests.last() {
-                self.sent = last.clone();
-            }
-            return Ok(Progress::Rest(requests));
-        }
-        self.at = Some(from);
-        let number = value(from);
-        self.ask(&[(argument, number)])
-    }
-
-    fn follow(&mut self, token: &str) -> Result<(), Error> {
-        if self.followed.insert(token.to_owned()) {
-            return Ok(());
-        }
-        Err(self.broken(&format!("the same next page was announced twice: {}", ptc_lisp::print::excerpt(token))))
-    }
-
-    fn ask(&mut self, due: &[(&str, Value)]) -> Result<Progress, Error> {
-        let request = self.with(due);
-        if request == self.sent {
-            return Err(self.broken("the next page would be asked for with the arguments of this one"));
-        }
-        self.sent = request.clone();
-        Ok(Progress::Next(request))
-    }
-
-    fn end(&self) -> Result<Progress, Error> {
-        match self.total.and_then(|total| usize::try_from(total).ok()) {
-            Some(total) if self.begins_at.is_none() && total != self.items.len() => {
-                Err(self.broken(&format!("{total} items were announced, and {} are there at the end", self.items.len())))
-            }
-            _ => Ok(Progress::Done),
-        }
-    }
-
     /// Returns the program's arguments, overridden with these, and with the largest page size.
     fn with(&self, due: &[(&str, Value)]) -> Value {
         let paging = self.paging.as_ref();
@@ -580,42 +435,6 @@ impl Pages {
                 && !matches!(key.as_name(), Some("error" | "errors" | "message" | "code"))
         };
         self.received == 0 && answer.entries().is_some_and(|mut entries| entries.all(is_plain))
-    }
-
-    fn named(&self, what: &str) -> String {
-        format!("tool/all: {}/{}: {what}", self.upstream.name, self.tool.name)
-    }
-
-    fn broken(&self, what: &str) -> Error {
-        let hint = "read the pages by tool/value, one after the other, to see what each of them says".to_owned();
-        Error { message: self.named(&format!("{what}, {}", self.arrived())), hint }
-    }
-
-    fn misshapen(&self, answer: &Value, paging: &Paging) -> Error {
-        let place = if paging.items.is_empty() { "the answer".to_owned() } else { format!("'{}'", paging.items) };
-        let what = format!("{place} should be the list of items, and the answer is {}", answer::described(answer));
-        if self.received > 0 {
-            return self.broken(&what);
-        }
-        Error { message: self.named(&what), hint: self.written_loop() }
-    }
-
-    fn misfit(&self, answer: &Value) -> Error {
-        let what = format!(
-            "the answer does not tell how the list is paged: looked for one list of items, and for a page number, an offset, a \
-             token or a link of the next page with an argument that takes it; the answer is {}",
-            answer::described(answer)
-        );
-        Error { message: self.named(&what), hint: self.written_loop() }
-    }
-
-    fn written_loop(&self) -> String {
-        format!(
-            "where the list is whole, take it from (tool/value …); otherwise write the loop: (loop [args {{…}} rows []] (let [page \
-             (tool/value {{:server {:?} :tool {:?} :args args}}) rows (into rows (:items page))] (if-let [next (:next page)] (recur \
-             (assoc args :cursor next) rows) rows)))",
-            self.upstream.name, self.tool.name
-        )
     }
 }
 

@@ -3,10 +3,12 @@
 //! Compiled code and builtins take `&mut Machine` and return `Result<Value, Raised>`. [`Raised`] is empty, so that a result is as
 //! small as a value; the machine stores the fault. The language cannot catch it.
 
+mod checkpoint;
 mod fault;
 mod journal;
 mod memos;
 mod meters;
+mod print;
 pub(crate) mod stack;
 
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use checkpoint::PendingCharges;
 pub use fault::{Fault, Raised};
 pub(crate) use journal::Journal;
 use memos::Memos;
@@ -27,7 +30,6 @@ use crate::eval::{Closure, Globals, call_value, discard};
 use crate::fiber;
 use crate::host::Host;
 use crate::parallel::Task;
-use crate::print::{MAX_CUT_MARK, push_cut_mark};
 use crate::{ErrorKind, Value, comparison_budget};
 
 /// Ticks between two checks of the clock, the gauge and the cancel flag.
@@ -39,23 +41,11 @@ const FREE_STACK: usize = 64 * 1024;
 /// Memory of a thread before it does any work: its stack and the allocator's thread-local storage, in bytes.
 const THREAD: usize = 2 * FREE_STACK;
 
-/// Hint for a program that was ended to free memory for others.
-const ENDED_HINT: &str = "send the same program again later, or hold less at once: filter or aggregate earlier";
-
 /// Size in bytes of the chunks in which stack beyond [`FREE_STACK`] is counted.
 const STACK_CHUNK: usize = 128 * 1024;
 
 /// Maximum number of arguments of a call that counts as one step.
 pub(crate) const FEW_ARGUMENTS: usize = 8;
-
-/// How to treat charged but not yet allocated growth when reading the gauge.
-#[derive(Clone, Copy)]
-enum PendingCharges {
-    /// Keep it: a builtin may count steps, which reads the gauge, between the charge and the allocation.
-    Keep,
-    /// Discard it: the allocation has happened or will not happen.
-    Discard,
-}
 
 /// The inputs of a run.
 #[derive(Default)]
@@ -402,231 +392,8 @@ impl Machine {
         std::mem::take(&mut self.prints)
     }
 
-    /// Counts `n` steps. Checks the clock, the gauge and the cancel flag once per quantum.
-    #[inline]
-    pub fn tick(&mut self, n: u32) -> Result<(), Raised> {
-        if self.fuel > n {
-            self.fuel -= n;
-            Ok(())
-        } else {
-            self.checkpoint(n)
-        }
-    }
-
-    /// Brings the next check of the clock forward by `n` steps without counting them, for work whose cost is known only as an upper
-    /// bound.
-    #[inline]
-    pub(crate) fn check_soon(&mut self, n: u32) -> Result<(), Raised> {
-        if self.fuel > n {
-            self.fuel -= n;
-            self.granted -= n;
-            Ok(())
-        } else {
-            self.checkpoint(0)
-        }
-    }
-
-    /// Checks the clock, the gauge and the cancel flag now, after work that could not be counted in steps.
-    pub(crate) fn checkpoint_now(&mut self) -> Result<(), Raised> {
-        self.checkpoint(0)
-    }
-
-    /// Charges `bytes` before an allocation. Raises if the run's live bytes would exceed the limit with them.
-    #[inline]
-    pub fn charge(&mut self, bytes: usize) -> Result<(), Raised> {
-        // Small growths are left to the gauge.
-        if bytes < 4096 { Ok(()) } else { self.charge_large(bytes) }
-    }
-
     /// The host of the run.
     pub fn host(&self) -> &dyn Host {
         &*self.host
-    }
-
-    /// Collects one line of `println` and its family.
-    pub fn print(&mut self, mut line: String) -> Result<(), Raised> {
-        self.fail_if_comparison_gave_up()?;
-        self.charge(line.len())?;
-        let limit = self.meters.limits.print_bytes;
-        // One long line leaves room for others.
-        let longest = limit / 4;
-        if line.len() > longest && longest > 2 * MAX_CUT_MARK {
-            let end = line.floor_char_boundary(longest - MAX_CUT_MARK);
-            let gone = line.get(end..).map_or(0, |rest| rest.chars().count());
-            line.truncate(end);
-            push_cut_mark(&mut line, gone);
-        }
-        let left = limit.saturating_sub(self.printed);
-        self.printed = self.printed.saturating_add(line.len()).saturating_add(1);
-        if left == 0 {
-            return Ok(());
-        }
-        let cut = line.len() >= left;
-        if cut {
-            // Show the part that fits: usually one large value was printed for inspection.
-            line.truncate(line.floor_char_boundary(left));
-        }
-        self.line(line);
-        if cut {
-            self.line(format!("… output cut at {limit} bytes"));
-        }
-        Ok(())
-    }
-
-    /// Drops the lines that are printed from now on.
-    pub(crate) fn mute(&mut self) {
-        self.muted = true;
-    }
-
-    fn line(&mut self, line: String) {
-        if !self.muted {
-            self.host.printed(&line);
-        }
-        self.prints.push(line);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn charge_large(&mut self, bytes: usize) -> Result<(), Raised> {
-        // Clamp the request: the sum of several huge ones would overflow.
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX).min(i64::MAX / 1024);
-        if self.meters.is_exhausted() {
-            return Err(self.out_of_memory());
-        }
-        let limit = self.memory_limit();
-        let mut live = self.meters.reserve(bytes);
-        if live > limit {
-            // What was charged before may be counted by the gauge now, or freed again.
-            self.read_gauge(PendingCharges::Discard);
-            live = self.meters.reserve(0);
-        }
-        if live > limit {
-            self.meters.reserve(-bytes);
-            self.meters.note_peak(live);
-            return Err(self.out_of_memory());
-        }
-        if !self.meters.make_room(bytes) {
-            self.meters.reserve(-bytes);
-            return Err(self.stopped());
-        }
-        self.pending += bytes;
-        if self.meters.is_exhausted() { Err(self.out_of_memory()) } else { Ok(()) }
-    }
-
-    /// The fault of a run that waited for memory until it ended.
-    #[cold]
-    fn stopped(&mut self) -> Raised {
-        if self.meters.is_exhausted() {
-            self.out_of_memory()
-        } else if self.meters.cancel.is_cancelled() {
-            self.raise(ErrorKind::Cancelled, "the run was cancelled")
-        } else {
-            self.out_of_time()
-        }
-    }
-
-    /// Reports this thread's memory before the host reserves bytes, so that values that were dropped meanwhile do not count.
-    pub(crate) fn report_memory(&mut self) {
-        self.read_gauge(PendingCharges::Discard);
-    }
-
-    /// Stops counting `bytes` that this thread has allocated: a reservation counts them, and another thread frees them.
-    pub(crate) fn hand_over(&mut self, bytes: usize) {
-        self.gauged = self.gauged.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
-    }
-
-    fn memory_limit(&self) -> i64 {
-        i64::try_from(self.meters.limits.memory_bytes).unwrap_or(i64::MAX)
-    }
-
-    /// Bytes that the program may still allocate.
-    pub(crate) fn room(&mut self) -> usize {
-        self.read_gauge(PendingCharges::Discard);
-        usize::try_from(self.memory_limit().saturating_sub(self.meters.reserve(0))).unwrap_or(0)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn checkpoint(&mut self, n: u32) -> Result<(), Raised> {
-        let used = u64::from(self.granted - self.fuel) + u64::from(n);
-        let steps = self.meters.steps.fetch_add(used, Ordering::Relaxed) + used;
-        self.fuel = QUANTUM;
-        self.granted = QUANTUM;
-        if self.meters.cancel.is_cancelled() || self.task.as_ref().is_some_and(Task::is_superseded) {
-            return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
-        }
-        if let Some(limit) = self.meters.limits.steps.filter(|&limit| steps > limit) {
-            return Err(self.raise(ErrorKind::LoopLimitExceeded, format!("the program took more than {limit} steps")));
-        }
-        if Instant::now() >= self.meters.deadline {
-            return Err(self.out_of_time());
-        }
-        let live = self.read_gauge(PendingCharges::Keep);
-        if !self.meters.make_room(0) {
-            return Err(self.stopped());
-        }
-        if let Some(share) = self.meters.share.as_ref().filter(|share| share.is_slice_over()) {
-            share.release();
-            fiber::let_others_run();
-            share.acquire(self.meters.deadline);
-        }
-        if live > self.memory_limit() || self.meters.is_exhausted() {
-            return Err(self.out_of_memory());
-        }
-        Ok(())
-    }
-
-    /// Reports this thread's change since the last check and returns the run's live bytes.
-    fn read_gauge(&mut self, pending_charges: PendingCharges) -> i64 {
-        let now = self.meters.gauge.map_or(0, |read| read());
-        let delta = now - self.gauged;
-        self.gauged = now;
-        // Growth is matched with charges first.
-        let mut released = 0;
-        for reserved in [&mut self.aged, &mut self.pending] {
-            let part = (delta - released).clamp(0, *reserved);
-            *reserved -= part;
-            released += part;
-        }
-        released += std::mem::take(&mut self.aged);
-        match pending_charges {
-            PendingCharges::Keep => self.aged = std::mem::take(&mut self.pending),
-            PendingCharges::Discard => released += std::mem::take(&mut self.pending),
-        }
-        let live = self.meters.report_growth(delta, released);
-        if self.meters.gauge.is_none() { 0 } else { live }
-    }
-
-    #[cold]
-    pub(crate) fn out_of_memory(&mut self) -> Raised {
-        // Before anything is dropped on the way out.
-        self.meters.exhaust();
-        let limit = self.meters.limits.memory_bytes;
-        if let Some(why) = self.meters.ended() {
-            let why = why.to_owned();
-            return self.raise_with_hint(ErrorKind::MemoryExceeded, why, ENDED_HINT);
-        }
-        self.raise_with_hint(
-            ErrorKind::MemoryExceeded,
-            format!("the program's values need more than {limit} bytes"),
-            "filter or aggregate earlier, so that less is held at once",
-        )
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn too_deep(&mut self) -> Raised {
-        let depth = self.depth - 1;
-        self.raise_with_hint(
-            ErrorKind::DepthExceeded,
-            format!("calls are nested deeper than {depth} levels"),
-            "use loop and recur, or reduce, instead of calling deeper and deeper",
-        )
-    }
-
-    #[cold]
-    pub(crate) fn out_of_time(&mut self) -> Raised {
-        let ms = self.meters.limits.wall_clock.as_millis();
-        self.raise(ErrorKind::Timeout, format!("the program ran longer than {ms} ms"))
     }
 }

@@ -1,10 +1,11 @@
 //! What a program sees of the head of an answer, and what a request says that it accepts.
 
+use std::fmt::Write as _;
+
 use ptc_catalog::{Answers, BodyKind};
 use ptc_lisp::host::HttpHead;
 use ptc_secrets::heuristics::names_a_credential;
 use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION, RETRY_AFTER};
-use std::fmt::Write as _;
 
 use crate::upstream::http::client::HttpClient;
 

@@ -20,9 +20,9 @@ impl Pages for ProgramPages {
         self.pages.first()
     }
 
-    fn receive(&mut self, answer: &Value, connection: Option<&str>) -> Result<NextPages, Fault> {
+    fn receive(&mut self, answer: &Value, link_header: Option<&str>) -> Result<NextPages, Fault> {
         let calls_left = usize::try_from(self.shared.calls.left()).unwrap_or(usize::MAX);
-        match self.pages.receive(answer, connection, calls_left).map_err(fault_of_paging)? {
+        match self.pages.receive(answer, link_header, calls_left).map_err(fault_of_paging)? {
             paging::Progress::Done => Ok(NextPages::Done),
             paging::Progress::Next(args) => Ok(NextPages::Requests(vec![args])),
             paging::Progress::Rest(requests) => Ok(NextPages::Requests(requests)),
@@ -57,14 +57,14 @@ pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -
     Ok(Box::new(ProgramPages { pages, shared: Arc::clone(shared) }))
 }
 
-/// Records whether an answer announces further pages, and whether its request asked for one. `connection` is the `Link` header of
+/// Records whether an answer announces further pages, and whether its request asked for one. `link_header` is the `Link` header of
 /// the answer.
-pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, connection: Option<&str>) {
+pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, link_header: Option<&str>) {
     let named = |key| request.get(key).and_then(Value::as_name);
     let upstream = named("server").and_then(|server| shared.upstreams.catalog().upstream(server));
     let Some((upstream, tool)) = upstream.and_then(|upstream| Some((upstream, upstream.tool(named("tool")?)?))) else { return };
     let args = request.get("args").cloned().unwrap_or_default();
     let mut unread = shared.lock_unread_pages();
     unread.ask(upstream, tool, &args, false);
-    unread.receive(upstream, tool, &args, answer, connection);
+    unread.receive(upstream, tool, &args, answer, link_header);
 }
