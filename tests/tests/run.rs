@@ -203,8 +203,10 @@ fn plain_repl_starts_without_any_config() {
         run(&mut command)
     };
     let program = ["-e", "(+ 1 2)"];
-    let found = ask("repl", &program, None);
-    assert!(found.code != Some(0) && found.stderr.contains("'key'"), "the config is found otherwise: {}", found.stderr);
+    let found =
+        ask("repl", &["-e", "(str (tool/servers))", "-e", "(:message (tool/call {:server \"web\" :tool \"t\" :args {}}))"], None);
+    let text = format!("{}{}", found.stdout, found.stderr);
+    assert!(text.contains("web") && text.contains("credential binding 'key'"), "the config is found otherwise: {text}");
     for variable in [None, Some("/no/such/file.json")] {
         let plain = ask("repl", &[&["--plain"], &program[..]].concat(), variable);
         assert_eq!((plain.code, plain.stdout.trim(), plain.stderr.trim()), (Some(0), "3", ""));

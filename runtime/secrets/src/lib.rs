@@ -69,6 +69,8 @@ pub struct Secrets {
     /// Variables of this process that the `env` of an upstream passes to its child as a secret, sorted.
     passed: Vec<&'static str>,
     redactor: Redactor,
+    /// The secrets that could not be resolved. Empty unless the caller permits missing secrets.
+    missing: Vec<MissingSecret>,
 }
 
 impl Secrets {
@@ -80,6 +82,11 @@ impl Secrets {
     /// Returns the value of a binding.
     pub fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// Iterates over the missing secrets that an upstream needs. It must not be contacted if there are any.
+    pub fn missing_for(&self, upstream: &str) -> impl Iterator<Item = &MissingSecret> {
+        self.missing.iter().filter(move |missing| missing.upstreams.contains(&upstream))
     }
 
     /// Whether no child may inherit this variable, because it is a setting of the server or a credential names it.

@@ -115,6 +115,12 @@ impl Secrets {
         resolve(deployment.credentials, own, &upstreams, config_dir, of_process)
     }
 
+    /// Like [`Secrets::resolve`], but a missing secret only blocks the upstreams that need it, see [`Secrets::missing_for`].
+    pub fn resolve_available(deployment: &'static Deployment, config_dir: &Path) -> Secrets {
+        let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
+        resolve_available(deployment.credentials, None, &upstreams, config_dir, of_process)
+    }
+
     /// Like [`Secrets::resolve`] for some upstreams and bindings only. A compiler uses it to contact these upstreams.
     pub fn resolve_for(
         bindings: &'static [Binding],
@@ -131,7 +137,7 @@ fn of_process(name: &str) -> Looked {
 
 type Looked = Option<Result<String, ()>>;
 
-/// Resolves the secrets. Unused bindings are ignored, since they may belong to another server with the same config.
+/// Resolves the secrets. Fails if one is missing.
 fn resolve(
     bindings: &'static [Binding],
     own: Option<&'static Binding>,
@@ -139,6 +145,19 @@ fn resolve(
     config_dir: &Path,
     variable: impl Fn(&str) -> Looked,
 ) -> Result<Secrets, Vec<MissingSecret>> {
+    let secrets = resolve_available(bindings, own, upstreams, config_dir, variable);
+    if secrets.missing.is_empty() { Ok(secrets) } else { Err(secrets.missing) }
+}
+
+/// Resolves the secrets that are available, and records the others. Unused bindings are ignored, since they may belong to another
+/// server with the same config.
+fn resolve_available(
+    bindings: &'static [Binding],
+    own: Option<&'static Binding>,
+    upstreams: &[&'static Upstream],
+    config_dir: &Path,
+    variable: impl Fn(&str) -> Looked,
+) -> Secrets {
     let mut missing = Vec::new();
     let mut values = LiteMap::new();
     let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
@@ -189,13 +208,17 @@ fn resolve(
                             // A child that inherits the whole environment must not receive the secret of another child.
                             passed.extend(secret.then_some(*var));
                         }
-                        Err(problem) => missing.push(MissingSecret {
-                            binding: None,
-                            variable: Some(*name),
-                            source: format!("environment variable {var} (for {name} of the child process)"),
-                            upstreams: vec![upstream.name],
-                            problem,
-                        }),
+                        Err(problem) => {
+                            // The value is not in the redactor, so that no other child may inherit it.
+                            passed.push(*var);
+                            missing.push(MissingSecret {
+                                binding: None,
+                                variable: Some(*name),
+                                source: format!("environment variable {var} (for {name} of the child process)"),
+                                upstreams: vec![upstream.name],
+                                problem,
+                            });
+                        }
                     },
                 }
             }
@@ -235,14 +258,10 @@ fn resolve(
         }
     }
 
-    if missing.is_empty() {
-        let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
-        passed.sort_unstable();
-        let variables = variables(bindings.iter().chain(own));
-        Ok(Secrets { bindings: values, environments, variables, passed, redactor })
-    } else {
-        Err(missing)
-    }
+    let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
+    passed.sort_unstable();
+    let variables = variables(bindings.iter().chain(own));
+    Secrets { bindings: values, environments, variables, passed, redactor, missing }
 }
 
 /// Returns the variables that bindings name, sorted.

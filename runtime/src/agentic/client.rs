@@ -90,6 +90,7 @@ impl Client {
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
         // There is one client for the life of the process, so that leaking its URL is harmless.
         let endpoint = Endpoint {
+            upstream: None,
             url: address.leak(),
             auth: plan.auth().leak(),
             static_headers: &[],

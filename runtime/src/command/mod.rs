@@ -153,7 +153,7 @@ fn unpinned(
         _ => (help::run, SnapshotMode::Frozen),
     };
     // Report faults of the command line before contacting upstreams.
-    let line = match read(true) {
+    let mut line = match read(true) {
         Ok(line) => line,
         Err(faults) => return unusable(program, &faults),
     };
@@ -164,6 +164,7 @@ fn unpinned(
         Command::Start | Command::Eval(..) => false,
     };
     log::set_level(line.settings.log_level);
+    line.settings.serves = matches!(line.command, Command::Start);
     let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
     let config = match line.settings.upstreams_config.as_deref() {
         _ if line.settings.plain => ConfigChoice::Plain,

@@ -77,7 +77,7 @@ impl Services {
         }
         let deployment = origin.deployment;
         let config_dir = settings.config_dir();
-        let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(StartupError::Secrets)?;
+        let secrets = secrets(deployment, own, &config_dir, settings)?;
         let mut redactor = secrets.redactor();
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
@@ -194,6 +194,20 @@ fn runtime() -> Result<Runtime, StartupError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartupError::System)
 }
 
+/// Resolves the secrets. A server needs all of them. For a command that evaluates programs, a missing secret only fails the calls to
+/// the upstreams that need it, so that questions to the catalog need no secrets.
+fn secrets(
+    deployment: &'static Deployment,
+    own: Option<&'static Binding>,
+    config_dir: &Path,
+    settings: &Settings,
+) -> Result<Secrets, StartupError> {
+    if settings.serves || own.is_some() {
+        return Secrets::resolve_with(deployment, own, config_dir).map_err(StartupError::Secrets);
+    }
+    Ok(Secrets::resolve_available(deployment, config_dir))
+}
+
 fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, StartupError> {
     Ok(UpstreamSettings {
         call_timeout: settings.upstream_call_timeout,
@@ -203,6 +217,7 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
         max_catalog_result_bytes: settings.max_catalog_result_bytes,
         on_drift: settings.on_drift,
         extra_roots: settings.ca_file.as_deref().map(certificates).transpose()?,
+        logs_health: settings.serves,
         config_dir,
         handle,
     })
@@ -225,7 +240,7 @@ impl Preparation<'_> {
             let own = Plan::key_of(deployment, self.settings);
             #[cfg(not(feature = "agentic"))]
             let own = None;
-            let secrets = Secrets::resolve_with(deployment, own, &config_dir).map_err(StartupError::Secrets)?;
+            let secrets = secrets(deployment, own, &config_dir, self.settings)?;
             let runtime = runtime()?;
             let settings = upstream_settings(self.settings, config_dir, runtime.handle().clone())?;
             Ok(Contacts::new(runtime, deployment, secrets, settings))

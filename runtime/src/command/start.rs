@@ -39,6 +39,7 @@ const LAST_SPANS: Duration = Duration::from_secs(5);
 /// Serves clients.
 pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     let deployment = origin.deployment;
+    settings.serves = true;
     let token = match settings.http.generate_token() {
         Ok(token) => token,
         Err(fault) => return unusable(deployment.name, &[format!("no random bytes for a token: {fault}")]),

@@ -45,6 +45,33 @@ pub struct Gauge {
     pub value: usize,
 }
 
+/// A metric with labels that is read when the metrics are requested.
+#[derive(Debug, Clone)]
+pub struct Labelled {
+    /// The name of the metric.
+    pub name: &'static str,
+    /// The description of the metric.
+    pub help: &'static str,
+    /// `gauge` or `counter`.
+    pub kind: &'static str,
+    /// The samples: the labels with their values, and the value.
+    pub samples: Vec<(Vec<(&'static str, String)>, u64)>,
+}
+
+impl Labelled {
+    /// Appends the samples. Without samples the metric is omitted.
+    fn render(&self, text: &mut String) {
+        if self.samples.is_empty() {
+            return;
+        }
+        head(text, self.name, self.help, self.kind);
+        for (labels, value) in &self.samples {
+            let labels: Vec<String> = labels.iter().map(|(name, label)| format!("{name}=\"{}\"", escaped(label))).collect();
+            let _ = writeln!(text, "{}{{{}}} {value}", self.name, labels.join(","));
+        }
+    }
+}
+
 impl Counters {
     /// Counts a call.
     pub fn add(&mut self, record: &Record) {
@@ -68,13 +95,16 @@ impl Counters {
         }
     }
 
-    /// Formats the metrics, with `gauges` first.
-    pub fn render(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
+    /// Formats the metrics, with `gauges` and `labelled` first.
+    pub fn render(&self, gauges: &[Gauge], labelled: &[Labelled], refusals: &[(&'static str, u64)]) -> String {
         let mut text = String::new();
         for Gauge { name, help, value } in gauges {
             head(&mut text, name, help, "gauge");
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} {value}");
+        }
+        for metric in labelled {
+            metric.render(&mut text);
         }
         pairs(&mut text, "ptc_calls_total", "Calls of tools.", ["tool", "status"], &self.calls);
         pairs(&mut text, "ptc_call_errors_total", "Calls without a value, by reason.", ["tool", "reason"], &self.errors);
@@ -142,11 +172,16 @@ fn head(text: &mut String, name: &str, help: &str, kind: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
+/// Escapes the value of a label.
+fn escaped(label: &str) -> String {
+    label.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
 fn pairs<A: AsRef<str>>(text: &mut String, name: &str, help: &str, labels: [&str; 2], all: &LiteMap<(A, &'static str), u64>) {
     head(text, name, help, "counter");
     let [first, second] = labels;
     for ((one, other), value) in all {
-        let one = one.as_ref().replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+        let one = escaped(one.as_ref());
         let _ = writeln!(text, "{name}{{{first}=\"{one}\",{second}=\"{other}\"}} {value}");
     }
 }

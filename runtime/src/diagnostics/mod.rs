@@ -31,7 +31,7 @@ use crate::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
 use crate::response::{Budget, answer};
 use crate::secrets::Redactor;
-use counters::{Counters, Gauge};
+use counters::{Counters, Gauge, Labelled};
 use record::{Outcome, Record};
 use ring::Ring;
 use trace::{TraceFile, Traces};
@@ -199,8 +199,8 @@ impl Diagnostics {
     }
 
     /// Returns the metrics in the text format of Prometheus. `refusals` are the rejected calls by reason.
-    pub fn metrics(&self, gauges: &[Gauge], refusals: &[(&'static str, u64)]) -> String {
-        let text = self.counters().render(gauges, refusals);
+    pub fn metrics(&self, gauges: &[Gauge], labelled: &[Labelled], refusals: &[(&'static str, u64)]) -> String {
+        let text = self.counters().render(gauges, labelled, refusals);
         #[cfg(feature = "otlp")]
         let mut text = text;
         #[cfg(feature = "otlp")]

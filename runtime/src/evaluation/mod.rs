@@ -284,6 +284,11 @@ impl Evaluator {
         self.upstreams.catalog()
     }
 
+    /// Returns the upstreams.
+    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+        &self.upstreams
+    }
+
     /// Replaces limits of the settings.
     pub(crate) fn adjust(&mut self, limits: Option<Limits>, preview_bytes: Option<usize>) {
         self.limits = limits.unwrap_or_else(|| self.limits.clone());

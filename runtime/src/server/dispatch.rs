@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use ptc_catalog::Deployment;
+use ptc_catalog::{Deployment, Transport};
 
 use super::caller::{Answer, Caller, ResponseSink};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::command::version;
 use crate::diagnostics::Diagnostics;
-use crate::diagnostics::counters::Gauge;
+use crate::diagnostics::counters::{Gauge, Labelled};
 use crate::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::protocol::message::{self, Message, Params};
@@ -157,7 +158,58 @@ impl Server {
             Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
         ];
         gauges.extend(transport);
-        Some(diagnostics.metrics(&gauges, &self.scheduler.refusals()))
+        Some(diagnostics.metrics(&gauges, &self.labelled_metrics(), &self.scheduler.refusals()))
+    }
+
+    /// Returns the metrics about the build and about the upstreams.
+    fn labelled_metrics(&self) -> [Labelled; 3] {
+        let Deployment { name, config_digest, catalog, .. } = self.deployment;
+        let build = [
+            ("deployment", *name),
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("catalog_digest", catalog.digest),
+            ("config_digest", config_digest),
+        ];
+        let (mut up, mut restarts) = (Vec::new(), Vec::new());
+        for (upstream, health) in self.evaluator.upstreams().health() {
+            let labels = vec![("server", upstream.name.to_owned())];
+            up.push((labels.clone(), u64::from(health.down_within(Duration::MAX).is_none())));
+            if matches!(upstream.transport, Transport::McpStdio(_)) {
+                restarts.push((labels, health.restarts()));
+            }
+        }
+        [
+            Labelled {
+                name: "ptc_build_info",
+                help: "What the binary was built from. The value is always 1.",
+                kind: "gauge",
+                samples: vec![(build.map(|(label, value)| (label, value.to_owned())).to_vec(), 1)],
+            },
+            Labelled {
+                name: "ptc_upstream_up",
+                help: "0 if the last call or connection of the upstream failed, or its process ended; otherwise 1.",
+                kind: "gauge",
+                samples: up,
+            },
+            Labelled {
+                name: "ptc_upstream_restarts_total",
+                help: "Starts of the upstream's process after the first one.",
+                kind: "counter",
+                samples: restarts,
+            },
+        ]
+    }
+
+    /// Returns the upstreams that are down, each with the name of the reason. A failure older than `age` does not count.
+    pub fn upstreams_down(&self, age: Duration) -> Vec<(&'static str, &'static str)> {
+        let health = self.evaluator.upstreams().health();
+        health.filter_map(|(upstream, health)| Some((upstream.name, health.down_within(age)?.name()))).collect()
+    }
+
+    /// Connects again to the MCP upstreams that are down. Returns at once.
+    #[cfg(feature = "http-server")]
+    pub fn reconnect_upstreams(&self) {
+        self.evaluator.upstreams().reconnect();
     }
 
     /// Returns why the session store is unavailable at present, as far as known.

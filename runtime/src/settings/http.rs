@@ -34,6 +34,8 @@ pub struct HttpSettings {
     pub unix_socket: Option<PathBuf>,
     /// The port of a second listener for `/health`, `/ready` and metrics. With 0 the system chooses a free port, which is logged.
     pub admin_port: Option<u16>,
+    /// Whether `/ready` answers 503 while an upstream is down.
+    pub ready_needs_upstreams: bool,
     /// Allowed origins of browsers, `scheme://host[:port]`. If empty, origins of this machine are allowed on a loopback address.
     pub allowed_origins: Vec<String>,
     /// Time limit for receiving a whole request, and for each 64 KiB of an answer to be accepted.
@@ -195,6 +197,7 @@ impl Default for HttpSettings {
             token_is_generated: false,
             disable_auth: false,
             unix_socket: None,
+            ready_needs_upstreams: false,
             admin_port: None,
             allowed_origins: Vec::new(),
             request_timeout: Duration::ZERO,

@@ -47,6 +47,7 @@ use crate::upstream::OnDrift;
 
 /// All settings with their values.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub struct Settings {
     /// Maximum bytes of one NDJSON frame.
     pub max_frame_bytes: usize,
@@ -88,6 +89,8 @@ pub struct Settings {
     pub connect: Connect,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
+    /// Whether the process serves clients. Then all secrets must be available, and trouble of upstreams is logged.
+    pub serves: bool,
     /// Whether sessions are enabled.
     pub sessions: bool,
     /// Limits of sessions.
@@ -174,6 +177,7 @@ impl Settings {
             catalog_inline_max_chars: 0,
             catalog_inline_max_tools: 0,
             aggregator_read_only: false,
+            serves: false,
             sessions: false,
             session_limits: SessionLimits::default(),
             session_store: None,

@@ -11,6 +11,7 @@ use super::drift::{self, Drift};
 #[cfg(feature = "http")]
 use super::fault::Reason;
 use super::fault::UpstreamError;
+use super::health::Health;
 use super::lifecycle::{Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
@@ -37,6 +38,7 @@ pub(crate) struct UpstreamConnection {
     spoken: Arc<Mutex<Option<Era>>>,
     places: Arc<Places>,
     pacer: Pacer,
+    health: Arc<Health>,
 }
 
 enum Kind {
@@ -97,7 +99,7 @@ pub(crate) struct Answered {
 }
 
 impl UpstreamConnection {
-    pub(crate) fn new(upstream: &'static Upstream) -> UpstreamConnection {
+    pub(crate) fn new(upstream: &'static Upstream, logs_health: bool) -> UpstreamConnection {
         let kind = match &upstream.transport {
             Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
             #[cfg(feature = "http")]
@@ -108,18 +110,29 @@ impl UpstreamConnection {
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
         let places = Places::new(upstream.transport.max_concurrent_calls());
-        UpstreamConnection { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default() }
+        let health = Health::new(upstream.name, logs_health);
+        UpstreamConnection { upstream, kind, spoken: Arc::default(), places, pacer: Pacer::default(), health }
     }
 
     /// Creates an upstream's connection that takes over an earlier one.
-    pub(crate) fn taking_over(upstream: &'static Upstream, earlier: &UpstreamConnection) -> UpstreamConnection {
+    pub(crate) fn taking_over(
+        upstream: &'static Upstream,
+        earlier: &UpstreamConnection,
+        logs_health: bool,
+    ) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
             (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
             #[cfg(feature = "http")]
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
-            _ => return UpstreamConnection::new(upstream),
+            _ => return UpstreamConnection::new(upstream, logs_health),
         };
-        UpstreamConnection { kind, spoken: Arc::clone(&earlier.spoken), ..UpstreamConnection::new(upstream) }
+        let (spoken, health) = (Arc::clone(&earlier.spoken), Arc::clone(&earlier.health));
+        UpstreamConnection { kind, spoken, health, ..UpstreamConnection::new(upstream, logs_health) }
+    }
+
+    /// Returns the health of the upstream.
+    pub(super) fn health(&self) -> &Arc<Health> {
+        &self.health
     }
 
     /// Returns the places for its calls.
@@ -205,8 +218,8 @@ impl UpstreamConnection {
                 let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let connected = &checked.connection;
                 let response = request(connected.channel(), &connected.negotiated, tool, arguments, repeatable, deadline).await;
-                let response = response.map_err(|fault| limit.explain(self.upstream.name, fault))?;
-                lifecycle.answered();
+                let response = response.map_err(|fault| self.failed(&limit, fault))?;
+                self.answered(lifecycle);
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
             }
             #[cfg(feature = "http")]
@@ -233,9 +246,9 @@ impl UpstreamConnection {
                             lifecycle.renew(&checked);
                             renewed = true;
                         }
-                        Err(fault) => return Err(limit.explain(self.upstream.name, fault)),
+                        Err(fault) => return Err(self.failed(&limit, fault)),
                         Ok(response) => {
-                            lifecycle.answered();
+                            self.answered(lifecycle);
                             if matches!(&response, Response::Error(error) if error.code == wire::UNSUPPORTED_REVISION) {
                                 // The server was replaced. The next call negotiates again.
                                 lifecycle.renew(&checked);
@@ -253,11 +266,14 @@ impl UpstreamConnection {
             #[cfg(feature = "http")]
             (Kind::OpenApi(service), EncodedCall::Operation(request)) => {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                let service = service.get_or_init(|| Service::new(spec, secrets, settings)).as_ref().map_err(Clone::clone)?;
+                self.check_secrets(secrets)?;
+                let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
+                let service = service.as_ref().map_err(Clone::clone)?;
                 let limit = Limit::of(settings, Some(spec.request_timeout_ms));
                 let (_place, deadline) = self.turn(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
-                let answer = answer.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+                let answer = answer.map_err(|fault| self.failed(&limit, fault))?;
+                self.health.answered();
                 let (http_status, head) = (Some(answer.head.status), Some(Box::new(answer.head)));
                 Ok(Answered { payload: answer.payload, http_status, head, link_header: answer.link_header })
             }
@@ -276,6 +292,24 @@ impl UpstreamConnection {
         Ok((place, deadline))
     }
 
+    /// Records a failed call, and explains a timeout.
+    fn failed(&self, limit: &Limit, fault: UpstreamError) -> UpstreamError {
+        let fault = limit.explain(self.upstream.name, fault);
+        self.health.failed(&fault);
+        fault
+    }
+
+    fn answered<C: Live>(&self, lifecycle: &Lifecycle<C>) {
+        lifecycle.answered();
+        self.health.answered();
+    }
+
+    /// Returns an error if a secret of the upstream is missing.
+    fn check_secrets(&self, secrets: &Secrets) -> Result<(), UpstreamError> {
+        let missing: Vec<String> = secrets.missing_for(self.upstream.name).map(ToString::to_string).collect();
+        if missing.is_empty() { Ok(()) } else { Err(UpstreamError::unavailable(missing.join("; "))) }
+    }
+
     async fn stdio(
         &self,
         lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
@@ -285,27 +319,31 @@ impl UpstreamConnection {
     ) -> Result<Arc<Checked<Connected>>, UpstreamError> {
         let upstream = self.upstream;
         let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
+        self.check_secrets(secrets)?;
         lifecycle
             .get(|| {
                 let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
-                async move {
+                let health = Arc::clone(&self.health);
+                watched(Arc::clone(&self.health), async move {
                     let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
                     let era = last().or(spec.era);
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = stdio::connect(upstream.name, spec, era, &secrets, &settings).await?;
+                    let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings).await?;
+                    health.started();
                     *last() = Some(connection.negotiated.era);
                     let drift = drift::detect(
                         connection.channel(),
                         &connection.negotiated,
                         known,
+                        &health,
                         spec.listing,
                         settings.on_drift,
                         deadline,
                     )
                     .await?;
                     Ok(Checked { connection, drift })
-                }
+                })
             })
             .await
     }
@@ -320,10 +358,11 @@ impl UpstreamConnection {
     ) -> Result<Arc<Checked<Session>>, UpstreamError> {
         let upstream = self.upstream;
         let Transport::McpHttp(spec) = &upstream.transport else { return Err(mismatch()) };
+        self.check_secrets(secrets)?;
         lifecycle
             .get(|| {
-                let (secrets, settings) = (Arc::clone(secrets), settings.clone());
-                async move {
+                let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
+                watched(Arc::clone(&self.health), async move {
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
@@ -331,13 +370,14 @@ impl UpstreamConnection {
                         connection.channel(),
                         &connection.negotiated,
                         known,
+                        &health,
                         spec.listing,
                         settings.on_drift,
                         deadline,
                     )
                     .await?;
                     Ok(Checked { connection, drift })
-                }
+                })
             })
             .await
     }
@@ -362,6 +402,16 @@ impl UpstreamConnection {
             Kind::NoHttp => {}
         }
     }
+}
+
+/// Makes a connection and records the outcome.
+async fn watched<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
+    let outcome = attempt.await;
+    match &outcome {
+        Ok(_) => health.connected(),
+        Err(fault) => health.failed(fault),
+    }
+    outcome
 }
 
 /// Sends a `tools/call` request.

@@ -17,9 +17,8 @@ use ptc_lisp::print::excerpt;
 use ptc_lisp::{Value, json};
 use serde_json::value::RawValue;
 
-use crate::log::{self, Level};
-
 use super::fault::UpstreamError;
+use super::health::Health;
 use super::mcp::listing::{Keep, Query, name_of};
 use super::mcp::{Channel, Negotiated};
 use super::offload::offload;
@@ -71,6 +70,7 @@ pub(crate) async fn detect(
     channel: &impl Channel,
     negotiated: &Negotiated,
     upstream: &'static Upstream,
+    health: &Health,
     limits: ListingLimits,
     policy: OnDrift,
     deadline: Instant,
@@ -84,7 +84,7 @@ pub(crate) async fn detect(
         Ok(listed) => listed,
         Err(fault) => {
             let why = if fault.is_timeout() { "no answer in time" } else { &*fault.message };
-            log::line(Level::Warn, "tools were not compared", &[("upstream", upstream.name), ("reason", why)]);
+            health.tools_not_compared(why);
             // The tools could not be compared. Under `deny`, unknown counts as changed.
             if policy == OnDrift::Deny {
                 return Err(UpstreamError::unavailable(format!(
@@ -100,9 +100,7 @@ pub(crate) async fn detect(
     let (drift, changes) = offload(bytes, move || evaluate(upstream.tools, &listed, policy)).await?;
     if !changes.is_empty() {
         let (denied, changes) = (drift.denied.keys().copied().collect::<Vec<_>>(), listing(changes.iter().map(String::as_str)));
-        let denied = listing(denied.into_iter());
-        let fields = [("upstream", upstream.name), ("changes", &*changes), ("denied", &*denied)];
-        log::line(Level::Warn, "tools have changed", &fields);
+        health.tools_changed(&changes, &listing(denied.into_iter()));
     }
     Ok(drift)
 }

@@ -6,6 +6,7 @@
 //! - `dispatch`: makes one call, from the connection to the payload.
 //! - `places`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
+//! - `health`: which upstreams are down, and the log lines about them.
 //! - `response_budget`: limits the bytes of answers that are being read.
 //! - `snapshot`: the current catalog, which is frozen or filled on demand.
 //! - `drift`: detects differences between a server's tools and the catalog.
@@ -17,6 +18,7 @@ pub(crate) mod arguments;
 mod dispatch;
 mod drift;
 pub mod fault;
+pub(crate) mod health;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 mod lifecycle;
@@ -54,6 +56,7 @@ pub use snapshot::Load;
 use crate::discovery::LazyIndex;
 use crate::secrets::{Redactor, Secrets};
 use dispatch::UpstreamConnection;
+use health::Health;
 pub(crate) use request::{find_tool, find_upstream};
 use snapshot::Snapshot;
 
@@ -109,8 +112,8 @@ impl Upstreams {
     ) -> Arc<Upstreams> {
         let redactor = secrets.redactor();
         let connection = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.connection(upstream.name)) {
-            Some(earlier) => UpstreamConnection::taking_over(upstream, earlier),
-            None => UpstreamConnection::new(upstream),
+            Some(earlier) => UpstreamConnection::taking_over(upstream, earlier, settings.logs_health),
+            None => UpstreamConnection::new(upstream, settings.logs_health),
         };
         let connections = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(connection(upstream))).collect();
         Arc::new(Upstreams {
@@ -174,6 +177,20 @@ impl Upstreams {
     /// Returns the redactor of the deployment's secrets.
     pub fn redactor(&self) -> Redactor {
         self.redactor.clone()
+    }
+
+    /// Iterates over the health of all upstreams, by name.
+    pub(crate) fn health(&self) -> impl Iterator<Item = (&'static Upstream, &Health)> {
+        self.connections.iter().map(|connection| (connection.upstream(), &**connection.health()))
+    }
+
+    /// Connects again to the MCP upstreams that are down. Returns at once.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn reconnect(self: &Arc<Self>) {
+        for connection in self.connections.iter().filter(|connection| connection.health().down_within(Duration::MAX).is_some()) {
+            let (connection, this) = (Arc::clone(connection), Arc::clone(self));
+            self.settings.handle.spawn(async move { connection.connect(&this.secrets, &this.settings).await });
+        }
     }
 
     /// Connects to all MCP upstreams concurrently.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
 use super::fault::UpstreamError;
+use super::health::Health;
 use super::mcp::listing::{Keep, Query};
 use super::mcp::{Channel, Negotiated};
 use super::settings::UpstreamSettings;
@@ -74,15 +75,17 @@ async fn listed(
 ) -> Result<Listing, UpstreamError> {
     let query = |limits: ListingLimits| Query { upstream: upstream.name, limits, keep };
     match &upstream.transport {
-        Transport::McpStdio(spec) => match stdio::connect(upstream.name, spec, spec.era, secrets, settings).await {
-            Ok(connected) => {
-                let found =
-                    list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
-                connected.child.stop(GRACE).await;
-                found
+        Transport::McpStdio(spec) => {
+            match stdio::connect(&Health::new(upstream.name, false), upstream.name, spec, spec.era, secrets, settings).await {
+                Ok(connected) => {
+                    let found =
+                        list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
+                    connected.child.stop(GRACE).await;
+                    found
+                }
+                Err(fault) => Err(fault),
             }
-            Err(fault) => Err(fault),
-        },
+        }
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => match super::http::session::connect(upstream.name, spec, secrets, settings).await {
             Ok(session) => {

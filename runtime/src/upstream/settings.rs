@@ -37,6 +37,8 @@ pub struct UpstreamSettings {
     pub on_drift: OnDrift,
     /// PEM certificates that HTTPS trusts in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
+    /// Whether start, trouble and recovery of upstreams are logged.
+    pub logs_health: bool,
     /// The folder for relative paths of the config.
     pub config_dir: PathBuf,
     /// The runtime of upstream clients.
@@ -70,6 +72,7 @@ impl UpstreamSettings {
             max_catalog_result_bytes: 256 * 1024,
             on_drift: OnDrift::Deny,
             extra_roots: None,
+            logs_health: false,
             config_dir: config_dir.into(),
             handle,
         }

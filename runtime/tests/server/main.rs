@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Ok("plain") => return ptc_runtime::main(&PLAIN),
         Ok("stored") => return ptc_runtime::main(&stored::DEPLOYMENT),
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
+        Ok("oncall") => return ptc_runtime::main(upstream::on_call()),
         Ok("crowd") => return ptc_runtime::main(upstream::crowd()),
         Ok("upstream") => return upstream::serve(),
         Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),

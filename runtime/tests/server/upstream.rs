@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{
+    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
+    Upstream,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -63,6 +66,25 @@ pub(crate) fn deployment() -> &'static Deployment {
 /// Returns a deployment with two upstreams, the first of which accepts one call at a time.
 pub(crate) fn crowd() -> &'static Deployment {
     deployed("crowd", vec![child("narrow", 1), child("wide", 100)])
+}
+
+/// Returns a deployment with a child, a closed port, and a server at `PTC_TEST_URL`. The last two need the secret `ONCALL_TOKEN`.
+pub(crate) fn on_call() -> &'static Deployment {
+    let web = |name, url: String| {
+        let transport = Transport::McpHttp(McpHttp { auth: &[Auth::Bearer { binding: "token" }], ..McpHttp::new(url.leak()) });
+        Upstream { name, description: "", transport, tools: &TOOLS }
+    };
+    let denied = std::env::var("PTC_TEST_URL").unwrap_or_else(|_| "http://127.0.0.1:1".to_owned());
+    let upstreams = vec![child("child", 100), web("closed", "http://127.0.0.1:1".to_owned()), web("denied", denied)];
+    let catalog = Box::leak(Box::new(Catalog { digest: "sha256:ca", search_index: &[], upstreams: upstreams.leak() }));
+    Box::leak(Box::new(Deployment {
+        name: "oncall",
+        compiler: "none",
+        config_digest: "sha256:c0",
+        credentials: &[Binding { name: "token", source: Source::Env { var: "ONCALL_TOKEN" } }],
+        catalog,
+        programs: &[],
+    }))
 }
 
 fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
@@ -225,11 +247,17 @@ while read -r line; do
 done
 "#;
 
+/// Writes an executable shell script and returns its path.
+pub(crate) fn script(name: &str, text: &str) -> PathBuf {
+    let script = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::write(&script, text).expect("a file");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    script
+}
+
 /// Returns `server("aggregator")` with that child as upstream, and the path of the file that shows that it was started.
 fn with_family(test: &str) -> (Command, PathBuf) {
-    let script = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("family-{test}-{}", std::process::id()));
-    std::fs::write(&script, FAMILY).expect("a file");
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let script = script(&format!("family-{test}"), FAMILY);
     let started = script.with_extension("started");
     let _ = std::fs::remove_file(&started);
     let mut command = server("aggregator");

@@ -311,7 +311,7 @@ fn a_connection_that_is_not_made_is_what_takes_the_time() {
         let fine = operation("fine", Operation::new("fine", "/"));
         World::new(vec![upstream("api", Transport::OpenApi(spec), vec![fine])]).program().call("api", "fine", "{}")
     };
-    assert_eq!(api(200), "timeout: no connection was made within 200 ms (connect_timeout_ms)");
+    assert_eq!(api(200), "timeout: no connection to 'api' was made within 200 ms (connect_timeout_ms)");
     assert_eq!(
         api(5_000),
         "timeout: 'api' did not answer the call within 700 ms (request_timeout_ms of the upstream): the time ran out while connecting"
@@ -437,7 +437,7 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
         ("flood", "{}", "text wet"),
         ("big", r#"{"bytes":10000000}"#, "response_too_large: the answer is larger than 2097152 bytes"),
         ("half", "{}", "upstream_unavailable: the process of 'peer' ended (exit status: 0)"),
-        ("crash", "{}", "upstream_unavailable: the process of 'peer' ended (exit status: 7); its last words: out of cheese"),
+        ("crash", "{}", "upstream_unavailable: the process of 'peer' ended (exit status: 7); its standard error: out of cheese"),
     ];
     let tools = ["big", "crash", "drip", "echo", "flood", "garbage", "half", "hologram", "twice", "wrong_id"];
     let world_of = |mode| {

@@ -305,7 +305,7 @@ fn what_cannot_be_reached_is_unavailable() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let refused = world(McpHttp::new(format!("http://127.0.0.1:{port}/mcp").leak()));
     let answer = refused.program().call("web", "echo", "{}");
-    assert!(answer.starts_with("upstream_unavailable: cannot connect: Connection refused"), "{answer}");
+    assert!(answer.starts_with("upstream_unavailable: cannot connect to 'web': Connection refused"), "{answer}");
 
     let silent = Web::start(|_| Answer::Hang);
     let mute = world(McpHttp { handshake_timeout_ms: 300, ..McpHttp::new(silent.url("/mcp")) });

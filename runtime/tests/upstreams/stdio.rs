@@ -141,7 +141,7 @@ fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
     assert_eq!(program.call("peer", "echo", r#"{"message":"x"}"#), "text x");
     let answer = program.call("peer", "crash", "{}");
     assert!(answer.starts_with("upstream_unavailable: the process of 'peer' ended (exit status: 7)"), "{answer}");
-    assert!(answer.ends_with("its last words: out of cheese"), "{answer}");
+    assert!(answer.ends_with("its standard error: out of cheese"), "{answer}");
     match other.wait(None) {
         WaitOutcome::Reply(Reply::Failed { reason, .. }) => assert_eq!(reason, "upstream_unavailable"),
         other => panic!("{other:?}"),
@@ -173,7 +173,7 @@ fn what_cannot_start_is_unavailable() {
 
     let ends = world(McpStdio { args: &["-c", "echo broken >&2; exit 4"], ..McpStdio::new("sh") });
     let answer = ends.program().call("peer", "echo", "{}");
-    assert_eq!(answer, "upstream_unavailable: the process of 'peer' ended (exit status: 4); its last words: broken");
+    assert_eq!(answer, "upstream_unavailable: the process of 'peer' ended (exit status: 4); its standard error: broken");
 
     let mute = world(McpStdio { handshake_timeout_ms: 300, ..peer::spec("mute") });
     let answer = mute.program().call("peer", "echo", "{}");

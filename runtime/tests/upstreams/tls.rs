@@ -91,7 +91,7 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
         })
     };
     let answer = world(None).program().call("api", "fine", "{}");
-    assert!(answer.starts_with("upstream_unavailable: cannot connect: invalid peer certificate"), "{answer}");
+    assert!(answer.starts_with("upstream_unavailable: cannot connect to 'api': invalid peer certificate"), "{answer}");
 
     let trusting = world(Some(&server.certificate));
     let program = trusting.program();

@@ -63,6 +63,7 @@ impl BatchSender {
         }
         // There is one client for the life of the process, so that leaking its URL is harmless.
         let endpoint = Endpoint {
+            upstream: None,
             url: settings.url.clone().leak(),
             auth: &[],
             static_headers: &[],

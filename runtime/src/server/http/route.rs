@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -25,6 +25,10 @@ use crate::server::caller::Answer;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Time for which a failed upstream makes `/ready` fail, if the operator asks for that. Not every upstream can be tried without a
+/// call, so that calls must be admitted again after this time.
+const DOWN_AGE: Duration = Duration::from_secs(30);
 
 /// Fields of the log line of a request, in addition to its answer.
 #[derive(Debug, Clone, Default)]
@@ -176,7 +180,8 @@ fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, lo
     Reply::empty(if log_fields.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-/// Handles `/ready`, which tells whether calls are accepted. Only authenticated clients receive the name of the process.
+/// Handles `/ready`, which tells whether calls are accepted. Only authenticated clients receive the name of the process and the
+/// upstreams that are down.
 fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
@@ -188,6 +193,9 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
         () if state.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
         () if state.server.scheduler().is_full() => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
         () if state.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
+        () if state.settings.ready_needs_upstreams && upstream_is_down(state) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "upstream_down")
+        }
         () => (StatusCode::OK, "ready"),
     };
     let mut body = serde_json::json!({ "status": word });
@@ -195,11 +203,28 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || state.settings.auth_token.is_some();
     if protected
         && state.authenticator.knows(request.headers())
-        && let (StatusCode::OK, Some(members)) = (status, body.as_object_mut())
+        && let Some(members) = body.as_object_mut()
     {
-        members.insert("instance".into(), state.instance.as_str().into());
+        if status == StatusCode::OK {
+            members.insert("instance".into(), state.instance.as_str().into());
+        }
+        let down = state.server.upstreams_down(Duration::MAX).into_iter().map(|(name, reason)| (name.to_owned(), reason.into()));
+        let down: serde_json::Map<String, serde_json::Value> = down.collect();
+        if !down.is_empty() {
+            members.insert("upstreams_down".into(), down.into());
+        }
     }
     Reply::json(status, body.to_string())
+}
+
+/// Whether an upstream has failed within [`DOWN_AGE`]. Such upstreams are connected again, since a server that is not ready may get no
+/// calls that would do this.
+fn upstream_is_down(state: &HttpState) -> bool {
+    let is_down = !state.server.upstreams_down(DOWN_AGE).is_empty();
+    if is_down {
+        state.server.reconnect_upstreams();
+    }
+    is_down
 }
 
 /// Creates the reply to a request that may be repeated soon on another connection.

@@ -58,6 +58,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "A second listener on --http-host for `/health`, `/ready` and metrics, which clients cannot saturate",
     },
     Flag {
+        name: "http-ready-needs-upstreams",
+        env: "PTC_RUNNER_MCP_HTTP_READY_NEEDS_UPSTREAMS",
+        kind: Kind::Switch { set: |s, on| s.http.ready_needs_upstreams = on },
+        default: Default::Fixed("false"),
+        group: Group::Http,
+        help: "Answer `/ready` with 503 while an upstream is down; otherwise it only lists such upstreams",
+    },
+    Flag {
         name: "http-path",
         env: "PTC_RUNNER_MCP_HTTP_PATH",
         kind: Kind::Text {

@@ -40,6 +40,7 @@ const MAX_PROBES: u32 = 3;
 pub(crate) struct HttpClient {
     inner: Client,
     headers: HeaderMap,
+    upstream: Option<&'static str>,
     connect_timeout: Duration,
     redactor: Redactor,
     posts: bool,
@@ -47,6 +48,8 @@ pub(crate) struct HttpClient {
 
 /// The configuration of a client, without secrets.
 pub(crate) struct Endpoint {
+    /// The name of the upstream, for messages.
+    pub(crate) upstream: Option<&'static str>,
     pub(crate) url: &'static str,
     pub(crate) auth: &'static [Auth],
     pub(crate) static_headers: &'static [(&'static str, &'static str)],
@@ -115,8 +118,8 @@ impl HttpClient {
         }
         let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be set up", &why))?;
         let headers = headers(endpoint, secrets)?;
-        let (connect_timeout, redactor, posts) = (endpoint.connect_timeout, secrets.redactor(), endpoint.posts);
-        Ok(HttpClient { inner, headers, connect_timeout, redactor, posts })
+        let Endpoint { upstream, connect_timeout, posts, .. } = *endpoint;
+        Ok(HttpClient { inner, headers, upstream, connect_timeout, redactor: secrets.redactor(), posts })
     }
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
@@ -169,14 +172,19 @@ impl HttpClient {
     }
 
     fn failed(&self, why: &reqwest::Error) -> UpstreamError {
+        let target = self.upstream.map(|name| format!(" to '{name}'")).unwrap_or_default();
         if why.is_connect() && why.is_timeout() {
             let limit = self.connect_timeout.as_millis();
-            return UpstreamError::timeout(format!("no connection was made within {limit} ms (connect_timeout_ms)"));
+            return UpstreamError::timeout(format!("no connection{target} was made within {limit} ms (connect_timeout_ms)"));
         }
         if let Some(cause) = parse_error(why) {
             return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
         }
-        unavailable(if why.is_connect() { "cannot connect" } else { "the request failed" }, why)
+        if why.is_connect() {
+            unavailable(&format!("cannot connect{target}"), why)
+        } else {
+            unavailable("the request failed", why)
+        }
     }
 
     /// Reads a body up to a size limit. Echoed secrets are redacted before the body is truncated or shown.

@@ -24,7 +24,7 @@ pub(crate) async fn fetch(
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
     let address = Url::parse(url).map_err(|why| UpstreamError::unavailable(format!("'{url}' is no URL: {why}")))?;
     let client = HttpClient::new(
-        &Endpoint { url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
+        &Endpoint { upstream: None, url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
         secrets,
     )?;
     let deadline = Instant::now() + request_timeout;

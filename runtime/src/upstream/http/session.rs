@@ -62,6 +62,7 @@ pub(crate) async fn connect(
     settings: &UpstreamSettings,
 ) -> Result<Session, UpstreamError> {
     let endpoint = Endpoint {
+        upstream: Some(name),
         url: spec.url,
         auth: spec.auth,
         static_headers: spec.static_headers,

@@ -41,8 +41,14 @@ pub(crate) struct Service {
 
 impl Service {
     /// Creates the client. Nothing is sent yet.
-    pub(crate) fn new(spec: &'static OpenApi, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Service, UpstreamError> {
+    pub(crate) fn new(
+        upstream: &'static str,
+        spec: &'static OpenApi,
+        secrets: &Secrets,
+        settings: &UpstreamSettings,
+    ) -> Result<Service, UpstreamError> {
         let endpoint = Endpoint {
+            upstream: Some(upstream),
             url: spec.base_url,
             auth: spec.auth,
             static_headers: spec.static_headers,

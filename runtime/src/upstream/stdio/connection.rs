@@ -1,6 +1,5 @@
 //! Requests and answers over the pipes of one child, matched by id.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -15,19 +14,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::log::{self, Level};
 use crate::secrets::{Redactor, Secrets, StreamRedactor};
 use crate::upstream::fault::{UpstreamError, excerpt};
+use crate::upstream::health::Health;
 use crate::upstream::mcp::wire::{self, Frame, OutgoingFrame, ServerMessage};
 use crate::upstream::mcp::{Ask, Channel, Response};
 use crate::upstream::offload::offload;
 use crate::upstream::settings::{ResponseCap, UpstreamSettings};
 use crate::upstream::stage::{self, Progress, Stage};
 
+use super::kept_stderr::KeptStderr;
 use super::lines::{self, Line};
 use super::process::{self, ProcessGroup};
 
 /// Maximum number of frames that wait until the child reads them. Further requests wait.
 const OUTBOX: usize = 64;
-/// Number of bytes of the child's standard error that are kept for messages.
-const STDERR_KEPT: usize = 8 * 1024;
+/// Maximum number of bytes of the child's standard error in one log line.
+const MAX_STDERR_LINE: usize = 8 * 1024;
 /// Size of a read in bytes.
 const READ_CHUNK: usize = 64 * 1024;
 /// Time limit for the last output of a child that has exited, and for the exit status of one that closed its output.
@@ -45,8 +46,9 @@ pub(crate) struct Connection {
     waiting: Mutex<Waiting>,
     /// Whether the handshake is complete. Before that, unparsable output is treated as a banner instead of an answer.
     handshake_done: AtomicBool,
-    /// The redacted end of the child's standard error.
-    stderr: Mutex<VecDeque<u8>>,
+    /// The redacted beginning and end of the child's standard error.
+    stderr: Mutex<KeptStderr>,
+    health: Arc<Health>,
 }
 
 #[derive(Default)]
@@ -67,6 +69,7 @@ pub(crate) struct Child {
 impl Child {
     /// Starts the child and the tasks that serve its pipes.
     pub(crate) async fn start(
+        health: &Arc<Health>,
         name: &'static str,
         spec: &'static McpStdio,
         secrets: &Secrets,
@@ -91,6 +94,7 @@ impl Child {
             waiting: Mutex::default(),
             handshake_done: AtomicBool::new(false),
             stderr: Mutex::default(),
+            health: Arc::clone(health),
         });
         let (stop, stopped) = watch::channel(None);
         let (alive, gone) = watch::channel(());
@@ -143,8 +147,9 @@ async fn supervise(
             _ => "it closed its output".to_owned(),
         },
     };
-    let said = connection.last_stderr_line();
-    let colon = if said.is_empty() { "" } else { "; its last words: " };
+    let said = connection.stderr.lock().unwrap_or_else(PoisonError::into_inner).excerpt();
+    connection.health.ended(&fault, &said);
+    let colon = if said.is_empty() { "" } else { "; its standard error: " };
     connection.lose(UpstreamError::unavailable(format!("the process of '{}' ended ({fault}){colon}{said}", connection.name)));
     group.terminate(&mut child, Duration::ZERO).await;
     drop(alive);
@@ -211,14 +216,11 @@ async fn keep_stderr(mut stderr: ChildStderr, connection: Arc<Connection>) {
         let read = stderr.read(&mut chunk).await.unwrap_or(0);
         let part = if read == 0 { clean.finish() } else { clean.feed(chunk.get(..read).unwrap_or_default()) };
         {
-            let mut kept = connection.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend(&part);
-            let excess = kept.len().saturating_sub(STDERR_KEPT);
-            kept.drain(..excess);
+            connection.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&part);
         }
         if log::enabled(Level::Debug) {
             for byte in part {
-                if byte == b'\n' || line.len() >= STDERR_KEPT {
+                if byte == b'\n' || line.len() >= MAX_STDERR_LINE {
                     let text = String::from_utf8_lossy(&line);
                     log::line(Level::Debug, "upstream stderr", &[("upstream", connection.name), ("line", &text)]);
                     line.clear();
@@ -278,12 +280,6 @@ impl Connection {
         if let Some(waiter) = waiter {
             let _ = waiter.send(outcome);
         }
-    }
-
-    fn last_stderr_line(&self) -> String {
-        let kept: Vec<u8> = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let text = String::from_utf8_lossy(&kept);
-        excerpt(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default(), 300).into_owned()
     }
 
     async fn read_frames(self: Arc<Self>, stdout: ChildStdout) {

@@ -2,17 +2,21 @@
 //!
 //! - [`process`]: starts the child in its own process group, and ends the group.
 //! - [`lines`]: reads its output line by line with a size limit.
+//! - [`kept_stderr`]: keeps the beginning and the end of its standard error for messages.
 //! - [`connection`]: requests and answers over the pipes, matched by id.
 
 pub(crate) mod connection;
+mod kept_stderr;
 mod lines;
 pub(crate) mod process;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Era, McpStdio};
 
 use super::fault::UpstreamError;
+use super::health::Health;
 use super::mcp::{Negotiated, handshake};
 use super::settings::UpstreamSettings;
 use super::stage;
@@ -21,6 +25,7 @@ use connection::{Child, Connection};
 
 /// Starts the child and negotiates era and revision. `era` is the expected era.
 pub(crate) async fn connect(
+    health: &Arc<Health>,
     name: &'static str,
     spec: &'static McpStdio,
     era: Option<Era>,
@@ -30,7 +35,7 @@ pub(crate) async fn connect(
     let timeout = Duration::from_millis(spec.handshake_timeout_ms);
     let deadline = Instant::now() + timeout;
     let cap = settings.response_cap(spec.max_response_bytes);
-    let start = || Child::start(name, spec, secrets, settings, cap);
+    let start = || Child::start(health, name, spec, secrets, settings, cap);
     let attempt = async {
         let child = start().await?;
         let negotiated = match handshake::negotiate(&*child.connection, era, deadline).await {

@@ -7,6 +7,7 @@ mod requests;
 #[cfg(feature = "https-server")]
 mod secure;
 pub(crate) mod site;
+mod upstreams;
 
 use crate::Test;
 
@@ -16,5 +17,5 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = secure::TESTS;
     #[cfg(not(feature = "https-server"))]
     let secure = &[];
-    [access::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure].concat()
+    [access::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure, upstreams::TESTS].concat()
 }

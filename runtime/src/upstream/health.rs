@@ -1,0 +1,188 @@
+//! The health of an upstream as far as calls and connections have shown it, with log lines for operators.
+//!
+//! The first trouble of a kind is logged. Repeats within [`REPEAT_INTERVAL`] are counted, and the next line of that kind contains
+//! their number. After a logged trouble, the first success is logged too.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::log::{self, Field, Level};
+
+use super::fault::{Reason, UpstreamError};
+
+/// Minimum time between two lines of one kind.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The kinds of log lines about an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    Started,
+    Restarted,
+    Back,
+    Ended,
+    Unavailable,
+    TimedOut,
+    CredentialRefused,
+    ToolsChanged,
+    ToolsNotCompared,
+}
+
+/// The table of events: the text and the level of each, and whether it is a trouble.
+const EVENTS: [(Event, &str, Level, bool); 9] = [
+    (Event::Started, "upstream started", Level::Info, false),
+    (Event::Restarted, "upstream restarted", Level::Info, false),
+    (Event::Back, "upstream is back", Level::Info, false),
+    (Event::Ended, "upstream ended", Level::Warn, true),
+    (Event::Unavailable, "upstream unavailable", Level::Warn, true),
+    (Event::TimedOut, "upstream timed out", Level::Warn, true),
+    (Event::CredentialRefused, "upstream refused the credential", Level::Warn, true),
+    (Event::ToolsChanged, "tools have changed", Level::Warn, false),
+    (Event::ToolsNotCompared, "tools were not compared", Level::Warn, false),
+];
+
+/// The health of one upstream.
+#[derive(Debug)]
+pub(crate) struct Health {
+    name: &'static str,
+    /// Whether start, trouble and recovery are logged. Changed tools always are.
+    logs: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The time and the reason of the last failure, unless a success came later.
+    down: Option<(Instant, Reason)>,
+    /// Number of children that were started.
+    starts: u64,
+    /// Whether the last child ended on its own and was not replaced yet.
+    ended: bool,
+    /// Whether a trouble was logged after which no success was logged.
+    trouble_logged: bool,
+    /// Number of troubles since the last success.
+    troubles: u64,
+    /// For each event: the time of the last line, and the number of repeats since then.
+    lines: [Option<(Instant, u64)>; EVENTS.len()],
+}
+
+impl Health {
+    pub(crate) fn new(name: &'static str, logs: bool) -> Arc<Health> {
+        Arc::new(Health { name, logs, state: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the reason of the last failure if it happened within `age` and no success came later.
+    pub(crate) fn down_within(&self, age: Duration) -> Option<Reason> {
+        self.lock().down.filter(|(since, _)| since.elapsed() <= age).map(|(_, reason)| reason)
+    }
+
+    /// Returns the number of times that the child was started again.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.lock().starts.saturating_sub(1)
+    }
+
+    /// Records that a child was started and has completed its handshake.
+    pub(crate) fn started(&self) {
+        let mut state = self.lock();
+        state.starts += 1;
+        let restarts = state.starts - 1;
+        (state.ended, state.down) = (false, None);
+        let (event, fields) = if restarts == 0 {
+            (Event::Started, vec![])
+        } else {
+            (Event::Restarted, vec![("restarts", Field::Number(restarts))])
+        };
+        self.write(&mut state, event, &fields);
+    }
+
+    /// Records that the child ended on its own, with its exit status and an excerpt of its standard error.
+    pub(crate) fn ended(&self, status: &str, stderr: &str) {
+        let mut state = self.lock();
+        state.ended = true;
+        state.down = Some((Instant::now(), Reason::UpstreamUnavailable));
+        let mut fields = vec![("status", Field::Text(status))];
+        if !stderr.is_empty() {
+            fields.push(("stderr", Field::Text(stderr)));
+        }
+        self.write(&mut state, Event::Ended, &fields);
+    }
+
+    /// Records that a connection was made.
+    pub(crate) fn connected(&self) {
+        self.lock().down = None;
+    }
+
+    /// Records an answer of the upstream, which may be an error of the tool.
+    pub(crate) fn answered(&self) {
+        let mut state = self.lock();
+        state.down = None;
+        let troubles = std::mem::take(&mut state.troubles);
+        if std::mem::take(&mut state.trouble_logged) {
+            self.write(&mut state, Event::Back, &[("failures", Field::Number(troubles))]);
+        }
+    }
+
+    /// Records a failed call or attempt to connect.
+    pub(crate) fn failed(&self, fault: &UpstreamError) {
+        let event = match fault.reason {
+            Reason::UpstreamUnavailable => Event::Unavailable,
+            Reason::Timeout => Event::TimedOut,
+            Reason::AuthFailed => Event::CredentialRefused,
+            // The upstream has answered.
+            Reason::UpstreamError | Reason::ToolError | Reason::RateLimited | Reason::ResponseTooLarge => {
+                return self.answered();
+            }
+            // The call was not sent.
+            Reason::CapExhausted | Reason::UpstreamBusy => return,
+        };
+        let mut state = self.lock();
+        state.down = Some((Instant::now(), fault.reason));
+        // The end of the child has its own line, with the same reason.
+        if event == Event::Unavailable && state.ended {
+            return;
+        }
+        self.write(&mut state, event, &[("reason", Field::Text(&fault.message))]);
+    }
+
+    /// Records that the tools differ from the catalog.
+    pub(crate) fn tools_changed(&self, changes: &str, denied: &str) {
+        let fields = [("changes", Field::Text(changes)), ("denied", Field::Text(denied))];
+        self.write(&mut self.lock(), Event::ToolsChanged, &fields);
+    }
+
+    /// Records that the tools could not be compared with the catalog.
+    pub(crate) fn tools_not_compared(&self, reason: &str) {
+        self.write(&mut self.lock(), Event::ToolsNotCompared, &[("reason", Field::Text(reason))]);
+    }
+
+    /// Writes the line of an event, or counts it if the last line of its kind is recent.
+    fn write(&self, state: &mut State, event: Event, fields: &[(&str, Field<'_>)]) {
+        let Some((at, (_, text, level, is_trouble))) =
+            EVENTS.iter().enumerate().find(|(_, (known, ..))| *known == event).map(|(at, row)| (at, *row))
+        else {
+            return;
+        };
+        state.troubles += u64::from(is_trouble);
+        let is_logged = self.logs || matches!(event, Event::ToolsChanged | Event::ToolsNotCompared);
+        let Some(slot) = state.lines.get_mut(at).filter(|_| is_logged) else { return };
+        let repeated = match slot {
+            Some((last, repeated)) if last.elapsed() < REPEAT_INTERVAL => {
+                *repeated += 1;
+                return;
+            }
+            Some((_, repeated)) => *repeated,
+            None => 0,
+        };
+        *slot = Some((Instant::now(), 0));
+        state.trouble_logged |= is_trouble;
+        let mut all = vec![("upstream", Field::Text(self.name))];
+        all.extend_from_slice(fields);
+        if repeated > 0 {
+            all.push(("repeated", Field::Number(repeated)));
+        }
+        log::record(level, text, &all);
+    }
+}
