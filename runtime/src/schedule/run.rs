@@ -32,6 +32,8 @@ pub(crate) struct RunShare {
     computing: AtomicUsize,
     /// Whether it has ended or is about to, so that its memory will be released.
     is_over: AtomicBool,
+    /// Whether it was ended to free memory.
+    is_ended: AtomicBool,
     waits: Mutex<Vec<Arc<Waiter>>>,
     account: Mutex<Option<Account>>,
 }
@@ -67,6 +69,7 @@ impl ProcessorLease {
             waited: AtomicU64::new(0),
             computing: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
+            is_ended: AtomicBool::new(false),
             waits: Mutex::default(),
             account: Mutex::default(),
         });
@@ -203,12 +206,12 @@ impl RunShare {
     /// Ends the run to free memory for others.
     pub(super) fn end(&self, budget: u64) {
         let account = self.account().clone();
-        // The reason comes first: a thread of the run that sees `is_over` without one reports a timeout.
+        if !self.is_over() && !self.is_ended.swap(true, Ordering::AcqRel) {
+            self.scheduler.count(Refusal::MemoryBudget);
+        }
+        // The reason comes before `is_over`: a thread of the run that finds itself over without a reason reports a timeout.
         if let Some(account) = account {
             account.end(budget_message(budget));
-        }
-        if !self.is_over.swap(true, Ordering::AcqRel) {
-            self.scheduler.count(Refusal::MemoryBudget);
         }
         self.interrupt();
     }
