@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 const TOLD: &[&str] = &[
     "PTC0103", "PTC0104", "PTC0105", "PTC0214", "PTC0215", "PTC0315", "PTC0603", "PTC0604", "PTC0605", "PTC0606", "PTC0608",
     "PTC0610", "PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0616", "PTC0617", "PTC0618", "PTC0619", "PTC0620",
-    "PTC0623", "PTC0626", "PTC0706", "PTC0806", "PTC0901",
+    "PTC0623", "PTC0626", "PTC0706", "PTC0806", "PTC0901", "PTC0902", "PTC0903", "PTC0904", "PTC0905",
 ];
 
 /// The document to which fragments of configs and programs refer.

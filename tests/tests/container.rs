@@ -75,6 +75,8 @@ fn an_image_has_what_its_upstreams_need_and_no_secret() {
     has("USER 65532:65532");
     has(r#"ENTRYPOINT ["/app/9 Lives"]"#);
     assert!(dockerfile.contains("which are not in the image yet: ./own-server\n"), "{dockerfile}");
+    has(r#"RUN ["npm", "install", "--prefix", "/app", "--no-fund", "--no-audit", "some-server@1.2.3"]"#);
+    has(r#"RUN ["uv", "tool", "install", "mcp-server-git==1.2.3"]"#);
     assert!(!lines.iter().any(|line| line.contains("FILES_KEY") || line.contains("WEB_TOKEN")), "{dockerfile}");
 
     let quickstart = emitted(&workspace().join("fixtures/quickstart/upstreams.json"), "container").success();
@@ -83,6 +85,51 @@ fn an_image_has_what_its_upstreams_need_and_no_secret() {
     let petstore = workspace().join("macros/tests/configs/petstore.json");
     let plain = emitted(&petstore, "container").success();
     assert!(instructions(&plain).contains(&"FROM gcr.io/distroless/cc-debian13:nonroot"), "{plain}");
+}
+
+#[test]
+fn dockerignore_permits_what_the_dockerfile_copies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = everything(folder.path());
+    let ignored = emitted(&config, "dockerignore").success();
+    let rules: Vec<&str> = ignored.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rules, ["*", "!ptc-compile", "!9 Lives.json", "!9 Lives.lock.json", "!docs/the api.json", "!due.clj"]);
+    let dockerfile = emitted(&config, "container").success();
+    for rule in &rules[1..] {
+        assert!(dockerfile.contains(&format!("COPY [\"{}\"", &rule[1..])), "{rule} in {dockerfile}");
+    }
+}
+
+/// Returns the image's name and tag from the header of the Dockerfile and from the manifests.
+fn images(config: &Path) -> (String, String) {
+    let dockerfile = emitted(config, "container").success();
+    let header = dockerfile.lines().find_map(|line| line.strip_prefix("#   docker build --tag ")).expect("the header");
+    let manifests = emitted(config, "k8s").success();
+    let image = manifests.lines().find_map(|line| line.strip_prefix("          image: ")).expect("an image");
+    (header.trim_end_matches(" .").to_owned(), image.trim_matches('"').to_owned())
+}
+
+#[test]
+fn tag_changes_with_everything_that_goes_into_the_binary() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = everything(folder.path());
+    let mut tags = std::collections::BTreeSet::new();
+    let mut tag = |what: &str| {
+        let (header, manifest) = images(&config);
+        assert_eq!(header, manifest, "{what}");
+        assert!(tags.insert(header.clone()), "{what} gives the image {header} again");
+        header
+    };
+    let first = tag("the config");
+    assert!(first.starts_with("d-9-lives:") && first.len() == "d-9-lives:".len() + 12, "{first}");
+    assert_eq!(images(&config).0, first, "the same files give the same tag");
+    std::fs::write(folder.path().join("due.clj"), "(+ 1 3)").expect("a program");
+    tag("another stored program");
+    for (from, to) in [("https://web.example", "https://other.example"), ("some-server@1.2.3", "some-server@1.2.4")] {
+        let text = std::fs::read_to_string(&config).expect("the config");
+        std::fs::write(&config, text.replacen(from, to, 1)).expect("a config");
+        tag(to);
+    }
 }
 
 #[test]

@@ -190,6 +190,8 @@ pub(crate) enum Emit {
     Html,
     /// A Dockerfile for the folder of the config: an image that serves HTTP
     Container,
+    /// The `.dockerignore` beside that Dockerfile
+    Dockerignore,
     /// Kubernetes manifests that run replicas of that image
     K8s,
 }

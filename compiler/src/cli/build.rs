@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::ir::Deployment;
+use ptc_compiler::render;
 use serde_json::{Map, Value, json};
 
-use crate::args::{Build, ServeOn};
+use crate::args::{Build, Emit, ServeOn};
 use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
@@ -36,6 +37,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     };
     let StaticDeployment { model, tables, .. } = &deployment;
     if let Some(what) = args.emit {
+        if matches!(what, Emit::Container | Emit::K8s) {
+            render::check_container(model, &mut checked.diagnostics);
+        }
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {
             console.data(&emit::text(what, model, &lock, config, path)?);
@@ -77,6 +81,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
     }
     drop(generated);
+    let image = render::image_reference(model).map_err(|error| Failure::new(error.to_string()))?;
+    let build_digest = render::build_digest(model).map_err(|error| Failure::new(error.to_string()))?;
     let built = || {
         json!({
             "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),
@@ -87,12 +93,14 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
             "tools_list_tokens_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(tokens(*bytes)))).collect::<Map<_, _>>(),
             "tools_list_bytes_of": { "agentic": prompt.tasks, "sessions": prompt.sessions, "debug-tool": prompt.debug },
             "catalog_digest": model.catalog_digest,
+            "build_digest": build_digest,
+            "image": image,
             "binary": output,
             "binary_bytes": size,
             "seconds": started.elapsed().as_secs_f64(),
         })
     };
-    console.result(&summary(model, &prompt, &output, size, started), || json!({ "built": built() }));
+    console.result(&summary(model, &prompt, &image, &output, size, started), || json!({ "built": built() }));
 
     let Some(program) = &args.eval else {
         // A program that reads the output does not need the suggestion.
@@ -108,7 +116,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
 }
 
 /// Describes the built binary as a small table.
-fn summary(deployment: &Deployment, prompt: &ToolsListSize, output: &Path, size: u64, started: Instant) -> String {
+fn summary(deployment: &Deployment, prompt: &ToolsListSize, image: &str, output: &Path, size: u64, started: Instant) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -128,6 +136,7 @@ fn summary(deployment: &Deployment, prompt: &ToolsListSize, output: &Path, size:
     }
     row("", format!("{} more with --sessions, {} with --debug-tool", grouped(sessions), grouped(debug)));
     row("catalog", deployment.catalog_digest.clone());
+    row("image", image.to_owned());
     row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
     row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));
     text

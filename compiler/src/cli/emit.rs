@@ -22,6 +22,7 @@ pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Co
         Emit::Lock => Ok(lock::write::write(lock)),
         Emit::Html => render::html(deployment),
         Emit::Container => render::dockerfile(deployment, &context(config, path)?),
+        Emit::Dockerignore => Ok(render::dockerignore(&context(config, path)?)),
         Emit::K8s => render::kubernetes(deployment),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),
     };

@@ -29,7 +29,7 @@ mod kinds;
 mod mask_secrets;
 mod names;
 mod openapi;
-mod packages;
+pub mod packages;
 mod placeholder;
 mod programs;
 mod reader;

@@ -189,6 +189,39 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     reader.report(diagnostic);
 }
 
+/// The program that installs a package when an image is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Installer {
+    /// `npm install`
+    Npm,
+    /// `uv tool install`
+    Uv,
+}
+
+/// What a command fetches from a registry each time it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetched<'a> {
+    /// A package with a fixed version, which can be installed before.
+    Pinned(Installer, &'a str),
+    /// A package without a fixed version, or one that cannot be installed in the same way before. Contains its name.
+    Other(&'a str),
+}
+
+/// Returns what a command fetches each time it starts. Returns `None` if it fetches nothing, or if that is unknown.
+pub fn fetched<'a>(command: &str, args: &[&'a str]) -> Option<Fetched<'a>> {
+    let (runner, at, package) = package(command, args)?;
+    // The version is what can be installed before. A local path or a URL has none.
+    let has_version = package.len() > name(package, runner.registry).len();
+    // Further options of uvx change the environment of the package, so that a plain installation would not be used.
+    let is_plain = at == runner.words.len() || (at == 1 && args.first() == Some(&"--from"));
+    Some(match runner.command {
+        "npx" | "npm" if has_version && is_pinned(package, runner.registry) => Fetched::Pinned(Installer::Npm, package),
+        "uvx" if has_version && is_pinned(package, runner.registry) && is_plain => Fetched::Pinned(Installer::Uv, package),
+        _ if package.starts_with(['.', '/']) => return None,
+        _ => Fetched::Other(package),
+    })
+}
+
 /// Returns the package that a command line fetches, with the index of the argument that names it. Returns `None` if it cannot be
 /// determined.
 fn package<'a>(command: &str, args: &[&'a str]) -> Option<(&'static Runner, usize, &'a str)> {
@@ -297,6 +330,22 @@ fn is_exact(version: &str, registry: &Registry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pinned_packages_can_be_installed_before() {
+        for (command, args, expected) in [
+            ("npx", &["-y", "some-server@1.2.3", "x"][..], Some(Fetched::Pinned(Installer::Npm, "some-server@1.2.3"))),
+            ("npx", &["-y", "some-server"], Some(Fetched::Other("some-server"))),
+            ("npx", &["./local"], None),
+            ("uvx", &["pkg==1.2"], Some(Fetched::Pinned(Installer::Uv, "pkg==1.2"))),
+            ("uvx", &["--from", "pkg==1.2", "tool"], Some(Fetched::Pinned(Installer::Uv, "pkg==1.2"))),
+            ("uvx", &["--with", "x", "pkg==1.2"], Some(Fetched::Other("pkg==1.2"))),
+            ("pipx", &["run", "pkg==1.2"], Some(Fetched::Other("pkg==1.2"))),
+            ("node", &["server.js"], None),
+        ] {
+            assert_eq!(fetched(command, args), expected, "{command} {args:?}");
+        }
+    }
 
     #[test]
     fn packages_and_their_versions() {

@@ -155,4 +155,8 @@ codes! {
     ResultUsedAsValue = "PTC0809" Error "a result that is taken for its value";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
+    CommandNotInImage = "PTC0902" Warning "a command that the image lacks";
+    HostPath = "PTC0903" Warning "a path of this machine in a container";
+    LoopbackInContainer = "PTC0904" Warning "a loopback address in a container";
+    FetchedAtStart = "PTC0905" Warning "a package that a container fetches at each start";
 }

@@ -6,8 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use minijinja::AutoEscape;
 use serde::Serialize;
 
-use super::{RenderError, template};
-use crate::config::model::{CredentialSource, EnvPart, InheritEnv, Transport};
+use super::{RenderError, build_digest, template};
+use crate::config::model::{CredentialSource, EnvPart, InheritEnv, McpStdio, Transport};
+use crate::config::packages::{Fetched, Installer, fetched};
 use crate::ir::Deployment;
 use crate::ir::json::quote;
 
@@ -34,6 +35,15 @@ const UV: &str = "ghcr.io/astral-sh/uv:0.9";
 const OF_NODE: &[&str] = &["node", "npm", "npx"];
 const OF_UV: &[&str] = &["uv", "uvx"];
 
+/// Commands that every image with Debian's tools has.
+const OF_SHELL: &[&str] = &["bash", "env", "sh"];
+
+/// Installs packages where `npx` finds them without contacting the registry: in the folder in which upstreams start.
+const NPM_INSTALL: [&str; 6] = ["npm", "install", "--prefix", HOME, "--no-fund", "--no-audit"];
+
+/// Number of hexadecimal digits of the build's digest in the image's tag.
+const TAG: usize = 12;
+
 /// Names of the files that a build in a container reads.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -50,6 +60,8 @@ struct View {
     name: String,
     image: String,
     config: String,
+    npm: Option<String>,
+    uv_tools: Vec<String>,
     compiler: &'static str,
     build: &'static str,
     base: &'static str,
@@ -71,13 +83,23 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
     let programs = programs(deployment);
     let is = |known: &[&str]| programs.iter().any(|program| known.contains(program));
     let (node, uv) = (is(OF_NODE), is(OF_UV));
-    let others: Vec<String> =
-        programs.iter().filter(|program| !OF_NODE.contains(program) && !OF_UV.contains(program)).map(|p| comment(p)).collect();
-    let base = match (node, uv || !others.is_empty()) {
+    let others: Vec<String> = programs.iter().filter(|program| !is_in_image(program)).map(|p| comment(p)).collect();
+    let needs_shell = is(OF_SHELL);
+    let base = match (node, uv || needs_shell || !others.is_empty()) {
         (true, _) => NODE,
         (false, true) => DEBIAN,
         (false, false) => PLAIN,
     };
+    let installed = |wanted: Installer| -> Vec<&str> {
+        let packages = children(deployment).filter_map(|stdio| installable(stdio));
+        packages
+            .filter(|(installer, _)| *installer == wanted)
+            .map(|(_, package)| package)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    let (npm, uv_tools) = (installed(Installer::Npm), installed(Installer::Uv));
     let binary = format!("{HOME}/{}", deployment.name);
     let command = [
         "ptc-compile",
@@ -93,8 +115,10 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
     let sources = [&*context.config, &*context.lock].into_iter().chain(context.files.iter().map(String::as_str));
     let view = View {
         name: comment(&deployment.name),
-        image: image(&deployment.name),
+        image: image_reference(deployment)?,
         config: comment(&context.config),
+        npm: (!npm.is_empty()).then(|| list(&[&NPM_INSTALL[..], &npm].concat())),
+        uv_tools: uv_tools.iter().map(|package| list(&["uv", "tool", "install", package])).collect(),
         compiler: crate::VERSION,
         build: BUILD,
         base,
@@ -155,18 +179,52 @@ impl Needs {
     }
 }
 
-/// Returns the commands that the upstreams of a deployment start, each once.
-fn programs(deployment: &Deployment) -> BTreeSet<&str> {
-    let commands = deployment.upstreams.iter().filter_map(|upstream| match &upstream.transport {
-        Transport::McpStdio(stdio) => Some(stdio.command.value.as_str()),
+fn children(deployment: &Deployment) -> impl Iterator<Item = &McpStdio> {
+    deployment.upstreams.iter().filter_map(|upstream| match &upstream.transport {
+        Transport::McpStdio(stdio) => Some(stdio),
         Transport::McpHttp(_) | Transport::OpenApi(_) => None,
-    });
-    commands.collect()
+    })
 }
 
-/// Returns the name of a deployment's image, without a tag.
-pub(super) fn image(name: &str) -> String {
-    label(name, 50)
+/// Returns the commands that the upstreams of a deployment start, each once.
+fn programs(deployment: &Deployment) -> BTreeSet<&str> {
+    children(deployment).map(|stdio| stdio.command.value.as_str()).collect()
+}
+
+/// Whether the image has a command, if upstreams use it.
+pub(super) fn is_in_image(command: &str) -> bool {
+    [OF_NODE, OF_UV, OF_SHELL].iter().any(|known| known.contains(&command))
+}
+
+/// Returns the package that is installed in the image for an upstream. `npx` finds it from folders inside [`HOME`] only.
+pub(super) fn installable(stdio: &McpStdio) -> Option<(Installer, &str)> {
+    let args: Vec<&str> = stdio.args.iter().map(String::as_str).collect();
+    let Some(Fetched::Pinned(installer, package)) = fetched(&stdio.command.value, &args) else { return None };
+    let is_at_home = stdio.cd.as_ref().is_none_or(|cd| Path::new(&place(&cd.value)).starts_with(HOME));
+    (installer == Installer::Uv || is_at_home).then_some((installer, package))
+}
+
+/// Returns the name of a deployment's image with its tag, which is the beginning of the [build's digest](build_digest).
+pub fn image_reference(deployment: &Deployment) -> Result<String, RenderError> {
+    let digest = build_digest(deployment)?;
+    let tag = digest.rsplit(':').next().and_then(|hex| hex.get(..TAG)).unwrap_or("latest");
+    Ok(format!("{}:{tag}", label(&deployment.name, 50)))
+}
+
+/// Renders the `.dockerignore` beside the `Dockerfile`: the build context has only the files that the `Dockerfile` copies.
+pub fn dockerignore(context: &Context) -> String {
+    let files = ["ptc-compile", &*context.config, &*context.lock].into_iter().chain(context.files.iter().map(String::as_str));
+    let mut text = String::from("# The build context has only the files that the Dockerfile copies.\n*\n");
+    for file in files {
+        let name = file.strip_prefix("./").unwrap_or(file);
+        // A line of this file is a pattern, in which these characters have a meaning.
+        let escaped: String =
+            name.chars().flat_map(|c| ['\\'].into_iter().filter(move |_| r"*?[]\".contains(c)).chain([c])).collect();
+        if !name.contains(char::is_control) {
+            text.extend(["!", &escaped, "\n"]);
+        }
+    }
+    text
 }
 
 /// Returns a name that is valid in DNS and in image registries: lower-case letters, digits and single hyphens, at most `most`

@@ -3,15 +3,12 @@
 use minijinja::AutoEscape;
 use serde::Serialize;
 
-use super::container::{Needs, PORT, USER, comment, image, label, quoted};
-use super::{RenderError, template};
+use super::container::{Needs, PORT, USER, comment, image_reference, label, quoted};
+use super::{RenderError, build_digest, template};
 use crate::ir::Deployment;
 
 /// Maximum length of the deployment's name in characters. Names derived from it must be valid labels too.
 const MAX_LEN: usize = 50;
-
-/// Number of hexadecimal digits of the catalog's digest in the image's tag.
-const TAG: usize = 12;
 
 #[derive(Debug, Serialize)]
 struct View {
@@ -20,6 +17,7 @@ struct View {
     name: String,
     image: String,
     catalog_digest: String,
+    build_digest: String,
     variables: Vec<Variable>,
     files: Vec<File>,
     port: u16,
@@ -44,13 +42,12 @@ struct File {
 /// Renders the manifests: deployment, service, autoscaler, disruption budget, and the session store that the replicas share.
 pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
     let needs = Needs::of(deployment);
-    let digest = deployment.catalog_digest.rsplit(':').next().unwrap_or_default();
-    let tag = digest.get(..TAG).unwrap_or("latest");
     let view = View {
         title: comment(&deployment.name),
         compiler: crate::VERSION,
         name: label(&deployment.name, MAX_LEN),
-        image: quoted(&format!("{}:{tag}", image(&deployment.name))),
+        image: quoted(&image_reference(deployment)?),
+        build_digest: quoted(&build_digest(deployment)?),
         catalog_digest: quoted(&deployment.catalog_digest),
         variables: needs
             .variables

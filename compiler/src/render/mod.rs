@@ -6,6 +6,7 @@
 
 mod args;
 mod container;
+mod container_check;
 mod html;
 mod kubernetes;
 mod literal;
@@ -19,7 +20,8 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 pub use args::args;
-pub use container::{Context, dockerfile};
+pub use container::{Context, dockerfile, dockerignore, image_reference};
+pub use container_check::check as check_container;
 pub use html::html;
 pub use kubernetes::kubernetes;
 pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, SessionStore, toml_string};
@@ -68,6 +70,13 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
 pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
     let view = view::Catalog::new(deployment);
     rust(&template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)?)
+}
+
+/// Returns a digest of everything that the binary is built from: config, catalog, stored programs and compiler, but not the name of
+/// the output file.
+pub fn build_digest(deployment: &Deployment) -> Result<String, RenderError> {
+    let unnamed = Deployment { name: String::new(), ..deployment.clone() };
+    Ok(crate::lock::sha256(catalog(&unnamed)?.as_bytes()))
 }
 
 fn template(name: &'static str, source: &'static str, escape: AutoEscape, view: impl Serialize) -> Result<String, RenderError> {

@@ -1,0 +1,81 @@
+//! Warns of upstreams that will not work, or only slowly, in the image of a deployment.
+
+use url::{Host, Url};
+
+use super::container::{installable, is_in_image};
+use crate::config::model::{McpStdio, Spanned, Transport};
+use crate::config::packages::{Fetched, fetched};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
+use crate::ir::Deployment;
+
+/// Absolute paths that exist in every image.
+const IN_IMAGE: [&str; 4] = ["/tmp", "/app", "/dev", "/proc"];
+
+/// Checks the upstreams of a deployment.
+pub fn check(deployment: &Deployment, diagnostics: &mut Diagnostics) {
+    for upstream in &deployment.upstreams {
+        match &upstream.transport {
+            Transport::McpStdio(stdio) => child(&upstream.name, stdio, diagnostics),
+            Transport::McpHttp(http) => address(&upstream.name, &http.url, diagnostics),
+            Transport::OpenApi(api) => address(&upstream.name, &api.base_url, diagnostics),
+        }
+    }
+}
+
+fn child(upstream: &str, stdio: &McpStdio, diagnostics: &mut Diagnostics) {
+    let Spanned { value: command, place } = &stdio.command;
+    if !is_in_image(command) {
+        let message = format!("the image lacks the command {} of the upstream {}", quoted(command), quoted(upstream));
+        diagnostics.push(
+            Diagnostic::new(Code::CommandNotInImage, message)
+                .at(place.clone(), "not in the image")
+                .hint("add a line to the Dockerfile that installs it, or run the upstream as a service of its own"),
+        );
+    }
+    let args: Vec<&str> = stdio.args.iter().map(String::as_str).collect();
+    let package = match fetched(command, &args) {
+        Some(Fetched::Pinned(_, package)) if installable(stdio).is_none() => Some(package),
+        Some(Fetched::Other(package)) => Some(package),
+        Some(Fetched::Pinned(..)) | None => None,
+    };
+    if let Some(package) = package {
+        let message = format!("the container downloads {} of the upstream {} at each start", quoted(package), quoted(upstream));
+        diagnostics.push(
+            Diagnostic::new(Code::FetchedAtStart, message)
+                .at(place.clone(), "a download at each start")
+                .hint("give the package a fixed version and no other options, so that it is installed in the image"),
+        );
+    }
+    let paths = args.iter().map(|arg| arg.split_once('=').map_or(*arg, |(_, value)| value));
+    for path in paths.chain(stdio.cd.as_ref().map(|cd| cd.value.as_str())).filter(|path| is_of_host(path)) {
+        let message = format!("the path {} of the upstream {} is not in the image", quoted(path), quoted(upstream));
+        diagnostics.push(
+            Diagnostic::new(Code::HostPath, message)
+                .at(place.clone(), "gets a path of this machine")
+                .hint("mount a volume there, or copy the files into the image"),
+        );
+    }
+}
+
+fn is_of_host(path: &str) -> bool {
+    let in_image =
+        IN_IMAGE.iter().any(|known| path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
+    (path.starts_with('/') && path.len() > 1 || path.starts_with("~/")) && !in_image
+}
+
+fn address(upstream: &str, url: &Spanned<String>, diagnostics: &mut Diagnostics) {
+    let is_loopback = Url::parse(&url.value).is_ok_and(|url| match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    });
+    if is_loopback {
+        let message = format!("the address of the upstream {} is the container itself", quoted(upstream));
+        diagnostics.push(
+            Diagnostic::new(Code::LoopbackInContainer, message)
+                .at(url.place.clone(), "a loopback address")
+                .hint("use the name under which the container reaches the service"),
+        );
+    }
+}
