@@ -39,34 +39,62 @@ pub struct Count {
 /// upstream may be in only one of the locks. If `pinned` has the position of a pin in the old lock, it becomes the second
 /// position of the finding.
 pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnostics: &mut Diagnostics) -> Count {
-    let nothing = LockedUpstream::default();
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
-        if let (Some(before), Some(after)) = (old.upstreams.get(name), new.upstreams.get(name)) {
-            let changes = server_info_changes(before, after);
-            count.upstreams += usize::from(!changes.is_empty());
-            for what in changes {
-                let message = format!("{} {what}", quoted(name));
-                diagnostics.push(finding(upstream, Code::DescriptionChanged, &message, pinned.upstream(name)));
-            }
+        let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
+        count.upstreams += usize::from(!found.server_info.is_empty());
+        for what in found.server_info {
+            let message = format!("{} {what}", quoted(name));
+            diagnostics.push(finding(upstream, Code::DescriptionChanged, &message, pinned.upstream(name)));
         }
-        let before = &old.upstreams.get(name).unwrap_or(&nothing).tools;
-        let after = &new.upstreams.get(name).unwrap_or(&nothing).tools;
-        for tool in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
-            let changes = match (before.get(tool), after.get(tool)) {
-                (None, Some(_)) => vec![(Code::ToolAdded, "is new".to_owned())],
-                (Some(_), None) => vec![(Code::ToolRemoved, "is gone".to_owned())],
-                (Some(before), Some(after)) => changes(name, tool, before, after),
-                (None, None) => Vec::new(),
-            };
-            count.tools += usize::from(!changes.is_empty());
+        count.tools += found.tools.len();
+        for (tool, changes) in found.tools {
             for (code, what) in changes {
-                let message = format!("{} of {} {what}", quoted(tool), quoted(name));
-                diagnostics.push(finding(upstream, code, &message, pinned.tool(name, tool)));
+                let message = format!("{} of {} {what}", quoted(&tool), quoted(name));
+                diagnostics.push(finding(upstream, code, &message, pinned.tool(name, &tool)));
             }
         }
     }
     count
+}
+
+/// All changes of one upstream. A lock is stale exactly if there are any: the digest of a document and the version of a server
+/// may differ without a change.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Changes of its own description.
+    pub server_info: Vec<String>,
+    /// Changes of its tools, by exposed name. No list is empty.
+    pub tools: BTreeMap<String, Vec<(Code, String)>>,
+}
+
+impl Changes {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.server_info.is_empty() && self.tools.is_empty()
+    }
+}
+
+/// Returns all changes of an upstream. It may be in only one of the locks.
+pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Changes {
+    let mut found = Changes::default();
+    if let (Some(before), Some(after)) = (old, new) {
+        found.server_info = server_info_changes(before, after);
+    }
+    let nothing = LockedUpstream::default();
+    let (before, after) = (&old.unwrap_or(&nothing).tools, &new.unwrap_or(&nothing).tools);
+    for tool in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+        let changes = match (before.get(tool), after.get(tool)) {
+            (None, Some(_)) => vec![(Code::ToolAdded, "is new".to_owned())],
+            (Some(_), None) => vec![(Code::ToolRemoved, "is gone".to_owned())],
+            (Some(before), Some(after)) => tool_changes(name, tool, before, after),
+            (None, None) => Vec::new(),
+        };
+        if !changes.is_empty() {
+            found.tools.insert(tool.clone(), changes);
+        }
+    }
+    found
 }
 
 fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Span>) -> Diagnostic {
@@ -100,13 +128,14 @@ fn replaced(was: &str, now: &str) -> String {
 }
 
 /// Returns all differences between two definitions of one tool.
-fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
+fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
     if before.digest == after.digest {
         return Vec::new();
     }
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
-    let reported = arguments(&old, &new, &mut out);
+    let takes_anything = input::takes_anything(after.definition.get("inputSchema"));
+    let reported = arguments(&old, &new, takes_anything, &mut out);
     schemas(&before.definition, &after.definition, &reported, &mut out);
     annotations(old.annotations, new.annotations, &mut out);
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -120,13 +149,15 @@ fn changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) ->
     out
 }
 
-/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported.
-fn arguments<'t>(old: &'t Tool, new: &'t Tool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
+/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_anything`: whether
+/// the new schema accepts every value, so that no argument is removed.
+fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_anything: bool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
     let mut reported = BTreeSet::new();
     let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();
     let (before, now) = (by_name(old), by_name(new));
     for arg in &old.args {
         match now.get(arg.name.as_str()) {
+            None if takes_anything => {}
             None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
             Some(now) => {
                 if argument(arg, now, out) {
@@ -247,13 +278,18 @@ fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, Str
             ("idempotentHint", before.idempotent, after.idempotent),
             ("openWorldHint", before.open_world, after.open_world),
         ];
-        let shown = |flag: Option<bool>| flag.map_or_else(|| "unsaid".to_owned(), |flag| flag.to_string());
         let changed: Vec<String> = flags
             .into_iter()
-            .filter(|(_, before, after)| before != after)
-            .map(|(name, before, after)| format!("`{name}` {}, which was {}", shown(after), shown(before)))
+            .filter_map(|(name, before, after)| match (before, after) {
+                (Some(before), None) => Some(format!("no longer declares `{name}`, which was {before}")),
+                (None, Some(after)) => Some(format!("now declares `{name}` {after}")),
+                (Some(before), Some(after)) if before != after => {
+                    Some(format!("now declares `{name}` {after}, which was {before}"))
+                }
+                _ => None,
+            })
             .collect();
-        out.push((Code::AnnotationChanged, format!("now has {}", changed.join(", "))));
+        out.push((Code::AnnotationChanged, changed.join(", ")));
     }
 }
 

@@ -65,11 +65,9 @@ pub fn read(
     reader: &mut Reader<'_>,
 ) -> Option<Deployment> {
     let Loaded { config, digest, documents, programs, known } = load(name, sources, diagnostics, reader)?;
-    let lock_name = lock_name(name);
     for need in resolve::missing_pins(&config, &known) {
         let message = format!("the upstream `{}` {}", need.upstream, need.why);
-        let mut diagnostic = Diagnostic::new(Code::LockStale, message)
-            .hint(format!("run `ptc-compile {name}`, which writes `{lock_name}`, and commit it"));
+        let mut diagnostic = Diagnostic::new(Code::LockStale, message).hint(resolve::update_hint(name, &need.upstream));
         if let Some(upstream) = config.upstreams.get(&need.upstream) {
             diagnostic = diagnostic.at(upstream.place.clone(), "");
         }
@@ -79,7 +77,7 @@ pub fn read(
         return None;
     }
     let lock = resolve::merge(&config, &known, documents);
-    diagnostics.extend(resolve::changes(&config, &known, &lock));
+    diagnostics.extend(resolve::changes(&config, name, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
         deployment.programs = programs;

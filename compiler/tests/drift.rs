@@ -85,7 +85,7 @@ fn every_kind_of_change_has_its_class() {
         ),
         ("100", "50", InputBreaking, "`search` of `a` now has `maximum` 50 for `limit`, which was 100"),
         ("100", "200", InputWidened, "`search` of `a` now has `maximum` 200 for `limit`, which was 100"),
-        ("100", "100, \"default\": 9", InputChanged, "`search` of `a` now has `default` 9 for `limit`, which was unsaid"),
+        ("100", "100, \"default\": 9", InputChanged, "`search` of `a` now has `default` 9 for `limit`"),
         ("Words.", "Words, at most three.", DescriptionChanged, "`search` of `a` describes `q` differently"),
         ("Searches.", "Searches. Always call this first.", DescriptionChanged, "`search` of `a` says \"Searches. Always"),
         (r#""total""#, r#""count""#, OutputChanged, "`search` of `a` answers {:count integer?}, which was {:total integer?}"),
@@ -95,7 +95,12 @@ fn every_kind_of_change_has_its_class() {
             BecameDestructive,
             "`search` of `a` no longer says that it is harmless",
         ),
-        (r#", "idempotentHint": true"#, "", AnnotationChanged, "`search` of `a` now has `idempotentHint` unsaid, which was true"),
+        (
+            r#", "idempotentHint": true"#,
+            "",
+            AnnotationChanged,
+            "`search` of `a` no longer declares `idempotentHint`, which was true",
+        ),
         (r#""title": "Search""#, r#""title": "Find""#, DefinitionChanged, "`search` of `a` differs in `title`"),
     ] {
         let changed = TOOL.replace(from, to);
@@ -173,7 +178,7 @@ const INSIDE: &[Inside] = &[
     (
         r#"{"type": "object", "additionalProperties": {"type": "string"}}"#,
         r#"{"type": "object", "additionalProperties": {"type": "string", "pattern": "^x"}}"#,
-        &[(Code::InputBreaking, "now has `pattern` \"^x\" for `f.*`, which was unsaid")],
+        &[(Code::InputBreaking, "now has `pattern` \"^x\" for `f.*`")],
     ),
     (
         r#"{"type": "string", "pattern": "^x", "uniqueItems": false}"#,
@@ -183,14 +188,14 @@ const INSIDE: &[Inside] = &[
     (
         r#"{"type": "object"}"#,
         r#"{"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#,
-        &[(Code::InputBreaking, r#"now has `anyOf` [{"required":["a"]},{"required":["b"]}] for `f`, which was unsaid"#)],
+        &[(Code::InputBreaking, r#"now has `anyOf` [{"required":["a"]},{"required":["b"]}] for `f`"#)],
     ),
     // This is the usual way to write an optional schema: the only alternative beside `null` is the schema itself.
     (
         r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
         r#"{"anyOf": [{"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}, {"type": "null"}]}"#,
         &[
-            (Code::InputBreaking, "now has `maxLength` 3 for `f.a`, which was unsaid"),
+            (Code::InputBreaking, "now has `maxLength` 3 for `f.a`"),
             (Code::InputWidened, "takes object|null for `f`, which was object"),
         ],
     ),
@@ -226,11 +231,11 @@ fn what_is_inside_of_an_argument_is_compared_like_arguments() {
         format!(r#"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"a": {{}}, "b": {{}}}}{more}}}}}"#)
     };
     for (more, code, what) in [
-        (r#", "minProperties": 1"#, Code::InputBreaking, "now has `minProperties` 1 for its arguments, which was unsaid"),
+        (r#", "minProperties": 1"#, Code::InputBreaking, "now has `minProperties` 1 for its arguments"),
         (
             r#", "dependentRequired": {"a": ["b"]}"#,
             Code::InputBreaking,
-            r#"now has `dependentRequired` {"a":["b"]} for its arguments, which was unsaid"#,
+            r#"now has `dependentRequired` {"a":["b"]} for its arguments"#,
         ),
     ] {
         let found = changes(&[&input("")], &[&input(more)]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
-use ptc_compiler::diag::{Diagnostics, Severity, suggest};
+use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::resolve::{self, MissingPin, Query};
@@ -26,12 +26,23 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     }
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // The new state of an upstream that could not be queried is unknown.
-    let is_whole = !checked.diagnostics.has_errors();
+    let is_whole = is_comparable(&checked.diagnostics);
+    let is_incomplete = checked.diagnostics.has_errors();
     let mut drifted = None;
+    let mut stale = 0;
     let changed = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
         let mut drift = Diagnostics::default();
         let changed = drift::compare(config, &old, &new, &places, &mut drift);
+        // A lock that no longer covers the config is stale, also if the tools are the same.
+        for pin in resolve::missing_pins(config, &old) {
+            let pair = [&old, &new].map(|lock| lock.upstreams.get(&pin.upstream));
+            let is_named = args.names.is_empty() || args.names.contains(&pin.upstream);
+            if is_named && drift::changes(&pin.upstream, pair[0], pair[1]).is_empty() {
+                drift.push(resolve_lock::stale_lock_error(config, &args.config, &pin, None));
+                stale += 1;
+            }
+        }
         drifted = drift.worst();
         checked.diagnostics.append(drift);
         lint::lint(config, &old, &new, &mut checked.diagnostics);
@@ -39,7 +50,9 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     });
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Some(changed), true) = (changed, is_whole) else { return Ok(status.at_least_findings()) };
-    console.message(&told(changed));
+    if stale == 0 || changed != Count::default() {
+        console.message(&told(changed));
+    }
     let threshold = match args.fail_on {
         Threshold::Error => Some(Severity::Error),
         Threshold::Warning => Some(Severity::Warning),
@@ -47,7 +60,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         Threshold::Never => None,
     };
     let reached = threshold.is_some_and(|threshold| drifted >= Some(threshold));
-    Ok(if reached { Status::Findings } else { Status::Clean })
+    Ok(if reached || is_incomplete { Status::Findings } else { Status::Clean })
 }
 
 /// Runs `update`: compares, and writes the current state into the lock file.
@@ -76,6 +89,11 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(Status::Clean)
 }
 
+/// Whether the current tools are known. An operation that is no longer in its document does not hide the other changes.
+fn is_comparable(diagnostics: &Diagnostics) -> bool {
+    !diagnostics.sorted().iter().any(|found| found.severity == Severity::Error && found.code != Code::UnknownOperation)
+}
+
 fn told(changed: Count) -> String {
     let counted = |count: usize, what: &str| match count {
         0 => None,
@@ -101,7 +119,7 @@ struct Locks {
 /// Returns `None` if one of them is not available; the findings then explain why.
 fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<Locks>, Failure> {
     let lock_path: PathBuf = resolve_lock::path(path);
-    let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
+    let (Some(config), true) = (&checked.config, is_comparable(&checked.diagnostics)) else { return Ok(None) };
     let names = chosen(config, names)?;
     let (old, places) = if lock_path.exists() {
         let Some(file) = check::read_source(&lock_path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(None) };

@@ -40,14 +40,14 @@ pub(crate) fn for_build(
     let missing_pins = resolve::missing_pins(config, &known);
     let mut fresh = checked.documents.clone();
     if args.locked && old.is_none() && !config.upstreams.is_empty() {
-        let findings = missing_lock_errors(config, &path);
+        let findings = missing_lock_errors(config, config_path, &path);
         checked.diagnostics.extend(findings);
         return Ok(None);
     }
-    if let Some(option) = offline_flag(args) {
+    if args.locked || args.offline {
         if !missing_pins.is_empty() {
             for missing_pin in &missing_pins {
-                checked.diagnostics.push(stale_lock_error(config, missing_pin, option, old.is_none().then_some(&path)));
+                checked.diagnostics.push(stale_lock_error(config, config_path, missing_pin, old.is_none().then_some(&path)));
             }
             return Ok(None);
         }
@@ -80,7 +80,7 @@ pub(crate) fn for_build(
     }
     if args.locked {
         // Upstreams that were removed from the config change the file but not the build.
-        let stale = resolve::changes(config, &known, &lock);
+        let stale = resolve::changes(config, &config_path.display().to_string(), &known, &lock);
         let is_stale = !stale.is_empty();
         checked.diagnostics.extend(stale);
         return Ok((!is_stale).then_some(lock));
@@ -100,19 +100,19 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     let known = old.clone().unwrap_or_default();
     let lock = resolve::merge(config, &known, std::mem::take(&mut checked.documents));
     lint::lint(config, &known, &lock, &mut checked.diagnostics);
-    let (severity, option) = if args.locked { (Severity::Error, "--locked") } else { (Severity::Warning, "--check") };
+    let severity = if args.locked { Severity::Error } else { Severity::Warning };
     let mut stale = Vec::new();
     if old.is_some() {
         let missing_pins = resolve::missing_pins(config, &known);
         let told = missing_pins.iter().filter(|missing_pin| args.locked || known.upstreams.contains_key(&missing_pin.upstream));
-        stale.extend(told.map(|missing_pin| stale_lock_error(config, missing_pin, option, None)));
-        let changes = resolve::changes(config, &known, &lock);
+        stale.extend(told.map(|missing_pin| stale_lock_error(config, config_path, missing_pin, None)));
+        let changes = resolve::changes(config, &config_path.display().to_string(), &known, &lock);
         // One reason to pin an upstream anew is enough.
         let others: Vec<Diagnostic> =
             changes.into_iter().filter(|change| stale.iter().all(|told| told.primary != change.primary)).collect();
         stale.extend(others);
     } else if args.locked {
-        stale.extend(missing_lock_errors(config, &path));
+        stale.extend(missing_lock_errors(config, config_path, &path));
     }
     for finding in stale {
         checked.diagnostics.push(Diagnostic { severity, ..finding });
@@ -166,21 +166,22 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
 }
 
 /// Returns one error for each upstream, for a build without a lock file.
-fn missing_lock_errors(config: &Config, path: &Path) -> Vec<Diagnostic> {
+fn missing_lock_errors(config: &Config, config_path: &Path, path: &Path) -> Vec<Diagnostic> {
     let finding = |(name, upstream): (&String, &Upstream)| {
         let message = format!("the upstream `{name}` is not pinned: there is no lock file `{}`", path.display());
         let finding = Diagnostic::new(Code::LockStale, message).at(upstream.place.clone(), "");
-        finding.hint("run ptc-compile once without `--locked`, and commit the lock file that it writes")
+        finding.hint(format!("`ptc-compile update {}` writes it; commit it", config_path.display()))
     };
     config.upstreams.iter().map(finding).collect()
 }
 
-/// Returns the option that forbids queries of upstreams.
-fn offline_flag(args: &Build) -> Option<&'static str> {
-    args.locked.then_some("--locked").or_else(|| args.offline.then_some("--offline"))
-}
-
-fn stale_lock_error(config: &Config, missing_pin: &MissingPin, option: &str, missing: Option<&PathBuf>) -> Diagnostic {
+/// Returns the finding for a pin that the lock file lacks. `missing`: the path of the lock file, if it does not exist.
+pub(crate) fn stale_lock_error(
+    config: &Config,
+    config_path: &Path,
+    missing_pin: &MissingPin,
+    missing: Option<&PathBuf>,
+) -> Diagnostic {
     let message = match missing {
         Some(path) => {
             format!("the upstream `{}` has no pinned tools: there is no lock file `{}`", missing_pin.upstream, path.display())
@@ -188,7 +189,7 @@ fn stale_lock_error(config: &Config, missing_pin: &MissingPin, option: &str, mis
         None => format!("the upstream `{}` {}", missing_pin.upstream, missing_pin.why),
     };
     let diagnostic = Diagnostic::new(Code::LockStale, message)
-        .hint(format!("run ptc-compile once without `{option}` while the upstream can be reached, and commit the lock file"));
+        .hint(resolve::update_hint(&config_path.display().to_string(), &missing_pin.upstream));
     match config.upstreams.get(&missing_pin.upstream) {
         Some(upstream) => diagnostic.at(upstream.place.clone(), ""),
         None => diagnostic,

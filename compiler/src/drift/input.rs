@@ -203,6 +203,7 @@ impl<'a> Walk<'a, '_> {
         let (old, new) = (self.old.members(was), self.new.members(now));
         for (name, was) in &old.properties {
             match new.get(name) {
+                None if takes_anything(Some(now)) => {}
                 None => self.out.push((Code::InputBreaking, format!("no longer takes {}", path.member(name).shown()))),
                 Some(now) => self.nested(&path.member(name), was, now),
             }
@@ -250,7 +251,7 @@ impl<'a> Walk<'a, '_> {
 
     fn keyword(&mut self, key: &str, name: &str, was: &Json, now: &Json) {
         let (from, to) = (was.get(key), now.get(key));
-        self.out.push((direction(key, from, to), format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from))));
+        self.out.push((direction(key, from, to), keyword_change(key, name, from, to)));
     }
 
     /// Compares alternatives and parts, unless a change of the resulting types or values has been reported.
@@ -271,7 +272,7 @@ impl<'a> Walk<'a, '_> {
         for key in COMBINING {
             let (from, to) = (was.get(key), now.get(key));
             if from.map(without_annotations) != to.map(without_annotations) {
-                self.out.push((code, format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from))));
+                self.out.push((code, keyword_change(key, name, from, to)));
             }
         }
     }
@@ -308,8 +309,22 @@ fn is_object(node: Option<&Json>) -> bool {
     matches!(node, Some(Json::Object(_)))
 }
 
-fn shown(value: Option<&Json>) -> String {
-    value.map_or_else(|| "unsaid".to_owned(), |value| one_line(&value.canonical(), SHOWN))
+/// Describes a keyword that changed, appeared or disappeared.
+fn keyword_change(key: &str, name: &str, from: Option<&Json>, to: Option<&Json>) -> String {
+    let shown = |value: &Json| one_line(&value.canonical(), SHOWN);
+    match (from, to) {
+        (Some(from), Some(to)) => format!("now has `{key}` {} for {name}, which was {}", shown(to), shown(from)),
+        (None, Some(to)) => format!("now has `{key}` {} for {name}", shown(to)),
+        (from, None) => format!("no longer has `{key}` {} for {name}", from.map(shown).unwrap_or_default()),
+    }
+}
+
+/// Whether a schema accepts every value, because it has no keyword that restricts values: `{}` or `true`.
+pub(super) fn takes_anything(schema: Option<&Json>) -> bool {
+    match schema {
+        Some(Json::Object(members)) => members.iter().all(|(key, _)| PROSE.contains(&key.as_str())),
+        other => other == Some(&Json::Bool(true)),
+    }
 }
 
 /// Returns an input schema without its members.

@@ -65,7 +65,7 @@ pub struct Server {
 pub struct Document {
     /// `schema_file` or `schema_url` as configured.
     pub source: String,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of its canonical JSON: white space, the order of members and the choice of JSON or YAML do not count.
     pub digest: String,
     /// SHA-256 of the config's selection from the document. The pin is valid while both digests are unchanged.
     pub selection: String,

@@ -7,6 +7,7 @@ use ptc_catalog::Era;
 use super::{Lock, LockedTool, LockedUpstream, Server};
 use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list, suggest};
+use crate::drift;
 use crate::ir::Json;
 use crate::openapi;
 
@@ -200,29 +201,38 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     }
 }
 
-/// Returns one finding for each upstream whose pinned tools would change.
-pub fn changes(config: &Config, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
-    let none = BTreeMap::new();
+/// Returns one finding for each upstream whose pinned tools or own description would change. `config_path` is for the command in
+/// the hints.
+pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (name, upstream) in &config.upstreams {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
-        if before == after {
-            continue;
-        }
-        let tools = |side: Option<&LockedUpstream>| side.map_or_else(|| none.clone(), |u| u.tools.clone());
-        let (before, after) = (tools(before), tools(after));
-        let changed: BTreeSet<&String> =
-            before.keys().chain(after.keys()).filter(|tool| before.get(*tool) != after.get(*tool)).collect();
-        let what = match (changed.first(), changed.len()) {
-            (None, _) => "another document than the lock file".to_owned(),
-            (Some(one), 1) => format!("another definition of `{one}` than the lock file"),
-            (Some(one), count) => format!("other definitions of `{one}` and {} more than the lock file", count - 1),
+        let changes = drift::changes(name, before, after);
+        let what = match changes.tools.iter().next() {
+            None if changes.is_empty() => continue,
+            None => "describes itself differently than in the lock file".to_owned(),
+            Some((tool, _)) if changes.tools.len() == 1 => {
+                let has = |side: Option<&LockedUpstream>| side.is_some_and(|upstream| upstream.tools.contains_key(tool));
+                match (has(before), has(after)) {
+                    (false, _) => format!("now has `{tool}`, which is not in the lock file"),
+                    (_, false) => format!("no longer has `{tool}`, which is in the lock file"),
+                    _ => format!("now has another definition of `{tool}` than the lock file"),
+                }
+            }
+            Some((tool, _)) => {
+                format!("now has other tools than the lock file: `{tool}` and {} more differ", changes.tools.len() - 1)
+            }
         };
         found.push(
-            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` now has {what}"))
+            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` {what}"))
                 .at(upstream.place.clone(), "")
-                .hint("let ptc-compile write the lock file anew, which a build does without `--locked`, review the change, and commit it"),
+                .hint(update_hint(config_path, name)),
         );
     }
     found
+}
+
+/// Returns the hint for a stale pin: the command that renews it.
+pub fn update_hint(config_path: &str, upstream: &str) -> String {
+    format!("`ptc-compile update {config_path} {upstream}` shows the change and pins it; review the lock file and commit it")
 }

@@ -10,15 +10,16 @@ use super::select::{self, Chosen, is_path, is_pattern};
 use super::{Text, operation, operation::Defined, selection, server, source};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
+use crate::ir::Json;
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Node, Tree};
 
 /// Lowers the included operations of one document. Returns `None` if the text is not an OpenAPI document.
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
-    let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
+    let digest = lock::sha256(Json::from(&root).sorted().canonical().as_bytes());
     server::check(file, &entry.base_url, &root, diagnostics);
     let followed = Followed::default();
     let references = References::new(file, &root, &followed);

@@ -12,7 +12,7 @@ use crate::ir::Json;
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
-/// Maximum size of a result's schema in a definition, in bytes. A larger schema is cut to the greatest depth that fits. Deeper
+/// Maximum size of a result's schema in a definition, in bytes of canonical JSON, so that white space does not count. A larger schema is cut to the greatest depth that fits. Deeper
 /// levels accept any value, so that the cut schema is still correct.
 const RESULT_BUDGET: usize = 8 * 1024;
 
@@ -174,7 +174,7 @@ impl<'a, 'f> Walk<'a, 'f> {
                 continue;
             } else {
                 let value = Json::from(&member.value);
-                self.spent += size(&member.value);
+                self.spent += value.canonical().len();
                 value
             };
             out.set(key, value);
@@ -312,9 +312,4 @@ fn or_null(out: &mut Json) {
     let (prose, rules): (Vec<_>, Vec<_>) = members.into_iter().partition(|(key, _)| is_prose(key));
     let null = Json::object().with("type", Json::string("null"));
     *out = Json::Object(prose).with("anyOf", Json::Array(vec![Json::Object(rules), null]));
-}
-
-/// Returns the size of a node in the source, in bytes.
-fn size(node: &Node) -> usize {
-    node.range.len()
 }

@@ -34,13 +34,15 @@ const MAX_DEPTH: u32 = 16;
 /// Tools that must not be called, each with the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
+    /// The name of the upstream, for messages.
+    upstream: &'static str,
     denied: LiteMap<&'static str, String>,
 }
 
 impl Drift {
     /// Returns an error if calls of this tool are denied.
     pub(crate) fn check_allowed(&self, tool: &str) -> Result<(), UpstreamError> {
-        self.denied.get(tool).map_or(Ok(()), |why| Err(fault(why)))
+        self.denied.get(tool).map_or(Ok(()), |why| Err(fault(self.upstream, why)))
     }
 
     /// Returns an error if calls of any tool are denied.
@@ -48,7 +50,7 @@ impl Drift {
         if self.denied.is_empty() {
             return Ok(());
         }
-        Err(fault(&listing(self.denied.values().map(String::as_str))))
+        Err(fault(self.upstream, &listing(self.denied.values().map(String::as_str))))
     }
 }
 
@@ -57,10 +59,10 @@ fn listing<'c>(changes: impl Iterator<Item = &'c str>) -> String {
     join_limited(changes, "; ", MAX_LISTED)
 }
 
-fn fault(why: &str) -> UpstreamError {
+fn fault(upstream: &str, why: &str) -> UpstreamError {
     UpstreamError::upstream(format!(
-        "{why}; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it \
-         with --on-drift warn"
+        "{why}; the catalog of this server was made before that. Run `ptc-compile update CONFIG {upstream}` and build again (started \
+         with a live catalog: start it again), or allow it with --on-drift warn"
     ))
 }
 
@@ -97,7 +99,7 @@ pub(crate) async fn detect(
     };
     let frozen: usize = upstream.tools.iter().map(|tool| tool.definition.len()).sum();
     let bytes = frozen + listed.iter().map(|definition| definition.get().len()).sum::<usize>();
-    let (drift, changes) = offload(bytes, move || evaluate(upstream.tools, &listed, policy)).await?;
+    let (drift, changes) = offload(bytes, move || evaluate(upstream.name, upstream.tools, &listed, policy)).await?;
     if !changes.is_empty() {
         let (denied, changes) = (drift.denied.keys().copied().collect::<Vec<_>>(), listing(changes.iter().map(String::as_str)));
         health.tools_changed(&changes, &listing(denied.into_iter()));
@@ -105,7 +107,7 @@ pub(crate) async fn detect(
     Ok(drift)
 }
 
-fn evaluate(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
+fn evaluate(upstream: &'static str, tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -> (Drift, Vec<String>) {
     // Indexed by the tool's position in the catalog, which is sorted by name. Of two definitions with one name the last counts.
     let mut live: Vec<Option<&RawValue>> = vec![None; tools.len()];
     for raw in listed {
@@ -114,7 +116,7 @@ fn evaluate(tools: &'static [Tool], listed: &[Box<RawValue>], policy: OnDrift) -
             *slot = Some(raw);
         }
     }
-    let mut drift = Drift::default();
+    let mut drift = Drift { upstream, ..Drift::default() };
     let mut changes = Vec::new();
     for (tool, raw) in tools.iter().zip(live) {
         let definition = raw.and_then(|raw| json::decode(raw.get().as_bytes()).ok());
@@ -180,8 +182,10 @@ fn accepts(old: &Value, new: &Value, depth: u32) -> Result<(), String> {
             _ => return Err(format!("'{}' is another", excerpt(key))),
         }
     }
-    // All properties were removed.
-    if new.get("properties").is_none() {
+    // All properties were removed. A schema that restricts nothing still accepts them.
+    let takes_anything =
+        new.entries().is_some_and(|mut all| all.all(|(key, _)| key.as_name().is_some_and(|key| PROSE.contains(&key))));
+    if !takes_anything && new.get("properties").is_none() {
         properties(old.get("properties"), &Value::map([]), depth)?;
     }
     Ok(())
@@ -297,6 +301,8 @@ mod tests {
         }
         assert_eq!(how(old, &old.replacen("{\"type\"", "{ \"type\" ", 1)), None, "spelling counts for nothing");
         assert!(!how(r#"{"properties":{"n":{"type":"integer"}}}"#, r#"{"properties":{"n":{"type":"number"}}}"#).unwrap().0);
+        let anything = how(r#"{"type":"object","properties":{"n":{}}}"#, "{}");
+        assert_eq!(anything, Some((false, "tool 't' has another inputSchema".to_owned())));
         assert_eq!(
             how(r#"{"type":"object","properties":{"n":{}}}"#, r#"{"type":"object"}"#).unwrap().1,
             "tool 't' has changed: argument 'n' is gone"
@@ -331,7 +337,7 @@ mod tests {
         let listed: Vec<Box<RawValue>> =
             tools.iter().rev().map(|tool| RawValue::from_string(tool.definition.to_owned()).unwrap()).collect();
         let start = Instant::now();
-        assert_eq!(evaluate(tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
+        assert_eq!(evaluate("", tools, &listed, OnDrift::Deny), (Drift::default(), Vec::new()));
         // This takes about 50 ms unoptimised. A quadratic insertion would take seconds.
         assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     }
@@ -356,13 +362,14 @@ mod tests {
             }
         }
         let listed = [RawValue::from_string(r#"{"name":"same"}"#.to_owned()).unwrap()];
-        let (deny, changes) = evaluate(&TOOLS, &listed, OnDrift::Deny);
+        let (deny, changes) = evaluate("shop", &TOOLS, &listed, OnDrift::Deny);
         assert_eq!(changes, ["tool 'gone' is gone"]);
         assert!(
-            deny.check_allowed("gone").unwrap_err().message.contains("--on-drift warn") && deny.check_allowed("same").is_ok()
+            deny.check_allowed("gone").unwrap_err().message.contains("Run `ptc-compile update CONFIG shop` and build")
+                && deny.check_allowed("same").is_ok()
         );
         assert!(deny.check_all_allowed().is_err());
-        let (warn, changes) = evaluate(&TOOLS, &listed, OnDrift::Warn);
+        let (warn, changes) = evaluate("shop", &TOOLS, &listed, OnDrift::Warn);
         assert!(warn.check_allowed("gone").is_ok() && changes.len() == 1);
     }
 }

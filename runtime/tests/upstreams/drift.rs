@@ -21,7 +21,7 @@ const NARROWER: &str = r#"{"inputSchema":{"properties":{"q":{"type":"string"}},"
 fn a_policy_decides_what_becomes_of_a_call() {
     // The peer answers calls of unknown tools with an error of its own.
     let called = "upstream_error: unknown tool (JSON-RPC error -32602)";
-    let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was made before that. Build it again (started with a live one: start it again), or allow it with --on-drift warn";
+    let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was made before that. Run `ptc-compile update CONFIG peer` and build again (started with a live catalog: start it again), or allow it with --on-drift warn";
     let narrower = "upstream_error: tool 't0' has changed: argument 'q' is gone; the catalog";
     let cases = [
         (OnDrift::Deny, SAME, called, gone),
