@@ -251,6 +251,11 @@ fn migrating() {
 }
 
 #[test]
+fn on_call() {
+    guide("on-call.md");
+}
+
+#[test]
 fn continuous_integration() {
     guide("ci.md");
 }
