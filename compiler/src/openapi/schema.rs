@@ -12,8 +12,8 @@ use crate::ir::Json;
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
-/// Maximum size of a result's schema in a definition, in bytes of canonical JSON, so that white space does not count. A larger schema is cut to the greatest depth that fits. Deeper
-/// levels accept any value, so that the cut schema is still correct.
+/// Maximum size of a result's schema in a definition, in bytes of canonical JSON, so that white space does not count. A larger
+/// schema is cut to the greatest depth that fits. Deeper levels accept any value, so that the cut schema is still correct.
 const RESULT_BUDGET: usize = 8 * 1024;
 
 /// Maximum nesting that a cut schema keeps.
