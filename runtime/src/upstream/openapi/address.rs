@@ -409,6 +409,20 @@ mod tests {
     }
 
     #[test]
+    fn dates_and_times_are_sent_without_quotes() {
+        let program = ptc_lisp::Program::compile(r#"[(LocalDate/parse "2024-01-08") (Instant/parse "2024-01-08T01:02:03Z")]"#);
+        let values = ptc_lisp::Run::new(&program.unwrap()).execute_on_thread().result.unwrap();
+        let values: Vec<&Value> = values.items().unwrap().collect();
+        let [day, instant] = values[..] else { panic!("two values") };
+        let params = Params("path simple - - day\nquery form explode - at\nquery form explode - days");
+        let operation = Operation { params, ..Operation::new("op", "/x/{day}") };
+        let days = Value::vector(vec![day.clone(), day.clone()]);
+        let args = LiteMap::from_iter([("day", day), ("at", instant), ("days", &days)]);
+        let expected = "https://h/x/2024-01-08?at=2024-01-08T01%3A02%3A03Z&days=2024-01-08&days=2024-01-08";
+        assert_eq!(of("https://h", &operation, &args).unwrap(), expected);
+    }
+
+    #[test]
     fn parameters_of_one_name_are_arguments_of_two() {
         let params = Params("path simple - - a\nquery form explode - a\ta_query");
         let operation = Operation { params, ..Operation::new("op", "/x/{a}") };

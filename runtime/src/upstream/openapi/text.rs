@@ -121,15 +121,18 @@ impl<'b> Text<'b> {
         Ok(())
     }
 
-    /// Appends a value: strings and keywords without quotes, numbers and booleans as in JSON, nested values as JSON.
+    /// Appends a value: strings, keywords, dates and times without quotes, numbers and booleans as in JSON, nested values as JSON.
     pub(super) fn value(&mut self, value: &Value, param: &Param<'_>) -> Result<(), Unwritable> {
-        match value.as_name() {
-            Some(name) if param.style != Style::Json => Ok(self.encoded(name, param)?),
-            _ => {
-                let json = self.json(value)?;
-                Ok(self.encoded(&json, param)?)
+        if param.style != Style::Json {
+            if let Some(name) = value.as_name() {
+                return Ok(self.encoded(name, param)?);
+            }
+            if let Some(temporal) = value.as_temporal() {
+                return Ok(self.encoded(&temporal.to_string(), param)?);
             }
         }
+        let json = self.json(value)?;
+        Ok(self.encoded(&json, param)?)
     }
 
     /// Appends the key of a `deepObject`.
