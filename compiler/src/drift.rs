@@ -69,7 +69,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether nothing changed.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.server_info.is_empty() && self.tools.is_empty()
     }

@@ -81,8 +81,8 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
     }
     drop(generated);
-    let image = render::image_reference(model).map_err(|error| Failure::new(error.to_string()))?;
     let build_digest = render::build_digest(model).map_err(|error| Failure::new(error.to_string()))?;
+    let image = render::image_reference(&model.name, &build_digest);
     let built = || {
         json!({
             "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),

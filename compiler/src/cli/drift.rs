@@ -89,7 +89,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(Status::Clean)
 }
 
-/// Whether the current tools are known. An operation that is no longer in its document does not hide the other changes.
+/// Whether the current tools can be compared. If a document no longer contains an operation, the others still can.
 fn is_comparable(diagnostics: &Diagnostics) -> bool {
     !diagnostics.sorted().iter().any(|found| found.severity == Severity::Error && found.code != Code::UnknownOperation)
 }

@@ -198,19 +198,19 @@ pub enum Installer {
     Uv,
 }
 
-/// What a command fetches from a registry each time it starts.
+/// The package that a command fetches from a registry each time it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fetched<'a> {
-    /// A package with a fixed version, which can be installed before.
+    /// A package with a fixed version, which can be installed in advance.
     Pinned(Installer, &'a str),
-    /// A package without a fixed version, or one that cannot be installed in the same way before. Contains its name.
+    /// The name of a package that cannot be installed in advance: it has no fixed version, or its command has further options.
     Other(&'a str),
 }
 
-/// Returns what a command fetches each time it starts. Returns `None` if it fetches nothing, or if that is unknown.
+/// Returns the package that a command fetches each time it starts, or `None` if it fetches none as far as known.
 pub fn fetched<'a>(command: &str, args: &[&'a str]) -> Option<Fetched<'a>> {
     let (runner, at, package) = package(command, args)?;
-    // The version is what can be installed before. A local path or a URL has none.
+    // Only a package with a version can be installed in advance. A local path or a URL has none.
     let has_version = package.len() > name(package, runner.registry).len();
     // Further options of uvx change the environment of the package, so that a plain installation would not be used.
     let is_plain = at == runner.words.len() || (at == 1 && args.first() == Some(&"--from"));

@@ -115,7 +115,7 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
     let sources = [&*context.config, &*context.lock].into_iter().chain(context.files.iter().map(String::as_str));
     let view = View {
         name: comment(&deployment.name),
-        image: image_reference(deployment)?,
+        image: image_reference(&deployment.name, &build_digest(deployment)?),
         config: comment(&context.config),
         npm: (!npm.is_empty()).then(|| list(&[&NPM_INSTALL[..], &npm].concat())),
         uv_tools: uv_tools.iter().map(|package| list(&["uv", "tool", "install", package])).collect(),
@@ -191,7 +191,7 @@ fn programs(deployment: &Deployment) -> BTreeSet<&str> {
     children(deployment).map(|stdio| stdio.command.value.as_str()).collect()
 }
 
-/// Whether the image has a command, if upstreams use it.
+/// Whether the image contains a command that an upstream starts.
 pub(super) fn is_in_image(command: &str) -> bool {
     [OF_NODE, OF_UV, OF_SHELL].iter().any(|known| known.contains(&command))
 }
@@ -205,10 +205,9 @@ pub(super) fn installable(stdio: &McpStdio) -> Option<(Installer, &str)> {
 }
 
 /// Returns the name of a deployment's image with its tag, which is the beginning of the [build's digest](build_digest).
-pub fn image_reference(deployment: &Deployment) -> Result<String, RenderError> {
-    let digest = build_digest(deployment)?;
-    let tag = digest.rsplit(':').next().and_then(|hex| hex.get(..TAG)).unwrap_or("latest");
-    Ok(format!("{}:{tag}", label(&deployment.name, 50)))
+pub fn image_reference(name: &str, build_digest: &str) -> String {
+    let tag = build_digest.rsplit(':').next().and_then(|hex| hex.get(..TAG)).unwrap_or("latest");
+    format!("{}:{tag}", label(name, 50))
 }
 
 /// Renders the `.dockerignore` beside the `Dockerfile`: the build context has only the files that the `Dockerfile` copies.

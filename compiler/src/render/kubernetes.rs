@@ -41,13 +41,13 @@ struct File {
 
 /// Renders the manifests: deployment, service, autoscaler, disruption budget, and the session store that the replicas share.
 pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
-    let needs = Needs::of(deployment);
+    let (needs, build_digest) = (Needs::of(deployment), build_digest(deployment)?);
     let view = View {
         title: comment(&deployment.name),
         compiler: crate::VERSION,
         name: label(&deployment.name, MAX_LEN),
-        image: quoted(&image_reference(deployment)?),
-        build_digest: quoted(&build_digest(deployment)?),
+        image: quoted(&image_reference(&deployment.name, &build_digest)),
+        build_digest: quoted(&build_digest),
         catalog_digest: quoted(&deployment.catalog_digest),
         variables: needs
             .variables

@@ -68,15 +68,19 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
 /// Renders the catalog's tables as Rust items: `DEPLOYMENT`, `CATALOG`, and the items that these refer to. The text is
 /// `src/catalog.rs` of the generated crate, and the expansion of the `catalog!` macro.
 pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
-    let view = view::Catalog::new(deployment);
-    rust(&template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)?)
+    rust(&tables(view::Catalog::new(deployment))?)
+}
+
+/// Renders the catalog's tables without formatting them.
+fn tables(view: view::Catalog) -> Result<String, RenderError> {
+    template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)
 }
 
 /// Returns a digest of everything that the binary is built from: config, catalog, stored programs and compiler, but not the name of
 /// the output file.
 pub fn build_digest(deployment: &Deployment) -> Result<String, RenderError> {
-    let unnamed = Deployment { name: String::new(), ..deployment.clone() };
-    Ok(crate::lock::sha256(catalog(&unnamed)?.as_bytes()))
+    let view = view::Catalog::new(deployment).without_name();
+    Ok(crate::lock::sha256(tables(view)?.as_bytes()))
 }
 
 fn template(name: &'static str, source: &'static str, escape: AutoEscape, view: impl Serialize) -> Result<String, RenderError> {

@@ -83,6 +83,11 @@ struct Operation {
 }
 
 impl Catalog {
+    /// Returns the tables without the deployment's name, which is that of the output file.
+    pub(super) fn without_name(self) -> Catalog {
+        Catalog { name: String::new(), ..self }
+    }
+
     pub(super) fn new(deployment: &ir::Deployment) -> Self {
         let credentials = deployment.credentials.iter();
         let mut upstreams: Vec<Upstream> = deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect();

@@ -112,13 +112,13 @@ impl Secrets {
         config_dir: &Path,
     ) -> Result<Secrets, Vec<MissingSecret>> {
         let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
-        resolve(deployment.credentials, own, &upstreams, config_dir, of_process)
+        resolve(deployment.credentials, own, &upstreams, config_dir, of_process).complete()
     }
 
     /// Like [`Secrets::resolve`], but a missing secret only blocks the upstreams that need it, see [`Secrets::missing_for`].
     pub fn resolve_available(deployment: &'static Deployment, config_dir: &Path) -> Secrets {
         let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
-        resolve_available(deployment.credentials, None, &upstreams, config_dir, of_process)
+        resolve(deployment.credentials, None, &upstreams, config_dir, of_process)
     }
 
     /// Like [`Secrets::resolve`] for some upstreams and bindings only. A compiler uses it to contact these upstreams.
@@ -127,7 +127,12 @@ impl Secrets {
         upstreams: &[&'static Upstream],
         config_dir: &Path,
     ) -> Result<Secrets, Vec<MissingSecret>> {
-        resolve(bindings, None, upstreams, config_dir, of_process)
+        resolve(bindings, None, upstreams, config_dir, of_process).complete()
+    }
+
+    /// Returns all missing secrets as the error, if there are any.
+    fn complete(self) -> Result<Secrets, Vec<MissingSecret>> {
+        if self.missing.is_empty() { Ok(self) } else { Err(self.missing) }
     }
 }
 
@@ -137,21 +142,9 @@ fn of_process(name: &str) -> Looked {
 
 type Looked = Option<Result<String, ()>>;
 
-/// Resolves the secrets. Fails if one is missing.
-fn resolve(
-    bindings: &'static [Binding],
-    own: Option<&'static Binding>,
-    upstreams: &[&'static Upstream],
-    config_dir: &Path,
-    variable: impl Fn(&str) -> Looked,
-) -> Result<Secrets, Vec<MissingSecret>> {
-    let secrets = resolve_available(bindings, own, upstreams, config_dir, variable);
-    if secrets.missing.is_empty() { Ok(secrets) } else { Err(secrets.missing) }
-}
-
 /// Resolves the secrets that are available, and records the others. Unused bindings are ignored, since they may belong to another
 /// server with the same config.
-fn resolve_available(
+fn resolve(
     bindings: &'static [Binding],
     own: Option<&'static Binding>,
     upstreams: &[&'static Upstream],
@@ -407,6 +400,7 @@ mod tests {
         resolve(BINDINGS, None, &[&WEB, &CHILD], Path::new("/cfg"), |name| {
             set.iter().find(|(n, _)| *n == name).map(|(_, v)| Ok((*v).to_owned()))
         })
+        .complete()
     }
 
     #[test]
@@ -436,6 +430,7 @@ mod tests {
             "ROOT_NAME" => Some(Ok("projects-of-mine".to_owned())),
             _ => None,
         })
+        .complete()
         .unwrap_or_else(|missing| panic!("{missing:?}"));
         let env: Vec<_> = secrets.environment("child").iter().map(|(n, v)| (*n, v.as_str())).collect();
         assert_eq!(env, [("GITHUB_TOKEN", "ghp_0123456789"), ("ROOT", "/srv/projects-of-mine")]);
@@ -470,6 +465,7 @@ mod tests {
                 };
                 Some(Ok(value.to_owned()))
             })
+            .complete()
         };
         let lines: Vec<String> = with("abc", "1234567").err().unwrap().iter().map(ToString::to_string).collect();
         let because = "because a shorter secret cannot be redacted from answers and logs without cutting ordinary words";
@@ -505,6 +501,7 @@ mod tests {
                 "DATABASE_URL" => Some(Ok("postgres://app:swordfish-swordfish@db/x".to_owned())),
                 _ => None,
             })
+            .complete()
         };
         let secrets = with("not-a-token-at-all").unwrap_or_else(|missing| panic!("{missing:?}"));
         let said = secrets.redactor().redact_str("not-a-token-at-all eu-central swordfish-swordfish").into_owned();
@@ -522,7 +519,7 @@ mod tests {
             let web = McpHttp { auth, ..McpHttp::new("https://web.example/mcp") };
             let transport = Transport::McpHttp(web);
             let upstream = Box::leak(Box::new(Upstream { name: "web", description: "", transport, tools: &[] }));
-            match resolve(binding, None, &[upstream], Path::new("/"), |_| None) {
+            match resolve(binding, None, &[upstream], Path::new("/"), |_| None).complete() {
                 Ok(secrets) => secrets.redactor().redact_str("anna-bella sw0rdfish sk-0123").into_owned(),
                 Err(missing) => missing[0].to_string(),
             }
@@ -547,11 +544,12 @@ mod tests {
             Binding { name: "own", source: Source::Env { var: "OWN" } },
         ];
         let set = |name: &str| (name == "OWN").then(|| Ok("key-0123456789".to_owned()));
-        let secrets = |own| resolve(&BOUND, own, &[], Path::new("/"), set).unwrap_or_else(|missing| panic!("{missing:?}"));
+        let secrets =
+            |own| resolve(&BOUND, own, &[], Path::new("/"), set).complete().unwrap_or_else(|missing| panic!("{missing:?}"));
         assert_eq!(secrets(None).binding("own"), None);
         assert_eq!(secrets(Some(&OWN)).binding("own"), Some("key-0123456789"));
         assert_eq!(secrets(Some(&OWN)).redactor().redact_str("key-0123456789!"), "[REDACTED]!");
-        let missing = resolve(&BOUND, Some(&OWN), &[], Path::new("/"), |_| None).err().unwrap();
+        let missing = resolve(&BOUND, Some(&OWN), &[], Path::new("/"), |_| None).complete().err().unwrap();
         assert_eq!(missing.len(), 1);
     }
 

@@ -89,7 +89,7 @@ pub struct Settings {
     pub connect: Connect,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Whether the process serves clients. Then all secrets must be available, and trouble of upstreams is logged.
+    /// Whether the process serves clients. Then all secrets must be available, and failures of upstreams are logged.
     pub serves: bool,
     /// Whether sessions are enabled.
     pub sessions: bool,

@@ -324,7 +324,7 @@ impl UpstreamConnection {
             .get(|| {
                 let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
                 let health = Arc::clone(&self.health);
-                watched(Arc::clone(&self.health), async move {
+                recorded(Arc::clone(&self.health), async move {
                     let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
                     let era = last().or(spec.era);
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
@@ -362,7 +362,7 @@ impl UpstreamConnection {
         lifecycle
             .get(|| {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
-                watched(Arc::clone(&self.health), async move {
+                recorded(Arc::clone(&self.health), async move {
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
@@ -404,8 +404,8 @@ impl UpstreamConnection {
     }
 }
 
-/// Makes a connection and records the outcome.
-async fn watched<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
+/// Connects, and records whether that succeeded.
+async fn recorded<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
     let outcome = attempt.await;
     match &outcome {
         Ok(_) => health.connected(),

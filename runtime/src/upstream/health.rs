@@ -1,7 +1,7 @@
 //! The health of an upstream as far as calls and connections have shown it, with log lines for operators.
 //!
-//! The first trouble of a kind is logged. Repeats within [`REPEAT_INTERVAL`] are counted, and the next line of that kind contains
-//! their number. After a logged trouble, the first success is logged too.
+//! The first failure of a kind is logged. Repeats within [`REPEAT_INTERVAL`] are counted, and the next line of that kind contains
+//! their number. After a logged failure, the first success is logged too.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,24 +27,30 @@ pub(crate) enum Event {
     ToolsNotCompared,
 }
 
-/// The table of events: the text and the level of each, and whether it is a trouble.
-const EVENTS: [(Event, &str, Level, bool); 9] = [
-    (Event::Started, "upstream started", Level::Info, false),
-    (Event::Restarted, "upstream restarted", Level::Info, false),
-    (Event::Back, "upstream is back", Level::Info, false),
-    (Event::Ended, "upstream ended", Level::Warn, true),
-    (Event::Unavailable, "upstream unavailable", Level::Warn, true),
-    (Event::TimedOut, "upstream timed out", Level::Warn, true),
-    (Event::CredentialRefused, "upstream refused the credential", Level::Warn, true),
-    (Event::ToolsChanged, "tools have changed", Level::Warn, false),
-    (Event::ToolsNotCompared, "tools were not compared", Level::Warn, false),
-];
+impl Event {
+    const COUNT: usize = Event::ToolsNotCompared as usize + 1;
+
+    /// Returns the text and the level of its line, and whether it is a failure of the upstream.
+    fn row(self) -> (&'static str, Level, bool) {
+        match self {
+            Event::Started => ("upstream started", Level::Info, false),
+            Event::Restarted => ("upstream restarted", Level::Info, false),
+            Event::Back => ("upstream is back", Level::Info, false),
+            Event::Ended => ("upstream ended", Level::Warn, true),
+            Event::Unavailable => ("upstream unavailable", Level::Warn, true),
+            Event::TimedOut => ("upstream timed out", Level::Warn, true),
+            Event::CredentialRefused => ("upstream refused the credential", Level::Warn, true),
+            Event::ToolsChanged => ("tools have changed", Level::Warn, false),
+            Event::ToolsNotCompared => ("tools were not compared", Level::Warn, false),
+        }
+    }
+}
 
 /// The health of one upstream.
 #[derive(Debug)]
 pub(crate) struct Health {
     name: &'static str,
-    /// Whether start, trouble and recovery are logged. Changed tools always are.
+    /// Whether starts, failures and recoveries are logged. Changed tools always are.
     logs: bool,
     state: Mutex<State>,
 }
@@ -57,12 +63,12 @@ struct State {
     starts: u64,
     /// Whether the last child ended on its own and was not replaced yet.
     ended: bool,
-    /// Whether a trouble was logged after which no success was logged.
-    trouble_logged: bool,
-    /// Number of troubles since the last success.
-    troubles: u64,
+    /// Whether a failure was logged after which no success was logged.
+    failure_logged: bool,
+    /// Number of failures since the last success.
+    failures: u64,
     /// For each event: the time of the last line, and the number of repeats since then.
-    lines: [Option<(Instant, u64)>; EVENTS.len()],
+    lines: [Option<(Instant, u64)>; Event::COUNT],
 }
 
 impl Health {
@@ -119,9 +125,9 @@ impl Health {
     pub(crate) fn answered(&self) {
         let mut state = self.lock();
         state.down = None;
-        let troubles = std::mem::take(&mut state.troubles);
-        if std::mem::take(&mut state.trouble_logged) {
-            self.write(&mut state, Event::Back, &[("failures", Field::Number(troubles))]);
+        let failures = std::mem::take(&mut state.failures);
+        if std::mem::take(&mut state.failure_logged) {
+            self.write(&mut state, Event::Back, &[("failures", Field::Number(failures))]);
         }
     }
 
@@ -160,14 +166,10 @@ impl Health {
 
     /// Writes the line of an event, or counts it if the last line of its kind is recent.
     fn write(&self, state: &mut State, event: Event, fields: &[(&str, Field<'_>)]) {
-        let Some((at, (_, text, level, is_trouble))) =
-            EVENTS.iter().enumerate().find(|(_, (known, ..))| *known == event).map(|(at, row)| (at, *row))
-        else {
-            return;
-        };
-        state.troubles += u64::from(is_trouble);
+        let (text, level, is_failure) = event.row();
+        state.failures += u64::from(is_failure);
         let is_logged = self.logs || matches!(event, Event::ToolsChanged | Event::ToolsNotCompared);
-        let Some(slot) = state.lines.get_mut(at).filter(|_| is_logged) else { return };
+        let Some(slot) = state.lines.get_mut(event as usize).filter(|_| is_logged) else { return };
         let repeated = match slot {
             Some((last, repeated)) if last.elapsed() < REPEAT_INTERVAL => {
                 *repeated += 1;
@@ -177,7 +179,7 @@ impl Health {
             None => 0,
         };
         *slot = Some((Instant::now(), 0));
-        state.trouble_logged |= is_trouble;
+        state.failure_logged |= is_failure;
         let mut all = vec![("upstream", Field::Text(self.name))];
         all.extend_from_slice(fields);
         if repeated > 0 {

@@ -37,7 +37,7 @@ pub struct UpstreamSettings {
     pub on_drift: OnDrift,
     /// PEM certificates that HTTPS trusts in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
-    /// Whether start, trouble and recovery of upstreams are logged.
+    /// Whether starts, failures and recoveries of upstreams are logged.
     pub logs_health: bool,
     /// The folder for relative paths of the config.
     pub config_dir: PathBuf,

@@ -67,7 +67,7 @@ impl Machine {
         let limit = self.memory_limit();
         let mut live = self.meters.reserve(bytes);
         if live > limit {
-            // What was charged before may be counted by the gauge now, or freed again.
+            // The gauge may count earlier charges by now, or their memory may have been freed.
             self.read_gauge(PendingCharges::Discard);
             live = self.meters.reserve(0);
         }

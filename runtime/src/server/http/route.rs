@@ -193,7 +193,7 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
         () if state.server.store_trouble().is_some() => (StatusCode::SERVICE_UNAVAILABLE, "session_store_unavailable"),
         () if state.server.scheduler().is_full() => (StatusCode::SERVICE_UNAVAILABLE, "queue_full"),
         () if state.sessions.is_full(Instant::now()) => (StatusCode::SERVICE_UNAVAILABLE, "saturated"),
-        () if state.settings.ready_needs_upstreams && upstream_is_down(state) => {
+        () if state.settings.ready_needs_upstreams && reconnect_upstreams(state) => {
             (StatusCode::SERVICE_UNAVAILABLE, "upstream_down")
         }
         () => (StatusCode::OK, "ready"),
@@ -217,9 +217,9 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     Reply::json(status, body.to_string())
 }
 
-/// Whether an upstream has failed within [`DOWN_AGE`]. Such upstreams are connected again, since a server that is not ready may get no
-/// calls that would do this.
-fn upstream_is_down(state: &HttpState) -> bool {
+/// Connects again to upstreams that have failed within [`DOWN_AGE`], since a server that is not ready may get no calls that would do
+/// this. Returns whether there are any.
+fn reconnect_upstreams(state: &HttpState) -> bool {
     let is_down = !state.server.upstreams_down(DOWN_AGE).is_empty();
     if is_down {
         state.server.reconnect_upstreams();

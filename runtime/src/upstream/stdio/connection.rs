@@ -215,9 +215,7 @@ async fn keep_stderr(mut stderr: ChildStderr, connection: Arc<Connection>) {
     loop {
         let read = stderr.read(&mut chunk).await.unwrap_or(0);
         let part = if read == 0 { clean.finish() } else { clean.feed(chunk.get(..read).unwrap_or_default()) };
-        {
-            connection.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&part);
-        }
+        connection.stderr.lock().unwrap_or_else(PoisonError::into_inner).push(&part);
         if log::enabled(Level::Debug) {
             for byte in part {
                 if byte == b'\n' || line.len() >= MAX_STDERR_LINE {
