@@ -7,6 +7,9 @@ use ptc_lisp::json::{DecodeError, Walk};
 
 use super::reply::{ErrorBody, INVALID_REQUEST, PARSE_ERROR};
 
+/// Maximum bytes of an id as raw JSON. The server copies an id several times and keeps it until the answer.
+pub const MAX_ID_BYTES: usize = 256;
+
 /// A message from the client.
 #[derive(Debug)]
 pub enum Message<'a> {
@@ -39,6 +42,8 @@ pub enum Refusal {
     Utf16,
     /// Not a valid JSON-RPC message, code -32600.
     Invalid,
+    /// An id of this many bytes, which is more than [`MAX_ID_BYTES`], code -32600.
+    LongId(usize),
 }
 
 impl Refusal {
@@ -51,6 +56,10 @@ impl Refusal {
             }
             Refusal::Utf16 => ErrorBody::new(PARSE_ERROR, "Parse error: the line looks like UTF-16; send UTF-8"),
             Refusal::Invalid => ErrorBody::new(INVALID_REQUEST, "Invalid Request: not a JSON-RPC 2.0 request"),
+            Refusal::LongId(bytes) => {
+                let message = format!("Invalid Request: the id has {bytes} bytes, it may have {MAX_ID_BYTES}; send a shorter id");
+                ErrorBody::new(INVALID_REQUEST, message)
+            }
         }
     }
 }
@@ -116,6 +125,7 @@ pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     }
     match wire.id {
         None => Ok(Message::Notification { method, params }),
+        Some(id) if id.len() > MAX_ID_BYTES => Err(Refusal::LongId(id.len())),
         Some(id) if id == "null" || id.starts_with(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) => {
             Ok(Message::Request { id, method, params })
         }
@@ -262,6 +272,16 @@ mod tests {
         assert_eq!(parse(format!("\u{feff}{line}").as_bytes()).err(), Some(Refusal::Marked));
         assert_eq!(parse(b"\xff{}").err(), Some(Refusal::Parse));
         assert!(parse(line.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn id_above_the_limit_is_refused() {
+        for (length, refusal) in [(MAX_ID_BYTES, None), (MAX_ID_BYTES + 1, Some(Refusal::LongId(MAX_ID_BYTES + 1)))] {
+            for id in ["1".repeat(length), format!("\"{}\"", "x".repeat(length - 2))] {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+                assert_eq!(parse(line.as_bytes()).err(), refusal, "{line}");
+            }
+        }
     }
 
     #[test]

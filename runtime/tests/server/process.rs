@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::calls_beyond_the_limit_wait_in_the_queue", calls_beyond_the_limit_wait_in_the_queue),
     ("process::no_result_is_longer_than_its_envelope", no_result_is_longer_than_its_envelope),
     ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
+    ("process::long_id_is_refused_in_both_eras", long_id_is_refused_in_both_eras),
     (
         "process::oversized_and_unreadable_frames_do_not_end_the_connection",
         oversized_and_unreadable_frames_do_not_end_the_connection,
@@ -191,6 +192,22 @@ fn no_result_is_longer_than_its_envelope() {
         let content = validated(&format!("(nth (iterate vector 1) {levels})"));
         assert_eq!(content.get("validated").is_some(), is_there, "{levels}");
         assert_eq!(content["validated_bytes"].as_u64(), (!is_there).then_some(2 * levels + 1), "{levels}");
+    }
+}
+
+fn long_id_is_refused_in_both_eras() {
+    let mut server = Peer::start(&[]);
+    let stateless = r#","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#;
+    for (method, params) in [("ping", ""), ("tools/list", stateless)] {
+        for (length, is_taken) in [(254, true), (255, false)] {
+            let id = "x".repeat(length);
+            server.send(&format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}"{params}}}"#));
+            let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+            let message = "Invalid Request: the id has 257 bytes, it may have 256; send a shorter id";
+            let (found, error) = if is_taken { (json!(id), Value::Null) } else { (Value::Null, json!(message)) };
+            assert_eq!((&answer["id"], &answer["error"]["message"]), (&found, &error), "{answer}");
+            assert_eq!(answer["error"]["code"] == -32600, !is_taken, "{answer}");
+        }
     }
 }
 
