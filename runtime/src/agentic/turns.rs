@@ -1,6 +1,5 @@
 //! Runs the programs of a task until one returns or fails.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -19,13 +18,12 @@ use super::ledger::Ledger;
 use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
-use crate::evaluation::{self, Call, Evaluation, Failure, PriorState};
+use crate::evaluation::{self, Call, Evaluation, Failure};
 use crate::fibers;
-use crate::schedule::LeaseIssuer;
+use crate::schedule::{LeaseIssuer, StateReservation};
 use crate::secrets::Redactor;
+use crate::session::SessionState;
 
-/// Number of results that programs see as `*1 *2 *3`.
-const RESULTS: usize = 3;
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
 
@@ -86,7 +84,9 @@ pub struct Run<'p> {
     schedule: &'p LeaseIssuer,
     deadline: Instant,
     messages: Vec<Message>,
-    past: PriorState,
+    /// What the next program has of the earlier ones, within the limits of a session.
+    kept: SessionState,
+    kept_memory: StateReservation,
     turns: Vec<Turn>,
     ledger: Ledger,
     program: Option<String>,
@@ -137,7 +137,8 @@ impl Planner {
             schedule,
             deadline: started + self.plan.settings.task_timeout,
             messages: messages.into_iter().map(|message| clean(message, &self.redactor)).collect(),
-            past: PriorState::default(),
+            kept: SessionState::default(),
+            kept_memory: schedule.state_memory(),
             turns: Vec::new(),
             ledger: Ledger::default(),
             program: None,
@@ -210,9 +211,9 @@ impl Run<'_> {
         let evaluator = self.planner.evaluator.within(left);
         let began = Instant::now();
         let place = self.schedule.next(self.cancel, self.deadline);
-        let mut evaluation = evaluator.evaluate(&call, self.cancel, self.past.clone(), Some(place));
-        // The memory of the evaluation does not count while the planner works. The part that is kept is limited.
-        evaluation.processor = None;
+        let mut evaluation = evaluator.evaluate(&call, self.cancel, self.kept.prior_state(), Some(place));
+        // Counts the memory of the evaluation until a part of it is reserved for the next program and the rest is dropped.
+        let processor = evaluation.processor.take();
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {
             turn.program = Some(ProgramRun {
@@ -223,7 +224,10 @@ impl Run<'_> {
                 evaluation: evaluation.duration.saturating_sub(evaluation.analysis),
             });
         }
-        self.judge(evaluation, turn)
+        let step = self.judge(&evaluation, turn);
+        drop(evaluation);
+        drop(processor);
+        step
     }
 
     /// Handles a turn without a program.
@@ -235,7 +239,7 @@ impl Run<'_> {
     }
 
     /// Handles the result of an evaluation.
-    fn judge(&mut self, evaluation: Evaluation, turn: u32) -> Step {
+    fn judge(&mut self, evaluation: &Evaluation, turn: u32) -> Step {
         let must = turn >= self.planner.plan.max_turns;
         match (&evaluation.outcome, &evaluation.value) {
             (Ok(_), Some(value)) if evaluation.returned => match json::encode(value, MAX_RESULT_BYTES) {
@@ -251,14 +255,16 @@ impl Run<'_> {
                     ControlFlow::Continue(prompt::unusable_answer(&why.to_string(), &self.marks))
                 }
             },
-            (Ok(_), value) => {
-                let mut results: VecDeque<_> = std::mem::take(&mut self.past.results).into();
-                results.push_front(value.clone().unwrap_or_default());
-                results.truncate(RESULTS);
-                let fault = prompt::continue_feedback(&evaluation, must, &self.marks);
-                self.past = PriorState { bindings: evaluation.bindings, results: results.into() };
-                ControlFlow::Continue(fault)
-            }
+            (Ok(_), _) => ControlFlow::Continue(match self.keep(evaluation) {
+                Ok(()) => prompt::continue_feedback(evaluation, must, &self.marks),
+                Err(failure) => {
+                    let feedback = prompt::error_feedback(&failure, evaluation, &self.marks);
+                    if let Some(run) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
+                        run.failure = Some(failure);
+                    }
+                    feedback
+                }
+            }),
             (Err(failure), _) => match failure.reason {
                 evaluation::Reason::Fail => {
                     let text = serde_json::from_str::<String>(&failure.message).unwrap_or_else(|_| failure.message.clone());
@@ -268,9 +274,25 @@ impl Run<'_> {
                 evaluation::Reason::Timeout if self.left().is_err() && !self.ledger.may_have_changed() => {
                     ControlFlow::Break(Err(self.late()))
                 }
-                _ => ControlFlow::Continue(prompt::error_feedback(failure, &evaluation, &self.marks)),
+                _ => ControlFlow::Continue(prompt::error_feedback(failure, evaluation, &self.marks)),
             },
         }
+    }
+
+    /// Keeps the definitions and the result of an evaluation for the next program.
+    fn keep(&mut self, evaluation: &Evaluation) -> Result<(), Failure> {
+        let kept = self.kept.with_values(evaluation, &self.planner.plan.server.session_limits.kept);
+        let kept = kept.and_then(|(kept, _)| match self.kept_memory.resize(kept.bytes()) {
+            Ok(()) => Ok(kept),
+            Err(full) => Err(full.to_string()),
+        });
+        self.kept = kept.map_err(|why| {
+            let why = self.planner.redactor.redact_string(why);
+            let message = format!("{why}; nothing of this program was kept");
+            let feedback = "A task keeps as much between its programs as a session. Define less, or return the value.".into();
+            Failure { feedback, ..Failure::plain(evaluation::Reason::SessionLimitExceeded, message) }
+        })?;
+        Ok(())
     }
 
     /// Returns the remaining time of the task.

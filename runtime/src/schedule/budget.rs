@@ -45,6 +45,25 @@ impl Claim {
         self.bytes = self.bytes.saturating_add(bytes);
         self.budget.report(bytes);
     }
+
+    /// Counts `bytes` instead of the previous number.
+    pub(super) fn resize(&mut self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.budget.report(bytes - std::mem::replace(&mut self.bytes, bytes));
+    }
+
+    /// Like [`Claim::resize`], but returns the bytes that are needed and the limit if a growth does not fit.
+    pub(super) fn try_resize(&mut self, bytes: usize) -> Result<(), (u64, u64)> {
+        let grown = i64::try_from(bytes).unwrap_or(i64::MAX) - self.bytes;
+        if grown <= 0 {
+            self.resize(bytes);
+        } else if self.budget.try_reserve(grown) {
+            self.bytes += grown;
+        } else {
+            return Err((self.budget.used().saturating_add(grown.unsigned_abs()), self.budget.limit()));
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Claim {

@@ -9,6 +9,7 @@
 //! - `budget`: the memory that programs, sessions and requests share, and the choice of the program to end when it is exhausted.
 //! - `run`: one program's share of these.
 //! - `fair`: the order in which owners and their sessions are served.
+//! - `state_memory`: the part of the budget for the states of sessions and tasks.
 //! - [`container`]: limits of the machine or its container.
 //! - [`limits`]: the limits with their sources.
 
@@ -19,6 +20,7 @@ pub(crate) mod fair;
 pub mod limits;
 mod processors;
 mod run;
+mod state_memory;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -33,6 +35,7 @@ pub use fair::ClientKey;
 pub use limits::{Limit, ScheduleLimits, Source};
 use processors::Processors;
 pub use run::{ProcessorGuard, ProcessorLease};
+pub use state_memory::{StateMemoryFull, StateReservation};
 
 /// Divides processors, slots and memory among the programs of a process.
 pub struct Scheduler {
@@ -40,6 +43,8 @@ pub struct Scheduler {
     processors: Processors,
     admission: Arc<Admission>,
     budget: Arc<Budget>,
+    /// The part of the budget that states of sessions and tasks may take.
+    state_budget: Arc<Budget>,
     branches: Branches,
     /// Programs that hold a processor.
     running: AtomicUsize,
@@ -138,7 +143,9 @@ impl Scheduler {
         let branches = Branches { most: limits.branches.value, running: AtomicUsize::new(0) };
         let processors = Processors::new(limits.processors.value);
         let running = AtomicUsize::new(0);
-        Arc::new(Scheduler { limits, processors, admission, budget, branches, running, refusals: Default::default() })
+        let state_budget = state_memory::part_of(&budget);
+        let refusals = Default::default();
+        Arc::new(Scheduler { limits, processors, admission, budget, state_budget, branches, running, refusals })
     }
 
     /// Returns the limits in force.
@@ -211,6 +218,11 @@ impl LeaseIssuer {
     /// Issues a lease for the next program, which must begin before `begin_by`.
     pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> ProcessorLease {
         ProcessorLease::new(&self.scheduler, self.client_key.clone(), cancel, begin_by, 0)
+    }
+
+    /// Returns a reservation for the state between these programs, which is empty at first.
+    pub fn state_memory(&self) -> StateReservation {
+        self.scheduler.state_memory()
     }
 }
 

@@ -11,7 +11,7 @@ use ptc_lisp::limits::Cancel;
 
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
-use crate::schedule::{BudgetReservation, Scheduler};
+use crate::schedule::{Scheduler, StateReservation};
 
 /// Number of remembered ids of closed sessions. Their owner is told that the session was closed.
 const REMEMBERED: usize = 1_000;
@@ -43,8 +43,6 @@ struct State {
     given_up: bool,
     /// The scheduler whose memory budget includes the sessions.
     scheduler: Option<Arc<Scheduler>>,
-    /// Total bytes of the state of all sessions.
-    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -61,9 +59,8 @@ struct Session {
     /// Cancels the current evaluation.
     running: Option<Cancel>,
     kept: SessionState,
-    bytes: usize,
-    /// The reservation of these bytes in the memory budget.
-    held: Option<BudgetReservation>,
+    /// The memory of the state in the budget.
+    memory: Option<StateReservation>,
 }
 
 impl Memory {
@@ -76,7 +73,6 @@ impl Memory {
             stopping: Vec::new(),
             given_up: false,
             scheduler: None,
-            bytes: 0,
         };
         Memory { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }), watched: Once::new() }
     }
@@ -215,8 +211,7 @@ impl State {
             turn: 0,
             running: None,
             kept: SessionState::default(),
-            bytes: 0,
-            held: None,
+            memory: self.scheduler.as_ref().map(|scheduler| scheduler.state_memory()),
         };
         let metadata = session.metadata(id);
         self.live.insert(id.to_owned(), session);
@@ -255,20 +250,12 @@ impl State {
     fn end(&mut self, lease: &EvalLease, outcome: LeaseOutcome<'_>, now: Instant) -> Result<Option<Metadata>, Fault> {
         let Some(session) = self.live.get_mut(&lease.id) else { return Ok(None) };
         if let LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) = outcome {
-            let (bytes, before) = (kept.bytes(), session.bytes);
-            let all = self.bytes - before + bytes;
-            if let Some(scheduler) = &self.scheduler {
-                let most = usize::try_from(scheduler.limits().memory_budget_bytes.value / 2).unwrap_or(usize::MAX);
-                if bytes > before && all > most {
-                    return Err(Fault::Limit(format!(
-                        "the sessions of this server would take {all} bytes together, they may keep {most} (half of \
-                         --memory-budget-bytes); nothing of this evaluation was kept. lisp_session_forget and lisp_session_close make room"
-                    )));
-                }
-                // The old reservation is kept until the new one exists.
-                session.held = Some(scheduler.hold(bytes));
+            if let Some(memory) = &mut session.memory {
+                memory.resize(kept.bytes()).map_err(|full| {
+                    let advice = "nothing of this evaluation was kept. lisp_session_forget and lisp_session_close make room";
+                    Fault::Limit(format!("{full}; {advice}"))
+                })?;
             }
-            (self.bytes, session.bytes) = (all, bytes);
             session.kept = kept.clone();
             session.updated = time_of_day();
             session.turn += u64::from(matches!(outcome, LeaseOutcome::Evaluated(_)));
@@ -289,7 +276,6 @@ impl State {
 
     fn tombstone(&mut self, id: &str) {
         let Some(session) = self.live.remove(id) else { return };
-        self.bytes -= session.bytes;
         self.stopping.extend(session.running);
         self.closed.push_back((session.owner, id.to_owned()));
         if self.closed.len() > REMEMBERED {

@@ -53,33 +53,42 @@ pub struct Usage {
 impl SessionState {
     /// Returns the state after a successful evaluation, with the names that it defined or changed.
     pub fn after(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
-        let bindings = evaluation.bindings.clone();
-        let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
-        for name in &changed {
-            let bytes = bindings.get(name).map_or(0, bytes_of);
-            if bytes > limits.max_binding_bytes {
-                let most = limits.max_binding_bytes;
-                return Err(over(&format!("the binding `{name}` takes {bytes} bytes, one may take {most}")));
-            }
-        }
-        if bindings.len() > limits.max_bindings {
-            return Err(over(&format!("{} bindings, a session may have {}", bindings.len(), limits.max_bindings)));
-        }
-        let bytes = bindings.bytes();
-        if bytes > limits.max_memory_bytes {
-            return Err(over(&format!("the bindings take {bytes} bytes, a session may keep {}", limits.max_memory_bytes)));
-        }
-        let mut kept = SessionState { bindings, ..self.clone() };
-        if let Some(value) = &evaluation.value {
-            kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
-            kept.results.truncate(MAX_RESULTS);
-        }
+        let (mut kept, changed) = self
+            .with_values(evaluation, limits)
+            .map_err(|why| Fault::Limit(format!("{why}; nothing of this evaluation was kept. lisp_session_forget makes room")))?;
         for line in &evaluation.prints {
             kept.prints.push(line.clone(), limits.max_print_entries, limits.max_print_bytes);
         }
         for call in evaluation.calls.iter().flatten() {
             let record = serde_json::to_string(call).unwrap_or_default();
             kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
+        }
+        Ok((kept, changed))
+    }
+
+    /// Returns the state with the definitions and the result of a successful evaluation, and the names that it defined or changed.
+    /// The error is a sentence about the limit that it exceeds.
+    pub fn with_values(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), String> {
+        let bindings = evaluation.bindings.clone();
+        let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
+        for name in &changed {
+            let bytes = bindings.get(name).map_or(0, bytes_of);
+            if bytes > limits.max_binding_bytes {
+                let most = limits.max_binding_bytes;
+                return Err(format!("the binding `{name}` takes {bytes} bytes, one may take {most}"));
+            }
+        }
+        if bindings.len() > limits.max_bindings {
+            return Err(format!("{} bindings, a session may have {}", bindings.len(), limits.max_bindings));
+        }
+        let bytes = bindings.bytes();
+        if bytes > limits.max_memory_bytes {
+            return Err(format!("the bindings take {bytes} bytes, a session may keep {}", limits.max_memory_bytes));
+        }
+        let mut kept = SessionState { bindings, ..self.clone() };
+        if let Some(value) = &evaluation.value {
+            kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
+            kept.results.truncate(MAX_RESULTS);
         }
         Ok((kept, changed))
     }
@@ -152,10 +161,6 @@ impl Log {
 /// Returns the bytes of a binding's value.
 pub(super) fn bytes_of(value: &Value) -> usize {
     size_of::<Value>() + value.heap_bytes()
-}
-
-fn over(what: &str) -> Fault {
-    Fault::Limit(format!("{what}; nothing of this evaluation was kept. lisp_session_forget makes room"))
 }
 
 /// Returns the stored form of a result. A result that is too large is replaced with a map that says so, or with nil if even that

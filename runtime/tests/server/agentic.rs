@@ -18,6 +18,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::Test;
+#[cfg(feature = "http-server")]
+use crate::http::site::Site;
 use crate::peer::{Peer, server};
 use crate::web::{Answer, End, Web};
 
@@ -35,6 +37,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
     ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
     ("agentic::waiting_tasks_cost_no_threads", waiting_tasks_cost_no_threads),
+    #[cfg(feature = "http-server")]
+    ("agentic::state_between_programs_counts_in_the_memory_budget", state_between_programs_counts_in_the_memory_budget),
 ];
 
 const KEY: &str = "sk-not-a-real-key-0123456789";
@@ -536,6 +540,38 @@ fn the_server_ends_while_a_planner_thinks() {
     assert!(rest.len() == 1 && rest.iter().all(|answer| answer.contains("the call was cancelled")), "{rest:?}");
     let (status, log) = server.end();
     assert!(status.success(), "{status} {log}");
+}
+
+/// While the planner writes the second program, the definitions of the first one count.
+#[cfg(feature = "http-server")]
+fn state_between_programs_counts_in_the_memory_budget() {
+    let first = json!({ "say": "```clojure\n(def numbers (vec (range 100000)))\n```" });
+    let planner = replay(vec![first, json!({ "hang": true })]);
+    let flags = ["--agentic-allow-writes", "--agentic-max-turns", "2", "--agentic-planner-timeout-ms", "600000"];
+    let mut command = with_planner("tasks", &planner, &flags);
+    command.args(["--http", "--http-disable-auth", "--http-port", "0", "--http-metrics", "--agentic-task-timeout-ms", "600000"]);
+    let site = Site::of(command.args(["--max-session-binding-bytes", "10000000", "--max-session-memory-bytes", "10000000"]));
+    let used = || {
+        let text = site.client().ask("GET", "/metrics", &[], "").body;
+        let line = text.lines().find_map(|line| line.strip_prefix("ptc_memory_used_bytes ").map(str::to_owned));
+        line.and_then(|bytes| bytes.parse::<u64>().ok()).unwrap_or_else(|| panic!("{text}"))
+    };
+    let mut client = site.connected();
+    let task = json!({ "name": "lisp_task", "arguments": { "task": "x" } });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": task });
+    client.send("POST", "/mcp", &[], &request.to_string());
+    let began = Instant::now();
+    while planner.requests().len() < 2 {
+        assert!(began.elapsed() < Duration::from_secs(30), "the second program is not asked for");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let bytes = used();
+    assert!((1_600_000..4_000_000).contains(&bytes), "{bytes}");
+    assert_eq!(site.beside(&client).ask("DELETE", "/mcp", &[], "").status, 204);
+    while used() != 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "{} bytes are not released", used());
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 fn waiting_tasks_cost_no_threads() {
