@@ -44,8 +44,20 @@ impl Replica {
     }
 
     fn ready(&self) -> String {
+        self.get("/ready")
+    }
+
+    /// Returns the used bytes of the memory budget.
+    fn used_bytes(&self) -> u64 {
+        let metrics = self.get("/metrics");
+        let line = metrics.lines().find_map(|line| line.strip_prefix("ptc_memory_used_bytes "));
+        line.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{metrics}"))
+    }
+
+    fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        stream.write_all(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it reads");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
         answer
@@ -443,6 +455,29 @@ fn a_store_that_goes_away_is_said_and_found_again() {
         wait_for(|| replica.ready().starts_with("HTTP/1.1 200"), "the store");
         assert_eq!(replica.client().result(&id, "(f 21)"), "user=> 42");
     }
+}
+
+#[test]
+fn state_from_the_store_counts_in_the_memory_budget() {
+    if !enabled("state_from_the_store_counts_in_the_memory_budget") {
+        return;
+    }
+    let redis = Redis::start(PASSWORD);
+    let large = ["--max-session-binding-bytes", "100000000", "--max-session-memory-bytes", "100000000"];
+    let options = ["--program-timeout-ms", "600000", "--http-metrics", "--program-memory-limit-bytes", "100000000"];
+    let replica = Replica::start(&redis, &[&large[..], &options].concat());
+    let mut client = replica.client();
+    let id = client.open();
+    client.result(&id, "(def numbers (vec (range 200000))) nil");
+    wait_for(|| replica.used_bytes() == 0, "the end of the first evaluation");
+    let mut running = replica.client();
+    let arguments = json!({ "session_id": id, "program": "(loop [] (recur))" });
+    running.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": arguments }));
+    wait_for(|| client.status(&id) == "running", "the evaluation");
+    wait_for(|| replica.used_bytes() >= 3_200_000, "the memory of its state");
+    client.data("lisp_session_close", &json!({ "session_id": id }));
+    running.receive();
+    wait_for(|| replica.used_bytes() == 0, "the end of the evaluation");
 }
 
 #[test]

@@ -241,6 +241,11 @@ impl AdmissionPermit {
 }
 
 impl BudgetReservation {
+    /// Returns the reserved bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// Reserves more bytes.
     pub fn grow(&mut self, bytes: usize) {
         self.0.grow(bytes);

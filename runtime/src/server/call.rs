@@ -219,10 +219,13 @@ impl Server {
                 call_trace.arguments(&call);
             }
             let asked = Instant::now();
-            let lease = session_context.lease(&cancel)?;
+            let mut lease = session_context.lease(&cancel)?;
             processor.extend_deadline(asked.elapsed());
             let in_session = lease.is_some();
-            let past = lease.as_ref().map_or_else(PriorState::default, |lease| lease.kept.prior_state());
+            let past = lease.as_mut().map_or_else(PriorState::default, |lease| {
+                lease.copy.count_in(&processor);
+                lease.copy.kept.prior_state()
+            });
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(processor));
             if let Some(lease) = lease {
                 evaluation =

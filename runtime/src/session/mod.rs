@@ -23,23 +23,31 @@ pub mod tools;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use limits::SessionLimits;
 pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
 use crate::evaluation::Reason;
+use crate::schedule::Scheduler;
 use crate::settings::StoreUrl;
 use store::Store;
 
 /// Opens the store at a URL. `roots` is a file of certificates for TLS.
 #[cfg(feature = "session-redis")]
-fn remote(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Box<dyn Store>, String> {
-    Ok(Box::new(redis::Redis::open(url, deployment, limits, roots)?))
+fn remote(
+    url: &StoreUrl,
+    deployment: &str,
+    limits: &SessionLimits,
+    roots: Option<&Path>,
+    scheduler: &Arc<Scheduler>,
+) -> Result<Box<dyn Store>, String> {
+    Ok(Box::new(redis::Redis::open(url, deployment, limits, roots, scheduler)?))
 }
 
 #[cfg(not(feature = "session-redis"))]
-fn remote(_: &StoreUrl, _: &str, _: &SessionLimits, _: Option<&Path>) -> Result<Box<dyn Store>, String> {
+fn remote(_: &StoreUrl, _: &str, _: &SessionLimits, _: Option<&Path>, _: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
     // The settings have rejected the URL before.
     Err("--session-store: this binary was built without a store beside its memory".into())
 }

@@ -15,7 +15,7 @@ use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::fibers;
 use crate::pool::{JobError, Pool};
 use crate::random;
-use crate::schedule::Scheduler;
+use crate::schedule::{BudgetReservation, ProcessorLease, Scheduler};
 use crate::settings::Settings;
 
 /// Stores sessions. An owner has access only to its own sessions and cannot find out whether another one exists.
@@ -119,6 +119,16 @@ pub struct Sessions {
     limits: SessionLimits,
     store: Box<dyn Store>,
     waiting: Option<Pool>,
+    scheduler: Arc<Scheduler>,
+}
+
+/// A copy of a session's state.
+#[derive(Debug)]
+pub struct StateCopy {
+    /// The state.
+    pub kept: SessionState,
+    /// The memory of a copy that was decoded for this holder. A local store counts the state itself.
+    memory: Option<BudgetReservation>,
 }
 
 /// A held lease to evaluate in a session. Dropping it releases the lease and leaves the session unchanged.
@@ -129,7 +139,7 @@ pub struct Lease {
     /// Whether the lease is released.
     ended: bool,
     /// The state of the session when the evaluation began.
-    pub kept: SessionState,
+    pub copy: StateCopy,
 }
 
 impl Sessions {
@@ -142,10 +152,10 @@ impl Sessions {
         let limits = settings.session_limits.clone();
         let store: Box<dyn Store> = match &settings.session_store {
             None => Box::new(Memory::new(limits.clone()).within(Arc::clone(scheduler))),
-            Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref())?,
+            Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref(), scheduler)?,
         };
         let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, WAITING_THREADS));
-        Ok(Some(Arc::new(Sessions { limits, store, waiting })))
+        Ok(Some(Arc::new(Sessions { limits, store, waiting, scheduler: Arc::clone(scheduler) })))
     }
 
     /// Returns the limits that the operator configured.
@@ -192,7 +202,7 @@ impl Sessions {
         change: impl FnOnce(&mut SessionState) -> T,
     ) -> Result<(T, SessionState), Fault> {
         let mut lease = self.begin(owner, id, &Cancel::default())?;
-        let mut kept = std::mem::take(&mut lease.kept);
+        let mut kept = std::mem::take(&mut lease.copy.kept);
         let done = change(&mut kept);
         lease.end(LeaseOutcome::Changed(&kept))?.ok_or(Fault::Closed)?;
         Ok((done, kept))
@@ -201,7 +211,28 @@ impl Sessions {
     /// Acquires the lease for an evaluation, which `cancel` stops.
     pub fn begin(self: &Arc<Self>, owner: &str, id: &str, cancel: &Cancel) -> Result<Lease, Fault> {
         let (lease, kept) = self.store.begin(owner, id, cancel)?;
-        Ok(Lease { sessions: Arc::clone(self), token: lease, ended: false, kept })
+        Ok(Lease { sessions: Arc::clone(self), token: lease, ended: false, copy: self.copy(kept) })
+    }
+
+    /// Returns the state of a session, without a lease.
+    pub fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, StateCopy), Fault> {
+        let (metadata, kept) = self.store.peek(owner, id)?;
+        Ok((metadata, self.copy(kept)))
+    }
+
+    fn copy(&self, kept: SessionState) -> StateCopy {
+        let memory = self.store.is_remote().then(|| self.scheduler.hold(kept.bytes()));
+        StateCopy { kept, memory }
+    }
+}
+
+impl StateCopy {
+    /// Counts the copy as memory of a program from now on, so that the program can be ended if the budget is used up.
+    pub(crate) fn count_in(&mut self, processor: &ProcessorLease) {
+        if let Some(bytes) = self.memory.take().map(|memory| memory.bytes()) {
+            // If this ends the program, its evaluation reports the reason.
+            processor.count_bytes(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
     }
 }
 
@@ -218,7 +249,7 @@ impl Lease {
 
     fn commit_here(mut self, evaluation: &mut Evaluation) {
         if evaluation.outcome.is_ok() {
-            let done = self.kept.after(evaluation, &self.sessions.limits.kept);
+            let done = self.copy.kept.after(evaluation, &self.sessions.limits.kept);
             let done = done.and_then(|(kept, changed)| Ok((self.end(LeaseOutcome::Evaluated(&kept))?, changed, kept.names())));
             match done {
                 Ok((Some(metadata), changed, stored)) => {
@@ -248,7 +279,7 @@ impl Lease {
         }
         // Without a reachable store, the answer has no metadata of the session.
         let metadata = ended.ok().flatten();
-        evaluation.session = Some(InSession { metadata: json!(metadata), changed: Vec::new(), stored: self.kept.names() });
+        evaluation.session = Some(InSession { metadata: json!(metadata), changed: Vec::new(), stored: self.copy.kept.names() });
     }
 
     fn end(&mut self, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {

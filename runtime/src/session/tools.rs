@@ -197,8 +197,8 @@ impl SessionCommand {
             // `read` has rejected this tool.
             Tool::Eval => Json::Null,
             Tool::Inspect => {
-                let (session, kept) = sessions.store().peek(owner, &id)?;
-                let mut shown = view.of(&kept, sessions.limits());
+                let (session, copy) = sessions.peek(owner, &id)?;
+                let mut shown = view.of(&copy.kept, sessions.limits());
                 let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
                 shown.extend([
                     ("view".to_owned(), json!(name)),

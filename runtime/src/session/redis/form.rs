@@ -23,6 +23,11 @@ impl Stored {
         Ok(Stored { image, prints: entries(&kept.prints), calls: entries(&kept.upstream_calls) })
     }
 
+    /// Returns the size in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.parts().iter().map(|part| part.len()).sum()
+    }
+
     pub(super) fn parts(&self) -> [&[u8]; 3] {
         [&self.image, self.prints.as_bytes(), self.calls.as_bytes()]
     }

@@ -31,6 +31,7 @@ use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
 use crate::digest::{hex, sha256};
 use crate::random;
+use crate::schedule::Scheduler;
 use crate::settings::StoreUrl;
 
 /// Duration of a lease after its last renewal.
@@ -40,6 +41,8 @@ const LEASE: Duration = Duration::from_secs(10);
 pub struct Redis {
     shared: Arc<Shared>,
     limits: SessionLimits,
+    /// The scheduler whose memory budget includes replies and commands.
+    scheduler: Arc<Scheduler>,
 }
 
 /// State shared with the thread that renews leases.
@@ -60,7 +63,13 @@ impl Redis {
     ///
     /// Returns a sentence if the URL or the credentials are rejected. An unreachable server is not an error, since it may become
     /// available later.
-    pub fn open(url: &StoreUrl, deployment: &str, limits: &SessionLimits, roots: Option<&Path>) -> Result<Redis, String> {
+    pub fn open(
+        url: &StoreUrl,
+        deployment: &str,
+        limits: &SessionLimits,
+        roots: Option<&Path>,
+        scheduler: &Arc<Scheduler>,
+    ) -> Result<Redis, String> {
         let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
         let shared = Arc::new(Shared {
             pool: RedisPool::new(url, roots)?,
@@ -71,7 +80,7 @@ impl Redis {
         });
         shared.pool.ping()?;
         lease_renewer::start(&shared).map_err(|why| format!("--session-store: {why}"))?;
-        Ok(Redis { shared, limits: limits.clone() })
+        Ok(Redis { shared, limits: limits.clone(), scheduler: Arc::clone(scheduler) })
     }
 
     fn ask(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
@@ -142,6 +151,7 @@ impl Store for Redis {
 
     fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault> {
         let mut reply = self.ask(&scripts::LOOK, owner, id, &[])?;
+        let _memory = self.scheduler.hold(reply.len());
         Ok((metadata(&mut reply)?, form::read(&mut reply)?))
     }
 
@@ -158,6 +168,7 @@ impl Store for Redis {
         let holder = format!("{}.{nonce}", self.shared.holder);
         let lease_ms = LEASE.as_millis().to_string();
         let mut reply = self.ask(&scripts::BEGIN, owner, id, &[holder.as_bytes(), lease_ms.as_bytes()])?;
+        let _memory = self.scheduler.hold(reply.len());
         let fence = reply.number()?;
         let granted = EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence };
         self.shared.lease_renewer.track(&granted, holder, cancel);
@@ -175,6 +186,8 @@ impl Store for Redis {
             LeaseOutcome::Unchanged => None,
             LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
         };
+        // The encoded state, and the command that contains it.
+        let _memory = stored.as_ref().map(|(stored, _)| self.scheduler.hold(2 * stored.len()));
         // The lease is no longer renewed. If the server does not receive the end, the lease expires.
         let holder = self.shared.lease_renewer.release(lease);
         let fence = lease.fence.to_string();

@@ -189,6 +189,12 @@ impl Reply {
         &self.word
     }
 
+    /// Returns the bytes of its remaining parts.
+    pub(super) fn len(&self) -> usize {
+        let bytes = |part: &Value| if let Value::BulkString(bytes) = part { bytes.len() } else { 0 };
+        self.parts.as_slice().iter().map(bytes).sum()
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.parts.len() == 0
     }
