@@ -18,6 +18,9 @@ use crate::pool::panic_message;
 /// Free memory in bytes that a program needs to begin.
 const MIN_FREE_MEMORY: u64 = 1024 * 1024;
 
+/// Memory in bytes of a program in flight beyond its request and its values: its native stack, its call and its connection.
+pub(super) const PROGRAM_BYTES: usize = 64 * 1024;
+
 /// Requests in the queue may use this fraction (1/N) of the memory budget. Programs use the rest.
 const QUEUE_BUDGET_DIVISOR: u64 = 16;
 
@@ -70,7 +73,7 @@ pub(super) struct InFlightSlot {
     admission: Arc<Admission>,
     client_key: ClientKey,
     queued: Duration,
-    /// The bytes of the request, counted until the answer.
+    /// [`PROGRAM_BYTES`] and the bytes of the request, counted until the answer.
     claim: Option<Claim>,
 }
 
@@ -97,7 +100,7 @@ impl InFlightSlot {
         &self.client_key
     }
 
-    /// Bytes of the request.
+    /// Returns the bytes that are counted for it.
     pub(super) fn bytes(&self) -> usize {
         self.claim.as_ref().map_or(0, Claim::bytes)
     }
@@ -227,7 +230,8 @@ impl Admission {
         }
     }
 
-    fn admit(self: &Arc<Self>, state: &mut State, client_key: ClientKey, queued: Duration, claim: Claim) -> InFlightSlot {
+    fn admit(self: &Arc<Self>, state: &mut State, client_key: ClientKey, queued: Duration, mut claim: Claim) -> InFlightSlot {
+        claim.grow(PROGRAM_BYTES);
         state.in_flight += 1;
         state.queue.add(&client_key, 1);
         InFlightSlot { admission: Arc::clone(self), client_key, queued, claim: Some(claim) }

@@ -23,8 +23,8 @@ pub(crate) struct RunShare {
     live: AtomicI64,
     /// Bytes of its pending calls, which may outlive the run.
     reserved: AtomicI64,
-    /// Bytes of its request, which its permit counts.
-    request: i64,
+    /// Bytes that its permit counts.
+    permit: i64,
     /// Processor time and waiting time in nanoseconds.
     used: AtomicU64,
     waited: AtomicU64,
@@ -55,7 +55,7 @@ impl ProcessorLease {
         client_key: ClientKey,
         cancel: &Cancel,
         begin_by: Instant,
-        request_bytes: usize,
+        permit_bytes: usize,
     ) -> ProcessorLease {
         let run = Arc::new_cyclic(|run| RunShare {
             scheduler: Arc::clone(scheduler),
@@ -64,7 +64,7 @@ impl ProcessorLease {
             has_begun: AtomicBool::new(false),
             live: AtomicI64::new(0),
             reserved: AtomicI64::new(0),
-            request: i64::try_from(request_bytes).unwrap_or(i64::MAX),
+            permit: i64::try_from(permit_bytes).unwrap_or(i64::MAX),
             used: AtomicU64::new(0),
             waited: AtomicU64::new(0),
             computing: AtomicUsize::new(0),
@@ -188,7 +188,7 @@ impl RunShare {
 
     /// Bytes that become free when the run ends.
     pub(super) fn bytes(&self) -> i64 {
-        self.live.load(Ordering::Relaxed) + self.reserved.load(Ordering::Relaxed) + self.request
+        self.live.load(Ordering::Relaxed) + self.reserved.load(Ordering::Relaxed) + self.permit
     }
 
     fn give_back(&self) {

@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use ptc_lisp::limits::Limits;
 use ptc_lisp::{ErrorKind, Program, Run, Value};
 
+use super::admission::PROGRAM_BYTES;
 use super::*;
 use crate::alloc;
 
@@ -30,6 +31,11 @@ fn enter(scheduler: &Arc<Scheduler>, session: u64, cancel: &Cancel) -> mpsc::Rec
         let _ = send.send(outcome);
     });
     receive
+}
+
+/// Returns the used bytes of the budget without those of `programs` in flight.
+fn used_beside(scheduler: &Scheduler, programs: u64) -> u64 {
+    scheduler.load().used_bytes - programs * PROGRAM_BYTES as u64
 }
 
 fn place(outcome: &mpsc::Receiver<Result<AdmissionPermit, Rejection>>) -> AdmissionPermit {
@@ -68,6 +74,18 @@ fn waits_end_by_time_by_cancellation_and_at_the_end() {
     assert!(!scheduler.is_idle());
     drop(held);
     assert!(scheduler.is_idle());
+}
+
+#[test]
+fn programs_in_flight_count_their_stacks_and_connections() {
+    let mut limits = limits();
+    // A container with 1 GiB.
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (2_500, 512 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places: Vec<_> = (0..2_500).map(|_| place(&enter(&scheduler, 1, &cancel))).collect();
+    assert_eq!(scheduler.load().used_bytes, 2_500 * PROGRAM_BYTES as u64);
+    drop(places);
+    assert_eq!(scheduler.load().used_bytes, 0);
 }
 
 #[test]
@@ -111,7 +129,7 @@ fn requests_in_the_queue_take_a_small_part_of_the_memory() {
     let mine = Cancel::default();
     let other = enter_with(&scheduler, "b", MIB, &mine);
     assert_eq!(third.recv().unwrap().err(), Some(Rejection::QueueFull));
-    assert_eq!(scheduler.load().used_bytes, 9 * MIB as u64);
+    assert_eq!(used_beside(&scheduler, 1), 9 * MIB as u64);
     mine.cancel();
     assert_eq!(other.recv().unwrap().err(), Some(Rejection::Cancelled));
     drop(first);
@@ -129,7 +147,7 @@ fn large_newcomer_that_gets_no_room_displaces_nothing() {
     let waiting = ["a", "a", "b"].map(|owner| enter_with(&scheduler, owner, MIB, &cancel));
     // The queue takes 4 MiB. Without one entry of `a`, 2 MiB are free.
     assert_eq!(enter_with(&scheduler, "c", 4 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
-    assert_eq!((scheduler.load().queued, scheduler.load().used_bytes), (3, 3 << 20));
+    assert_eq!((scheduler.load().queued, used_beside(&scheduler, 1)), (3, 3 << 20));
     drop((holding, waiting));
 }
 
@@ -180,7 +198,7 @@ fn memory_of_a_request_is_free_before_the_next_program_is_admitted() {
 #[test]
 fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     let mut limits = limits();
-    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, (8 << 20) + PROGRAM_BYTES as u64);
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
     let place = place(&enter(&scheduler, 1, &cancel));
     let ended = || scheduler.refusals()[Refusal::MemoryBudget as usize].1;
@@ -197,7 +215,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     share.report_reserved(5 << 20);
     // The program has ended, and its answer is still being sent.
     drop(first);
-    assert_eq!(scheduler.load().used_bytes, 5 << 20);
+    assert_eq!(used_beside(&scheduler, 1), 5 << 20);
     let second = begin();
     let other = second.share();
     other.report_reserved(3 << 20);
@@ -207,7 +225,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
     share.report_reserved(-(5 << 20));
     other.report_reserved(-(4 << 20));
     drop((share, other, second));
-    assert_eq!(scheduler.load().used_bytes, 0);
+    assert_eq!(used_beside(&scheduler, 1), 0);
 }
 
 #[test]
@@ -260,14 +278,14 @@ fn granted_growth_counts_before_it_is_allocated() {
     let (one, other) = (first.share(), second.share());
     let soon = || Instant::now() + Duration::from_millis(200);
     assert!(one.make_room(5 * MIB, soon()));
-    assert_eq!(scheduler.load().used_bytes, 5 << 20);
+    assert_eq!(used_beside(&scheduler, 2), 5 << 20);
     // The first has not allocated anything yet, and none of them can be ended for the other.
     assert!(!other.make_room(5 * MIB, soon()));
     // The gauge shows 4 MiB of the growth; the rest was not needed.
     one.report_bytes(-MIB);
-    assert_eq!(scheduler.load().used_bytes, 4 << 20);
+    assert_eq!(used_beside(&scheduler, 2), 4 << 20);
     drop((one, other, first, second));
-    assert_eq!(scheduler.load().used_bytes, 0);
+    assert_eq!(used_beside(&scheduler, 2), 0);
 }
 
 #[test]
