@@ -92,7 +92,7 @@ impl Services {
         log::set_redactor(redactor.clone());
         let (runtime, earlier) = match origin.contacts.take().and_then(Contacts::into_parts) {
             Some((runtime, upstreams)) => (runtime, Some(upstreams)),
-            None => (runtime()?, None),
+            None => (runtime(settings)?, None),
         };
         // The handlers are installed before anything is served. Without them a signal ends the process but not its children.
         let (interrupt, signals) = {
@@ -190,8 +190,8 @@ impl Services {
     }
 }
 
-fn runtime() -> Result<Runtime, StartupError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartupError::System)
+fn runtime(settings: &Settings) -> Result<Runtime, StartupError> {
+    settings.schedule.tokio_runtime().map_err(StartupError::System)
 }
 
 /// Resolves the secrets. A server needs all of them. For a command that evaluates programs, a missing secret only fails the calls to
@@ -241,7 +241,7 @@ impl Preparation<'_> {
             #[cfg(not(feature = "agentic"))]
             let own = None;
             let secrets = secrets(deployment, own, &config_dir, self.settings)?;
-            let runtime = runtime()?;
+            let runtime = runtime(self.settings)?;
             let settings = upstream_settings(self.settings, config_dir, runtime.handle().clone())?;
             Ok(Contacts::new(runtime, deployment, secrets, settings))
         };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{unusable, written};
+use crate::schedule::ScheduleLimits;
 use crate::viewer::standalone::StandaloneViewer;
 
 /// Serves until a signal arrives. Prints the URL on standard output.
@@ -13,7 +14,7 @@ pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
     let served = || -> Result<ExitCode, String> {
         let cannot = |fault: std::io::Error| format!("cannot start: {fault}");
         std::fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+        let runtime = ScheduleLimits::detect().tokio_runtime().map_err(cannot)?;
         runtime.block_on(async {
             let viewer = StandaloneViewer::bind(folder, port).await.map_err(|fault| format!("--port {port}: {fault}"))?;
             let on = |kind| signal(kind).map_err(cannot);

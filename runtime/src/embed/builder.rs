@@ -184,10 +184,14 @@ impl Builder {
         settings.config_dir = self.config_dir;
         let secrets = Secrets::resolve(deployment, &settings.config_dir()).map_err(BuildError::Secrets)?;
         let redactor = secrets.redactor();
+        let mut limits = settings.schedule.clone();
+        for change in self.schedule {
+            change(&mut limits);
+        }
         let (handle, driver) = if let Some(handle) = self.handle.or_else(|| Handle::try_current().ok()) {
             (handle, None)
         } else {
-            let driver = Driver::start().map_err(BuildError::System)?;
+            let driver = Driver::start(&limits).map_err(BuildError::System)?;
             (driver.handle.clone(), Some(driver))
         };
         let mut upstream_settings = UpstreamSettings::new(settings.config_dir(), handle.clone());
@@ -205,10 +209,6 @@ impl Builder {
         };
         let mut evaluator = Evaluator::new(&settings, Arc::clone(&upstreams), deployment.programs, redactor.clone());
         evaluator.adjust(self.limits, self.preview_bytes);
-        let mut limits = settings.schedule;
-        for change in self.schedule {
-            change(&mut limits);
-        }
         Ok(Engine {
             deployment,
             evaluator: Arc::new(evaluator),
@@ -232,8 +232,8 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    fn start() -> io::Result<Driver> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    fn start(limits: &ScheduleLimits) -> io::Result<Driver> {
+        let runtime = limits.tokio_runtime()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("ptc-engine".into()).spawn(move || {

@@ -1,4 +1,4 @@
-//! Limits of the machine or the container: memory and threads.
+//! Limits of the machine or the container: processors, memory and threads.
 //!
 //! The files of cgroups are read here, since crates for this purpose are far larger and omit `pids.max`. The limits of enclosing
 //! groups apply too. Inside a container only its own group is visible, at the root.
@@ -29,6 +29,25 @@ pub fn memory_bytes() -> (u64, Source) {
         Some((bytes, file)) if bytes < machine => (bytes, Source::Cgroup(file)),
         _ => (machine, Source::Machine),
     }
+}
+
+/// Returns the number of processors that the process may use, and the source of the value. The standard library reads the quota of
+/// the cgroup and the processors that the process may run on.
+pub fn processors() -> (usize, Source) {
+    let available = std::thread::available_parallelism().map_or(2, usize::from);
+    let machine = rustix::thread::sched_getaffinity(None).map_or(available, |set| set.count() as usize);
+    (available, processors_source(available, machine, Path::new("/")))
+}
+
+/// Returns the source of a number of processors where the process may run on `machine` of them.
+fn processors_source(available: usize, machine: usize, root: &Path) -> Source {
+    if available >= machine {
+        return Source::Machine;
+    }
+    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let controllers = groups.lines().filter_map(|line| line.split(':').nth(1));
+    let is_v1 = controllers.flat_map(|controllers| controllers.split(',')).any(|controller| controller == "cpu");
+    Source::Cgroup(if is_v1 { "cpu.cfs_quota_us" } else { "cpu.max" })
 }
 
 /// Returns the maximum number of threads of the container, and the file that contains it.
@@ -94,6 +113,20 @@ mod tests {
         assert_eq!(limit(&MEMORY, &root), Some((1_000_000, "memory.max")));
         assert_eq!(limit(&PIDS, &root), Some((100, "pids.max")));
         std::fs::remove_dir_all(root).expect("it is there");
+    }
+
+    #[test]
+    fn source_of_fewer_processors_is_the_quota() {
+        for (name, groups, file) in
+            [("cpu1", "4:memory:/x\n3:cpu,cpuacct:/x\n0::/\n", "cpu.cfs_quota_us"), ("cpu2", "0::/a\n", "cpu.max")]
+        {
+            let root = root(name, &[("proc/self/cgroup", groups)]);
+            assert_eq!(processors_source(2, 8, &root), Source::Cgroup(file));
+            assert_eq!(processors_source(8, 8, &root), Source::Machine);
+            std::fs::remove_dir_all(root).expect("it is there");
+        }
+        let (available, source) = processors();
+        assert_eq!(Ok(available), std::thread::available_parallelism().map(usize::from).map_err(|_| ()), "{source}");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The limits of the scheduler with their sources.
 
-use std::fmt;
+use std::{fmt, io};
+
+use tokio::runtime::{Builder, Runtime};
 
 use super::container;
 
@@ -11,7 +13,13 @@ const BRANCHES: usize = 4_096;
 /// thread.
 const THREADS_PER_PROCESSOR: usize = 16;
 
-/// Number of threads that are reserved for other purposes if the number of threads is limited.
+/// Threads that wait for files, for the resolver of host names, or for code that blocks. Tokio has the same default.
+const BLOCKING_THREADS: usize = 512;
+
+/// Threads that wait for a remote session store. Evaluations wait for theirs as fibers.
+const STORE_THREADS: usize = 8;
+
+/// Number of threads that are reserved for other purposes and for child processes if the number of threads is limited.
 const OTHER_THREADS: usize = 32;
 
 /// The limits of a scheduler.
@@ -33,6 +41,10 @@ pub struct ScheduleLimits {
     pub branches: Limit<usize>,
     /// Number of threads on which programs run. Each runs many programs.
     pub threads: Limit<usize>,
+    /// Maximum number of threads that wait for files, for the resolver of host names, or for code that blocks.
+    pub blocking_threads: Limit<usize>,
+    /// Maximum number of threads that wait for a remote session store.
+    pub store_threads: Limit<usize>,
 }
 
 /// A limit in force.
@@ -89,34 +101,49 @@ impl ScheduleLimits {
             row("memory_budget_bytes", &self.memory_budget_bytes),
             row("branches", &self.branches),
             row("threads", &self.threads),
+            row("blocking_threads", &self.blocking_threads),
+            row("store_threads", &self.store_threads),
         ];
         rows.extend(self.in_flight_per_session.as_ref().map(|limit| row("in_flight_per_session", limit)));
         rows
     }
 
+    /// Creates a Tokio runtime that the calling thread drives, with the limit on blocking threads.
+    pub(crate) fn tokio_runtime(&self) -> io::Result<Runtime> {
+        Builder::new_current_thread().max_blocking_threads(self.blocking_threads.value.max(1)).enable_all().build()
+    }
+
     /// Returns the default limits: 1,000 programs in flight, 1,024 queued for 2 s, one computing program per processor, and half
     /// of the memory.
     pub fn detect() -> ScheduleLimits {
-        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let (processors, processors_source) = container::processors();
         let (memory, source) = container::memory_bytes();
-        let mut limits = ScheduleLimits {
-            processors: Limit { value: processors, source: Source::Machine },
+        let [threads, blocking_threads, store_threads] = thread_limits(processors, container::max_threads());
+        ScheduleLimits {
+            processors: Limit { value: processors, source: processors_source },
             in_flight: Limit::default_of(1_000),
             in_flight_per_session: None,
             queued: 1_024,
             queue_timeout_ms: Limit::default_of(2_000),
             memory_budget_bytes: Limit { value: memory / 2, source },
             branches: Limit::default_of(BRANCHES),
-            threads: Limit::default_of(processors * THREADS_PER_PROCESSOR),
-        };
-        if let Some((threads, file)) = container::max_threads() {
-            let most = (threads.saturating_sub(OTHER_THREADS) / 2).max(2);
-            if limits.threads.value > most {
-                limits.threads = Limit { value: most, source: Source::Cgroup(file) };
-            }
+            threads,
+            blocking_threads,
+            store_threads,
         }
-        limits
     }
+}
+
+/// Divides the threads that the container allows: programs have half of those that are not reserved, blocking code a quarter, and
+/// a session store an eighth. Each has at least two, and no more than it has without a container.
+fn thread_limits(processors: usize, allowed: Option<(usize, &'static str)>) -> [Limit<usize>; 3] {
+    let defaults = [(processors * THREADS_PER_PROCESSOR, 2), (BLOCKING_THREADS, 4), (STORE_THREADS, 8)];
+    defaults.map(|(default, divisor)| match allowed {
+        Some((allowed, file)) if allowed.saturating_sub(OTHER_THREADS) / divisor < default => {
+            Limit { value: (allowed.saturating_sub(OTHER_THREADS) / divisor).max(2), source: Source::Cgroup(file) }
+        }
+        _ => Limit::default_of(default),
+    })
 }
 
 #[cfg(test)]
@@ -132,5 +159,18 @@ mod tests {
             ["machine", "cgroup memory.max", "cgroup memory.limit_in_bytes"]
                 .contains(&limits.memory_budget_bytes.source.to_string().as_str())
         );
+    }
+
+    #[test]
+    fn all_threads_together_fit_into_the_containers_limit() {
+        let values = |allowed| thread_limits(4, Some((allowed, "pids.max"))).map(|limit| limit.value);
+        assert_eq!(thread_limits(4, None), [64, 512, 8].map(Limit::default_of));
+        assert_eq!(thread_limits(4, Some((100_000, "pids.max"))), [64, 512, 8].map(Limit::default_of));
+        assert_eq!(values(100), [34, 17, 8]);
+        assert_eq!(thread_limits(4, Some((100, "pids.max")))[1].source, Source::Cgroup("pids.max"));
+        for allowed in OTHER_THREADS..5_000 {
+            assert!(values(allowed).iter().sum::<usize>() <= (allowed - OTHER_THREADS).max(8), "{allowed}");
+        }
+        assert_eq!(values(10), [2, 2, 2]);
     }
 }

@@ -110,8 +110,6 @@ impl Metadata {
 const WAITING_STACK: usize = ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES;
 /// Message of an evaluation whose session was closed meanwhile.
 const CLOSED_MEANWHILE: &str = "the session was closed while this ran; lisp_session_start opens another";
-/// Maximum number of threads that block on a store. Evaluations wait for theirs as fibers.
-const WAITING_THREADS: usize = 8;
 
 /// The sessions of a server.
 #[derive(Debug)]
@@ -154,7 +152,7 @@ impl Sessions {
             None => Box::new(Memory::new(limits.clone()).within(Arc::clone(scheduler))),
             Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref(), scheduler)?,
         };
-        let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, WAITING_THREADS));
+        let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, scheduler.limits().store_threads.value));
         Ok(Some(Arc::new(Sessions { limits, store, waiting, scheduler: Arc::clone(scheduler) })))
     }
 

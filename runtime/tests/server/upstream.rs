@@ -4,7 +4,8 @@ use std::io::{BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use ptc_catalog::{
     Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
@@ -51,12 +52,16 @@ const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     }
 }
 
-static TOOLS: [Tool; 4] = [
+static TOOLS: [Tool; 5] = [
     tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }]),
     tool("hang", &[]),
     tool("heard", &[]),
+    tool("nap", &[]),
     tool("pid", &[]),
 ];
+
+/// Time until `nap` answers.
+const NAP: Duration = Duration::from_millis(300);
 
 /// Returns a deployment whose only upstream is this binary in another role.
 pub(crate) fn deployment() -> &'static Deployment {
@@ -100,9 +105,16 @@ fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment
     Box::leak(Box::new(Deployment { name, compiler: "none", config_digest: "", credentials: &[], catalog, programs: &[] }))
 }
 
-/// Runs the upstream. It answers all calls except `hang`. The tool `heard` returns the messages that it received about `hang`.
+/// Runs the upstream. It answers all calls except `hang`, and `nap` later. The tool `heard` returns the messages that it received about `hang`.
 pub(crate) fn serve() -> ExitCode {
     let (mut hanging, mut heard) = (Vec::new(), Vec::new());
+    let (naps, napping) = channel::<(Instant, Value)>();
+    std::thread::spawn(move || {
+        for (until, id) in napping {
+            std::thread::sleep(until.saturating_duration_since(Instant::now()));
+            answer(&json!({ "jsonrpc": "2.0", "id": id, "result": { "content": [{ "type": "text", "text": "rested" }] } }));
+        }
+    });
     for line in std::io::stdin().lock().lines() {
         let Ok(Ok(message)) = line.map(|line| serde_json::from_str::<Value>(&line)) else { break };
         let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
@@ -117,6 +129,10 @@ pub(crate) fn serve() -> ExitCode {
             (Some("tools/call"), Some("hang")) => {
                 hanging.push(message["id"].clone());
                 heard.push("call");
+                continue;
+            }
+            (Some("tools/call"), Some("nap")) => {
+                let _ = naps.send((Instant::now() + NAP, message["id"].clone()));
                 continue;
             }
             (Some("notifications/cancelled"), _) => {

@@ -73,7 +73,8 @@ impl BatchSender {
             posts: true,
         };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--otlp-endpoint: {}", fault.message))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        // The blocking thread resolves the host's name.
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build();
         let runtime = runtime.map_err(|fault| format!("cannot start: {fault}"))?;
         Ok(BatchSender { http, url, headers, timeout: settings.timeout, runtime })
     }

@@ -1,6 +1,7 @@
 //! MCP over HTTP with real sockets and processes.
 
 mod access;
+mod cgroup;
 mod life;
 mod queue;
 mod requests;
@@ -17,5 +18,5 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = secure::TESTS;
     #[cfg(not(feature = "https-server"))]
     let secure = &[];
-    [access::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure, upstreams::TESTS].concat()
+    [access::TESTS, cgroup::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure, upstreams::TESTS].concat()
 }
