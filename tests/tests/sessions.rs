@@ -614,3 +614,36 @@ fn evaluations_in_a_store_share_the_threads_of_all_programs() {
         assert_eq!(reason(&answer), "cancelled", "{answer}");
     }
 }
+
+/// A session in a store is looked up when the call has a place.
+#[test]
+fn refusal_by_a_store_shows_the_time_in_the_queue() {
+    if !enabled("refusal_by_a_store_shows_the_time_in_the_queue") {
+        return;
+    }
+    let redis = Redis::start(PASSWORD);
+    let options = [
+        "--max-concurrent-calls",
+        "1",
+        "--program-timeout-ms",
+        "600000",
+        "--queue-timeout-ms",
+        "60000",
+        "--debug-tool",
+        "--http-metrics",
+    ];
+    let replica = Replica::start(&redis, &options);
+    let (mut first, mut waiting, mut beside) = (replica.client(), replica.client(), replica.client());
+    let session = first.open();
+    first.begin(&session, "(loop [] (recur))", &mut beside);
+    waiting.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": { "session_id": "nope", "program": "1" } }));
+    wait_for(|| replica.get("/metrics").contains("ptc_programs_queued 1\n"), "the queue");
+    std::thread::sleep(Duration::from_millis(50));
+    beside.data("lisp_session_close", &json!({ "session_id": session }));
+    let refused = waiting.receive().1.pointer("/result/structuredContent").cloned().unwrap_or_default();
+    assert_eq!(reason(&refused), "session_not_found", "{refused}");
+    let recent = beside.data("lisp_debug", &json!({ "op": "recent", "errors_only": true }));
+    let calls = recent.get("calls").and_then(Value::as_array).cloned().unwrap_or_default();
+    let call = calls.iter().find(|call| reason(call) == "session_not_found").unwrap_or_else(|| panic!("{recent}"));
+    assert!(call.get("queued_ms").and_then(Value::as_u64).is_some_and(|waited| waited >= 50), "{call}");
+}

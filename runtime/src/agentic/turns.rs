@@ -90,6 +90,7 @@ pub struct Run<'p> {
     turns: Vec<Turn>,
     ledger: Ledger,
     program: Option<String>,
+    processor_wait: Duration,
 }
 
 /// A completed task.
@@ -105,13 +106,33 @@ pub struct End {
     pub program: Option<String>,
     /// The duration of the task.
     pub duration: Duration,
+    /// When it began. `None` if it did not begin.
+    pub started: Option<Instant>,
+    /// Time in the queue before it began.
+    pub queued: Duration,
+    /// Time that its programs waited for a processor.
+    pub processor_wait: Duration,
 }
 
 impl End {
     /// Makes the end of a task without turns.
     pub fn before(stop: Stop) -> End {
-        let (turns, ledger) = (Vec::new(), Ledger::default());
-        End { outcome: Err(stop), turns, ledger, program: None, duration: Duration::ZERO }
+        End {
+            outcome: Err(stop),
+            turns: Vec::new(),
+            ledger: Ledger::default(),
+            program: None,
+            duration: Duration::ZERO,
+            started: None,
+            queued: Duration::ZERO,
+            processor_wait: Duration::ZERO,
+        }
+    }
+
+    /// Records the time in the queue.
+    #[must_use]
+    pub fn after(self, queued: Duration) -> End {
+        End { queued, ..self }
     }
 }
 
@@ -142,10 +163,12 @@ impl Planner {
             turns: Vec::new(),
             ledger: Ledger::default(),
             program: None,
+            processor_wait: Duration::ZERO,
         };
         let outcome = run.all();
-        let Run { turns, ledger, program, .. } = run;
-        End { outcome, turns, ledger, program, duration: started.elapsed() }
+        let Run { turns, ledger, program, processor_wait, .. } = run;
+        let (queued, duration) = (schedule.queued(), started.elapsed());
+        End { outcome, turns, ledger, program, duration, started: Some(started), queued, processor_wait }
     }
 }
 
@@ -213,6 +236,7 @@ impl Run<'_> {
         let place = self.schedule.next(self.cancel, self.deadline);
         let mut evaluation = evaluator.evaluate(&call, self.cancel, self.kept.prior_state(), Some(place));
         // Counts the memory of the evaluation until a part of it is reserved for the next program and the rest is dropped.
+        self.processor_wait += evaluation.processor_wait;
         let processor = evaluation.processor.take();
         self.ledger.add(evaluation.calls.as_deref().unwrap_or_default(), turn, evaluator.catalog());
         if let Some(turn) = self.turns.last_mut() {

@@ -30,6 +30,7 @@ use jiff::Timestamp;
 use crate::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
 use crate::response::{Budget, answer};
+use crate::schedule::WaitTimes;
 use crate::secrets::Redactor;
 use counters::{Counters, Gauge, Labelled};
 use record::{Outcome, Record};
@@ -268,6 +269,15 @@ impl CallTrace {
         record.metrics = answer::metrics(evaluation, budget);
         record.upstream_calls = evaluation.calls.clone().unwrap_or_default();
         self.finish();
+    }
+
+    /// Records how long the call and its threads have waited.
+    #[must_use]
+    pub fn after(mut self, times: Option<&WaitTimes>) -> CallTrace {
+        if let Some(times) = times {
+            (self.record.queued, self.record.processor_wait) = (times.queued(), times.processor_wait());
+        }
+        self
     }
 
     /// Records that the call was refused.

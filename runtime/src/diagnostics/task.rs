@@ -62,7 +62,8 @@ impl CallTrace {
             record.failed_at(failure, payloads);
         }
         record.upstream_calls = end.ledger.calls();
-        record.metrics = Some(Metrics::of(answer, &[], &record.upstream_calls));
+        (record.started, record.queued, record.processor_wait) = (end.started, end.queued, end.processor_wait);
+        record.metrics = Some(Metrics::of(answer, &[], &record.upstream_calls).waited(end.queued, end.processor_wait));
         if let Some(told) = &mut record.task {
             told.spans = spans(end, record.arrived, payloads, redactor);
             told.calls = end.ledger.entries.iter().map(|entry| (entry.turn, entry.effect)).collect();

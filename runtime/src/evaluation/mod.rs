@@ -34,7 +34,7 @@ use self::validated::Bounds;
 use crate::alloc;
 use crate::pool::JobError;
 use crate::response::answer::truncate_utf8;
-use crate::schedule::ProcessorLease;
+use crate::schedule::{ProcessorLease, WaitTimes};
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
@@ -224,6 +224,13 @@ impl Evaluation {
         }
     }
 
+    /// Records how long the call and its threads have waited.
+    #[must_use]
+    pub(crate) fn after(mut self, times: &WaitTimes) -> Self {
+        (self.queued, self.processor_wait) = (times.queued(), times.processor_wait());
+        self
+    }
+
     /// Creates the result of an evaluation that did not run or that panicked. The message of a panic may contain anything,
     /// including secrets.
     pub fn unfinished(error: &JobError, redactor: &Redactor, retry_after_ms: u64) -> Self {
@@ -313,9 +320,7 @@ impl Evaluator {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
                 None if !cancel.is_cancelled() => {
-                    let mut evaluation = Evaluation::refused(Failure::no_processor(processor));
-                    (evaluation.queued, evaluation.processor_wait) = (processor.queued(), processor.processor_wait());
-                    return evaluation;
+                    return Evaluation::refused(Failure::no_processor(processor)).after(&processor.wait_times());
                 }
                 computing => computing,
             },
@@ -343,7 +348,7 @@ impl Evaluator {
         evaluation.duration = started.elapsed();
         drop(computing);
         if let Some(processor) = processor {
-            (evaluation.queued, evaluation.processor_wait) = (processor.queued(), processor.processor_wait());
+            evaluation = evaluation.after(&processor.wait_times());
             evaluation.processor = Some(processor);
         }
         evaluation

@@ -44,7 +44,8 @@ impl Failure {
 
     /// Creates the failure of an admitted program that could not begin in time.
     pub(super) fn no_processor(processor: &ProcessorLease) -> Self {
-        let waited = processor.queued() + processor.processor_wait();
+        let times = processor.wait_times();
+        let waited = times.queued() + times.processor_wait();
         let message = format!("server busy: the program got no processor within {} ms (--queue-timeout-ms)", waited.as_millis());
         Failure::busy(message, processor.retry_after_ms())
     }

@@ -34,7 +34,7 @@ use budget::{Budget, Claim};
 pub use fair::ClientKey;
 pub use limits::{Limit, ScheduleLimits, Source};
 use processors::Processors;
-pub use run::{ProcessorGuard, ProcessorLease};
+pub use run::{ProcessorGuard, ProcessorLease, WaitTimes};
 pub use state_memory::{StateMemoryFull, StateReservation};
 
 /// Divides processors, slots and memory among the programs of a process.
@@ -87,6 +87,7 @@ pub struct AdmissionPermit {
 pub struct LeaseIssuer {
     scheduler: Arc<Scheduler>,
     client_key: ClientKey,
+    queued: Duration,
 }
 
 /// Bytes of the memory budget that a session or another holder uses, until this is dropped.
@@ -215,6 +216,11 @@ impl Scheduler {
 }
 
 impl LeaseIssuer {
+    /// Returns how long the call waited for admission.
+    pub fn queued(&self) -> Duration {
+        self.queued
+    }
+
     /// Issues a lease for the next program, which must begin before `begin_by`.
     pub fn next(&self, cancel: &Cancel, begin_by: Instant) -> ProcessorLease {
         ProcessorLease::new(&self.scheduler, self.client_key.clone(), cancel, begin_by, 0)
@@ -236,7 +242,12 @@ impl AdmissionPermit {
 
     /// Issues leases for several programs that run under this permit, one after the other.
     pub fn leases(&self) -> LeaseIssuer {
-        LeaseIssuer { scheduler: Arc::clone(&self.scheduler), client_key: self.admitted.client_key().clone() }
+        let admitted = &self.admitted;
+        LeaseIssuer {
+            scheduler: Arc::clone(&self.scheduler),
+            client_key: admitted.client_key().clone(),
+            queued: admitted.queued(),
+        }
     }
 }
 

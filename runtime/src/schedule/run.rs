@@ -46,6 +46,25 @@ pub struct ProcessorLease {
     _watch: Watch,
 }
 
+/// The times that a program has waited, also after its lease is gone.
+#[derive(Clone)]
+pub struct WaitTimes {
+    run: Arc<RunShare>,
+    queued: Duration,
+}
+
+impl WaitTimes {
+    /// Returns how long the call waited for admission.
+    pub fn queued(&self) -> Duration {
+        self.queued
+    }
+
+    /// Returns how long the threads of the program waited for a processor.
+    pub fn processor_wait(&self) -> Duration {
+        Duration::from_nanos(self.run.waited.load(Ordering::Relaxed))
+    }
+}
+
 /// Holds a processor for the current thread until it is dropped there, which ends the program.
 pub struct ProcessorGuard<'t>(&'t ProcessorLease);
 
@@ -138,14 +157,9 @@ impl ProcessorLease {
         budget_message(self.run.scheduler.budget.limit())
     }
 
-    /// Returns how long the call waited for admission.
-    pub fn queued(&self) -> Duration {
-        self.queued
-    }
-
-    /// Returns how long its threads waited for a processor.
-    pub fn processor_wait(&self) -> Duration {
-        Duration::from_nanos(self.run.waited.load(Ordering::Relaxed))
+    /// Returns the times that the program has waited and will wait.
+    pub fn wait_times(&self) -> WaitTimes {
+        WaitTimes { run: Arc::clone(&self.run), queued: self.queued }
     }
 }
 

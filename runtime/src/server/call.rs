@@ -21,7 +21,7 @@ use crate::protocol::message::{self, Arguments};
 use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
 use crate::protocol::revision::{self, Era, STATELESS};
 use crate::response::answer;
-use crate::schedule::{ProcessorLease, Rejection};
+use crate::schedule::{ProcessorLease, Rejection, WaitTimes};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
@@ -222,14 +222,15 @@ impl Server {
             let mut lease = session_context.lease(&cancel)?;
             processor.extend_deadline(asked.elapsed());
             let in_session = lease.is_some();
+            let times = processor.wait_times();
             let past = lease.as_mut().map_or_else(PriorState::default, |lease| {
                 lease.copy.count_in(&processor);
                 lease.copy.kept.prior_state()
             });
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(processor));
             if let Some(lease) = lease {
-                evaluation =
-                    lease.commit(evaluation).unwrap_or_else(|error| Evaluation::unfinished(&error, &names, retry_after_ms));
+                let unfinished = |error: JobError| Evaluation::unfinished(&error, &names, retry_after_ms).after(&times);
+                evaluation = lease.commit(evaluation).unwrap_or_else(unfinished);
             }
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
@@ -237,13 +238,17 @@ impl Server {
             Ok((if in_session { names.redact_text(answer) } else { answer }, Box::new(evaluation)))
         };
         let done = move |registration: Registration,
+                         times: Option<WaitTimes>,
                          done: Result<Result<(String, Box<Evaluation>), session::Fault>, JobError>| {
             let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();
             let done = done.unwrap_or_else(|error| {
                 if let JobError::Panicked(message) = &error {
                     log::line(Level::Error, "evaluation panicked", &[("message", message)]);
                 }
-                let evaluation = Evaluation::unfinished(&error, &redactor, retry_after_ms);
+                let mut evaluation = Evaluation::unfinished(&error, &redactor, retry_after_ms);
+                if let Some(times) = &times {
+                    evaluation = evaluation.after(times);
+                }
                 Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))
             });
             // The trace is finished before the answer is sent, since the client may then ask for it.
@@ -255,7 +260,10 @@ impl Server {
                     });
                     result
                 }
-                Err(fault) => &refused_by_session(&redactor, call_trace, fault, era),
+                Err(fault) => {
+                    let call_trace = call_trace.map(|call_trace| call_trace.after(times.as_ref()));
+                    &refused_by_session(&redactor, call_trace, fault, era)
+                }
             };
             if log::enabled(Level::Debug) {
                 log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
@@ -275,7 +283,8 @@ impl Server {
                 Ok(permit) => {
                     let processor = permit.lease(&entering);
                     registration.hold(permit);
-                    fibers.spawn(move || work(processor), move |outcome| done(registration, outcome));
+                    let times = processor.wait_times();
+                    fibers.spawn(move || work(processor), move |outcome| done(registration, Some(times), outcome));
                 }
                 Err(why) => {
                     // The lease is released first, so that the client finds the session free after the answer.
@@ -283,7 +292,7 @@ impl Server {
                     let queued = entered.elapsed();
                     reject(&fibers, why, move || {
                         let evaluation = Evaluation { queued, ..Evaluation::refused(Failure::rejected(why, retry_after_ms)) };
-                        done(registration, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
+                        done(registration, None, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
                     });
                 }
             }

@@ -1,6 +1,7 @@
 //! Calls of `lisp_task`.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ptc_lisp::limits::Cancel;
 
@@ -50,23 +51,27 @@ impl Server {
             }
         };
         let (fibers, retry_after_ms) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms());
+        let entered = Instant::now();
         self.scheduler.enter(&client_key, bytes, &entering, move |permit| {
             let mut registration = registration;
             match permit {
                 Ok(permit) => {
                     let turns = permit.leases();
+                    let queued = turns.queued();
                     registration.hold(permit);
                     fibers.spawn(
                         move || work(turns),
                         move |end| {
-                            let end = end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)));
+                            let end = end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)).after(queued));
                             done(registration, end);
                         },
                     );
                 }
-                Err(why) => reject(&fibers, why, move || {
-                    done(registration, End::before(Stop::rejected(Failure::rejected(why, retry_after_ms))));
-                }),
+                Err(why) => {
+                    let queued = entered.elapsed();
+                    let end = End::before(Stop::rejected(Failure::rejected(why, retry_after_ms))).after(queued);
+                    reject(&fibers, why, move || done(registration, end));
+                }
             }
         });
     }

@@ -37,6 +37,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
     ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
     ("agentic::waiting_tasks_cost_no_threads", waiting_tasks_cost_no_threads),
+    ("agentic::waits_of_a_task_are_in_its_answer_and_diagnostics", waits_of_a_task_are_in_its_answer_and_diagnostics),
     #[cfg(feature = "http-server")]
     ("agentic::state_between_programs_counts_in_the_memory_budget", state_between_programs_counts_in_the_memory_budget),
 ];
@@ -620,4 +621,73 @@ fn waiting_tasks_cost_no_threads() {
         let answer = server.receive();
         assert!(answer.contains(r#""structured_result":55"#), "{answer}");
     }
+}
+
+/// Returns the members of a task's last line in its trace and of its record in `lisp_debug`.
+fn diagnosed(server: &mut Peer, traces: &Path, id: u64) -> [Value; 2] {
+    let arguments = json!({ "op": "recent" });
+    let params = json!({ "name": "lisp_debug", "arguments": arguments });
+    server.send(&json!({ "jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": params }).to_string());
+    let recent: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+    let entries = recent["result"]["structuredContent"]["calls"].as_array().cloned().unwrap_or_default();
+    let is_it = |entry: &&Value| entry["request_id"] == id.to_string().as_str();
+    let shown = entries.iter().find(is_it).unwrap_or_else(|| panic!("{id} is not in {recent}")).clone();
+    let last = |entry: std::fs::DirEntry| -> Value {
+        let text = std::fs::read_to_string(entry.path()).expect("a trace");
+        serde_json::from_str(text.lines().last().expect("a line")).expect("a line of JSON")
+    };
+    let files: Vec<Value> = std::fs::read_dir(traces).expect("a folder").flatten().map(last).collect();
+    [files.iter().find(is_it).unwrap_or_else(|| panic!("{id} is not in {files:?}")).clone(), shown]
+}
+
+fn waits_of_a_task_are_in_its_answer_and_diagnostics() {
+    let folder = tempfile();
+    let trace = folder.display().to_string();
+    let long = "(return (loop [i 0] (if (< i 300000) (recur (inc i)) i)))";
+    let planner = replay(vec![json!({ "hang": true }), json!({ "say": long })]);
+    let patient = ["--agentic-task-timeout-ms", "60000", "--program-timeout-ms", "60000", "--queue-timeout-ms", "400"];
+    let flags = [&["--agentic-allow-writes", "--debug-tool", "--trace-dir", &trace, "--max-concurrent-calls", "1"], &patient[..]];
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags.concat()));
+    let send = |server: &mut Peer, id: u64| {
+        let params = json!({ "name": "lisp_task", "arguments": { "task": "x" } });
+        server.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+    };
+    let receive = |server: &mut Peer| -> Value { serde_json::from_str(&server.receive()).expect("a line of JSON") };
+    send(&mut server, 1);
+    // This task is refused after its time in the queue.
+    send(&mut server, 2);
+    let refused = receive(&mut server);
+    assert_eq!((&refused["id"], &refused["result"]["structuredContent"]["reason"]), (&json!(2), &json!("busy")), "{refused}");
+    let waited = |found: &Value, name: &str| found[name].as_u64().unwrap_or(0);
+    let metrics = |answer: &Value| answer["result"]["structuredContent"]["ptc_metrics"].clone();
+    assert!(waited(&metrics(&refused), "queued_ms") >= 400, "{refused}");
+    for found in diagnosed(&mut server, &folder, 2) {
+        assert!(waited(&found, "queued_ms") >= 400, "{found}");
+    }
+    // This one begins when the first ends.
+    send(&mut server, 3);
+    std::thread::sleep(Duration::from_millis(100));
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    let answer = receive(&mut server);
+    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["status"]), (&json!(3), &json!("ok")), "{answer}");
+    assert!(waited(&metrics(&answer), "queued_ms") >= 50, "{answer}");
+    for found in diagnosed(&mut server, &folder, 3) {
+        assert!(waited(&found, "queued_ms") >= 50 && waited(&found["ptc_metrics"], "queued_ms") >= 50, "{found}");
+        assert_eq!(found["processor_wait_ms"], Value::Null, "{found}");
+    }
+    drop(server);
+    // The program of a task waits for a processor while others compute.
+    let planner = replay(vec![json!({ "say": long })]);
+    let flags = [&["--agentic-allow-writes", "--debug-tool", "--trace-dir", &trace], &patient[..]];
+    let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags.concat()));
+    for id in 100..100 + 3 * std::thread::available_parallelism().map_or(2, usize::from) {
+        server.call(&id.to_string(), "(loop [] (recur))");
+    }
+    send(&mut server, 4);
+    let answer = receive(&mut server);
+    assert!(answer["id"] == 4 && waited(&metrics(&answer), "processor_wait_ms") > 0, "{answer}");
+    for found in diagnosed(&mut server, &folder, 4) {
+        assert!(waited(&found, "processor_wait_ms") > 0 && waited(&found["ptc_metrics"], "processor_wait_ms") > 0, "{found}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
 }

@@ -22,6 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("diagnostics::times_of_a_timeline", times_of_a_timeline),
     ("diagnostics::where_a_program_failed", where_a_program_failed),
     ("diagnostics::a_call_that_ends_the_process_has_left_its_beginning", a_call_that_ends_the_process_has_left_its_beginning),
+    ("diagnostics::waits_of_a_program_are_in_its_answer_and_diagnostics", waits_of_a_program_are_in_its_answer_and_diagnostics),
 ];
 
 fn call(server: &mut Peer, id: &Value, tool: &str, arguments: &Value) -> Value {
@@ -346,5 +347,34 @@ fn a_call_that_ends_the_process_has_left_its_beginning() {
     server.end();
     let files = traces(&folder);
     assert_eq!((files.len(), files[0].len(), &files[0][0]["event"]), (1, 1, &json!("call.start")));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn waits_of_a_program_are_in_its_answer_and_diagnostics() {
+    let folder = folder("waits");
+    let loops = 3 * std::thread::available_parallelism().map_or(2, usize::from);
+    let (path, most) = (folder.to_str().expect("plain text"), loops.to_string());
+    let patient = ["--program-timeout-ms", "60000", "--queue-timeout-ms", "60000", "--max-concurrent-calls", &most];
+    let args = ["--debug-tool", "--trace-dir", path, "--response-profile", "debug"];
+    let mut server = Peer::start_as("aggregator", &[&args[..], &patient].concat());
+    for id in 0..loops {
+        server.call(&id.to_string(), "(loop [] (recur))");
+    }
+    // This program waits in the queue until one of the loops ends, and for processors while the others run.
+    server.call("500", "(loop [i 0] (if (< i 300000) (recur (inc i)) i))");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#);
+    let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
+    assert_eq!(answer["id"], 500, "{answer}");
+    let waited = |found: &Value| {
+        let is_long = |name: &str, least: u64| found[name].as_u64().is_some_and(|waited| waited >= least);
+        assert!(is_long("queued_ms", 50) && is_long("processor_wait_ms", 1), "{found}");
+    };
+    waited(&answer["result"]["structuredContent"]["ptc_metrics"]);
+    let recent = debug(&mut server, &json!({ "op": "recent" }));
+    let is_it = |call: &&Value| call["request_id"] == "500";
+    waited(recent["calls"].as_array().and_then(|calls| calls.iter().find(is_it)).expect("the call"));
+    waited(traces(&folder).iter().filter_map(|lines| lines.last()).find(is_it).expect("its trace"));
+    drop(server);
     let _ = std::fs::remove_dir_all(&folder);
 }
