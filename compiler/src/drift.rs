@@ -9,7 +9,7 @@ mod input;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptc_catalog::Annotations;
+use ptc_catalog::{Annotations, Effect};
 
 use crate::config::model::{Config, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
@@ -267,9 +267,8 @@ fn ordered(list: Json) -> Json {
 
 /// Reports changes of a tool's declared effects.
 fn annotations(before: Annotations, after: Annotations, out: &mut Vec<(Code, String)>) {
-    // By the protocol's defaults a tool may be destructive unless it declares otherwise.
-    let is_harmless = |said: Annotations| said.read_only == Some(true) || said.destructive == Some(false);
-    if is_harmless(before) && !is_harmless(after) {
+    let may_destroy = |declared| Effect::new(declared, None).may_destroy();
+    if may_destroy(after) && !may_destroy(before) {
         out.push((Code::BecameDestructive, "no longer says that it is harmless: it may change or destroy things".to_owned()));
     } else if before != after {
         let flags = [

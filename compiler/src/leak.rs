@@ -113,6 +113,8 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
         Transport::OpenApi(t) => ptc::Transport::OpenApi(ptc::OpenApi {
             base_url: text(&t.base_url.value),
             server_origins: list(t.server_origins.iter().map(|origin| text(&origin.value))),
+            idempotency_header: t.idempotency_header.as_deref().map(text),
+            max_request_bytes: t.max_request_bytes,
             auth: auth(&t.http),
             static_headers: headers(&t.http),
             request_timeout_ms: t.http.request_timeout_ms,
@@ -171,6 +173,12 @@ fn operation(operation: &ir::Operation) -> &'static ptc::Operation {
         path: text(&operation.path),
         params: ptc::Params(operation.params().leak()),
         default_args: list(operation.default_args.iter().map(|(name, json)| (text(name), text(json)))),
+        method: text(&operation.method),
+        body: ptc::Body {
+            media_type: text(&operation.body.media_type),
+            required: operation.body.required,
+            needs: operation.body.needs.join("\n").leak(),
+        },
         answers: ptc::Answers(operation.answers().leak()),
     }))
 }

@@ -77,6 +77,7 @@ pub fn read(
         return None;
     }
     let lock = resolve::merge(&config, &known, documents);
+    lock::check_read_only(&config, &lock, diagnostics);
     diagnostics.extend(resolve::changes(&config, name, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);

@@ -215,11 +215,13 @@ fn operations_are_listed_with_reasons_and_filters() {
     assert!(all.contains("listItems    no: PTC0524 an earlier operation is exposed as `list-items` too"), "{all}");
     assert!(all.contains("GET /health  as get-health"), "{all}");
     assert!(!all.contains("createOrder"), "only GETs, unless asked for more:\n{all}");
+    let writes = text(&run(&["operations", SHOP, "--all-methods", "--match", "createOrder"]).stdout);
+    assert_eq!(writes, "createOrder  as create-order (needs `allow_writes` and its exact name)\n");
     for (filter, ids) in [
         (vec!["--tag", "items"], vec!["list_items", "listItems"]),
         (vec!["--path", "/orders/{id}"], vec!["getOrder", "getInvoice"]),
         (vec!["--match", "INVOICE"], vec!["getInvoice"]),
-        (vec!["--refused", "--all-methods"], vec!["createOrder", "listItems"]),
+        (vec!["--refused", "--all-methods"], vec!["listItems"]),
         (vec!["--usable", "--tag", "orders"], vec!["listOrders", "getOrder", "getInvoice"]),
     ] {
         let output = run(&[vec!["operations", SHOP, "--format", "json"], filter.clone()].concat());

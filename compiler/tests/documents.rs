@@ -11,17 +11,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::diag::{Diagnostics, render};
+use ptc_compiler::ir::Body;
 use ptc_compiler::openapi::Text;
 use ptc_compiler::source::Sources;
 use ptc_compiler::{config, lower, openapi};
 
 const CONFIG: &str = r#"{"upstreams": {"api": {"transport": "openapi", "base_url": "https://api.example.com/v1", "schema_file": "FILE",
-  "include_operations": ["*"]}}}"#;
+  "allow_writes": true, "include_operations": ["*" WRITES]}}}"#;
 
 fn answer(file: &Path) -> String {
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
     let name = file.file_name().unwrap().to_str().unwrap();
-    let id = sources.add("upstreams.json", CONFIG.replace("FILE", name));
+    // A pattern does not include operations that write.
+    let text = Text::new(name, fs::read_to_string(file).unwrap());
+    let listed = openapi::list(&mut Sources::default(), text, None, &mut Diagnostics::default()).unwrap_or_default();
+    let writes = listed.iter().filter(|operation| !ptc_catalog::effect::is_safe(&operation.method));
+    let writes: Vec<String> = writes.map(|operation| format!(", \"{} {}\"", operation.method, operation.path)).collect();
+    let id = sources.add("upstreams.json", CONFIG.replace("FILE", name).replace("WRITES", &writes.concat()));
     let config = config::read(&sources, id, &mut diagnostics).unwrap();
     let mut read = |path: &str, _| Ok(Text::new(path, fs::read_to_string(file).unwrap()));
     let documents = openapi::read(&mut sources, &config, &mut diagnostics, &mut read);
@@ -29,7 +35,15 @@ fn answer(file: &Path) -> String {
     for (name, locked) in &documents.get("api").unwrap().tools {
         let tool = lower::tool("api", name, locked);
         let operation = tool.operation.unwrap();
-        writeln!(out, "---- {name}: GET {}", operation.path).unwrap();
+        writeln!(out, "---- {name}: {} {}", operation.method, operation.path).unwrap();
+        let Body { media_type, required, needs } = &operation.body;
+        if !media_type.is_empty() {
+            let required = if *required { ", required" } else { "" };
+            writeln!(out, "  body {media_type}{required}").unwrap();
+        }
+        for need in needs {
+            writeln!(out, "  needs {need}").unwrap();
+        }
         for line in operation.params().lines() {
             writeln!(out, "  {line}").unwrap();
         }

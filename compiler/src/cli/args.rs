@@ -249,7 +249,7 @@ pub(crate) struct Operations {
     #[arg(long)]
     pub(crate) refused: bool,
 
-    /// Operations of all methods; only GET can be included
+    /// Operations of all methods, not only GET
     #[arg(long)]
     pub(crate) all_methods: bool,
 

@@ -55,6 +55,6 @@ fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<
         defaults.find(|default| default.value.canonical() == value.canonical()).map(|default| default.place.clone())
     };
     named(&|key| key == said("operationId"))
-        .or_else(|| named(&|key| openapi::names_path(key, said("path"))))
+        .or_else(|| named(&|key| openapi::names_operation(key, said("method"), said("path"))))
         .or_else(|| named(&|_| true))
 }

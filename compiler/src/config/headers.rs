@@ -12,6 +12,8 @@ pub(super) enum Setter {
     Static,
     /// `custom_header` or `api_key` in `auth`
     Auth,
+    /// `idempotency_header`
+    IdempotencyHeader,
 }
 
 /// A header that a config cannot set, and the reason.
@@ -90,6 +92,7 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
         let owner = match setter {
             Setter::Static => "static_headers",
             Setter::Auth => "auth",
+            Setter::IdempotencyHeader => "idempotency_header",
         };
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
         let message = format!("the header `{}` {verb} be set in `{owner}`: {}", row.name, row.why);

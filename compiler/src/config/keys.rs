@@ -33,6 +33,7 @@ pub static CONFIG: Table = Table {
         key("credentials", Kind::Object, Optional, "where secrets come from, by binding name").or(&["secrets", "bindings"]),
         key("programs", Kind::Object, Optional, "programs that clients call as tools, by the tool's name")
             .or(&["stored_programs"]),
+        key("read_only", Kind::Flag, Optional, "refuses every tool and operation that is not a read"),
         key("$schema", Kind::AnyText, Optional, "a JSON Schema for editors; not read"),
     ]],
 };
@@ -159,6 +160,9 @@ pub static UPSTREAM: Variants = Variants {
                 &[
                     key("base_url", Kind::Text, Required, "what the paths of the operations are appended to")
                         .or(&["url", "server"]),
+                    key("allow_writes", Kind::Flag, Optional, "lets operations that are not reads be included, each by its name"),
+                    key("idempotency_header", Kind::Text, Optional, "header that carries a fresh key with each write"),
+                    key("max_request_bytes", BYTES, Default(4 * 1024 * 1024), "largest request body that is sent"),
                     key(
                         "server_origins",
                         Kind::Names,
@@ -206,6 +210,10 @@ pub static OVERRIDE: Table = Table {
         key("description", Kind::AnyText, Optional, "replaces the document's description").or(&["summary", "doc"]),
         key("default_args", Kind::Object, Optional, "arguments sent where a program gives none").or(&["defaults", "args"]),
         key("allow_deprecated", Kind::Flag, Optional, "lets patterns include an operation that the document calls deprecated"),
+        key("read_only", Kind::Flag, Optional, "the operation changes nothing, such as a search by POST"),
+        key("destructive", Kind::Flag, Optional, "the operation may destroy data"),
+        key("idempotent", Kind::Flag, Optional, "repeated calls have no further effect, so that a lost one may be sent again"),
+        key("content_type", Kind::Text, Optional, "the media type of the request body, where the document declares several"),
         key("secret_args", Kind::Names, Optional, "parameters that carry secrets and that programs may pass all the same"),
         PAGING,
     ]],

@@ -94,5 +94,6 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
         }
     }
     credentials::warn_of_unused(&mut reader, &fields, &bindings);
-    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound(), programs: stored })
+    let read_only = fields.node("read_only").filter(|node| node.as_bool() == Some(true)).map(|node| node.place(file));
+    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
 }

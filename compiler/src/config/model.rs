@@ -30,6 +30,8 @@ pub struct Config {
     pub credentials: BTreeMap<String, Binding>,
     /// Stored programs by the names of their tools.
     pub programs: BTreeMap<String, Program>,
+    /// Position of `read_only` if it is true: every granted tool must be a read.
+    pub read_only: Option<Span>,
 }
 
 /// One entry of `programs`.
@@ -148,6 +150,17 @@ pub struct HttpOptions {
     pub max_concurrent_calls: u64,
 }
 
+impl HttpOptions {
+    /// Iterates over the names of the headers that every request has, beside `Authorization`.
+    pub fn sent_headers(&self) -> impl Iterator<Item = &str> {
+        let by_auth = self.auth.iter().filter_map(|auth| match auth {
+            Auth::CustomHeader { header, .. } => Some(header.as_str()),
+            Auth::Bearer { .. } | Auth::Basic { .. } => None,
+        });
+        by_auth.chain(self.static_headers.keys().map(String::as_str))
+    }
+}
+
 /// `mcp_http`
 #[derive(Debug, Clone)]
 pub struct McpHttp {
@@ -168,6 +181,12 @@ pub struct McpHttp {
 pub struct OpenApi {
     /// `base_url`, without trailing slashes.
     pub base_url: Spanned<String>,
+    /// `allow_writes`: operations that are not reads can be included by name.
+    pub allow_writes: bool,
+    /// `idempotency_header`: the header that carries a key for each write.
+    pub idempotency_header: Option<String>,
+    /// `max_request_bytes`
+    pub max_request_bytes: u64,
     /// `server_origins`: further origins that operations may have.
     pub server_origins: Vec<Spanned<String>>,
     /// Shared options.
@@ -208,10 +227,32 @@ pub struct Override {
     pub default_args: Option<BTreeMap<String, Spanned<Json>>>,
     /// `allow_deprecated`: patterns include the operation although it is deprecated.
     pub allow_deprecated: bool,
+    /// `read_only`, `destructive` and `idempotent`.
+    pub effects: Effects,
+    /// `content_type`: the media type of the request body.
+    pub content_type: Option<Spanned<String>>,
     /// `secret_args`: parameters that carry secrets and that programs may pass all the same.
     pub secret_args: Vec<String>,
     /// `paging`: an object, or `false`.
     pub paging: Option<Spanned<Json>>,
+}
+
+/// What an override says of the effects of an operation. `None` leaves the default of its method.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Effects {
+    /// `read_only`
+    pub read_only: Option<bool>,
+    /// `destructive`
+    pub destructive: Option<bool>,
+    /// `idempotent`
+    pub idempotent: Option<bool>,
+}
+
+impl Effects {
+    /// Returns the flags with their keys.
+    pub fn named(self) -> [(&'static str, Option<bool>); 3] {
+        [("read_only", self.read_only), ("destructive", self.destructive), ("idempotent", self.idempotent)]
+    }
 }
 
 /// One `auth` emitter.

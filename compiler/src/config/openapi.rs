@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
-use super::model::{OpenApi, Override, SchemaSource, Spanned};
+use super::headers::{self, Setter};
+use super::model::{Effects, HttpOptions, OpenApi, Override, SchemaSource, Spanned};
 use super::reader::ConfigReader;
 use super::{http, keys, urls};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
@@ -28,6 +29,7 @@ pub(super) fn read(
     let schema = schema_source(reader, subject, fields);
     let http = http::options(reader, &subject.name, fields, bindings);
     let operation_overrides = overrides(reader, fields);
+    let idempotency_header = idempotency_header(reader, fields, &http);
     let server_origins = server_origins(reader, fields, base.as_ref());
     Some(OpenApi {
         // A missing `base_url` has been reported as an error. The document is checked nevertheless.
@@ -35,6 +37,9 @@ pub(super) fn read(
             Some((_, url)) => Spanned { value: url.value.trim_end_matches('/').to_owned(), place: url.place },
             None => Spanned { value: String::new(), place: subject.place.clone() },
         },
+        allow_writes: fields.flag("allow_writes"),
+        idempotency_header,
+        max_request_bytes: fields.number("max_request_bytes"),
         server_origins,
         http,
         schema: schema?,
@@ -44,6 +49,18 @@ pub(super) fn read(
         exclude_operations: fields.spanned_texts(reader, "exclude_operations").unwrap_or_default(),
         operation_overrides,
     })
+}
+
+/// Reads the header that carries the key of each write. Nothing else may set it.
+fn idempotency_header(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, http: &HttpOptions) -> Option<String> {
+    let Spanned { value, place } = fields.spanned(reader, "idempotency_header")?;
+    headers::check_name(reader, Setter::IdempotencyHeader, &value, place.clone());
+    if http.sent_headers().any(|sent| sent.eq_ignore_ascii_case(&value)) {
+        let message = format!("the header {} is also set by `auth` or `static_headers`", quoted(&value));
+        let hint = "each write has a key of its own; keep only `idempotency_header`";
+        reader.report(Diagnostic::new(Code::RepeatedHeader, message).at(place, "").hint(hint));
+    }
+    Some(value)
 }
 
 /// Reads origins besides that of `base_url`. They have its scheme, since the opt-ins for URLs without TLS are of the whole entry.
@@ -121,7 +138,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
         if let Some(list) = fields.node("include_operations")
             && all_named
             && is_id(id)
-            && !included.contains(&id)
+            && !crate::openapi::may_be_included(included.iter().copied(), id, member.value.get("name").and_then(Node::as_str))
         {
             let mut diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
@@ -135,6 +152,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
         }
         let subject = Subject { name: format!("the override of {}", quoted(id)), place: place.clone() };
         let Some(entry) = Fields::read(reader, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
+        let flag = |key| entry.node(key).and_then(Node::as_bool);
         let default_args = entry.node("default_args").map(|node| {
             let arg = |m: &crate::tree::Member| {
                 (m.key.to_string(), Spanned { value: Json::from(&m.value), place: m.value.place(reader.file) })
@@ -149,6 +167,12 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
                 description: entry.text("description"),
                 default_args,
                 allow_deprecated: entry.flag("allow_deprecated"),
+                effects: Effects {
+                    read_only: flag("read_only"),
+                    destructive: flag("destructive"),
+                    idempotent: flag("idempotent"),
+                },
+                content_type: entry.spanned(reader, "content_type"),
                 secret_args: entry.nodes("secret_args").iter().filter_map(Node::as_str).map(str::to_owned).collect(),
                 paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
             },

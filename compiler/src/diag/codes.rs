@@ -94,8 +94,8 @@ codes! {
     NotOpenApi = "PTC0511" Error "not an OpenAPI document of version 3.0 or 3.1";
     UnknownOperation = "PTC0512" Error "an operation that the document does not have";
     AmbiguousOperation = "PTC0513" Error "an operation id that the document gives twice";
-    NotGet = "PTC0514" Error "an operation that is not a GET";
-    RequestBody = "PTC0515" Error "a GET operation that requires a request body";
+    WriteNotAllowed = "PTC0514" Error "an operation that writes, and an entry that does not allow it";
+    RequestBody = "PTC0515" Error "a request body that cannot be sent";
     SecretParameter = "PTC0516" Error "a required parameter that carries a secret";
     ParameterLeftOut = "PTC0517" Note "an optional parameter that calls cannot send";
     BadParameter = "PTC0518" Error "a parameter that cannot be sent as described";
@@ -136,6 +136,7 @@ codes! {
     NamesUnknownTool = "PTC0624" Warning "a definition that names a tool which programs cannot call";
     SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
     AcceptsNothing = "PTC0626" Warning "an acceptance that no definition needs";
+    NotReadOnly = "PTC0627" Error "a tool that is not a read, in a config that permits only reads";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -5,7 +5,7 @@
 pub mod json;
 
 pub use json::Json;
-use ptc_catalog::{Annotations, Era, Place, Style, Types};
+use ptc_catalog::{Annotations, Effect, Era, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Transport};
 use crate::source::FileId;
@@ -111,6 +111,13 @@ pub struct Tool {
     pub paging: String,
 }
 
+impl Tool {
+    /// Returns the effect of a call.
+    pub fn effect(&self) -> Effect {
+        Effect::new(self.annotations, self.operation.as_ref().map(|operation| operation.method.as_str()))
+    }
+}
+
 /// One argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
@@ -126,14 +133,14 @@ pub struct Arg {
     pub allowed: Vec<String>,
 }
 
-/// A `GET` operation.
+/// An operation of an OpenAPI document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// `operationId`, or `GET /path`.
+    /// `operationId`, or method and path.
     pub id: String,
     /// Path template with a leading slash, which is appended to `base_url`.
     pub path: String,
-    /// The path and query parameters.
+    /// The parameters and the members of the body.
     pub params: Vec<Param>,
     /// Default arguments as names and JSON texts, sorted by name.
     pub default_args: Vec<(String, String)>,
@@ -141,6 +148,21 @@ pub struct Operation {
     pub types: Vec<String>,
     /// Declared headers of successful answers, in lower case.
     pub headers: Vec<String>,
+    /// The HTTP method in capitals.
+    pub method: String,
+    /// The request body.
+    pub body: Body,
+}
+
+/// The body of an operation's requests. Its members are parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The media type; empty for no body.
+    pub media_type: String,
+    /// Whether a body is sent although no member is given.
+    pub required: bool,
+    /// The arguments that a call needs once it gives any member of a body that is not required.
+    pub needs: Vec<String>,
 }
 
 impl Operation {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_secrets::heuristics::{self, REDACTED};
 
-use super::{Lock, LockedUpstream};
+use super::{Lock, LockedUpstream, read_only};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, quoted_list, text::is_hidden};
 use crate::ir::Json;
@@ -67,9 +67,10 @@ enum Review {
 }
 
 /// Reports definitions, and upstreams' own descriptions, that hide characters, address models, name tools that programs cannot
-/// call, contain secrets, or are very large. Each finding is reported once for each tool and each upstream. `old` is the current
-/// lock, `lock` the one about to be written.
+/// call, contain secrets, or are very large, and tools that `read_only` of the config excludes. Each finding is reported once for each
+/// tool and each upstream. `old` is the current lock, `lock` the one about to be written.
 pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
+    read_only::check(config, lock, diagnostics);
     let secrets = config.credentials.values().filter_map(|binding| match &binding.source {
         CredentialSource::Literal { value } => Some(value.as_str()),
         CredentialSource::Env { .. } | CredentialSource::File { .. } => None,

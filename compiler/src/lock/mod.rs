@@ -7,11 +7,15 @@
 //! - [`mod@write`]: formats a [`Lock`].
 //! - [`resolve`]: finds pins that the lock lacks for a config.
 //! - [`mod@lint`]: checks texts of upstreams for possible attacks.
+//! - `read_only`: enforces that every granted tool is a read.
 
 pub mod lint;
 pub mod read;
+mod read_only;
 pub mod resolve;
 pub mod write;
+
+pub use read_only::check as check_read_only;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -48,6 +48,9 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if definition.get("_ptc").and_then(|ptc| ptc.get("deprecated")).is_some() {
         let _ = writeln!(out, "deprecated: the upstream may remove this operation");
     }
+    if let Some(effect) = super::effect(definition).described().filter(|_| definition.get("_ptc").is_some()) {
+        let _ = writeln!(out, "effect: {effect}");
+    }
     let mut room = MAX_TYPES;
     let typed = args.iter().map(|arg| {
         let label = typed(&schema, schema_of(&arg.name), arg, room.min(MAX_TYPE));
@@ -60,6 +63,11 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
         args.iter().filter(|a| a.required).map(|a| format!("{} {}", key(&a.name), sample(&schema, schema_of(&a.name)))).collect();
     let _ = writeln!(out, "args: {{{}}}", list.join(" "));
     let _ = writeln!(out, "required: [{}]", required.join(" "));
+    let needs = definition.get("_ptc").map(|ptc| lines(ptc, "bodyNeeds")).unwrap_or_default();
+    if !needs.is_empty() {
+        let needs: Vec<String> = needs.iter().map(|name| key(name)).collect();
+        let _ = writeln!(out, "required in the body, which is optional: [{}]", needs.join(" "));
+    }
     let _ = writeln!(
         out,
         "call: (tool/call {{:server {} :tool {} :args {{{}}}}})",

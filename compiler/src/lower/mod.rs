@@ -22,10 +22,10 @@ pub mod text;
 use std::collections::BTreeSet;
 
 use ptc_catalog::paging::NOT_PAGED;
-use ptc_catalog::{Annotations, Place, Style};
+use ptc_catalog::{Annotations, Effect, Place, Style};
 
 use crate::config::model::{Auth, Config, Transport};
-use crate::ir::{Arg, Credential, Deployment, Json, Operation, Param, Tool, Upstream};
+use crate::ir::{Arg, Body, Credential, Deployment, Json, Operation, Param, Tool, Upstream};
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 
 /// Returns the deployment of a checked config and a lock that covers it. Stored programs are left out, since they are read from
@@ -166,6 +166,12 @@ fn annotations(definition: &Json) -> Annotations {
     }
 }
 
+/// Returns the effect of the tool with this definition.
+pub fn effect(definition: &Json) -> Effect {
+    let method = definition.get("_ptc").map(|ptc| ptc.get("method").and_then(Json::as_str).unwrap_or("GET"));
+    Effect::new(annotations(definition), method)
+}
+
 /// Reads the `_ptc` member that [`openapi`](crate::openapi) puts into a definition.
 fn operation(definition: &Json) -> Option<Operation> {
     let ptc = definition.get("_ptc")?;
@@ -186,6 +192,12 @@ fn operation(definition: &Json) -> Option<Operation> {
         default_args,
         types: lines(ptc, "types"),
         headers: lines(ptc, "headers"),
+        method: text(ptc, "method").filter(|method| is_method(method)).unwrap_or_else(|| "GET".to_owned()),
+        body: Body {
+            media_type: text(ptc, "body").filter(|media| !media.contains(char::is_control)).unwrap_or_default(),
+            required: ptc.get("bodyRequired").and_then(Json::as_bool) == Some(true),
+            needs: lines(ptc, "bodyNeeds"),
+        },
     })
 }
 
@@ -193,6 +205,10 @@ fn operation(definition: &Json) -> Option<Operation> {
 pub(super) fn lines(node: &Json, key: &str) -> Vec<String> {
     let texts = node.get(key).map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str);
     texts.filter(|text| !text.contains(char::is_control)).map(str::to_owned).collect()
+}
+
+fn is_method(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 fn param(node: &Json) -> Option<Param> {

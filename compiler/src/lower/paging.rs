@@ -45,7 +45,8 @@ pub fn check_overrides(config: &Config, lock: &Lock, diagnostics: &mut Diagnosti
             let paging = overriding.paging.as_ref()?;
             let is_meant = |tool: &&LockedTool| {
                 let said = |key: &str| tool.definition.get("_ptc").and_then(|ptc| ptc.get(key)).and_then(Json::as_str);
-                said("operationId") == Some(key) || said("path").is_some_and(|path| openapi::names_path(key, path))
+                said("operationId") == Some(key)
+                    || said("path").is_some_and(|path| openapi::names_operation(key, said("method").unwrap_or("GET"), path))
             };
             // An override of an operation that is not included is reported when the document is read.
             Some((key, paging, locked.tools.values().find(is_meant)?))

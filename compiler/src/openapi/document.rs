@@ -27,7 +27,7 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     let context =
         Context { references, base_url: &entry.base_url.value, server_origins: &entry.server_origins, credentials: &credentials };
     let operations = select::operations(references);
-    let included = select::included(file, &operations, entry, diagnostics);
+    let included = select::included(references, &operations, entry, diagnostics);
     check_overrides(entry, &included, diagnostics);
     let mut tools: BTreeMap<String, (LockedTool, &Chosen<'_, '_>)> = BTreeMap::new();
     let mut left_out = LeftOut::default();
@@ -89,14 +89,15 @@ fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chose
         .hint("give one of them another `name` in `operation_overrides`")
 }
 
-/// Reports overrides of operations that are not included. If all included operations and overrides are operation ids, the config
-/// reader has already reported them.
+/// Reports overrides of operations that are not included, unless the config reader has already reported them.
 fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &mut Diagnostics) {
     let is_id = |name: &str| !is_pattern(name) && !is_path(name);
-    if entry.include_operations.iter().all(|wanted| is_id(&wanted.value)) && entry.operation_overrides.keys().all(|id| is_id(id))
-    {
-        return;
-    }
+    let are_ids = entry.include_operations.iter().all(|wanted| is_id(&wanted.value));
+    let named = || entry.include_operations.iter().map(|wanted| wanted.value.as_str());
+    let is_reported = |id: &str, overriding: &Override| {
+        let name = overriding.name.as_ref().map(|name| name.value.as_str());
+        are_ids && is_id(id) && !select::may_be_included(named(), id, name)
+    };
     let used: BTreeSet<*const Override> = included
         .iter()
         .filter_map(|chosen| select::override_of(entry, &chosen.candidate, &chosen.wanted.value))
@@ -104,10 +105,10 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
         .collect();
     let names: Vec<_> = included.iter().map(|chosen| chosen.candidate.name()).collect();
     for (id, overriding) in &entry.operation_overrides {
-        if used.contains(&std::ptr::from_ref(overriding)) {
+        if used.contains(&std::ptr::from_ref(overriding)) || is_reported(id, overriding) {
             continue;
         }
-        let is_meant = |chosen: &&Chosen<'_, '_>| select::names_path(id, chosen.candidate.path);
+        let is_meant = |chosen: &&Chosen<'_, '_>| select::names_operation(id, chosen.candidate.method, chosen.candidate.path);
         if let Some(chosen) = included.iter().find(is_meant) {
             let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
             let diagnostic =
@@ -117,7 +118,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
                 Some(counts) => diagnostic.also(counts.place.clone(), "this one counts").hint("make one of the two"),
                 None => diagnostic,
             });
-        } else {
+        } else if !named().any(|wanted| wanted == id) {
             let message = format!("the operation {} is not included", quoted(id));
             let diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");

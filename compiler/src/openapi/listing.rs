@@ -53,15 +53,15 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     for candidate in operations.known {
         let place = Span { file, range: candidate.place.clone() };
         let (mut paging, mut needs) = (None, Vec::new());
-        let outcome = if candidate.method == "get" {
+        let outcome = if candidate.method == "trace" {
+            let message = "a TRACE operation, which cannot be included".to_owned();
+            Err(vec![Diagnostic::new(Code::WriteNotAllowed, message).at(place.clone(), "")])
+        } else {
             operation::definition(context, &candidate, false, None, &mut Vec::new()).and_then(|defined| {
                 paging = paging::inferred(&defined.definition);
                 needs = defined.needs;
                 unique(&mut exposed, defined.exposed, &place)
             })
-        } else {
-            let message = format!("a {} operation; only GET can be included", candidate.method.to_ascii_uppercase());
-            Err(vec![Diagnostic::new(Code::NotGet, message).at(place.clone(), "")])
         };
         let said = |key| candidate.operation.get(key).and_then(Node::as_str).map(str::trim).filter(|text| !text.is_empty());
         let summary = said("summary").or_else(|| said("description")).and_then(|text| text.lines().next());

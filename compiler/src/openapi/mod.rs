@@ -5,16 +5,18 @@
 //!
 //! - `document`: everything that is included of one document.
 //! - `select`: which operations are included; `listing`: a summary of every operation.
-//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `response`, `server`, `defaults` are its
-//!   parts.
+//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `body`, `response`, `server`, `defaults` are its
+//!   parts, and `effect` decides whether it writes.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `secret_parameter`: which parameters carry credentials; `context`: what all operations of a document share.
 //! - `reference`: local `$ref`s.
 //! - `name`: exposed names.
 
+mod body;
 mod context;
 mod defaults;
 mod document;
+mod effect;
 mod faults;
 mod listing;
 pub mod name;
@@ -36,7 +38,7 @@ use crate::lock::{self, LockedUpstream};
 use crate::source::Sources;
 pub use document::lower;
 pub use listing::{Listed, list};
-pub use select::{is_path, is_pattern, names_path};
+pub use select::{is_path, is_pattern, may_be_included, names_operation};
 
 /// The text of a document with its path or URL.
 #[derive(Debug, Clone)]
@@ -136,6 +138,14 @@ pub fn selection(entry: &OpenApi) -> String {
         if !overriding.secret_args.is_empty() {
             fields.set("secret_args", sorted(overriding.secret_args.iter().map(String::as_str)));
         }
+        for (key, flag) in overriding.effects.named() {
+            if let Some(flag) = flag {
+                fields.set(key, Json::Bool(flag));
+            }
+        }
+        if let Some(content_type) = &overriding.content_type {
+            fields.set("content_type", Json::string(&*content_type.value));
+        }
         overrides.set(id, fields);
     }
     let mut all = Json::object()
@@ -146,10 +156,16 @@ pub fn selection(entry: &OpenApi) -> String {
     if !entry.exclude_operations.is_empty() {
         all.set("exclude_operations", texts(&entry.exclude_operations));
     }
+    if entry.allow_writes {
+        all.set("allow_writes", Json::Bool(true));
+    }
+    if let Some(header) = &entry.idempotency_header {
+        all.set("idempotency_header", Json::string(header.to_ascii_lowercase()));
+    }
     if !entry.server_origins.is_empty() {
         all.set("server_origins", texts(&entry.server_origins));
     }
-    let headers: Vec<String> = secret_parameter::sent_headers(entry).map(str::to_ascii_lowercase).collect();
+    let headers: Vec<String> = entry.http.sent_headers().map(str::to_ascii_lowercase).collect();
     if !headers.is_empty() {
         all.set("headers", sorted(headers.iter().map(String::as_str)));
     }

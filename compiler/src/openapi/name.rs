@@ -32,7 +32,7 @@ fn separate(out: &mut String) {
 }
 
 /// Returns the name of an operation without an id: `get-items-by-id` for `GET /items/{id}`.
-pub fn of_path(path: &str) -> String {
+pub fn of_path(method: &str, path: &str) -> String {
     let words = path.split('/').filter(|s| !s.is_empty()).map(|segment| {
         // `{b}.{c}` begins and ends like one variable but contains two.
         match segment.strip_prefix('{').and_then(|s| s.strip_suffix('}')).filter(|s| !s.contains('{')) {
@@ -40,7 +40,7 @@ pub fn of_path(path: &str) -> String {
             None => kebab(segment),
         }
     });
-    std::iter::once("get".to_owned()).chain(words).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
+    std::iter::once(method.to_ascii_lowercase()).chain(words).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn paths_name_their_variables() {
-        assert_eq!(of_path("/items/{itemId}"), "get-items-by-item-id");
-        assert_eq!(of_path("/"), "get");
-        assert_eq!(of_path("/a/{b}.{c}"), "get-a-b-c");
+        assert_eq!(of_path("get", "/items/{itemId}"), "get-items-by-item-id");
+        assert_eq!(of_path("get", "/"), "get");
+        assert_eq!(of_path("get", "/a/{b}.{c}"), "get-a-b-c");
     }
 }

@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::parameter::{self, Parameters, Sent};
 use super::reference::References;
 use super::select::Candidate;
-use super::{defaults, name, response, server};
+use super::{body, defaults, effect, name, response, server};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::ir::Json;
@@ -46,6 +46,9 @@ pub(super) fn definition<'a>(
     if faults.count() == before {
         check_template(references, candidate, &params, &mut faults);
     }
+    let mut body = body::read(context, candidate, by_pattern, overriding, &mut faults);
+    body.tell_apart(&params);
+    let params: Vec<Sent> = params.into_iter().chain(std::mem::take(&mut body.args)).collect();
     let unread = faults.count() > before;
     let path = server::path(context, candidate, &mut faults);
     let path = faults.keep(path);
@@ -77,6 +80,7 @@ pub(super) fn definition<'a>(
         wires.push(param.wire);
     }
     let input = hoist_definitions(
+        body.definitions.unwrap_or_else(Json::object),
         Json::object()
             .with("type", Json::string("object"))
             .with("properties", properties)
@@ -85,7 +89,7 @@ pub(super) fn definition<'a>(
     );
     let mut ptc = Json::object()
         .with("operationId", Json::string(id))
-        .with("method", Json::string("GET"))
+        .with("method", Json::string(candidate.method.to_ascii_uppercase()))
         .with("path", Json::string(path))
         .with("params", Json::Array(wires));
     if !defaults.members().is_empty() {
@@ -102,6 +106,15 @@ pub(super) fn definition<'a>(
         ptc.set("deprecated", Json::Bool(true));
     }
     let list = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::string(&**text)).collect());
+    if !body.media.is_empty() {
+        ptc.set("body", Json::string(&*body.media));
+        if body.required {
+            ptc.set("bodyRequired", Json::Bool(true));
+        }
+        if !body.needs.is_empty() {
+            ptc.set("bodyNeeds", list(&body.needs));
+        }
+    }
     if success.types != ["application/json"] {
         ptc.set("types", list(&success.types));
     }
@@ -118,7 +131,7 @@ pub(super) fn definition<'a>(
         .with("name", Json::string(&*exposed))
         .with("inputSchema", input)
         .with("outputSchema", success.schema)
-        .with("annotations", Json::object().with("readOnlyHint", Json::Bool(true)))
+        .with("annotations", effect::annotations(candidate, overriding))
         .with("_ptc", ptc);
     if let Some(title) = said("summary").filter(|s| Some(*s) != description) {
         definition.set("title", Json::string(title));
@@ -129,6 +142,9 @@ pub(super) fn definition<'a>(
     let mut needs = Vec::new();
     if is_deprecated {
         needs.push("its exact name, since it is deprecated".to_owned());
+    }
+    if !effect::of(candidate, overriding).is_read() {
+        needs.push("`allow_writes` and its exact name".to_owned());
     }
     for (place, name) in credentials {
         needs.push(format!("the {place} parameter {} from `auth`, or in `secret_args` of its override", quoted(&name)));
@@ -170,23 +186,15 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
     }
 }
 
-/// Reports features that are unsupported whatever the parameters are. The body that a GET declares is left out where it is not
-/// required.
-fn refuse<'a>(
-    references: References<'a>,
-    candidate: &Candidate<'a>,
+/// Reports a deprecated operation that a pattern includes.
+fn refuse(
+    references: References<'_>,
+    candidate: &Candidate<'_>,
     by_pattern: bool,
     overriding: Option<&Override>,
     faults: &mut Faults,
 ) {
     let operation = candidate.operation;
-    let body = operation.get("requestBody").and_then(|body| faults.keep(references.resolve(body)));
-    if let Some(required) = body.and_then(|body| body.get("required")).filter(|required| required.as_bool() == Some(true)) {
-        faults.push(
-            Diagnostic::new(Code::RequestBody, "the operation requires a request body, and a GET call sends none")
-                .at(required.place(references.file), ""),
-        );
-    }
     if let Some(flag) = operation.get("deprecated").filter(|d| d.as_bool() == Some(true))
         && by_pattern
         && !overriding.is_some_and(|o| o.allow_deprecated)
@@ -221,7 +229,7 @@ fn variables(template: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the normalised name from the override, `x-ptc-name`, `operationId`, or method and path, whichever comes first.
-fn exposed_name(
+pub(super) fn exposed_name(
     references: References<'_>,
     candidate: &Candidate<'_>,
     overriding: Option<&Override>,
@@ -241,7 +249,7 @@ fn exposed_name(
     } else if let Some(id) = candidate.id.map(name::kebab).filter(|id| !id.is_empty()) {
         (id, here)
     } else {
-        (name::of_path(candidate.path), here)
+        (name::of_path(candidate.method, candidate.path), here)
     };
     if exposed.is_empty() {
         return Err(Diagnostic::new(Code::BadName, "nothing of the name can be exposed: it has no letter and no digit")
@@ -251,9 +259,9 @@ fn exposed_name(
     Ok(exposed)
 }
 
-/// Moves the `$defs` of single arguments to the root of the input schema, where `#/$defs/…` points.
-fn hoist_definitions(mut input: Json) -> Json {
-    let mut all = Json::object();
+/// Moves the `$defs` of single arguments, and those that members of the body share, to the root of the input schema, where `#/$defs/…` points.
+fn hoist_definitions(shared: Json, mut input: Json) -> Json {
+    let mut all = shared;
     if let Some(Json::Object(properties)) = input.get_mut("properties") {
         for (_, schema) in properties.iter_mut() {
             if let Some(Json::Object(defs)) = schema.remove("$defs") {

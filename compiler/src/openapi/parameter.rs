@@ -7,7 +7,7 @@ use super::faults::Faults;
 use super::reference::References;
 use super::secret_parameter::Sender;
 use super::select::Candidate;
-use super::{response, schema};
+use super::{effect, response, schema};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, quoted_list};
 use crate::ir::Json;
@@ -87,6 +87,9 @@ pub(super) fn all<'a>(
                 None => nodes.push((name, place, node)),
             }
         }
+    }
+    if effect::of(candidate, overriding).is_write() {
+        nodes.retain(|(name, place, _)| !context.credentials.is_idempotency_key(place, name));
     }
     let mut parameters = Parameters { sent: Vec::new(), credentials: Vec::new() };
     for (_, _, node) in nodes {

@@ -40,10 +40,10 @@ const SINGLE: [&str; 10] = [
 /// Keywords that do not constrain values.
 const DROPPED: [&str; 6] = ["xml", "externalDocs", "discriminator", "nullable", "$schema", "$id"];
 
-/// Returns the complete schema of an argument.
+/// Returns the complete schema of an argument or of a request body, without members that are `readOnly`.
 pub(super) fn argument<'a>(references: References<'a>, node: &'a Node, faults: &mut Faults) -> Json {
-    let mut walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX, faults);
-    walk.document(node).unwrap_or(Json::Bool(true))
+    let walk = Walk::new(references, Mode::Full { prose: true }, usize::MAX, faults);
+    Walk { hidden: "readOnly", ..walk }.document(node).unwrap_or(Json::Bool(true))
 }
 
 /// Returns the schema of a result, and whether it was cut.
@@ -89,11 +89,26 @@ struct Walk<'a, 'f> {
     taken: BTreeSet<String>,
     /// Definitions that have a name but are not written yet.
     waiting: Vec<(String, &'a Node)>,
+    /// Members with this flag are left out.
+    hidden: &'static str,
+    /// The schemas whose `allOf` contains the current one, whose members the current one may require.
+    wholes: Vec<&'a Node>,
 }
 
 impl<'a, 'f> Walk<'a, 'f> {
     fn new(references: References<'a>, mode: Mode, budget: usize, faults: &'f mut Faults) -> Self {
-        Walk { references, faults, mode, budget, spent: 0, names: BTreeMap::new(), taken: BTreeSet::new(), waiting: Vec::new() }
+        Walk {
+            references,
+            faults,
+            mode,
+            budget,
+            spent: 0,
+            names: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            waiting: Vec::new(),
+            hidden: "writeOnly",
+            wholes: Vec::new(),
+        }
     }
 
     /// Returns a whole schema with its `$defs`, or `None` if it exceeds the budget.
@@ -158,13 +173,20 @@ impl<'a, 'f> Walk<'a, 'f> {
                 }
                 let mut named = Json::object();
                 for entry in member.value.members() {
+                    if key == "properties" && self.is_hidden(&entry.value) {
+                        continue;
+                    }
                     self.spent += entry.key.len() + 4;
                     let schema = self.schema(&entry.value, depth.saturating_sub(1), 0);
                     named.set(&*entry.key, schema);
                 }
                 named
             } else if let (true, Some(schemas)) = (LISTED.contains(&key), member.value.elements()) {
-                Json::Array(schemas.iter().map(|s| self.schema(s, depth, hops + 1)).collect())
+                let is_part = key == "allOf";
+                self.wholes.extend(Some(node).filter(|_| is_part));
+                let parts = schemas.iter().map(|s| self.schema(s, depth, hops + 1)).collect();
+                self.wholes.truncate(self.wholes.len() - usize::from(is_part));
+                Json::Array(parts)
             } else if SINGLE.contains(&key) {
                 if depth == 0 {
                     continue;
@@ -172,6 +194,11 @@ impl<'a, 'f> Walk<'a, 'f> {
                 self.schema(&member.value, depth.saturating_sub(1), 0)
             } else if key == "required" && depth == 0 {
                 continue;
+            } else if let ("required", Some(names)) = (key, member.value.elements()) {
+                let kept = names.iter().filter(|name| !name.as_str().is_some_and(|name| self.hides(node, name)));
+                let kept = Json::Array(kept.map(Json::from).collect());
+                self.spent += kept.canonical().len();
+                kept
             } else {
                 let value = Json::from(&member.value);
                 self.spent += value.canonical().len();
@@ -182,6 +209,21 @@ impl<'a, 'f> Walk<'a, 'f> {
         report_invalid_keywords(node, &out, self.references.file, self.faults);
         normalise(&mut out, node);
         out
+    }
+
+    /// Whether the member `name` of an object is left out. It may be declared by the object, or by another part of an `allOf`.
+    fn hides(&self, node: &'a Node, name: &str) -> bool {
+        let parts = |whole: &'a Node| whole.get("allOf").and_then(Node::elements).unwrap_or_default();
+        let wholes = || self.wholes.iter().copied().chain([node]);
+        let declaring = wholes().chain(wholes().flat_map(parts));
+        let resolved = declaring.map(|node| self.references.resolve(node).unwrap_or(node));
+        resolved.filter_map(|node| node.get("properties")?.get(name)).any(|member| self.is_hidden(member))
+    }
+
+    /// Whether a member has the flag that leaves it out, itself or in the schema to which it refers.
+    fn is_hidden(&self, member: &'a Node) -> bool {
+        let has_flag = |node: &Node| node.get(self.hidden).and_then(Node::as_bool) == Some(true);
+        has_flag(member) || member.get("$ref").is_some() && self.references.resolve(member).is_ok_and(has_flag)
     }
 
     /// Returns the name in `$defs` for the target of a reference.

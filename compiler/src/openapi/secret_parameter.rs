@@ -2,7 +2,7 @@
 
 use ptc_secrets::heuristics::names_a_credential;
 
-use crate::config::model::{Auth, OpenApi, Override};
+use crate::config::model::{OpenApi, Override};
 use crate::tree::Node;
 
 /// Who sends a parameter.
@@ -23,24 +23,32 @@ pub(super) struct Credentials<'a> {
     schemes: Vec<(&'a str, &'a str)>,
     /// Names of the headers that the entry sends.
     headers: Vec<String>,
+    /// `idempotency_header`
+    idempotency_header: Option<&'a str>,
     /// Whether missing credentials are assumed to be sent. This lists what an entry could include.
     pub(super) are_assumed: bool,
 }
 
 impl<'a> Credentials<'a> {
     /// Reads the schemes of the document `root`. Without an entry, credentials are assumed to be sent.
-    pub(super) fn new(root: &'a Node, entry: Option<&OpenApi>) -> Self {
+    pub(super) fn new(root: &'a Node, entry: Option<&'a OpenApi>) -> Self {
         let schemes = root.get("components").and_then(|components| components.get("securitySchemes")).map(Node::members);
         let api_key = |scheme: &'a Node| {
             let text = |key| scheme.get(key).and_then(Node::as_str);
             (text("type")? == "apiKey").then_some((text("in")?, text("name")?))
         };
-        let headers = entry.map(|entry| sent_headers(entry).map(str::to_ascii_lowercase).collect()).unwrap_or_default();
+        let headers = entry.map(|entry| entry.http.sent_headers().map(str::to_ascii_lowercase).collect()).unwrap_or_default();
         Credentials {
             schemes: schemes.unwrap_or_default().iter().filter_map(|member| api_key(&member.value)).collect(),
             headers,
+            idempotency_header: entry.and_then(|entry| entry.idempotency_header.as_deref()),
             are_assumed: entry.is_none(),
         }
+    }
+
+    /// Whether a parameter is the header that carries the key of each write.
+    pub(super) fn is_idempotency_key(&self, place: &str, name: &str) -> bool {
+        place == "header" && self.idempotency_header.is_some_and(|header| header.eq_ignore_ascii_case(name))
     }
 
     /// Returns who sends a parameter. Parameters of the path are always arguments.
@@ -61,13 +69,4 @@ impl<'a> Credentials<'a> {
             Sender::Missing
         }
     }
-}
-
-/// Iterates over the names of the headers that an entry sends beside `Authorization`.
-pub(super) fn sent_headers(entry: &OpenApi) -> impl Iterator<Item = &str> {
-    let by_auth = entry.http.auth.iter().filter_map(|auth| match auth {
-        Auth::CustomHeader { header, .. } => Some(header.as_str()),
-        Auth::Bearer { .. } | Auth::Basic { .. } => None,
-    });
-    by_auth.chain(entry.http.static_headers.keys().map(String::as_str))
 }

@@ -1,20 +1,23 @@
 //! Selects the operations of a document that a config includes.
 //!
-//! An entry of `include_operations` or `exclude_operations` is an `operationId`, `GET /path`, or a pattern. In both, `*` matches
-//! any characters. `tag:NAME` matches the operations with a tag, and a path alone matches its `GET` operation.
+//! An entry of `include_operations` or `exclude_operations` is an `operationId`, a method and a path (`GET /path`), or a pattern. In all
+//! of them, `*` matches any characters. `tag:NAME` matches the operations with a tag, and a path alone matches its `GET` operation. A
+//! pattern matches only operations that read. Other operations need `allow_writes` and their exact name. If no operation has an id, that
+//! id is compared with the exposed names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::reference::References;
+use super::{effect, name, operation};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
-use crate::source::{FileId, Span};
+use crate::source::Span;
 use crate::tree::{Node, Tree};
 
 /// Methods that a path item may have, in OpenAPI's spelling.
-const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
 /// An operation of the document with any method.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +32,19 @@ pub(super) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
+    /// Whether the operation only reads, by its override in `entry` or by its method. `wanted` is the entry that includes it.
+    fn is_read(&self, entry: &OpenApi, wanted: &str) -> bool {
+        effect::of(self, override_of(entry, self, wanted)).is_read()
+    }
+
     /// Returns the name for messages: the id, or else method and path.
     pub(super) fn name(&self) -> Cow<'a, str> {
-        self.id.map_or_else(|| format!("{} {}", self.method.to_ascii_uppercase(), self.path).into(), Cow::Borrowed)
+        self.id.map_or_else(|| self.location().into(), Cow::Borrowed)
+    }
+
+    /// Returns the method and the path.
+    pub(super) fn location(&self) -> String {
+        format!("{} {}", self.method.to_ascii_uppercase(), self.path)
     }
 
     /// Iterates over the tags in order.
@@ -112,7 +125,7 @@ pub(super) struct Chosen<'a, 'e> {
 /// Returns the operations that an entry includes and does not exclude, each once: those listed individually first, then those of
 /// patterns in the document's order. Reports entries that match no operation.
 pub(super) fn included<'a, 'e>(
-    file: FileId,
+    references: References<'a>,
     operations: &Operations<'a>,
     entry: &'e OpenApi,
     diagnostics: &mut Diagnostics,
@@ -121,7 +134,7 @@ pub(super) fn included<'a, 'e>(
     let mut excluded: BTreeSet<(&str, &str)> = BTreeSet::new();
     let unread = |wanted: &str| operations.unread.iter().find(|unread| Wanted::of(wanted).is_path(unread.path));
     for wanted in entry.exclude_operations.iter().filter(|wanted| unread(&wanted.value).is_none()) {
-        let found = find(file, candidates, wanted, diagnostics);
+        let found = find(references, candidates, entry, wanted, diagnostics);
         excluded.extend(found.iter().map(|c| (c.path, c.method)));
     }
     let mut taken = BTreeSet::new();
@@ -135,7 +148,7 @@ pub(super) fn included<'a, 'e>(
             diagnostics.push(unread.fault.clone().also(wanted.place.clone(), "included here"));
             continue;
         }
-        let found = find(file, candidates, wanted, diagnostics);
+        let found = find(references, candidates, entry, wanted, diagnostics);
         if by_pattern || found.is_empty() {
             sought.push(Wanted::of(&wanted.value));
         }
@@ -191,6 +204,13 @@ pub fn is_path(entry: &str) -> bool {
 /// Whether an entry is a pattern, which may match any number of operations.
 pub fn is_pattern(entry: &str) -> bool {
     Wanted::of(entry).is_pattern()
+}
+
+/// Whether one of the `included` names may be that of the operation `id`: its id, or its exposed name, which is `name` if the override
+/// sets one.
+pub fn may_be_included<'n>(mut included: impl Iterator<Item = &'n str>, id: &str, name: Option<&str>) -> bool {
+    let exposed = name::kebab(name.unwrap_or(id));
+    included.any(|entry| entry == id || name::kebab(entry) == exposed)
 }
 
 /// An entry of `include_operations` or `exclude_operations`.
@@ -266,24 +286,34 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
 
 /// Returns the operations that an entry names, and reports faults of the entry.
 fn find<'a>(
-    file: FileId,
+    references: References<'a>,
     candidates: &[Candidate<'a>],
+    entry: &OpenApi,
     wanted: &Spanned<String>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Candidate<'a>> {
-    let place = |range: &Range<u32>| Span { file, range: range.clone() };
+    let place = |range: &Range<u32>| Span { file: references.file, range: range.clone() };
     let meant = Wanted::of(&wanted.value);
-    let matches: Vec<Candidate<'a>> = candidates.iter().filter(|c| meant.fits(c)).copied().collect();
-    let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(|c| c.method == "get").collect();
+    let mut matches: Vec<Candidate<'a>> = candidates.iter().filter(|c| meant.fits(c)).copied().collect();
+    if let (true, Wanted::Id(name)) = (matches.is_empty() && !meant.is_pattern(), meant) {
+        let is_exposed = |c: &&Candidate<'a>| {
+            let exposed = operation::exposed_name(references, c, override_of(entry, c, name));
+            exposed.is_ok_and(|exposed| exposed == name)
+        };
+        matches.extend(candidates.iter().filter(is_exposed));
+    }
+    let is_usable =
+        |c: &Candidate<'a>| c.method != "trace" && (c.is_read(entry, &wanted.value) || entry.allow_writes && !meant.is_pattern());
+    let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(is_usable).collect();
     if meant.is_pattern() {
         if readable.is_empty() {
-            diagnostics.push(matches_nothing(candidates, wanted, meant, !matches.is_empty()));
+            diagnostics.push(matches_nothing(candidates, entry, wanted, meant, !matches.is_empty()));
         }
         return readable;
     }
     match (readable.as_slice(), matches.as_slice()) {
         ([first, second, ..], _) => {
-            let hint = format!("name one by its path: `GET {}` or `GET {}`", first.path, second.path);
+            let hint = format!("name one by its path: `{}` or `{}`", first.location(), second.location());
             let message = format!("the document gives the id `{}` to more than one operation", wanted.value);
             diagnostics.push(
                 Diagnostic::new(Code::AmbiguousOperation, message)
@@ -296,29 +326,45 @@ fn find<'a>(
         }
         ([], [other, ..]) => {
             let method = other.method.to_ascii_uppercase();
-            let message = format!("`{}` is a {method} operation; only GET can be included", wanted.value);
-            diagnostics.push(
-                Diagnostic::new(Code::NotGet, message).at(wanted.place.clone(), "").also(place(other.place), "the operation"),
-            );
+            let refused = |why: String| {
+                let diagnostic =
+                    Diagnostic::new(Code::WriteNotAllowed, format!("`{}` is a {method} operation{why}", wanted.value));
+                diagnostic.at(wanted.place.clone(), "").also(place(other.place), "the operation")
+            };
+            diagnostics.push(if other.method == "trace" {
+                refused(", which cannot be included".to_owned())
+                    .hint("remove it: a TRACE is answered with the whole request, including its credentials")
+            } else {
+                refused(", and the entry does not allow writes".to_owned()).hint(
+                    "`\"allow_writes\": true` allows it; if the operation only reads, set `\"read_only\": true` in its override",
+                )
+            });
         }
-        ([], []) => diagnostics.push(unknown(candidates, wanted, meant)),
+        ([], []) => diagnostics.push(unknown(candidates, entry, wanted, meant)),
         ([_], _) => {}
     }
     readable
 }
 
-fn matches_nothing(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted<'_>, others: bool) -> Diagnostic {
-    let message = format!("no GET operation of the document fits `{}`", wanted.value);
+fn matches_nothing(
+    candidates: &[Candidate<'_>],
+    entry: &OpenApi,
+    wanted: &Spanned<String>,
+    meant: Wanted<'_>,
+    others: bool,
+) -> Diagnostic {
+    let is_read = |c: &&Candidate<'_>| c.is_read(entry, &wanted.value);
+    let message = format!("`{}` fits no operation that only reads", wanted.value);
     let diagnostic = Diagnostic::new(Code::EmptyPattern, message).at(wanted.place.clone(), "");
     if others {
-        return diagnostic.hint("operations of other methods do, and only GET can be included");
+        return diagnostic.hint("it fits operations that write: name each of them, and set `\"allow_writes\": true`");
     }
-    if !candidates.iter().any(|c| c.method == "get") {
-        return diagnostic.hint("the document has no GET operation at all");
+    if !candidates.iter().any(|c| is_read(&c)) {
+        return diagnostic.hint("the document has no operation that only reads");
     }
     let hint = match meant {
         Wanted::Tag(tag) => {
-            let tags: BTreeSet<&str> = candidates.iter().filter(|c| c.method == "get").flat_map(Candidate::tags).collect();
+            let tags: BTreeSet<&str> = candidates.iter().filter(is_read).flat_map(Candidate::tags).collect();
             suggest::hint(tag, "tag", tags.iter().copied())
         }
         Wanted::Id(_) | Wanted::Path(..) => None,
@@ -326,19 +372,19 @@ fn matches_nothing(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant
     diagnostic.hint(hint.unwrap_or_else(|| "`ptc-compile operations DOCUMENT` lists what there is".to_owned()))
 }
 
-fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted<'_>) -> Diagnostic {
+fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<String>, meant: Wanted<'_>) -> Diagnostic {
     let message = format!("the document has no operation `{}`", wanted.value);
     let mut diagnostic = Diagnostic::new(Code::UnknownOperation, message).at(wanted.place.clone(), "");
     let by_path = matches!(meant, Wanted::Path(..));
     let names: Vec<Cow<'_, str>> = candidates
         .iter()
-        .filter(|c| c.method == "get")
-        .map(|c| if by_path { format!("GET {}", c.path).into() } else { c.name() })
+        .filter(|c| entry.allow_writes || c.is_read(entry, &wanted.value))
+        .map(|c| if by_path { c.location().into() } else { c.name() })
         .collect();
     if let Some(hint) = suggest::hint(&wanted.value, "operation", names.iter().map(Cow::as_ref)) {
         diagnostic = diagnostic.hint(hint);
     } else if names.is_empty() {
-        diagnostic = diagnostic.hint("the document has no GET operation at all");
+        diagnostic = diagnostic.hint("the document has no operation that only reads");
     }
     diagnostic
 }
@@ -346,13 +392,13 @@ fn unknown(candidates: &[Candidate<'_>], wanted: &Spanned<String>, meant: Wanted
 /// Returns the config's override of an operation: by its id, by the entry that includes it, or by its path, in this order.
 pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wanted: &str) -> Option<&'c Override> {
     let named = |name: &str| entry.operation_overrides.get(name);
-    let by_path = || entry.operation_overrides.iter().find(|(name, _)| names_path(name, candidate.path));
+    let by_path = || entry.operation_overrides.iter().find(|(name, _)| names_operation(name, candidate.method, candidate.path));
     candidate.id.and_then(named).or_else(|| named(wanted)).or_else(|| Some(by_path()?.1))
 }
 
-/// Whether an override names an operation by its path.
-pub fn names_path(name: &str, path: &str) -> bool {
-    Wanted::of(name).is_path(path)
+/// Whether an override names an operation by its method and path.
+pub fn names_operation(name: &str, method: &str, path: &str) -> bool {
+    matches!(Wanted::of(name), Wanted::Path(named, wanted) if wanted == path && named.eq_ignore_ascii_case(method))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::AutoEscape;
-use ptc_catalog::ListingLimits;
+use ptc_catalog::{EffectKind, ListingLimits};
 use ptc_secrets::heuristics;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -163,25 +163,26 @@ fn tool(server: &str, tool: &ir::Tool) -> Tool {
         others: if tool.closed { "Other arguments are refused." } else { "Other arguments are passed on." },
         args,
         result: shown(&tool.result),
-        request: tool.operation.as_ref().map(|operation| shown(&format!("GET {}", operation.path))).unwrap_or_default(),
+        request: tool
+            .operation
+            .as_ref()
+            .map(|operation| shown(&format!("{} {}", operation.method, operation.path)))
+            .unwrap_or_default(),
         digest: tool.digest.clone(),
         doc: shown(&tool.doc),
     }
 }
 
 fn marks(tool: &ir::Tool) -> Vec<Mark> {
-    let said = tool.annotations;
-    let mut marks = Vec::new();
-    if said.read_only == Some(true) || tool.operation.is_some() {
-        marks.push(Mark { class: "good", text: "read-only" });
-    } else if said.destructive == Some(true) {
-        marks.push(Mark { class: "bad", text: "may destroy" });
-    } else if said.read_only == Some(false) {
-        marks.push(Mark { class: "bad", text: "changes things" });
-    } else {
-        marks.push(Mark { class: "soft", text: "effects unknown" });
-    }
-    if said.idempotent == Some(true) && said.read_only != Some(true) {
+    let effect = tool.effect();
+    let (class, text) = match effect.kind {
+        EffectKind::Read => ("good", "read-only"),
+        EffectKind::Write if effect.destructive == Some(true) => ("bad", "may destroy"),
+        EffectKind::Write => ("bad", "changes things"),
+        EffectKind::Unknown => ("soft", "effects unknown"),
+    };
+    let mut marks = vec![Mark { class, text }];
+    if effect.idempotent == Some(true) && !effect.is_read() {
         marks.push(Mark { class: "soft", text: "idempotent" });
     }
     marks

@@ -80,6 +80,8 @@ struct Operation {
     params: String,
     default_args: String,
     answers: String,
+    method: String,
+    body: String,
 }
 
 impl Catalog {
@@ -174,8 +176,10 @@ fn transport(upstream: &ir::Upstream) -> String {
         Transport::OpenApi(t) => {
             let origins = strings(t.server_origins.iter().map(|origin| origin.value.as_str()));
             let base_url = string(&t.base_url.value);
+            let (key, max) = (option(t.idempotency_header.as_deref().map(string)), t.max_request_bytes);
             format!(
-                "ptc::Transport::OpenApi(ptc::OpenApi {{ base_url: {base_url}, server_origins: &[{origins}], {} }})",
+                "ptc::Transport::OpenApi(ptc::OpenApi {{ base_url: {base_url}, server_origins: &[{origins}], idempotency_header: {key}, \
+                 max_request_bytes: {max}, {} }})",
                 http(&t.http)
             )
         }
@@ -276,11 +280,21 @@ fn operation(operation: &ir::Operation) -> Operation {
         path: string(&operation.path),
         params: string(&operation.params()),
         default_args: defaults.join(", "),
+        method: string(&operation.method),
+        body: body(&operation.body),
         answers: match operation.answers() {
             text if text.is_empty() => "ptc::Answers::JSON".to_owned(),
             text => format!("ptc::Answers({})", string(&text)),
         },
     }
+}
+
+fn body(body: &ir::Body) -> String {
+    if body.media_type.is_empty() {
+        return "ptc::Body::NONE".to_owned();
+    }
+    let (media_type, required, needs) = (string(&body.media_type), boolean(body.required), string(&body.needs.join("\n")));
+    format!("ptc::Body {{ media_type: {media_type}, required: {required}, needs: {needs} }}")
 }
 
 /// Replaces each expression that occurs more than once by a constant named `PREFIX_0`, `PREFIX_1` and so on, and returns the

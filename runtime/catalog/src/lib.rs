@@ -24,6 +24,7 @@
 //! ```
 //!
 //! - [`body_kind`]: how a body is read, by its media type.
+//! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
 //! - [`paging`]: how a tool divides a list into pages.
@@ -33,14 +34,16 @@
 
 pub mod body_kind;
 pub mod deployment;
+pub mod effect;
 pub mod paging;
 pub mod tool;
 pub mod upstream;
 
 pub use body_kind::BodyKind;
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
+pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
-pub use tool::{Annotations, Answers, Arg, Operation, Param, Params, Place, Style, Tool, Type, Types};
+pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
     Auth, EnvPart, Era, InheritEnv, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
 };

@@ -138,11 +138,13 @@ impl Annotations {
     pub const NONE: Annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
 }
 
-/// A `GET` operation of an OpenAPI service.
+/// An operation of an OpenAPI service.
 #[derive(Debug)]
 pub struct Operation {
     /// The original `operationId`, or `GET /path` if the document has none.
     pub id: &'static str,
+    /// The HTTP method in capitals.
+    pub method: &'static str,
     /// The path template, with a leading slash; or a whole URL on one of the upstream's `server_origins`.
     pub path: &'static str,
     /// The parameters, in the document's order.
@@ -151,13 +153,32 @@ pub struct Operation {
     pub default_args: &'static [(&'static str, &'static str)],
     /// What the document declares of its successful answers.
     pub answers: Answers,
+    /// The request body.
+    pub body: Body,
 }
 
 impl Operation {
     /// Makes a `GET` operation without parameters that answers with JSON.
     pub const fn new(id: &'static str, path: &'static str) -> Self {
-        Operation { id, path, params: Params::NONE, default_args: &[], answers: Answers::JSON }
+        let (params, answers, body) = (Params::NONE, Answers::JSON, Body::NONE);
+        Operation { id, method: "GET", path, params, default_args: &[], answers, body }
     }
+}
+
+/// The body of an operation's requests. Its members are parameters in [`Place::Body`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Body {
+    /// The media type. Empty for no body.
+    pub media_type: &'static str,
+    /// Whether a body is sent although no member is given.
+    pub required: bool,
+    /// The arguments that a call needs once it gives any member of a body that is not required, one per line.
+    pub needs: &'static str,
+}
+
+impl Body {
+    /// No body.
+    pub const NONE: Body = Body { media_type: "", required: false, needs: "" };
 }
 
 /// The declared media types and headers of an operation's successful answers, one per line: `type text/csv`, `header x-total`. The
@@ -247,11 +268,13 @@ pub enum Place {
     Header,
     /// The `Cookie` header.
     Cookie,
+    /// A member of the request body, or the whole body if the parameter has an empty name.
+    Body,
 }
 
 impl Place {
     /// All places.
-    pub const ALL: [Place; 4] = [Place::Path, Place::Query, Place::Header, Place::Cookie];
+    pub const ALL: [Place; 5] = [Place::Path, Place::Query, Place::Header, Place::Cookie, Place::Body];
 
     /// Returns OpenAPI's name of the place.
     pub const fn name(self) -> &'static str {
@@ -260,6 +283,7 @@ impl Place {
             Place::Query => "query",
             Place::Header => "header",
             Place::Cookie => "cookie",
+            Place::Body => "body",
         }
     }
 
@@ -288,11 +312,13 @@ pub enum Style {
     Matrix,
     /// `a={"x":1}`: JSON text, for a parameter that has a media type instead of a style.
     Json,
+    /// A file in a multipart body, given as base64.
+    Base64,
 }
 
 impl Style {
     /// All styles.
-    pub const ALL: [Style; 8] = [
+    pub const ALL: [Style; 9] = [
         Style::Form,
         Style::SpaceDelimited,
         Style::PipeDelimited,
@@ -301,6 +327,7 @@ impl Style {
         Style::Label,
         Style::Matrix,
         Style::Json,
+        Style::Base64,
     ];
 
     /// Returns OpenAPI's name of the style, or `json`.
@@ -314,6 +341,7 @@ impl Style {
             Style::Label => "label",
             Style::Matrix => "matrix",
             Style::Json => "json",
+            Style::Base64 => "base64",
         }
     }
 

@@ -199,6 +199,10 @@ pub struct OpenApi {
     pub base_url: &'static str,
     /// Further origins to which operations may send requests, such as `https://uploads.example.com`.
     pub server_origins: &'static [&'static str],
+    /// The header that carries a key with each write.
+    pub idempotency_header: Option<&'static str>,
+    /// Maximum bytes of a request body.
+    pub max_request_bytes: u64,
     /// The headers that carry secrets, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
@@ -219,6 +223,8 @@ impl OpenApi {
         OpenApi {
             base_url,
             server_origins: &[],
+            idempotency_header: None,
+            max_request_bytes: 4 * 1024 * 1024,
             auth: &[],
             static_headers: &[],
             request_timeout_ms: 30_000,

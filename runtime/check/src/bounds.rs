@@ -11,6 +11,7 @@ use ptc_catalog::Tool;
 use ptc_lisp::{Kind, Value, json, temporal};
 
 use crate::argument::{equals, json_type, name_of, not_one_of, shown};
+use crate::argument_names::is_in_body;
 use crate::input_schema::{InputSchema, admits, member, parts, types};
 
 /// Maximum bytes of an `enum` value in a message.
@@ -23,7 +24,12 @@ pub(crate) const MAX_DEPTH: u32 = 64;
 /// Returns the constraint that a value of an argument violates, as the rest of a sentence: `'limit' must be at least 1, got 0`.
 pub(crate) fn violation(tool: &Tool, name: &str, value: &Value) -> Option<String> {
     let schema = InputSchema::of(tool)?;
-    Walk { schema, steps: 0 }.violation(schema.argument(name)?, value, &Path { text: name, is_inner: false }, 0)
+    Walk { schema, steps: 0, is_in_body: is_in_body(tool, name) }.violation(
+        schema.argument(name)?,
+        value,
+        &Path { text: name, is_inner: false },
+        0,
+    )
 }
 
 /// The position of a value.
@@ -43,6 +49,9 @@ impl Path<'_> {
 struct Walk {
     schema: &'static InputSchema,
     steps: u32,
+    /// Whether the argument is a request body or a member of one. Only there, required members of nested maps are checked: MCP servers
+    /// may fill in their defaults.
+    is_in_body: bool,
 }
 
 impl Walk {
@@ -112,14 +121,29 @@ impl Walk {
                 let found = |(at, item)| self.violation(items, item, &Path::inner(&format!("{}[{at}]", path.text)), depth + 1);
                 value.items()?.enumerate().find_map(found)
             }
-            Kind::Map => value.entries()?.find_map(|(key, item)| {
-                let name = key.as_name()?;
-                let named = schema.get("properties").and_then(|properties| member(properties, name));
-                let other = schema.get("additionalProperties").filter(|_| schema.get("patternProperties").is_none());
-                self.violation(named.or(other)?, item, &Path::inner(&format!("{}.{name}", path.text)), depth + 1)
-            }),
+            Kind::Map => {
+                if let Some(name) = self.missing_member(schema, value) {
+                    return Some(format!("'{}.{name}' is missing", path.text));
+                }
+                value.entries()?.find_map(|(key, item)| {
+                    let name = key.as_name()?;
+                    let named = schema.get("properties").and_then(|properties| member(properties, name));
+                    let other = schema.get("additionalProperties").filter(|_| schema.get("patternProperties").is_none());
+                    self.violation(named.or(other)?, item, &Path::inner(&format!("{}.{name}", path.text)), depth + 1)
+                })
+            }
             _ => None,
         }
+    }
+
+    /// Returns a required member that a map in a request body does not have. A name that the same schema does not declare is skipped:
+    /// its member may be `readOnly`, which is left out of arguments.
+    fn missing_member(&mut self, schema: &'static Value, value: &Value) -> Option<&'static str> {
+        let names = schema.get("required").filter(|_| self.is_in_body).and_then(Value::items)?.filter_map(Value::as_str);
+        let is_given = |name: &str| value.entries().into_iter().flatten().any(|(key, _)| key.as_name() == Some(name));
+        let is_declared = |name: &str| schema.get("properties").is_some_and(|properties| member(properties, name).is_some());
+        let mut missing = names.filter(|name| !is_given(name) && is_declared(name));
+        missing.find(|_| !self.is_over(0))
     }
 
     /// Returns an item that occurs twice in a list. Lists that need too many comparisons are accepted.

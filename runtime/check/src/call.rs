@@ -9,7 +9,7 @@ use ptc_catalog::{Catalog, Tool, Upstream};
 use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
 
 use crate::argument_names::{self, MAX_COMPARED, Refusal};
-use crate::call_options::{ACCEPT, BODY, option_refusal};
+use crate::call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_refusal};
 use crate::{Finding, FindingKind, MAX_FINDINGS, argument, meant_tool};
 use ptc_text::closest_match;
 
@@ -90,7 +90,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         return findings.push(finding(unknown, message, Some(hint), value(&["tool"])));
     };
     let has_key = |name: &&str| site.keys.iter().flatten().any(|key| key.as_name() == Some(name));
-    for option in [ACCEPT, BODY].into_iter().filter(has_key) {
+    for option in OPTIONS.into_iter().filter(has_key) {
         if let Some(refusal) = option_refusal(upstream, tool, option) {
             let hint = format!("leave :{option} out; arguments of the tool go into :args");
             return findings.push(finding(rejects, refusal, Some(hint), key(&[option])));
@@ -106,7 +106,7 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         .iter()
         .filter_map(|(name, value)| {
             let arg = declared(name)?;
-            let is_left_out = value.as_ref().is_some_and(|value| argument_names::is_left_out(arg, value));
+            let is_left_out = value.as_ref().is_some_and(|value| argument_names::is_left_out(tool, arg, value));
             (!is_left_out).then_some(arg.name)
         })
         .collect();
@@ -167,8 +167,8 @@ pub fn requires_tool(server: Option<&str>, found: &Value) -> String {
 
 /// Checks the keys of a request independently of their values. Returns message, hint, and the invalid key.
 fn malformed(site: &ToolCallSite) -> Option<(String, String, Option<&str>)> {
-    const KEYS: [&str; 6] = ["server", "tool", "args", ACCEPT, BODY, "max"];
-    let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..5] };
+    const KEYS: [&str; 7] = ["server", "tool", "args", ACCEPT, BODY, IDEMPOTENCY_KEY, "max"];
+    let keys = if site.function == "all" { &KEYS[..] } else { &KEYS[..6] };
     let is_known = |key: &Value| key.as_name().is_some_and(|name| keys.contains(&name));
     let stray = site.keys.as_ref()?.iter().find(|key| !is_known(key))?;
     let name = stray.as_name();

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use litemap::LiteMap;
-use ptc_catalog::Catalog;
+use ptc_catalog::{Catalog, EffectKind};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, MemberIr, Op, Step};
 use ptc_lisp::{Program, Value, is_upstream_call};
 
@@ -26,7 +26,7 @@ pub struct Cost {
 pub enum Effects {
     /// There are no calls.
     None,
-    /// All called tools are declared read-only or are `GET` operations.
+    /// All called tools only read.
     ReadOnly,
     /// A called tool does not declare its effects, or its name is computed at run time.
     Unknown,
@@ -52,12 +52,15 @@ impl fmt::Display for Cost {
 }
 
 /// Computes the cost of a program.
-pub(crate) fn of(program: &Program, catalog: &Catalog) -> Cost {
+pub fn of(program: &Program, catalog: &Catalog) -> Cost {
     let sites = program.tool_calls_by_name();
     let of_site = |site| match tool_of(site, catalog) {
-        Some(tool) if tool.operation.is_some() || tool.annotations.read_only == Some(true) => Effects::ReadOnly,
-        Some(tool) if tool.annotations.read_only == Some(false) || tool.annotations.destructive == Some(true) => Effects::Writes,
-        _ => Effects::Unknown,
+        Some(tool) => match tool.effect().kind {
+            EffectKind::Read => Effects::ReadOnly,
+            EffectKind::Write => Effects::Writes,
+            EffectKind::Unknown => Effects::Unknown,
+        },
+        None => Effects::Unknown,
     };
     let mut effects = sites.iter().map(of_site).max().unwrap_or(Effects::None);
     let mut count =

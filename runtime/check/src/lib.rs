@@ -52,7 +52,7 @@ use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 
 pub use call::{requires_server, requires_tool};
 pub use call_hint::add_call_hint;
-pub use call_options::{ACCEPT, BODY, option_fault, option_refusal};
+pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
 pub use cost::{Cost, Effects};
 pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;

@@ -1,6 +1,6 @@
 //! The upstream calls of all turns, and whether they may have changed something.
 
-use ptc_catalog::Catalog;
+use ptc_catalog::{Catalog, EffectKind};
 use serde::Serialize;
 
 use crate::upstream::CallRecord;
@@ -15,7 +15,7 @@ const ERROR_BYTES: usize = 300;
 pub enum Effect {
     /// The tool changes nothing.
     Read,
-    /// The tool may destroy data.
+    /// The tool may change something.
     Write,
     /// The tool declares no effect.
     Unknown,
@@ -63,9 +63,9 @@ impl Ledger {
 
 fn effect(catalog: &'static Catalog, call: &CallRecord) -> Effect {
     let tool = catalog.upstream(call.server).and_then(|upstream| upstream.tool(&call.tool));
-    match tool.map(|tool| (tool.annotations.read_only, tool.annotations.destructive)) {
-        Some((Some(true), _)) => Effect::Read,
-        Some((_, Some(true))) => Effect::Write,
-        _ => Effect::Unknown,
+    match tool.map(|tool| tool.effect().kind) {
+        Some(EffectKind::Read) => Effect::Read,
+        Some(EffectKind::Write) => Effect::Write,
+        Some(EffectKind::Unknown) | None => Effect::Unknown,
     }
 }

@@ -213,6 +213,7 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
         call_timeout: settings.upstream_call_timeout,
         max_response_bytes: settings.max_upstream_response_bytes,
         max_calls_per_program: settings.max_upstream_calls_per_program,
+        max_writes_per_program: settings.max_writes_per_program,
         max_catalog_ops: settings.max_catalog_ops_per_program,
         max_catalog_result_bytes: settings.max_catalog_result_bytes,
         on_drift: settings.on_drift,

@@ -336,7 +336,10 @@ impl Evaluator {
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
-            Err(failure) => Evaluation::refused(self.clean(failure)),
+            Err(failure) => Evaluation {
+                notes: notes::nothing_written(self.catalog()).into_iter().collect(),
+                ..Evaluation::refused(self.clean(failure))
+            },
         };
         // Cancellation may arrive during the last step. It is reported even if the evaluation then succeeded.
         if cancel.is_cancelled() && evaluation.outcome.is_ok() {
@@ -473,7 +476,8 @@ impl Evaluator {
             .chain(unchecked)
             .chain(notes::misspelt(host.misspelt()))
             .chain(unread)
-            .chain(host.budget_notes());
+            .chain(host.budget_notes())
+            .chain(host.write_notes(preview.is_err()));
         let notes = notes.map(|note| self.redact(&note)).collect();
         Evaluation {
             outcome: preview,

@@ -6,7 +6,7 @@ use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 use ptc_lisp::missing_keys::MissingKey;
 
 use crate::response::answer::truncate_utf8;
-use crate::upstream::CallRecord;
+use crate::upstream::{CallRecord, CallRules, Writes};
 
 /// Maximum bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;
@@ -69,6 +69,41 @@ fn described(calls: &UncheckedCalls) -> String {
 pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Option<String> {
     let were = if refused == 1 { "1 was" } else { &format!("{refused} were") };
     (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
+}
+
+/// Returns the note on a program that failed before its first write, if the catalog has operations that write.
+pub(crate) fn nothing_written(catalog: &Catalog) -> Option<String> {
+    let has_writes = catalog.tools().any(|(upstream, tool)| CallRules::new(upstream, tool).is_write);
+    has_writes.then(|| "the program failed, and nothing was written".to_owned())
+}
+
+/// Returns the notes on the writes of a program: how many were made, and the names of those whose outcome is unknown.
+pub(crate) fn writes(writes: &Writes) -> Vec<String> {
+    let Writes { made, rejected, unknown } = writes;
+    if *writes == Writes::default() {
+        return Vec::new();
+    }
+    let were = |count: usize| if count == 1 { "1 write was".to_owned() } else { format!("{count} writes were") };
+    let mut notes = vec![match rejected {
+        0 => format!("{} made", were(*made)),
+        _ => format!("{} made, and {} rejected by the upstream", were(*made), were(*rejected)),
+    }];
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in unknown {
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    if !counts.is_empty() {
+        let named = |(name, count): &(&str, usize)| if *count == 1 { (*name).to_owned() } else { format!("{count} × {name}") };
+        let named: Vec<String> = counts.iter().map(named).collect();
+        let writes =
+            if unknown.len() == 1 { "1 more write was".to_owned() } else { format!("{} more writes were", unknown.len()) };
+        let advice = "read the data before you repeat a write";
+        notes.push(format!("{writes} sent with unknown outcome: {}; {advice}", named.join(", ")));
+    }
+    notes
 }
 
 /// Returns the notes on missing keys that the program looked up in answers. It continued with nil.

@@ -69,6 +69,8 @@ pub struct Settings {
     pub max_upstream_response_bytes: Option<u64>,
     /// Maximum number of `tool/call`s of one program.
     pub max_upstream_calls_per_program: u32,
+    /// `--max-writes-per-program`
+    pub max_writes_per_program: u32,
     /// Maximum number of discovery forms of one program.
     pub max_catalog_ops_per_program: u32,
     /// Maximum bytes of one discovery result, as JSON.
@@ -170,6 +172,7 @@ impl Settings {
             upstream_call_timeout: Duration::ZERO,
             max_upstream_response_bytes: None,
             max_upstream_calls_per_program: 0,
+            max_writes_per_program: 0,
             max_catalog_ops_per_program: 0,
             max_catalog_result_bytes: 0,
             response_profile: Profile::Slim,

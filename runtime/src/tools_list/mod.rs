@@ -11,7 +11,9 @@ pub mod text;
 
 use std::borrow::Cow;
 
-use ptc_catalog::{Annotations, Catalog, Deployment, StoredProgram};
+use ptc_catalog::{Catalog, Deployment, Effect, StoredProgram};
+use ptc_check::Effects;
+use ptc_lisp::{Program, STACK_BYTES};
 use serde_json::{Value, json};
 
 #[cfg(feature = "agentic")]
@@ -73,7 +75,7 @@ fn stored(
         "name": program.name,
         "description": clean(program.description),
         "inputSchema": schema(program.args).unwrap_or_else(|| json!({ "type": "object" })),
-        "annotations": annotations(deployment, settings),
+        "annotations": program_annotations(program, deployment, settings),
         "_meta": { PROGRAM_KEY: program.digest },
     });
     // The protocol permits only schemas of objects. Other results are validated too.
@@ -129,30 +131,52 @@ fn input_schema() -> Value {
     })
 }
 
-/// Whether every granted tool has a certain annotation. The tools of an upstream without tools may not have been fetched yet.
-fn all_say(catalog: &Catalog, says: fn(&Annotations) -> bool) -> bool {
-    catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty())
-        && catalog.tools().all(|(_, tool)| says(&tool.annotations))
+/// Whether the effect of every granted tool satisfies `says`. The tools of an upstream without tools may not have been fetched yet.
+fn all_tools(catalog: &Catalog, says: fn(Effect) -> bool) -> bool {
+    catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty()) && catalog.tools().all(|(_, tool)| says(tool.effect()))
 }
 
 /// Whether programs cannot change anything, because every granted tool or the operator declares that.
 pub(crate) fn is_read_only(deployment: &Deployment, settings: &Settings) -> bool {
-    settings.aggregator_read_only || all_say(deployment.catalog, |annotations| annotations.read_only == Some(true))
+    settings.aggregator_read_only || all_tools(deployment.catalog, Effect::is_read)
 }
 
 /// Whether a program may destroy data outside this server.
 fn is_destructive(deployment: &Deployment, settings: &Settings) -> bool {
-    !is_read_only(deployment, settings)
-        && !all_say(deployment.catalog, |says| says.read_only == Some(true) || says.destructive == Some(false))
+    !is_read_only(deployment, settings) && !all_tools(deployment.catalog, |effect| !effect.may_destroy())
 }
 
 fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
+    annotated(deployment, is_read_only(deployment, settings), is_destructive(deployment, settings))
+}
+
+/// Returns the annotations of a stored program. In a deployment that grants writes, they depend on the calls in its text.
+fn program_annotations(program: &StoredProgram, deployment: &'static Deployment, settings: &Settings) -> Value {
+    if is_read_only(deployment, settings) || !only_reads(program, deployment.catalog) {
+        return annotations(deployment, settings);
+    }
+    annotated(deployment, true, false)
+}
+
+fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive: bool) -> Value {
     let closed = deployment.catalog.upstreams.is_empty();
     json!({
-        "readOnlyHint": is_read_only(deployment, settings),
-        "destructiveHint": is_destructive(deployment, settings),
+        "readOnlyHint": is_read_only,
+        "destructiveHint": is_destructive,
         "idempotentHint": closed,
         "openWorldHint": !closed,
+    })
+}
+
+/// Whether every call that a program can make is a read. The text is analysed on a thread with the stack that this may take.
+fn only_reads(program: &StoredProgram, catalog: &Catalog) -> bool {
+    let analysed = || {
+        let program = Program::compile(program.source).ok()?;
+        Some(ptc_check::cost::of(&program, catalog).effects <= Effects::ReadOnly)
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("analysis".into()).stack_size(STACK_BYTES);
+        thread.spawn_scoped(scope, analysed).ok().and_then(|running| running.join().ok()).flatten() == Some(true)
     })
 }
 

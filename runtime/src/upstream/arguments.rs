@@ -79,12 +79,12 @@ pub(crate) fn encode(text: &mut String, value: &Value, bytes: usize, bounds: &Bo
 }
 
 /// Returns `text` as bytes. `reservation` is released when the last clone of them is dropped.
-pub(crate) fn counted(text: String, reservation: Option<Reservation>) -> Bytes {
-    struct Counted(String, #[expect(dead_code, reason = "it is kept for its drop")] Option<Reservation>);
+pub(crate) fn counted(text: impl Into<Vec<u8>>, reservation: Option<Reservation>) -> Bytes {
+    struct Counted(Vec<u8>, #[expect(dead_code, reason = "it is kept for its drop")] Option<Reservation>);
     impl AsRef<[u8]> for Counted {
         fn as_ref(&self) -> &[u8] {
-            self.0.as_bytes()
+            &self.0
         }
     }
-    Bytes::from_owner(Counted(text, reservation))
+    Bytes::from_owner(Counted(text.into(), reservation))
 }

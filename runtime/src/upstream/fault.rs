@@ -66,6 +66,20 @@ pub struct UpstreamError {
     pub(crate) session_over: bool,
     /// The head of the answer of an OpenAPI operation, and its body if that is JSON.
     pub(crate) head: Option<Box<HttpHead>>,
+    /// How often the request was sent.
+    pub(crate) delivery: Delivery,
+}
+
+/// How often the request of a failed call was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Delivery {
+    /// At most once, as far as is known.
+    #[default]
+    Once,
+    /// Certainly not, since no connection was made.
+    Never,
+    /// Twice, so that the answer to the second request does not show the outcome of the first.
+    Twice,
 }
 
 impl UpstreamError {
@@ -79,6 +93,7 @@ impl UpstreamError {
             retry_after: None,
             session_over: false,
             head: None,
+            delivery: Delivery::Once,
         }
     }
 

@@ -3,6 +3,7 @@
 //! - `program`: the host of one evaluation, [`ProgramHost`], with its budgets and its record of calls.
 //! - `arguments`: measures and reserves the arguments of a call before they are encoded.
 //! - `request`: validates `(tool/call …)` against the catalog.
+//! - `call_rules`: whether a call counts as a write, and whether it may be sent again.
 //! - `dispatch`: makes one call, from the connection to the payload.
 //! - `places`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
@@ -15,6 +16,7 @@
 //! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
 
 pub(crate) mod arguments;
+mod call_rules;
 mod dispatch;
 mod drift;
 pub mod fault;
@@ -44,7 +46,9 @@ use std::time::Duration;
 
 use ptc_catalog::{Catalog, Deployment, Upstream};
 
+pub(crate) use call_rules::CallRules;
 pub use fault::{Reason, UpstreamError};
+pub(crate) use program::Writes;
 pub use program::{ProgramHost, WaitLimits};
 #[cfg(feature = "http")]
 pub use query_tools::fetch_document;

@@ -24,8 +24,10 @@ use tokio::sync::oneshot;
 
 use self::misspelt::Misspelt;
 use self::records::Records;
+pub(crate) use self::records::Writes;
 use super::Upstreams;
 use super::arguments::Bounds;
+use super::call_rules::CallRules;
 use super::dispatch::{EncodedCall, UpstreamConnection};
 use super::fault::{Reason, UpstreamError, excerpt};
 use super::mcp::outcome::{Payload, compact_len, string_len};
@@ -66,6 +68,7 @@ pub struct ProgramHost(Arc<Shared>);
 struct Shared {
     upstreams: Arc<Upstreams>,
     calls: Budget,
+    writes: Budget,
     discoveries: Budget,
     records: Records,
     limits: WaitLimits,
@@ -100,7 +103,7 @@ struct Ready {
     connection: Arc<UpstreamConnection>,
     known: &'static Upstream,
     encoded: EncodedCall,
-    repeatable: bool,
+    rules: CallRules,
     entry: usize,
     /// Receives the `Link` header of the answer, if it is needed.
     link_header: Option<LinkHeader>,
@@ -108,17 +111,6 @@ struct Ready {
 
 /// The `Link` header of an answer, once there is one.
 type LinkHeader = Arc<OnceLock<String>>;
-
-impl Ready {
-    /// Whether the call is read-only: the tool is declared so, or it is a `GET` of an OpenAPI operation.
-    fn only_reads(&self) -> bool {
-        match self.encoded {
-            #[cfg(feature = "http")]
-            EncodedCall::Operation(_) => true,
-            EncodedCall::Mcp { .. } => self.repeatable,
-        }
-    }
-}
 
 /// Why a call cannot be made.
 enum Refusal {
@@ -133,6 +125,7 @@ impl ProgramHost {
         let settings = &upstreams.settings;
         ProgramHost(Arc::new(Shared {
             calls: Budget::of(settings.max_calls_per_program),
+            writes: Budget::of(settings.max_writes_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
             upstreams,
@@ -170,6 +163,18 @@ impl ProgramHost {
         self.0.misspelt.notes()
     }
 
+    /// Returns notes on the writes of the program. `has_failed` says whether the program failed.
+    pub(crate) fn write_notes(&self, has_failed: bool) -> Vec<String> {
+        let writes = self.0.records.writes();
+        let mut notes = notes::writes(&writes);
+        if has_failed && writes == Writes::default() {
+            notes.extend(notes::nothing_written(self.0.upstreams.catalog()));
+        }
+        let outcome = "A refused write is {:ok false :reason :cap_exhausted}, and it was not sent";
+        notes.extend(notes::budget("writes", self.0.writes.total, self.0.writes.refused(), outcome));
+        notes
+    }
+
     /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.0.records.calls()
@@ -179,6 +184,12 @@ impl ProgramHost {
 impl Shared {
     fn exhausted(&self) -> UpstreamError {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
+        UpstreamError::new(Reason::CapExhausted, message)
+    }
+
+    fn writes_exhausted(&self) -> UpstreamError {
+        let most = self.writes.total;
+        let message = format!("this program has made its {most} writes (--max-writes-per-program); this write was not sent");
         UpstreamError::new(Reason::CapExhausted, message)
     }
 
@@ -217,6 +228,7 @@ impl Shared {
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
+        let rules = CallRules::new(call.upstream, call.tool);
         let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
         self.misspelt.see(&call);
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
@@ -228,10 +240,15 @@ impl Shared {
         if !self.calls.take() {
             return Err(fail(self.exhausted()));
         }
+        if rules.is_write && !self.writes.take() {
+            return Err(fail(self.writes_exhausted()));
+        }
+        if rules.is_write {
+            self.records.mark_write(entry);
+        }
         let connection = self.upstreams.connection(call.upstream.name).cloned();
         let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
-        let repeatable = call.tool.annotations.read_only == Some(true);
-        Ok(Ready { connection, known: call.upstream, encoded, repeatable, entry, link_header: None })
+        Ok(Ready { connection, known: call.upstream, encoded, rules, entry, link_header: None })
     }
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
@@ -239,8 +256,9 @@ impl Shared {
         let WaitLimits { client_key, .. } = &self.limits;
         let call = async {
             let _under_way = self.under_way(&ready.connection)?;
-            let Ready { connection, known, encoded, repeatable, .. } = &ready;
-            let send = || connection.call(known, encoded, *repeatable, client_key, &upstreams.secrets, &upstreams.settings);
+            let Ready { connection, known, encoded, rules, .. } = &ready;
+            let send =
+                || connection.call(known, encoded, rules.is_repeatable, client_key, &upstreams.secrets, &upstreams.settings);
             let answer = send().await;
             let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
                 return answer;
@@ -281,7 +299,7 @@ impl Shared {
     /// Returns the delay before a call that was answered with 429 is repeated. The call must be read-only, the requested delay
     /// short, and the program must run for longer than that.
     fn delay_before_retry(&self, ready: &Ready, fault: &UpstreamError) -> Option<Duration> {
-        let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.only_reads())?;
+        let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.rules.is_read)?;
         let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
         self.limits.deadline.is_none_or(is_in_time).then_some(delay)
     }
@@ -414,7 +432,8 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     #[cfg(feature = "http")]
     if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
         let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
-        let encoded = super::openapi::encode(spec, operation, args, call.options, bounds);
+        let rules = CallRules::new(call.upstream, call.tool);
+        let encoded = super::openapi::encode(spec, operation, rules, args, call.options, bounds);
         let encoded = encoded.map_err(|why| request::refused(call.upstream, call.tool, why))?;
         return Ok(EncodedCall::Operation(Box::new(encoded)));
     }

@@ -8,9 +8,11 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use ptc_catalog::{Catalog, Tool, Upstream};
+use ptc_check::OPTIONS;
 use ptc_check::argument::shown;
 use ptc_check::argument_names::{self, MAX_COMPARED, Refusal};
-use ptc_check::{ACCEPT, BODY};
+#[cfg(feature = "http")]
+use ptc_check::{ACCEPT, BODY, IDEMPOTENCY_KEY};
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
 use ptc_lisp::{ErrorKind, Kind, Value};
@@ -45,7 +47,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
         return Err(Fault::new(ErrorKind::ToolError, format!("tool/call requires a map, got {}", shown(request))).with_hint(hint));
     };
     for (key, _) in entries {
-        if !matches!(key.as_name(), Some("server" | "tool" | "args" | "accept" | "body")) {
+        if !matches!(key.as_name(), Some("server" | "tool" | "args" | "accept" | "body" | "idempotency_key")) {
             let named = key.as_name().map_or_else(|| shown(key), |name| format!("\"{}\"", excerpt(name)));
             return Err(Fault::new(ErrorKind::ToolError, format!("tool/call got unknown key {named}"))
                 .with_hint("its keys are :server, :tool and :args; arguments of the tool go into :args"));
@@ -69,7 +71,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
         return Err(Fault::new(ErrorKind::ToolError, ptc_check::requires_tool(Some(server), tool)));
     };
     let tool = find_tool(catalog, upstream, tool)?;
-    for key in [ACCEPT, BODY] {
+    for key in OPTIONS {
         if let Some(value) = request.get(key)
             && let Some(why) = ptc_check::option_fault(upstream, tool, key, value)
         {
@@ -79,6 +81,7 @@ pub(crate) fn read<'v>(catalog: &'static Catalog, request: &'v Value, bounds: &B
     #[cfg(feature = "http")]
     let options = CallOptions {
         accept: request.get(ACCEPT).and_then(Value::as_name),
+        idempotency_key: request.get(IDEMPOTENCY_KEY).and_then(Value::as_str),
         without_bytes: request.get(BODY).and_then(Value::as_bool) == Some(false),
     };
     let args = match request.get("args") {
@@ -205,7 +208,7 @@ fn check<'v>(
                 return Err(wrong_names(upstream, tool, argument_names::unknown(tool, written, near)));
             }
             None => {}
-            Some(arg) if argument_names::is_left_out(arg, value) => continue,
+            Some(arg) if argument_names::is_left_out(tool, arg, value) => continue,
             Some(arg) => {
                 if let Some(why) = ptc_check::argument::fault(tool, arg, value) {
                     return invalid(why);

@@ -29,6 +29,8 @@ pub struct UpstreamSettings {
     pub max_response_bytes: Option<u64>,
     /// Maximum number of calls of one program.
     pub max_calls_per_program: u32,
+    /// `--max-writes-per-program`
+    pub max_writes_per_program: u32,
     /// Maximum number of discovery forms of one program.
     pub max_catalog_ops: u32,
     /// Maximum bytes of one discovery answer, as JSON.
@@ -68,6 +70,7 @@ impl UpstreamSettings {
             call_timeout: Duration::from_secs(5),
             max_response_bytes: None,
             max_calls_per_program: 50,
+            max_writes_per_program: 10,
             max_catalog_ops: 25,
             max_catalog_result_bytes: 256 * 1024,
             on_drift: OnDrift::Deny,

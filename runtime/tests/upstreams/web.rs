@@ -12,7 +12,9 @@ pub(crate) struct Asked {
     pub(crate) target: String,
     /// Headers with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
+    /// The body as text; invalid UTF-8 is replaced.
     pub(crate) body: String,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Asked {
@@ -21,7 +23,7 @@ impl Asked {
     }
 
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.body).unwrap_or_default()
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 }
 
@@ -108,7 +110,7 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<
         let length = headers.iter().find(|(n, _)| n == "content-length").map_or(0, |(_, v)| v.parse().unwrap());
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let asked = Asked { method, target, headers, body: String::from_utf8(body).unwrap() };
+        let asked = Asked { method, target, headers, body: String::from_utf8_lossy(&body).into_owned(), bytes: body };
         log.lock().unwrap().push(asked.clone());
         match answer(&asked) {
             Answer::Full(status, lines, body) => {

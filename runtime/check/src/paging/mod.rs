@@ -101,7 +101,7 @@ impl Pages {
     ///
     /// # Errors
     ///
-    /// Returns an error if paging is disabled for the tool by configuration.
+    /// Returns an error if paging is disabled for the tool by configuration, or if the tool is an operation that writes.
     pub fn new(upstream: &'static Upstream, tool: &'static Tool, args: Value, max: Option<usize>) -> Result<Pages, Error> {
         let args = if args.is_nil() { Value::map([]) } else { args };
         let mut pages = Pages {
@@ -132,6 +132,11 @@ impl Pages {
         if tool.paging == NOT_PAGED {
             let hint = format!("(tool/value {{:server {:?} :tool {:?} …}}) gives its value", upstream.name, tool.name);
             return Err(Error { message: pages.named("the tool is configured not to be paged"), hint });
+        }
+        if tool.operation.is_some() && tool.effect().is_write() {
+            let hint =
+                "tool/value calls it once; if it only reads, its override in the config needs \"read_only\": true".to_owned();
+            return Err(Error { message: pages.named("the operation writes, and reading pages would repeat it"), hint });
         }
         if let Some(argument) = pages.paging.as_ref().and_then(|paging| paging.argument.clone()) {
             let given = pages.given(&argument);

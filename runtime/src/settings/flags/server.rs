@@ -120,6 +120,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Calls of upstream tools in one program",
     },
     Flag {
+        name: "max-writes-per-program",
+        env: "PTC_RUNNER_MCP_MAX_WRITES_PER_PROGRAM",
+        kind: Kind::Integer { unit: "writes", min: 0, max: 100_000, set: |s, n| s.max_writes_per_program = n as u32 },
+        default: Default::Fixed("10"),
+        group: Group::Upstreams,
+        help: "Calls of OpenAPI operations in one program that do not only read",
+    },
+    Flag {
         name: "max-catalog-ops-per-program",
         env: "PTC_RUNNER_MCP_MAX_CATALOG_OPS_PER_PROGRAM",
         kind: Kind::Integer { unit: "forms", min: 0, max: 100_000, set: |s, n| s.max_catalog_ops_per_program = n as u32 },

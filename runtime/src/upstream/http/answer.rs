@@ -7,34 +7,47 @@ use url::Url;
 
 /// A response whose body has not been read yet.
 #[derive(Debug)]
-pub(crate) struct Answer(Response);
+pub(crate) struct Answer {
+    response: Response,
+    is_repeated: bool,
+}
 
 impl Answer {
     pub(super) fn new(response: Response) -> Answer {
-        Answer(response)
+        Answer { response, is_repeated: false }
+    }
+
+    /// Marks the answer to a request that was sent twice, because the answer to the first was lost.
+    pub(super) fn repeated(self) -> Answer {
+        Answer { is_repeated: true, ..self }
+    }
+
+    /// Whether the request was sent twice.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
     }
 
     pub(crate) fn status(&self) -> StatusCode {
-        self.0.status()
+        self.response.status()
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {
-        self.0.headers()
+        self.response.headers()
     }
 
     /// The URL that answered, after followed redirects.
     pub(super) fn url(&self) -> &Url {
-        self.0.url()
+        self.response.url()
     }
 
     /// The length of the body in bytes, if the head declares it.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.0.content_length()
+        self.response.content_length()
     }
 
     /// The next bytes of the body, or `None` at its end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, reqwest::Error> {
-        self.0.chunk().await
+        self.response.chunk().await
     }
 
     /// The target of a redirect.

@@ -19,7 +19,7 @@ use super::body::RequestBody;
 use super::connecting::ConnectingLayer;
 use super::tls;
 use crate::secrets::{Redactor, Secrets, basic_pair};
-use crate::upstream::fault::{Reason, UpstreamError};
+use crate::upstream::fault::{Delivery, Reason, UpstreamError};
 use crate::upstream::mcp::wire::{CLIENT_NAME, CLIENT_VERSION, OutgoingFrame};
 use crate::upstream::offload::offload;
 use crate::upstream::response_budget;
@@ -71,12 +71,14 @@ pub(crate) struct OutgoingRequest<'u> {
     /// Whether the request is read-only, so that it may be sent again if the connection fails before the
     /// head of the response is complete.
     pub(crate) repeatable: bool,
+    /// Whether redirects within the origin are followed.
+    pub(crate) follows: bool,
 }
 
 impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
     pub(crate) fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
-        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false }
+        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true }
     }
 }
 
@@ -129,13 +131,16 @@ impl HttpClient {
         for followed in 0.. {
             let answer = match self.send_once(&request, &url, deadline).await {
                 Err(SendError::NoResponse(_)) if std::mem::take(&mut repeatable) => {
-                    self.send_once(&request, &url, deadline).await
+                    let again = self.send_once(&request, &url, deadline).await;
+                    // The first attempt may have been received.
+                    let fault = |why: SendError| UpstreamError { delivery: Delivery::Twice, ..why.into_fault() };
+                    again.map(Answer::repeated).map_err(|why| SendError::Fault(fault(why)))
                 }
                 other => other,
             };
             let answer = answer.map_err(SendError::into_fault)?;
             match answer.redirects_to().filter(|next| next.origin() == request.url.origin()) {
-                Some(next) if followed < MAX_REDIRECTS && self.preserves_method(&answer) => url = next,
+                Some(next) if request.follows && followed < MAX_REDIRECTS && self.preserves_method(&answer) => url = next,
                 _ => return Ok(answer),
             }
         }
@@ -175,13 +180,14 @@ impl HttpClient {
         let target = self.upstream.map(|name| format!(" to '{name}'")).unwrap_or_default();
         if why.is_connect() && why.is_timeout() {
             let limit = self.connect_timeout.as_millis();
-            return UpstreamError::timeout(format!("no connection{target} was made within {limit} ms (connect_timeout_ms)"));
+            let message = format!("no connection{target} was made within {limit} ms (connect_timeout_ms)");
+            return UpstreamError { delivery: Delivery::Never, ..UpstreamError::timeout(message) };
         }
         if let Some(cause) = parse_error(why) {
             return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
         }
         if why.is_connect() {
-            unavailable(&format!("cannot connect{target}"), why)
+            UpstreamError { delivery: Delivery::Never, ..unavailable(&format!("cannot connect{target}"), why) }
         } else {
             unavailable("the request failed", why)
         }

@@ -66,6 +66,26 @@ pub(super) fn of(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bo
     if url.as_str().len() > MAX_ADDRESS_BYTES { Err(address.too_long(None, 0)) } else { Ok(url) }
 }
 
+/// Returns the members of a form body in their styles, percent-encoded.
+///
+/// # Errors
+///
+/// Says which member makes the body longer than `max` bytes, or cannot be sent.
+pub(super) fn form(members: &[(Param<'_>, &Value)], max: usize, bounds: &Bounds) -> Result<String, Unsendable> {
+    let mut form = Address { text: Text::new(max.saturating_add(1), bounds), has_query: false, longest: None };
+    for (param, value) in members.iter().filter(|(_, value)| !value.is_nil()) {
+        form.in_query(param, value).map_err(|why| match why {
+            Unwritable::Full => {
+                let why = format!("makes the body of the request longer than {max} bytes (max_request_bytes of the upstream)");
+                Unsendable::Invalid(format!("'{}' {why}", param.arg))
+            }
+            Unwritable::Value(why) => why,
+        })?;
+    }
+    // The first pair begins with the `?` of a query.
+    Ok(form.text.as_str().get(1..).unwrap_or_default().to_owned())
+}
+
 /// Splits the path of an operation into a base URL and the rest. A whole URL must be on a listed origin, since credentials go there.
 fn split<'s>(spec: &'s OpenApi, path: &'s str) -> Result<(&'s str, &'s str), Unsendable> {
     let Some((scheme, rest)) = path.split_once("://").filter(|_| !path.starts_with('/')) else {

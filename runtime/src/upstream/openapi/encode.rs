@@ -1,14 +1,19 @@
 //! Encodes a call of an operation as an HTTP request, with its address and the headers from its arguments.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use litemap::LiteMap;
 use ptc_catalog::{Answers, OpenApi, Operation};
 use ptc_lisp::host::Reservation;
 use ptc_lisp::{Value, json};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
+use super::body::{self, RequestBody};
 use super::{address, fields, head};
 use crate::upstream::arguments::{Bounds, Unsendable};
+use crate::upstream::call_rules::CallRules;
 
 /// The arguments of a call, completed with the defaults of its operation.
 pub(super) struct Arguments<'v> {
@@ -17,12 +22,11 @@ pub(super) struct Arguments<'v> {
 }
 
 impl<'v> Arguments<'v> {
-    /// Removes arguments that are `nil`, and decodes the required defaults.
-    pub(super) fn new(operation: &Operation, mut given: LiteMap<&'v str, &'v Value>) -> Result<Arguments<'v>, Unsendable> {
-        given.retain(|_, value| !value.is_nil());
+    /// Decodes the required defaults.
+    pub(super) fn new(operation: &Operation, given: LiteMap<&'v str, &'v Value>) -> Result<Arguments<'v>, Unsendable> {
         let mut defaults = Vec::new();
         for (name, text) in operation.default_args {
-            if !given.contains_key(name) {
+            if given.get(name).is_none_or(|value| value.is_nil()) {
                 let value = json::decode(text.as_bytes())
                     .map_err(|why| Unsendable::Invalid(format!("the default of '{name}' is not JSON: {why}")))?;
                 defaults.push((*name, value));
@@ -31,10 +35,16 @@ impl<'v> Arguments<'v> {
         Ok(Arguments { given, defaults })
     }
 
-    /// Returns the argument of this name, or its default.
+    /// Returns the argument of this name, or its default. `nil` leaves an argument out.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.get_or_nil(name).filter(|value| !value.is_nil())
+    }
+
+    /// Returns the argument of this name, or its default; `nil` if the argument is `nil`.
+    pub(super) fn get_or_nil(&self, name: &str) -> Option<&Value> {
         let given = self.given.get(name).copied();
-        given.or_else(|| self.defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value))
+        let default = self.defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        given.filter(|value| !value.is_nil()).or(default).or(given)
     }
 }
 
@@ -48,6 +58,9 @@ pub(crate) struct EncodedRequest {
     /// Whether the bytes of a binary body go into the result.
     pub(super) with_bytes: bool,
     pub(super) answers: Answers,
+    pub(super) method: Method,
+    pub(super) body: Option<RequestBody>,
+    pub(super) rules: CallRules,
     _reservation: Option<Reservation>,
 }
 
@@ -58,7 +71,7 @@ impl EncodedRequest {
 
     /// Returns the bytes of the address and of the headers.
     pub(crate) fn len(&self) -> usize {
-        len(&self.url, &self.headers)
+        len(&self.url, &self.headers) + self.body.as_ref().map_or(0, |body| body.bytes.len())
     }
 }
 
@@ -73,6 +86,8 @@ pub(crate) struct CallOptions<'v> {
     pub(crate) accept: Option<&'v str>,
     /// `:body false`
     pub(crate) without_bytes: bool,
+    /// `:idempotency_key`
+    pub(crate) idempotency_key: Option<&'v str>,
 }
 
 /// Encodes a call of `operation`.
@@ -83,6 +98,7 @@ pub(crate) struct CallOptions<'v> {
 pub(crate) fn encode(
     spec: &OpenApi,
     operation: &Operation,
+    rules: CallRules,
     args: LiteMap<&str, &Value>,
     options: CallOptions<'_>,
     bounds: &Bounds,
@@ -93,10 +109,28 @@ pub(crate) fn encode(
     };
     let args = Arguments::new(operation, args)?;
     let url = address::of(spec, operation, &args, bounds)?;
-    let headers = fields::of(operation, &args, bounds)?;
+    let mut headers = fields::of(operation, &args, bounds)?;
+    if let Some(name) = spec.idempotency_header.filter(|_| rules.is_write) {
+        let key = options.idempotency_key.map_or_else(random_uuid, str::to_owned);
+        let invalid = |what: &str| Unsendable::Invalid(format!("the idempotency {what} is not valid"));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("header"))?;
+        headers.insert(name, HeaderValue::from_str(&key).map_err(|_| invalid("key"))?);
+    }
+    let body = body::encode(spec, operation, &args, bounds)?;
+    let method = Method::from_bytes(operation.method.as_bytes())
+        .map_err(|_| Unsendable::Invalid(format!("'{}' is not a method of HTTP", operation.method)))?;
     let reservation = bounds.reserve(len(&url, &headers) * EncodedRequest::COPIES).map_err(Unsendable::Fault)?;
     let Operation { answers, .. } = *operation;
-    Ok(EncodedRequest { url, headers, accept, with_bytes: !options.without_bytes, answers, _reservation: reservation })
+    let with_bytes = !options.without_bytes;
+    Ok(EncodedRequest { url, headers, accept, with_bytes, answers, method, body, rules, _reservation: reservation })
+}
+
+/// Returns a random UUID (RFC 9562, version 4).
+pub(super) fn random_uuid() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    let (high, low) = (random(), random());
+    let (version, variant) = (0x4000 | high & 0x0fff, 0x8000 | (low >> 48) & 0x3fff);
+    format!("{:08x}-{:04x}-{version:04x}-{variant:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, low & 0xffff_ffff_ffff)
 }
 
 fn accept(answers: Answers, wanted: &str) -> Result<HeaderValue, Unsendable> {

@@ -1,8 +1,9 @@
-//! Calls `GET` operations of an HTTP service.
+//! Calls operations of an HTTP service.
 //!
 //! - [`encode`]: encodes a call as a request.
 //! - [`address`]: builds path and query from the arguments, in OpenAPI's styles.
 //! - [`fields`]: builds headers and cookies from the arguments.
+//! - [`body`]: encodes the request body.
 //! - [`answer`]: reads the body of an answer.
 //! - [`head`]: reads the status and the headers of an answer.
 //! - [`text`]: encodes values with a length limit.
@@ -10,6 +11,7 @@
 
 mod address;
 mod answer;
+mod body;
 mod encode;
 mod fields;
 mod head;
@@ -20,17 +22,19 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::OpenApi;
 use ptc_lisp::host::HttpHead;
+use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LINK};
-use reqwest::{Method, StatusCode};
 
-use super::fault::UpstreamError;
+use super::call_rules::CallRules;
+use super::fault::{Delivery, UpstreamError};
 use super::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
+use super::mcp::wire::OutgoingFrame;
 use super::offload::offload;
 use super::settings::{ResponseCap, UpstreamSettings};
 use crate::secrets::Secrets;
-use encode::Arguments;
+use encode::{Arguments, random_uuid};
 pub(crate) use encode::{CallOptions, EncodedRequest, encode};
 
 /// A service with its client.
@@ -69,12 +73,26 @@ impl Service {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, request.accept.clone());
         headers.extend(request.headers.iter().filter(|(name, _)| !self.client.sets(name)).map(|(n, v)| (n.clone(), v.clone())));
-        let asking = OutgoingRequest { repeatable: true, ..OutgoingRequest::new(Method::GET, &request.url, headers) };
-        let mut answer = self.client.send(asking, deadline).await?;
+        let mut body = OutgoingFrame::default();
+        if let Some(sent) = &request.body {
+            headers.insert(CONTENT_TYPE, sent.content_type.clone());
+            body.arguments = sent.bytes.clone();
+        }
+        let CallRules { is_write, is_repeatable, .. } = request.rules;
+        let sent = OutgoingRequest {
+            body,
+            repeatable: is_repeatable,
+            follows: !is_write,
+            ..OutgoingRequest::new(request.method.clone(), &request.url, headers)
+        };
+        let mut answer = self.client.send(sent, deadline).await?;
         let status = answer.status();
         let head = head::read(status.as_u16(), answer.headers(), request.answers, &self.client);
-        let with_head = |head, error| UpstreamError { head: Some(Box::new(head)), ..error };
-        if !status.is_success() && status != StatusCode::NOT_MODIFIED {
+        let delivery = if answer.is_repeated() { Delivery::Twice } else { Delivery::Once };
+        let with_head = |head, error| UpstreamError { head: Some(Box::new(head)), delivery, ..error };
+        // The redirect that answers a write is its result: `Location` says where to look.
+        let is_result = status == StatusCode::NOT_MODIFIED || is_write && status.is_redirection();
+        if !status.is_success() && !is_result {
             let error_head = Head::of(&self.client, &answer);
             let body = self.client.read_body(&mut answer, ERROR_BODY_BYTES.into(), deadline).await.unwrap_or_default();
             let error = error_head.fault(&body);

@@ -6,13 +6,24 @@ use std::time::Instant;
 
 use ptc_catalog::{Auth, Transport, Upstream};
 
-use crate::upstream::fault::{Reason, UpstreamError};
+use crate::upstream::fault::{Delivery, Reason, UpstreamError};
 use crate::upstream::mcp::outcome::string_len;
 use crate::upstream::record::{AuthUsed, CallRecord};
-use crate::upstream::stage::Progress;
+use crate::upstream::stage::{Progress, Stage};
 
 /// Receives a call when it begins and, with `true`, when it ends.
 pub(super) type Watch = Box<dyn Fn(&CallRecord, bool) + Send + Sync>;
+
+/// The outcomes of the writes of a program.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Writes {
+    /// Number of writes that succeeded.
+    pub(crate) made: usize,
+    /// Number of writes that the upstream rejected.
+    pub(crate) rejected: usize,
+    /// Names of the tools of the other writes that were sent, which may have succeeded.
+    pub(crate) unknown: Vec<String>,
+}
 
 #[derive(Default)]
 pub(super) struct Records {
@@ -27,6 +38,9 @@ struct Entry {
     progress: Progress,
     started: Instant,
     done: Option<CallRecord>,
+    /// Whether the call writes, and is not refused before it is sent.
+    is_write: bool,
+    delivery: Delivery,
     /// Whether the record is discarded: after the list of tools was fetched, the call turned out to be invalid and was not made.
     is_discarded: bool,
 }
@@ -66,6 +80,30 @@ impl Records {
         self.lock().iter().filter(|entry| !entry.is_discarded).map(Entry::record).collect()
     }
 
+    /// Marks a call as a write that is about to be sent.
+    pub(super) fn mark_write(&self, entry: usize) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.is_write = true;
+        }
+    }
+
+    /// Returns the outcomes of the writes, by the status of the answer. A redirect is the result of a write. A server may have failed
+    /// after the write, and a rejected repetition may be due to the first request.
+    pub(super) fn writes(&self) -> Writes {
+        let mut writes = Writes::default();
+        for entry in self.lock().iter().filter(|entry| entry.is_write && !entry.is_discarded) {
+            let is_sent =
+                entry.delivery != Delivery::Never && matches!(entry.progress.reached(), Stage::Waiting | Stage::Reading);
+            match entry.record().http_status {
+                Some(..400) => writes.made += 1,
+                Some(501 | 400..=499) if entry.delivery != Delivery::Twice => writes.rejected += 1,
+                None if !is_sent => {}
+                _ => writes.unknown.push(format!("{}/{}", entry.server, entry.tool)),
+            }
+        }
+        writes
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,8 +115,17 @@ impl Records {
             Transport::OpenApi(t) => t.auth,
         };
         let auth = auth.first().map(|auth| AuthUsed { scheme: auth.scheme(), binding: auth.binding() });
-        let entry =
-            Entry { server: upstream.name, tool, auth, progress, started: Instant::now(), done: None, is_discarded: false };
+        let entry = Entry {
+            server: upstream.name,
+            tool,
+            auth,
+            progress,
+            started: Instant::now(),
+            done: None,
+            is_write: false,
+            delivery: Delivery::Once,
+            is_discarded: false,
+        };
         if let Some(watch) = self.watch.get() {
             watch(&entry.open(), false);
         }
@@ -114,6 +161,9 @@ impl Records {
     }
 
     pub(super) fn fail(&self, entry: usize, fault: &UpstreamError) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.delivery = fault.delivery;
+        }
         self.finish(entry, |open| CallRecord {
             reason: Some(fault.reason.name()),
             error: Some(fault.message.clone().into_owned()),

@@ -1,0 +1,251 @@
+//! Reads the request body of an operation: its media type, and its members as arguments.
+
+use ptc_catalog::body_kind::essence;
+use ptc_catalog::{Type, Types};
+
+use super::context::Context;
+use super::faults::Faults;
+use super::parameter::Sent;
+use super::schema;
+use super::select::Candidate;
+use crate::config::model::Override;
+use crate::diag::{Code, Diagnostic, quoted_list};
+use crate::ir::Json;
+use crate::lower::schema::Schema;
+use crate::tree::{Member, Node};
+
+/// The body that calls of an operation send.
+#[derive(Default)]
+pub(super) struct Body {
+    /// The media type; empty for no body.
+    pub(super) media: String,
+    /// Whether a call without any member sends an empty body.
+    pub(super) required: bool,
+    pub(super) args: Vec<Sent>,
+    /// Arguments that a call needs once it gives any member of a body that is not required.
+    pub(super) needs: Vec<String>,
+    /// `$defs` to which the schemas of the arguments refer.
+    pub(super) definitions: Option<Json>,
+}
+
+/// How the content of a body is written, in the order of preference among several media types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Json,
+    OtherJson,
+    Form,
+    Multipart,
+    Text,
+    Xml,
+    Bytes,
+}
+
+impl Kind {
+    fn of(media: &str) -> Kind {
+        match essence(media).as_str() {
+            "application/json" => Kind::Json,
+            "*/*" | "application/*" => Kind::OtherJson,
+            essence if essence.ends_with("+json") || essence.ends_with("/json") => Kind::OtherJson,
+            "application/x-www-form-urlencoded" => Kind::Form,
+            "multipart/form-data" => Kind::Multipart,
+            essence if essence.ends_with("/xml") || essence.ends_with("+xml") => Kind::Xml,
+            essence if essence.starts_with("text/") => Kind::Text,
+            _ => Kind::Bytes,
+        }
+    }
+
+    /// Whether the body is one string, which is sent as it is or decoded from base64.
+    fn is_string(self) -> bool {
+        matches!(self, Kind::Text | Kind::Xml | Kind::Bytes)
+    }
+
+    /// Returns the media type that is sent where the document declares the range `media`.
+    fn of_range(self, media: &str) -> &str {
+        match self {
+            _ if !media.contains('*') => media,
+            Kind::Text => "text/plain",
+            Kind::Bytes => "application/octet-stream",
+            _ => "application/json",
+        }
+    }
+}
+
+/// Returns the body of an operation. A body that a read declares is left out unless it is required, because servers may ignore it;
+/// only the exact name includes such an operation. `QUERY` always has its body.
+pub(super) fn read<'a>(
+    context: Context<'a, '_>,
+    candidate: &Candidate<'a>,
+    by_pattern: bool,
+    overriding: Option<&Override>,
+    faults: &mut Faults,
+) -> Body {
+    let references = context.references;
+    let Some(node) = candidate.operation.get("requestBody") else { return Body::default() };
+    let Some(node) = faults.keep(references.resolve(node)) else { return Body::default() };
+    let required = node.get("required").and_then(Node::as_bool) == Some(true);
+    let contents = node.get("content").map(Node::members).unwrap_or_default();
+    let has_unusual_body = matches!(candidate.method, "get" | "head" | "options");
+    if contents.is_empty() || has_unusual_body && !required {
+        return Body::default();
+    }
+    if has_unusual_body && by_pattern {
+        let message = format!("a {} that requires a body, and only its name includes it", candidate.method.to_ascii_uppercase());
+        faults.push(Diagnostic::new(Code::RequestBody, message).at(node.place(references.file), ""));
+    }
+    let configured = overriding.and_then(|overriding| overriding.content_type.as_ref());
+    let content = match configured {
+        None => contents.iter().min_by_key(|content| Kind::of(&content.key)),
+        Some(wanted) => {
+            let found = contents.iter().find(|content| essence(&content.key) == essence(&wanted.value));
+            if found.is_none() {
+                let types = quoted_list(contents.iter().map(|content| &*content.key));
+                let message = format!("the operation takes no body of the type `{}`", wanted.value);
+                let hint = format!("the document declares {types}");
+                faults.push(Diagnostic::new(Code::RequestBody, message).at(wanted.place.clone(), "").hint(hint));
+            }
+            found
+        }
+    };
+    let Some(content) = content else { return Body::default() };
+    let kind = Kind::of(&content.key);
+    let media = kind.of_range(content.key.trim());
+    if !media.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        let message = "the media type of a request body has characters that a header cannot carry";
+        faults.push(Diagnostic::new(Code::RequestBody, message).at(content.value.place(references.file), ""));
+        return Body::default();
+    }
+    let schema = match content.value.get("schema") {
+        _ if kind.is_string() => Json::object().with("type", Json::string("string")),
+        None => Json::object(),
+        Some(node) => schema::argument(references, node, faults),
+    };
+    let prose = node.get("description").and_then(Node::as_str);
+    let by_members = if kind.is_string() { None } else { members(&schema, content, required, kind) };
+    Body { media: media.to_owned(), ..by_members.unwrap_or_else(|| whole(schema, required, kind, prose)) }
+}
+
+/// Returns a body that is one argument.
+fn whole(mut schema: Json, required: bool, kind: Kind, prose: Option<&str>) -> Body {
+    let definitions = schema.remove("$defs");
+    if schema == Json::Bool(true) {
+        schema = Json::object();
+    }
+    if kind == Kind::Bytes {
+        mark_base64(&mut schema, prose);
+    } else if let Some(prose) = prose
+        && schema.get("description").is_none()
+    {
+        schema.set("description", Json::string(prose));
+    }
+    let style = if matches!(kind, Kind::Form | Kind::Multipart) { "form" } else { "json" };
+    let wire = wire("", style, true).with("arg", Json::string("body"));
+    Body { required, args: vec![Sent { name: "body".to_owned(), required, schema, wire }], definitions, ..Body::default() }
+}
+
+/// Describes an argument that programs give as base64. `prose` is its description if the schema has none.
+fn mark_base64(schema: &mut Json, prose: Option<&str>) {
+    // The format describes the bytes that are sent.
+    schema.remove("format");
+    let prose = schema.get("description").and_then(Json::as_str).or(prose);
+    let prose = prose.map_or_else(|| "base64".to_owned(), |prose| format!("{} (base64)", prose.trim_end_matches(['.', ' '])));
+    schema.set("description", Json::string(prose));
+}
+
+/// Returns a body whose members are arguments. `None` if the schema is not an object of declared members without alternatives.
+fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Option<Body> {
+    let read = Schema::new(schema);
+    let object = read.body(schema);
+    let has_alternatives = |node: &Json| ["anyOf", "oneOf", "not", "if"].iter().any(|key| node.get(key).is_some());
+    let parts = object.get("allOf").map(Json::elements).unwrap_or_default();
+    let is_open = |node: &Json| node.get("additionalProperties").is_some_and(|more| *more != Json::Bool(false));
+    let mut all = parts.iter().map(|part| read.body(part)).chain([object]);
+    if all.any(|node| has_alternatives(node) || is_open(node)) || read.keyword(schema, "enum").is_some() {
+        return None;
+    }
+    let members = read.members(schema);
+    let is_line = |name: &str| !name.is_empty() && !name.contains(char::is_control);
+    if members.properties.is_empty() || members.properties.iter().any(|(name, _)| !is_line(name)) {
+        return None;
+    }
+    let args = members.properties.iter().map(|(name, member)| {
+        let (style, explode) = style(&read, member, content, name, kind);
+        let mut schema = (*member).clone();
+        if schema == Json::Bool(true) {
+            schema = Json::object();
+        }
+        if style == "base64" {
+            mark_base64(&mut schema, None);
+        }
+        Sent { name: (*name).to_owned(), required: required && members.requires(name), schema, wire: wire(name, style, explode) }
+    });
+    let args = args.collect();
+    let named = members.properties.iter().map(|(name, _)| *name);
+    let needs = named.filter(|name| !required && members.requires(name)).map(str::to_owned).collect();
+    let definitions = schema.get("$defs").cloned();
+    Some(Body { required, args, needs, definitions, ..Body::default() })
+}
+
+/// Returns how a member is written, and whether each item of a list is written by itself: as the `encoding` of a form says, as a file,
+/// or as JSON.
+fn style(read: &Schema<'_>, member: &Json, content: &Member, name: &str, kind: Kind) -> (&'static str, bool) {
+    let encoding = content.value.get("encoding").and_then(|encoding| encoding.get(name));
+    let text = |key| encoding.and_then(|encoding| encoding.get(key)).and_then(Node::as_str);
+    let explode = encoding.and_then(|encoding| encoding.get("explode")).and_then(Node::as_bool);
+    let is_object = read.types(member) == Types::of(&[Type::Object]);
+    let of_content = text("contentType").map(|media| Kind::of(media.split(',').next().unwrap_or_default()));
+    match kind {
+        // The content type of a member counts only if nothing is said of its style. That of an object is JSON by default.
+        Kind::Form if text("style").is_none() && explode.is_none() => match of_content {
+            Some(Kind::Json | Kind::OtherJson) => ("json", false),
+            None if is_object => ("json", false),
+            _ => ("form", true),
+        },
+        Kind::Form => {
+            let named = ["form", "spaceDelimited", "pipeDelimited", "deepObject"];
+            let style = text("style").and_then(|style| named.into_iter().find(|known| *known == style)).unwrap_or("form");
+            (style, explode.unwrap_or(matches!(style, "form" | "deepObject")))
+        }
+        Kind::Multipart if is_file(read, member) || of_content == Some(Kind::Bytes) => ("base64", true),
+        Kind::Multipart if is_object || matches!(of_content, Some(Kind::Json | Kind::OtherJson)) => ("json", true),
+        Kind::Multipart => ("form", true),
+        _ => ("json", false),
+    }
+}
+
+/// Whether a member of a multipart form is a file or a list of files.
+fn is_file<'a>(read: &Schema<'a>, member: &'a Json) -> bool {
+    let is_binary = |node: &'a Json| {
+        let text = |key| read.keyword(node, key).and_then(Json::as_str);
+        // Content with an encoding is text already.
+        let has_media_type = text("contentMediaType").is_some_and(|media| Kind::of(media) == Kind::Bytes);
+        text("format") == Some("binary") || has_media_type && text("contentEncoding").is_none()
+    };
+    is_binary(member) || read.keyword(member, "items").is_some_and(is_binary)
+}
+
+fn wire(name: &str, style: &str, explode: bool) -> Json {
+    Json::object()
+        .with("name", Json::string(name))
+        .with("in", Json::string("body"))
+        .with("style", Json::string(style))
+        .with("explode", Json::Bool(explode))
+}
+
+impl Body {
+    /// Renames members to `body_NAME` if a parameter has the same name.
+    pub(super) fn tell_apart(&mut self, params: &[Sent]) {
+        let mut names: Vec<String> = params.iter().chain(&self.args).map(|sent| sent.name.clone()).collect();
+        for arg in self.args.iter_mut().filter(|arg| params.iter().any(|param| param.name == arg.name)) {
+            let mut renamed = format!("body_{}", arg.name);
+            while names.contains(&renamed) {
+                renamed.push('_');
+            }
+            for need in self.needs.iter_mut().filter(|need| **need == arg.name) {
+                need.clone_from(&renamed);
+            }
+            arg.wire.set("arg", Json::string(&*renamed));
+            names.push(renamed.clone());
+            arg.name = renamed;
+        }
+    }
+}
