@@ -4,6 +4,7 @@
 
 mod bodies;
 mod outcomes;
+mod served;
 mod service;
 #[path = "../../../runtime/tests/upstreams/web.rs"]
 #[expect(dead_code, reason = "these tests use a part of the server")]
