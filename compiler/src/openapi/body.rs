@@ -14,6 +14,9 @@ use crate::ir::Json;
 use crate::lower::schema::Schema;
 use crate::tree::{Member, Node};
 
+/// Maximum number of `$ref`s and `allOf`s around the members of a body. A deeper schema is one argument.
+const MAX_DEPTH: u32 = 16;
+
 /// The body that calls of an operation send.
 #[derive(Default)]
 pub(super) struct Body {
@@ -154,12 +157,7 @@ fn mark_base64(schema: &mut Json, prose: Option<&str>) {
 /// Returns a body whose members are arguments. `None` if the schema is not an object of declared members without alternatives.
 fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Option<Body> {
     let read = Schema::new(schema);
-    let object = read.body(schema);
-    let has_alternatives = |node: &Json| ["anyOf", "oneOf", "not", "if"].iter().any(|key| node.get(key).is_some());
-    let parts = object.get("allOf").map(Json::elements).unwrap_or_default();
-    let is_open = |node: &Json| node.get("additionalProperties").is_some_and(|more| *more != Json::Bool(false));
-    let mut all = parts.iter().map(|part| read.body(part)).chain([object]);
-    if all.any(|node| has_alternatives(node) || is_open(node)) || read.keyword(schema, "enum").is_some() {
+    if !is_plain(&read, schema, MAX_DEPTH) {
         return None;
     }
     let members = read.members(schema);
@@ -183,6 +181,16 @@ fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Optio
     let needs = named.filter(|name| !required && members.requires(name)).map(str::to_owned).collect();
     let definitions = schema.get("$defs").cloned();
     Some(Body { required, args, needs, definitions, ..Body::default() })
+}
+
+/// Whether an object schema consists of members only, itself, behind its `$ref` and in the parts of its `allOf`: it has no alternatives
+/// and no list of values, and it does not say that it takes further members.
+fn is_plain<'a>(read: &Schema<'a>, node: &'a Json, depth: u32) -> bool {
+    let has_more = ["anyOf", "oneOf", "not", "if", "enum", "const"].iter().any(|key| node.get(key).is_some());
+    let is_open = node.get("additionalProperties").is_some_and(|more| *more != Json::Bool(false));
+    let parts = node.get("allOf").map(Json::elements).unwrap_or_default();
+    let mut inner = parts.iter().chain(read.target(node));
+    depth > 0 && !has_more && !is_open && inner.all(|part| is_plain(read, part, depth - 1))
 }
 
 /// Returns how a member is written, and whether each item of a list is written by itself: as the `encoding` of a form says, as a file,
