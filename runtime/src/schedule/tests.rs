@@ -422,3 +422,33 @@ fn the_largest_program_ends_where_the_budget_is_used_up() {
     }
     assert_eq!(scheduler.load().used_bytes, 0);
 }
+
+#[test]
+fn largest_program_of_the_owner_that_holds_most_is_ended() {
+    const MIB: i64 = 1 << 20;
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 16 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let program = Program::compile("1").expect("it is right");
+    // `many` holds 8 MiB, `one` the largest program, and `new` needs more than there is.
+    let held = [("many", 3), ("one", 5), ("many", 4), ("many", 1), ("new", 1)];
+    let programs: Vec<_> = (0_u64..)
+        .zip(held)
+        .map(|(session, (owner, bytes))| {
+            let (send, receive) = mpsc::channel();
+            scheduler.enter(&ClientKey { owner: owner.into(), session }, 0, &cancel, move |outcome| {
+                let _ = send.send(outcome);
+            });
+            let permit = place(&receive);
+            let lease = permit.lease(&cancel);
+            Run::new(&program).share(lease.share()).execute_on_thread().result.expect("a value");
+            lease.share().report_bytes(bytes * MIB);
+            (permit, lease)
+        })
+        .collect();
+    let lives = || programs.iter().map(|(_, lease)| lease.count_bytes(0)).collect::<Vec<_>>();
+    assert_eq!(lives(), [true; 5]);
+    programs[4].1.share().report_reserved(4 * MIB);
+    assert_eq!(lives(), [true, true, false, true, true]);
+    assert_eq!(scheduler.refusals()[Refusal::MemoryBudget as usize].1, 1);
+}

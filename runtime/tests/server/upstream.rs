@@ -68,9 +68,9 @@ pub(crate) fn deployment() -> &'static Deployment {
     deployed("aggregator", vec![child("child", 100)])
 }
 
-/// Returns a deployment with two upstreams, the first of which accepts one call at a time.
+/// Returns a deployment with two upstreams. The first accepts one call at a time, the second as many as come.
 pub(crate) fn crowd() -> &'static Deployment {
-    deployed("crowd", vec![child("narrow", 1), child("wide", 100)])
+    deployed("crowd", vec![child("narrow", 1), child("wide", 10_000)])
 }
 
 /// Returns a deployment with a child, a closed port, and a server at `PTC_TEST_URL`. The last two need the secret `ONCALL_TOKEN`.

@@ -25,6 +25,8 @@ pub(super) const TESTS: &[Test] = &[
     ("http::bodies_being_read_count_in_the_memory_budget", bodies_being_read_count_in_the_memory_budget),
     ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
+    ("http::waiting_branches_fit_into_little_memory", waiting_branches_fit_into_little_memory),
+    ("http::time_limit_starts_with_the_first_instruction", time_limit_starts_with_the_first_instruction),
 ];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
@@ -397,5 +399,51 @@ fn limits_name_where_they_come_from() {
         "(machine)",
     ] {
         assert!(line.contains(limit), "{limit} is not in {line}");
+    }
+}
+
+fn waiting_branches_fit_into_little_memory() {
+    const PROGRAMS: usize = 40;
+    // One program runs at most 51 branches at a time.
+    const BRANCHES: usize = 50;
+    let site = crowd(&["--max-upstream-calls-per-program", "1000"]);
+    assert_eq!(site.connected().eval(&tool("wide", "heard")), "user=> \"\"");
+    let resident_kib = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", site.id())).expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a field of Linux");
+        line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number")
+    };
+    let before = resident_kib();
+    let mut waiting: Vec<Client> = (0..PROGRAMS).map(|_| site.connected()).collect();
+    let hang = r#"(tool/call {:server "wide" :tool "hang" :args {}})"#;
+    for client in &mut waiting {
+        client.send_eval(1, &format!("(count (pmap (fn [_] {hang}) (range {BRANCHES})))"));
+    }
+    let (mut other, began) = (site.connected(), Instant::now());
+    let heard = r#"(count (re-seq #"call" (:value (tool/call {:server "wide" :tool "heard" :args {}}))))"#;
+    let all = format!("user=> {}", PROGRAMS * BRANCHES);
+    while other.eval(heard) != all {
+        assert!(began.elapsed() < Duration::from_secs(30), "not all branches wait: {}", other.eval(heard));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (after, branches) = (resident_kib(), PROGRAMS * BRANCHES);
+    assert!(after <= 200_000, "{after} KiB resident");
+    assert!((after - before) / branches <= 64, "{} KiB for {branches} branches", after - before);
+}
+
+fn time_limit_starts_with_the_first_instruction() {
+    let times = ["--max-concurrent-calls", "1", "--program-timeout-ms", "1000", "--queue-timeout-ms", "60000"];
+    let site = Site::start(&[&times[..], &["--http-metrics"]].concat());
+    let (mut first, mut second, mut last) = (site.connected(), site.connected(), site.connected());
+    first.send_eval(1, ENDLESS);
+    until(&site, "ptc_programs_running", 1);
+    second.send_eval(1, ENDLESS);
+    until(&site, "ptc_programs_queued", 1);
+    let began = Instant::now();
+    last.send_eval(1, "(loop [i 0] (if (< i 10000) (recur (inc i)) i))");
+    assert_eq!(last.receive().text(), "user=> 10000");
+    assert!(began.elapsed() >= Duration::from_millis(1_500), "it waited only {:?}", began.elapsed());
+    for client in [&mut first, &mut second] {
+        assert!(client.receive().text().starts_with("timeout: "));
     }
 }
