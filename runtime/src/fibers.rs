@@ -22,7 +22,7 @@ use ptc_lisp::fiber::{self, Fiber};
 use ptc_lisp::{STACK_BYTES, STACK_SLACK_BYTES};
 
 use crate::alloc;
-use crate::pool::{Job, JobError, job};
+use crate::pool::{Job, JobError, abandon, job};
 
 /// Native stack in bytes of a fiber, and of the threads, which parse programs on their own stacks.
 const STACK: usize = STACK_BYTES + STACK_SLACK_BYTES;
@@ -166,7 +166,7 @@ impl Threads {
                 (Err(fault), None) => {
                     drop(all);
                     crate::log::line(crate::log::Level::Error, "no thread for a program", &[("reason", &fault.to_string())]);
-                    return;
+                    return abandon(job);
                 }
             },
         };
@@ -278,10 +278,9 @@ impl Fleet {
         let stack = match self.spare.pop().map_or_else(|| DefaultStack::new(STACK), Ok) {
             Ok(stack) => stack,
             Err(fault) => {
-                // The job is dropped, and its completion reports [`JobError::NotStarted`].
                 crate::log::line(crate::log::Level::Error, "no stack for a program", &[("reason", &fault.to_string())]);
                 self.host.hosted.fetch_sub(1, Ordering::Relaxed);
-                return;
+                return abandon(job);
             }
         };
         let number = self.next;

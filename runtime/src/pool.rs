@@ -50,27 +50,38 @@ pub(crate) fn job<T: 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     done: impl FnOnce(Result<T, JobError>) + Send + 'static,
 ) -> Job {
-    let mut completion = Completion(Some(done), PhantomData);
-    // Unwind safety: `work` is consumed, and its shared state is behind locks that recover from poisoning.
-    Box::new(move || {
-        completion.complete(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
-    })
+    let mut parts = JobParts { work: Some(work), done: Some(done), result: PhantomData };
+    Box::new(move || parts.run())
 }
 
-/// Calls a function with the result of a job. If it is dropped before that, the result is [`JobError::NotStarted`].
-struct Completion<T, D: FnOnce(Result<T, JobError>)>(Option<D>, PhantomData<fn(T)>);
+/// Drops a job that cannot begin, so that it reports [`JobError::NotStarted`]. A panic of its `done` does not reach the caller.
+pub(crate) fn abandon(job: Job) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(job)));
+}
 
-impl<T, D: FnOnce(Result<T, JobError>)> Completion<T, D> {
-    fn complete(&mut self, result: Result<T, JobError>) {
-        if let Some(done) = self.0.take() {
-            done(result);
+/// The functions of a job. If it is dropped before it runs, the result is [`JobError::NotStarted`].
+struct JobParts<T, W: FnOnce() -> T, D: FnOnce(Result<T, JobError>)> {
+    work: Option<W>,
+    done: Option<D>,
+    result: PhantomData<fn(T)>,
+}
+
+impl<T, W: FnOnce() -> T, D: FnOnce(Result<T, JobError>)> JobParts<T, W, D> {
+    fn run(&mut self) {
+        if let (Some(work), Some(done)) = (self.work.take(), self.done.take()) {
+            // Unwind safety: `work` is consumed, and its shared state is behind locks that recover from poisoning.
+            done(catch_unwind(AssertUnwindSafe(work)).map_err(|panic| JobError::Panicked(panic_message(&*panic))));
         }
     }
 }
 
-impl<T, D: FnOnce(Result<T, JobError>)> Drop for Completion<T, D> {
+impl<T, W: FnOnce() -> T, D: FnOnce(Result<T, JobError>)> Drop for JobParts<T, W, D> {
     fn drop(&mut self) {
-        self.complete(Err(JobError::NotStarted));
+        // `work` may hold a lease of a session or of a processor, which must be free when `done` answers.
+        drop(self.work.take());
+        if let Some(done) = self.done.take() {
+            done(Err(JobError::NotStarted));
+        }
     }
 }
 
@@ -127,7 +138,7 @@ impl Pool {
             let jobs = if state.threads == 0 { std::mem::take(&mut state.jobs) } else { VecDeque::new() };
             drop(state);
             self.shared.work.notify_one();
-            drop(jobs);
+            jobs.into_iter().for_each(abandon);
         }
     }
 }
@@ -178,6 +189,16 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+
+    #[test]
+    fn job_that_does_not_begin_releases_its_work_before_it_reports() {
+        let (held, (send, receive)) = (Arc::new(()), mpsc::channel());
+        let (in_work, in_done) = (Arc::clone(&held), Arc::clone(&held));
+        let work = move || drop(in_work);
+        abandon(job(work, move |result| send.send((result, Arc::strong_count(&in_done))).expect("the test waits")));
+        assert_eq!(receive.recv().expect("a report"), (Err(JobError::NotStarted), 2));
+        abandon(job(|| (), |_| panic!("a bug of a completion")));
+    }
 
     #[test]
     fn runs_jobs_and_survives_panics() {

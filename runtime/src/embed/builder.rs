@@ -52,6 +52,8 @@ pub enum BuildError {
     Secrets(Vec<MissingSecret>),
     /// [`UpstreamSettings::extra_roots`] does not contain certificates in PEM. Contains the reason.
     Certificates(String),
+    /// A limit of the scheduler is zero. Contains its name.
+    Limit(&'static str),
     /// The allocator does not count memory, so that limits would have no effect. See [`crate::alloc`].
     Allocator,
     /// The thread of the engine's own runtime cannot be started.
@@ -67,6 +69,9 @@ impl fmt::Display for BuildError {
                 f.write_str(&all.join("\n"))
             }
             BuildError::Certificates(why) => write!(f, "certificates beside those of the system: {why}"),
+            BuildError::Limit(name) => {
+                write!(f, "the limit `{name}` of the scheduler is 0, so that no program could run: set at least 1")
+            }
             BuildError::Allocator => f.write_str(crate::alloc::NOT_COUNTING),
             BuildError::System(why) => write!(f, "cannot start a thread for tools and upstreams: {why}"),
         }
@@ -119,9 +124,10 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of programs in flight. Further ones wait in a queue. The default is 1,000.
+    /// Sets the maximum number of programs in flight. Further ones wait in a queue. The default is 1,000. [`Builder::build`]
+    /// refuses zero.
     pub fn concurrent(self, programs: usize) -> Builder {
-        self.schedule(move |limits| limits.in_flight = Limit { value: programs.max(1), source: Source::Set("concurrent".into()) })
+        self.schedule(move |limits| limits.in_flight = Limit { value: programs, source: Source::Set("concurrent".into()) })
     }
 
     /// Sets the folder for relative paths of the deployment's credentials. The default is the folder of the executable.
@@ -187,6 +193,9 @@ impl Builder {
         let mut limits = settings.schedule.clone();
         for change in self.schedule {
             change(&mut limits);
+        }
+        if let Some(name) = limits.zero() {
+            return Err(BuildError::Limit(name));
         }
         let (handle, driver) = if let Some(handle) = self.handle.or_else(|| Handle::try_current().ok()) {
             (handle, None)

@@ -126,6 +126,7 @@ impl Engine {
         let (cancel, bytes) = (request.cancel.clone(), request.call.bytes());
         let app = App { tools, handle, calls: Arc::clone(&calls), listener, warnings: Mutex::default(), request };
         let (fibers, retry_after_ms, entering) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms(), cancel.clone());
+        let counting = Arc::clone(&self.scheduler);
         let run = move |permit: AdmissionPermit, done: F| {
             let processor = permit.lease(&cancel);
             fibers.spawn(
@@ -143,6 +144,7 @@ impl Engine {
                     (evaluation, results, warnings)
                 },
                 move |result| {
+                    result.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
                     let (mut evaluation, results, warnings) = result
                         .unwrap_or_else(|error| (Evaluation::unfinished(&error, &kept, retry_after_ms), Vec::new(), Vec::new()));
                     let tool_calls = calls.list();

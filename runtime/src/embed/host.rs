@@ -184,7 +184,7 @@ impl Host for AppHost {
         let warnings = checked.warnings.iter().map(ToString::to_string).collect();
         let call = self.calls.start(tool.name(), warnings);
         let (answer, ticket) = PendingReply::pair();
-        let args = Args { value: checked.value.clone(), bounds };
+        let args = Args { value: checked.value.clone(), bounds: bounds.clone() };
         let started = Instant::now();
         // A panic of the tool becomes an error of its task.
         let under_way = match tool.run.clone() {
@@ -199,7 +199,7 @@ impl Host for AppHost {
                 .await
                 .unwrap_or_else(|ended| Err(ToolFailure::new(if ended.is_panic() { "the tool panicked" } else { UNANSWERED })));
             calls.finish(call, started, &given);
-            reply(answer, given);
+            reply(answer, given, &bounds);
         });
         Ok(ticket.holding(checked.value))
     }
@@ -280,11 +280,13 @@ fn reserve_copy(tool: &Tool, args: &Value, bounds: &Bounds) -> Result<Option<Res
     }
 }
 
-fn reply(answer: ReplySender, given: ToolOutput) {
-    answer.send(match given {
-        Ok(json) => Reply::Json(json),
-        Err(ToolFailure(message)) => Reply::Failed { reason: "tool_error", message },
-    });
+/// Sends the result of a tool, whose bytes count as memory of the program until it takes them.
+fn reply(answer: ReplySender, given: ToolOutput, bounds: &Bounds) {
+    match given.map(|json| (bounds.reserve(json.len()), json)) {
+        Ok((Ok(reservation), json)) => answer.send_counted(Reply::Json(json), reservation),
+        Ok((Err(fault), _)) => answer.send(Reply::Refused(fault)),
+        Err(ToolFailure(message)) => answer.send(Reply::Failed { reason: "tool_error", message }),
+    }
 }
 
 fn line(tool: &Tool) -> String {

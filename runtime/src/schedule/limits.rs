@@ -108,6 +108,12 @@ impl ScheduleLimits {
         rows
     }
 
+    /// Returns the name of a limit that is zero, with which no program could run.
+    pub(crate) fn zero(&self) -> Option<&'static str> {
+        let limits = self.in_force();
+        limits.into_iter().find(|(name, value, _)| *value == 0 && *name != "branches").map(|(name, ..)| name)
+    }
+
     /// Creates a Tokio runtime that the calling thread drives, with the limit on blocking threads.
     pub(crate) fn tokio_runtime(&self) -> io::Result<Runtime> {
         Builder::new_current_thread().max_blocking_threads(self.blocking_threads.value.max(1)).enable_all().build()

@@ -37,6 +37,8 @@ use processors::Processors;
 pub use run::{ProcessorGuard, ProcessorLease, WaitTimes};
 pub use state_memory::{StateMemoryFull, StateReservation};
 
+use crate::pool::JobError;
+
 /// Divides processors, slots and memory among the programs of a process.
 pub struct Scheduler {
     limits: ScheduleLimits,
@@ -60,16 +62,19 @@ pub(crate) enum Refusal {
     QueueTimeout,
     /// No processor was free in time.
     NoProcessor,
+    /// The operating system had no stack or thread.
+    NoStack,
     /// A program was ended to free memory for others.
     MemoryBudget,
 }
 
 impl Refusal {
     /// All variants with their labels in metrics, in order.
-    const ALL: [(Refusal, &str); 4] = [
+    const ALL: [(Refusal, &str); 5] = [
         (Refusal::QueueFull, "queue_full"),
         (Refusal::QueueTimeout, "queue_timeout"),
         (Refusal::NoProcessor, "no_processor"),
+        (Refusal::NoStack, "no_stack"),
         (Refusal::MemoryBudget, "memory_budget"),
     ];
 }
@@ -201,6 +206,13 @@ impl Scheduler {
     pub fn refusals(&self) -> [(&'static str, u64); Refusal::ALL.len()] {
         let count = |at: usize| self.refusals.get(at).map_or(0, |count| count.load(Ordering::Relaxed));
         std::array::from_fn(|at| (Refusal::ALL.get(at).map_or("", |(_, label)| label), count(at)))
+    }
+
+    /// Counts a call whose program could not begin, since the operating system had no stack or thread for it.
+    pub(crate) fn count_ended(&self, error: &JobError) {
+        if *error == JobError::NotStarted {
+            self.count(Refusal::NoStack);
+        }
     }
 
     fn count(&self, why: Refusal) {

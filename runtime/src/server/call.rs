@@ -125,7 +125,10 @@ impl Server {
     ) -> Option<(Registration, Option<CallTrace>)> {
         let calls = &request.caller.calls;
         let refused = match calls.enter(request.id, cancel) {
-            Ok(registration) => return Some((registration, call_trace)),
+            Ok(registration) => {
+                request.answers.registered(&registration);
+                return Some((registration, call_trace));
+            }
             Err(Denied::DuplicateId) => {
                 let message = format!("Invalid Request: id {} is already in flight", request.id);
                 finish(call_trace, |call_trace| call_trace.refused(Reason::ArgsError.name(), &message));
@@ -275,7 +278,7 @@ impl Server {
             }
             drop(done);
         };
-        let fibers = Arc::clone(&self.fibers);
+        let (fibers, counting) = (Arc::clone(&self.fibers), Arc::clone(&self.scheduler));
         let entered = Instant::now();
         self.scheduler.enter(&client_key, bytes, &entering.clone(), move |permit| {
             let mut registration = registration;
@@ -284,7 +287,13 @@ impl Server {
                     let processor = permit.lease(&entering);
                     registration.hold(permit);
                     let times = processor.wait_times();
-                    fibers.spawn(move || work(processor), move |outcome| done(registration, Some(times), outcome));
+                    fibers.spawn(
+                        move || work(processor),
+                        move |outcome| {
+                            outcome.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
+                            done(registration, Some(times), outcome);
+                        },
+                    );
                 }
                 Err(why) => {
                     // The lease is released first, so that the client finds the session free after the answer.

@@ -33,6 +33,9 @@ pub trait ResponseSink: Send + Sync {
     /// the answer counts in the limit of the sink.
     fn send(&self, answer: Answer, call: Option<Registration>);
 
+    /// Receives the call of the request before it is queued or run.
+    fn registered(&self, _call: &Registration) {}
+
     /// Waits while too many answers wait because the client does not read. The next request is read afterwards.
     fn wait_for_reader(&self) {}
 }

@@ -27,7 +27,7 @@ struct State {
 
 /// An unanswered call.
 #[derive(Debug, Clone)]
-struct Running {
+pub struct Running {
     cancel: Cancel,
     withdrawn: Arc<AtomicBool>,
     /// Whether it has no place yet.
@@ -110,14 +110,6 @@ impl InFlight {
         }
     }
 
-    /// Takes the call of that raw id out of the queue, if it waits for a place. A call that has one goes on.
-    pub fn leave_queue(&self, id: &str) {
-        let call = self.lock().by_id.get(&key(id)).cloned();
-        if let Some(call) = call.filter(|call| call.is_queued.swap(false, Ordering::AcqRel)) {
-            call.withdraw();
-        }
-    }
-
     /// Cancels every call. The client does not wait for answers.
     pub fn cancel_all(&self) {
         for call in self.all() {
@@ -169,6 +161,13 @@ impl InFlight {
 }
 
 impl Running {
+    /// Takes the call out of the queue, if it waits for a place. A call that has one goes on.
+    pub fn leave_queue(&self) {
+        if self.is_queued.swap(false, Ordering::AcqRel) {
+            self.withdraw();
+        }
+    }
+
     fn withdraw(&self) {
         self.withdrawn.store(true, Ordering::Release);
         self.cancel.cancel();
@@ -179,6 +178,11 @@ impl Registration {
     /// Returns the client's key in the scheduler.
     pub fn client_key(&self) -> &ClientKey {
         &self.owner.client_key
+    }
+
+    /// Returns a handle of the call, which does not keep it in flight.
+    pub fn call(&self) -> &Running {
+        &self.call
     }
 
     /// Holds the permit of the call until it is answered.

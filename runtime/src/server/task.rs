@@ -51,7 +51,7 @@ impl Server {
             }
         };
         let (fibers, retry_after_ms) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms());
-        let entered = Instant::now();
+        let (entered, counting) = (Instant::now(), Arc::clone(&self.scheduler));
         self.scheduler.enter(&client_key, bytes, &entering, move |permit| {
             let mut registration = registration;
             match permit {
@@ -62,6 +62,7 @@ impl Server {
                     fibers.spawn(
                         move || work(turns),
                         move |end| {
+                            end.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
                             let end = end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)).after(queued));
                             done(registration, end);
                         },

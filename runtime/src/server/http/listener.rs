@@ -228,7 +228,7 @@ impl Listener {
         let state = &self.context.state;
         state.drain();
         let idle = async {
-            while !state.server.is_idle() {
+            while !state.is_idle() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

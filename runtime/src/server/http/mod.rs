@@ -30,7 +30,7 @@ mod tls;
 mod unix_socket;
 pub mod write_timeout;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use litemap::LiteMap;
@@ -59,6 +59,8 @@ pub struct HttpState {
     /// Unanswered requests of the stateless era.
     stateless_calls: Mutex<LiteMap<u64, Arc<InFlight>>>,
     draining: AtomicBool,
+    /// Number of requests that are read on threads that may block. Their calls are not in flight yet.
+    reading: AtomicUsize,
     /// The trace viewer.
     #[cfg(feature = "viewer")]
     viewer: Option<Arc<crate::viewer::Viewer>>,
@@ -80,6 +82,7 @@ impl HttpState {
             sessions: ProtocolSessions::new(&settings),
             stateless_calls: Mutex::default(),
             draining: AtomicBool::new(false),
+            reading: AtomicUsize::new(0),
             #[cfg(feature = "viewer")]
             viewer: server.settings().traces_to_view().map(crate::viewer::Viewer::new),
             settings,
@@ -95,6 +98,11 @@ impl HttpState {
     /// Refuses new calls from now on.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
+    }
+
+    /// Whether no call is in flight, queued or about to be.
+    pub fn is_idle(&self) -> bool {
+        self.reading.load(Ordering::Acquire) == 0 && self.server.is_idle()
     }
 
     /// Cancels every call.

@@ -1,7 +1,7 @@
 //! Passes a posted message to the dispatcher and returns its answer.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use super::guard::text;
 use super::reply::Reply;
 use super::route::AccessLogFields;
 use super::sessions::Full;
-use super::{HttpState, header_validation};
+use super::{HttpState, header_validation, route};
 use crate::diagnostics::Origin;
 use crate::evaluation::Reason;
 use crate::protocol::message::{self, Message, Params};
@@ -25,22 +25,30 @@ use crate::schedule::{BudgetReservation, ClientKey, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
-use crate::server::in_flight::{InFlight, Registration};
+use crate::server::in_flight::{InFlight, Registration, Running};
 
 /// The session of the era with `initialize`.
 pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Sends the answer of one request to the connection that waits for it.
-struct OneshotSink(Mutex<Option<oneshot::Sender<Answer>>>);
+struct OneshotSink {
+    sender: Mutex<Option<oneshot::Sender<Answer>>>,
+    /// The call of the request. A request that is refused, such as one with the id of another call, has none.
+    call: Arc<OnceLock<Running>>,
+}
 
 impl ResponseSink for OneshotSink {
     fn send(&self, answer: Answer, call: Option<Registration>) {
         // The place is released before the client can see the answer and send its next call.
         drop(call);
-        if let Some(sender) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // If the client has disconnected, there is no receiver.
             let _ = sender.send(answer);
         }
+    }
+
+    fn registered(&self, call: &Registration) {
+        let _ = self.call.set(call.call().clone());
     }
 }
 
@@ -79,7 +87,7 @@ enum OnDisconnect {
     Cancel { state: Arc<HttpState>, number: u64, calls: Arc<InFlight> },
     /// In the handshake era a lost connection does not cancel a call. A call that waits for a place has not begun, and its answer
     /// would reach no client.
-    LeaveQueue { calls: Arc<InFlight>, id: String, has_answer: bool },
+    LeaveQueue { call: Arc<OnceLock<Running>>, has_answer: bool },
 }
 
 impl Drop for OnDisconnect {
@@ -90,7 +98,7 @@ impl Drop for OnDisconnect {
                 calls.cancel_all();
             }
             OnDisconnect::LeaveQueue { has_answer: true, .. } => {}
-            OnDisconnect::LeaveQueue { calls, id, .. } => calls.leave_queue(id),
+            OnDisconnect::LeaveQueue { call, .. } => call.get().into_iter().for_each(Running::leave_queue),
         }
     }
 }
@@ -138,6 +146,22 @@ pub(super) async fn answer(
     }
 }
 
+/// Counts a request that is being read, until it is dropped.
+struct Reading(Arc<HttpState>);
+
+impl Reading {
+    fn new(state: &Arc<HttpState>) -> Reading {
+        state.reading.fetch_add(1, Ordering::AcqRel);
+        Reading(Arc::clone(state))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.reading.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// Like [`begin`], on a blocking thread, since the event loop of all connections must not wait for files.
 async fn spawn_blocking_call(
     state: &Arc<HttpState>,
@@ -147,7 +171,17 @@ async fn spawn_blocking_call(
     log_fields: &mut AccessLogFields,
 ) -> PostOutcome {
     let (state, headers, mut fields) = (Arc::clone(state), headers.clone(), log_fields.clone());
-    let outcome = tokio::task::spawn_blocking(move || (begin(&state, &owner, &headers, &body, &mut fields), fields));
+    let reading = Reading::new(&state);
+    let outcome = tokio::task::spawn_blocking(move || {
+        // The shutdown may have begun, and its time may be over, while the request waited for a thread.
+        let outcome = if state.is_draining() {
+            PostOutcome::Reply(route::unavailable("server draining"))
+        } else {
+            begin(&state, &owner, &headers, &body, &mut fields)
+        };
+        drop(reading);
+        (outcome, fields)
+    });
     match outcome.await {
         Ok((outcome, fields)) => {
             *log_fields = fields;
@@ -189,9 +223,10 @@ fn begin(
                     Err(reply) => return PostOutcome::Reply(reply),
                 },
             };
-            let on_disconnect = on_disconnect(state, era, &calls, id);
             let (sender, answer) = oneshot::channel();
-            let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink(Mutex::new(Some(sender))));
+            let call = Arc::default();
+            let on_disconnect = on_disconnect(state, era, &calls, &call);
+            let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink { sender: Mutex::new(Some(sender)), call });
             let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
             state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
             PostOutcome::Pending(PendingResponse { answer, id: id.to_owned(), era, opened, on_disconnect })
@@ -239,14 +274,13 @@ fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Opt
     })
 }
 
-fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, id: &str) -> OnDisconnect {
-    let calls = Arc::clone(calls);
+fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, call: &Arc<OnceLock<Running>>) -> OnDisconnect {
     match era {
-        Era::Handshake => OnDisconnect::LeaveQueue { calls, id: id.to_owned(), has_answer: false },
+        Era::Handshake => OnDisconnect::LeaveQueue { call: Arc::clone(call), has_answer: false },
         Era::Stateless => {
             let number = state.next_id.fetch_add(1, Ordering::Relaxed);
-            state.stateless_calls().insert(number, Arc::clone(&calls));
-            OnDisconnect::Cancel { state: Arc::clone(state), number, calls }
+            state.stateless_calls().insert(number, Arc::clone(calls));
+            OnDisconnect::Cancel { state: Arc::clone(state), number, calls: Arc::clone(calls) }
         }
     }
 }
@@ -300,4 +334,25 @@ pub(super) fn enter(
     let entered = entered.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "Session not found: initialize opens another"))?;
     log_fields.session = Some(entered.hash);
     Ok(entered.calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_lisp::limits::Cancel;
+
+    use super::*;
+
+    #[test]
+    fn disconnected_duplicate_leaves_the_queued_call_alone() {
+        let calls = InFlight::new(ClientKey::default());
+        let sink = || OneshotSink { sender: Mutex::default(), call: Arc::default() };
+        let (first, duplicate) = (sink(), sink());
+        let registration = calls.enter("1", Cancel::default()).expect("it is the first");
+        first.registered(&registration);
+        assert!(calls.enter("1", Cancel::default()).is_err());
+        drop(OnDisconnect::LeaveQueue { call: duplicate.call, has_answer: false });
+        assert!(!registration.is_withdrawn());
+        drop(OnDisconnect::LeaveQueue { call: first.call, has_answer: false });
+        assert!(registration.is_withdrawn());
+    }
 }

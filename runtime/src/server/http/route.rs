@@ -228,7 +228,7 @@ fn reconnect_upstreams(state: &HttpState) -> bool {
 }
 
 /// Creates the reply to a request that may be repeated soon on another connection.
-fn unavailable(sentence: &'static str) -> Reply {
+pub(super) fn unavailable(sentence: &'static str) -> Reply {
     let body = ErrorBody::new(SERVER_ERROR, sentence);
     let reply = Reply::json(StatusCode::SERVICE_UNAVAILABLE, Answer::error("null", &body).line);
     reply.with(RETRY_AFTER, "1").with(CONNECTION, "close")

@@ -50,7 +50,7 @@ pub(super) static ROWS: &[Flag] = &[
     Flag {
         name: "queue-timeout-ms",
         env: "PTC_RUNNER_MCP_QUEUE_TIMEOUT_MS",
-        kind: Kind::Integer { unit: "ms", min: 0, max: DAY_MS, set: |s, n| s.schedule.queue_timeout_ms.value = n },
+        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.schedule.queue_timeout_ms.value = n },
         default: Default::Fixed("2000"),
         group: Group::Server,
         help: "How long a call may wait for a place; after that it is answered `busy`",

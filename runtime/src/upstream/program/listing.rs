@@ -1,6 +1,7 @@
 //! Fetches lists of tools on demand, while a program waits.
 
 use std::sync::{Arc, mpsc};
+use std::task::Waker;
 
 use ptc_catalog::Upstream;
 use ptc_lisp::host::Reply;
@@ -12,6 +13,29 @@ use super::{LinkHeader, Ready, Refusal, Shared, failed};
 use crate::upstream::fault::UpstreamError;
 use crate::upstream::offload::offload;
 use crate::upstream::stage::{self, Progress, Stage};
+
+/// Reports a list to the program that waits for it. The program is also woken if the task ends in a panic.
+struct ListReport {
+    send: Option<mpsc::Sender<(String, Result<(), UpstreamError>)>>,
+    waker: Waker,
+}
+
+impl ListReport {
+    fn finish(self, name: String, listed: Result<(), UpstreamError>) {
+        if let Some(send) = &self.send {
+            // There is no receiver after the end of the evaluation. The next evaluation finds the list.
+            let _ = send.send((name, listed));
+        }
+    }
+}
+
+impl Drop for ListReport {
+    fn drop(&mut self) {
+        // The program sees that no report is left when it wakes.
+        drop(self.send.take());
+        self.waker.wake_by_ref();
+    }
+}
 
 impl Shared {
     /// Fetches the tools of the upstreams that were not fetched yet, concurrently. Returns the last error, if any.
@@ -29,19 +53,17 @@ impl Shared {
                     continue;
                 }
             };
-            let (upstreams, name, send) = (Arc::clone(&self.upstreams), (*name).to_owned(), send.clone());
-            let waker = waker.clone();
+            let (upstreams, name) = (Arc::clone(&self.upstreams), (*name).to_owned());
+            let report = ListReport { send: Some(send.clone()), waker: waker.clone() };
             let progress = Progress::default();
             waiting.push((name.clone(), progress.clone(), under_way));
             self.upstreams.settings.handle.spawn(stage::watched(progress, async move {
                 let listed = upstreams.list(&name).await;
-                // There is no receiver after the end of the evaluation. The next evaluation finds the list.
-                let _ = send.send((name, listed));
-                drop(send);
-                waker.wake();
+                report.finish(name, listed);
             }));
         }
         drop(send);
+        let lost = || UpstreamError::unavailable("its list of tools was not read, because of a bug of the server");
         let bounds = self.bounds();
         let wake = Interrupt::by(move || waker.wake_by_ref());
         // The account wakes this thread too if the scheduler ends the program, since other programs wait for its memory.
@@ -54,7 +76,9 @@ impl Shared {
                         outcome = listed;
                     }
                 }
-                Err(mpsc::TryRecvError::Disconnected) => return outcome,
+                // A list that is not reported is that of a task that has panicked.
+                Err(mpsc::TryRecvError::Disconnected) if waiting.is_empty() => return outcome,
+                Err(mpsc::TryRecvError::Disconnected) => return Err(lost()),
                 Err(mpsc::TryRecvError::Empty) => {
                     fiber::park(self.limits.deadline);
                     if bounds.is_over() {
@@ -121,4 +145,33 @@ impl Shared {
 fn unlisted(server: &str, reached: Stage) -> UpstreamError {
     let what = reached.described();
     UpstreamError::timeout(format!("'{server}' had not listed its tools when the program stopped while {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn panic_of_a_list_task_wakes_its_program() {
+        let (woken, (send, receive)) = (Arc::new(Woken::default()), mpsc::channel());
+        let report = ListReport { send: Some(send), waker: Waker::from(Arc::clone(&woken)) };
+        let task = std::thread::spawn(move || {
+            let _report = report;
+            panic!("a bug of the task");
+        });
+        assert!(task.join().is_err() && woken.0.load(Ordering::Relaxed));
+        assert!(receive.try_recv().is_err_and(|why| why == mpsc::TryRecvError::Disconnected));
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::site::{Client, Site, TOKEN, call, stateless};
 use crate::Test;
-use crate::peer::server;
+use crate::peer::{limited, server};
 
 pub(super) const TESTS: &[Test] = &[
     ("http::calls_wait_for_their_time_in_the_queue", calls_wait_for_their_time_in_the_queue),
@@ -25,6 +25,9 @@ pub(super) const TESTS: &[Test] = &[
     ("http::bodies_being_read_count_in_the_memory_budget", bodies_being_read_count_in_the_memory_budget),
     ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
+    ("http::limits_of_zero_are_refused_at_start", limits_of_zero_are_refused_at_start),
+    ("http::program_without_a_stack_is_counted_as_refused", program_without_a_stack_is_counted_as_refused),
+    ("http::shutdown_waits_for_a_request_that_is_being_read", shutdown_waits_for_a_request_that_is_being_read),
     ("http::waiting_branches_fit_into_little_memory", waiting_branches_fit_into_little_memory),
     ("http::time_limit_starts_with_the_first_instruction", time_limit_starts_with_the_first_instruction),
 ];
@@ -446,4 +449,57 @@ fn time_limit_starts_with_the_first_instruction() {
     for client in [&mut first, &mut second] {
         assert!(client.receive().text().starts_with("timeout: "));
     }
+}
+
+fn limits_of_zero_are_refused_at_start() {
+    for (flag, variable) in [
+        ("--max-concurrent-calls", "PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS"),
+        ("--queue-timeout-ms", "PTC_RUNNER_MCP_QUEUE_TIMEOUT_MS"),
+        ("--memory-budget-bytes", "PTC_RUNNER_MCP_MEMORY_BUDGET_BYTES"),
+        ("--http-max-in-flight-per-session", "PTC_RUNNER_MCP_HTTP_MAX_IN_FLIGHT_PER_SESSION"),
+    ] {
+        let refused = |name: &str, command: &mut Command| {
+            let ended = command.output().expect("it runs");
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            assert!(!ended.status.success() && said.contains(name), "{name}: {said}");
+        };
+        refused(flag, server("plain").args([flag, "0"]));
+        refused(variable, server("plain").env(variable, "0"));
+    }
+}
+
+fn program_without_a_stack_is_counted_as_refused() {
+    const CALLS: u64 = 100;
+    let args = ["--http", "--http-port", "0", "--http-disable-auth", "--http-metrics", "--queue-timeout-ms", "60000"];
+    let more = ["--program-timeout-ms", "2000", "--response-profile", "structured"];
+    // Each program has a stack of 18 MiB of address space.
+    let site = Site::of(&mut limited("ulimit -v 1200000", &server("plain"), &[&args[..], &more].concat()));
+    let session = site.connected();
+    let mut calls: Vec<Client> = (0..CALLS).map(|_| site.beside(&session)).collect();
+    for (id, client) in (0..).zip(&mut calls) {
+        client.send_eval(id, ENDLESS);
+    }
+    let busy = calls
+        .iter_mut()
+        .filter_map(|client| (client.receive().json()["result"]["structuredContent"]["reason"] == "busy").then_some(()));
+    let busy = busy.count() as u64;
+    assert!(busy > 0, "every program had a stack");
+    assert_eq!(count(&mut site.client(), r#"ptc_refusals_total{reason="no_stack"}"#), busy);
+}
+
+fn shutdown_waits_for_a_request_that_is_being_read() {
+    // With the tool for diagnostics, a call is read on a thread that may block.
+    let args =
+        ["--debug-tool", "--program-timeout-ms", "3000", "--http-shutdown-grace-ms", "20000", "--program-memory-limit-bytes"];
+    let site = Site::start(&[&args[..], &["1000000000"]].concat());
+    let mut client = site.connected();
+    let mut request = call(1, ENDLESS);
+    request["params"]["arguments"]["context"] = json!({ "x": vec![json!({ "a": "b" }); 300_000] });
+    client.send("POST", "/mcp", &[], &request.to_string());
+    // In the test profile it takes longer to read this request than to accept the connection and the signal.
+    std::thread::sleep(Duration::from_millis(20));
+    site.signal(Signal::TERM);
+    let answer = client.receive();
+    assert!(answer.body.contains("timeout") || answer.body.contains("server draining"), "{answer:?}");
+    assert!(site.end().0.success());
 }
