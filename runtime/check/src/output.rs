@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use ptc_catalog::Tool;
+use ptc_catalog::paging::Shape;
 use ptc_lisp::{Kind, Value, json};
 
 use ptc_text::closest_match;
@@ -29,6 +30,8 @@ pub(crate) struct Missing {
 
 /// Maximum number of schemas visited through a chain of `$ref` or nested alternatives.
 const MOST: usize = 64;
+/// Maximum depth of objects in the shape of a schema.
+const MAX_SHAPE_DEPTH: usize = 4;
 /// Maximum number of names listed in a hint.
 const LISTED: usize = 20;
 
@@ -44,6 +47,30 @@ pub(crate) fn schema(tool: &Tool) -> Option<Value> {
 /// Whether the definition of a tool appears to have an output schema.
 pub(crate) fn has_schema(tool: &Tool) -> bool {
     tool.definition.contains("\"outputSchema\"")
+}
+
+/// Returns the shape of the values that a schema describes, as far as inferring a list needs it.
+pub(crate) fn shape(root: &Value) -> Shape {
+    shape_of(root, root, MAX_SHAPE_DEPTH)
+}
+
+fn shape_of(root: &Value, schema: &Value, depth: usize) -> Shape {
+    let Some(alternatives) = alternatives(root, vec![schema]) else { return Shape::Any };
+    let [schema] = alternatives.as_slice() else { return Shape::Any };
+    let is = |kind| is_only(schema, kind);
+    let members = schema.get("properties").and_then(Value::entries);
+    match members {
+        _ if is("array") => Shape::Array(Box::new(Shape::Any)),
+        _ if is("string") => Shape::Text,
+        _ if is("integer") || is("number") => Shape::Number,
+        _ if is("boolean") => Shape::Bool,
+        Some(_) if depth == 0 => Shape::Object(Vec::new()),
+        Some(members) if admits(schema, "object") => {
+            let named = members.filter_map(|(name, member)| Some((name.as_name()?.to_owned(), shape_of(root, member, depth - 1))));
+            Shape::Object(named.collect())
+        }
+        _ => Shape::Any,
+    }
 }
 
 /// Checks a path below `:value` against an output schema. Returns `None` if the schema does not exclude it.

@@ -84,6 +84,13 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
     ("(map (fn [[k v]] (:id v)) (:value $orders))", &[]),
     ("(map :id (:orders (:value $orders)))", &[]),
     ("(defn value-of [r] (:value r)) (map :id (:orders (value-of $orders)))", &[]),
+    // `tool/all` gives the items of the list that the run finds in the answer, also if the tool is not paged.
+    (r#"(map :id (tool/all {:server "shop" :tool "orders"}))"#, &[]),
+    (
+        r#"(map :idd (tool/all {:server "shop" :tool "orders"}))"#,
+        &["open: shop/orders: what is at [:orders item] has no 'idd', by its output schema; did you mean 'id'?"],
+    ),
+    (r#"(map :id (tool/all {:server "shop" :tool "mystery"}))"#, &[]),
     // A name with two definitions may be either.
     ("(defn f [r] (:value r)) (defn f [r] {:totl 1}) (:totl (f $orders))", &[]),
     ("(:x (:value $mystery))", &[]),

@@ -1,11 +1,12 @@
 //! Places through builtin functions.
 
-use ptc_catalog::Paging;
+use ptc_catalog::{Paging, Tool, paging};
 use ptc_lisp::ir::{Ir, Op};
 use ptc_lisp::{Span, Value, is_upstream_call};
 
 use super::{Frame, Place, Site, Walk, item, list};
-use crate::output::Step;
+use crate::output::{self, Step};
+use crate::paging::arguments;
 use crate::{EACH, EACH_SECOND};
 
 /// Functions that pass the items of their last argument to their first, possibly repeatedly or not at all, in addition to
@@ -40,13 +41,13 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             // Functions other than `tool/call` return the value of a successful call and end the program otherwise.
             let is_result = name == "call";
             let mut path = if is_result { Vec::new() } else { vec![Step::Key("value".to_owned())] };
-            if name == "all"
-                && let Some(paging) = tool.and_then(|tool| Paging::parse(tool.paging))
-            {
-                path.extend(paging.items.split('.').filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
-            }
             let site = Site { tool, name: called, checked: !is_result, used: None, misread: None, misused: false, listed: None };
             self.sites.push(site);
+            if name == "all" {
+                // If it is unknown where the items are, their keys are not checked.
+                let items = self.path_of_items(tool?)?;
+                path.extend(items.split('.').filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
+            }
             return Some(Place { site: self.sites.len() - 1, path, lists: 0 });
         }
         match (name, args) {
@@ -132,6 +133,16 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 None
             }
         }
+    }
+
+    /// Returns the path of the items that `tool/all` collects: that of the catalog, or the path that the run finds in an answer
+    /// which matches the output schema.
+    fn path_of_items(&mut self, tool: &Tool) -> Option<String> {
+        if let Some(paging) = Paging::parse(tool.paging) {
+            return Some(paging.items);
+        }
+        let schema = self.schema(tool).filter(|_| tool.paging.is_empty())?;
+        paging::whole(tool.name, &arguments(tool), &output::shape(&schema)).map(|whole| whole.items)
     }
 
     /// Records the use of a whole result by a list function. Returns whether it is one.
