@@ -66,7 +66,8 @@ fn shape_of(root: &Value, schema: &Value, depth: usize) -> Shape {
         _ if is("boolean") => Shape::Bool,
         Some(_) if depth == 0 => Shape::Object(Vec::new()),
         Some(members) if admits(schema, "object") => {
-            let named = members.filter_map(|(name, member)| Some((name.as_name()?.to_owned(), shape_of(root, member, depth - 1))));
+            let named =
+                members.filter_map(|(name, member)| Some((name.as_name()?.to_owned(), shape_of(root, member, depth - 1))));
             Shape::Object(named.collect())
         }
         _ => Shape::Any,

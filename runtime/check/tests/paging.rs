@@ -49,6 +49,126 @@ fn read(convention: &Convention, count: usize, trouble: Trouble, max: Option<usi
     panic!("{}: neither an end nor a request", convention.name)
 }
 
+fn is_by_number(convention: &Convention) -> bool {
+    convention.args.iter().any(|(name, _)| matches!(*name, "page" | "offset" | "startAt" | "$skip"))
+}
+
+/// Reads pages of a tool with this paging, as the texts of the answers. Returns the number of items or the message.
+fn read_answers(tool: Tool, args: &str, answers: &[&str]) -> Result<usize, String> {
+    let template = upstream(&CONVENTIONS[0]);
+    let tool: &'static Tool = Box::leak(Box::new(tool));
+    let args = json::decode(args.as_bytes()).expect("JSON");
+    let mut pages = Pages::new(template, tool, args, None).map_err(|error| error.message)?;
+    let mut due = 1;
+    pages.first();
+    for text in answers {
+        assert!(due > 0, "no request is left for {text}");
+        due -= 1;
+        match pages.receive(&json::decode(text.as_bytes()).expect("JSON"), None, 1000).map_err(|error| error.message)? {
+            Progress::Done => return Ok(pages.into_items().len()),
+            Progress::Next(_) => due += 1,
+            Progress::Rest(requests) => due += requests.len(),
+        }
+    }
+    Err(format!("{due} requests are left"))
+}
+
+/// A tool with pages of two by number, and with a total.
+fn counted() -> Tool {
+    let convention = CONVENTIONS.iter().find(|convention| convention.name == "page number without announcement").unwrap();
+    Tool { paging: "by page\nitems rows\nargument page\ntotal total\nfirst 1\nsize size", ..conventions::tool(convention, false) }
+}
+
+#[test]
+fn total_that_ends_with_a_full_page_is_checked_by_one_more_request() {
+    let [first, second, none] =
+        [r#"{"rows": [1, 2], "total": 4}"#, r#"{"rows": [3, 4], "total": 4}"#, r#"{"rows": [], "total": 4}"#];
+    assert_eq!(read_answers(counted(), "{}", &[first, second, none]), Ok(4));
+    // Other answers that say that there is no such page.
+    for end in [r#"{"message": "no such page"}"#, second] {
+        assert_eq!(read_answers(counted(), "{}", &[first, second, end]), Ok(4), "{end}");
+    }
+    let found = read_answers(counted(), "{}", &[first, second, r#"{"rows": [5], "total": 4}"#]).unwrap_err();
+    assert!(found.ends_with("there are more items after the 4 announced items, after 2 pages with 4 items"), "{found}");
+    // A page that is not full is the last one, as is one that is smaller than the requested size.
+    assert_eq!(read_answers(counted(), "{}", &[first, r#"{"rows": [3], "total": 3}"#]).is_err(), true, "the total changed");
+    let [first, short] = [r#"{"rows": [1, 2], "total": 3}"#, r#"{"rows": [3], "total": 3}"#];
+    assert_eq!(read_answers(counted(), "{}", &[first, short]), Ok(3));
+    assert_eq!(read_answers(counted(), r#"{"size": 10}"#, &[r#"{"rows": [1, 2], "total": 2}"#]), Ok(2));
+}
+
+#[test]
+fn failed_request_behind_the_last_page_ends_the_list() {
+    let template = upstream(&CONVENTIONS[0]);
+    let tool: &'static Tool = Box::leak(Box::new(counted()));
+    let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
+    pages.first();
+    assert!(!pages.ends_with_failure("upstream_error"));
+    let full = json::decode(br#"{"rows": [1, 2], "total": 2}"#).unwrap();
+    assert!(matches!(pages.receive(&full, None, 9), Ok(Progress::Next(_))));
+    assert!(pages.ends_with_failure("upstream_error") && !pages.ends_with_failure("timeout"));
+    // Without budget for the request, the announced total is trusted.
+    let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
+    pages.first();
+    assert!(matches!(pages.receive(&full, None, 0), Ok(Progress::Done)));
+}
+
+#[test]
+fn total_is_compared_where_the_program_names_the_first_page() {
+    let [first, second] = [r#"{"rows": [1, 2], "total": 3}"#, r#"{"rows": [], "total": 3}"#];
+    for args in [r#"{"page": 1}"#, r#"{"page": "1"}"#, "{}"] {
+        let found = read_answers(counted(), args, &[first, second]).unwrap_err();
+        assert!(found.contains("a page has no items, and the page before announced some"), "{args}: {found}");
+    }
+    // From page 2 on the items of the first page count as read.
+    let [second, third] = [r#"{"rows": [3, 4], "total": 5}"#, r#"{"rows": [5], "total": 5}"#];
+    assert_eq!(read_answers(counted(), r#"{"page": 2}"#, &[second, third]), Ok(3));
+    let missing = [second, r#"{"rows": [], "total": 5}"#];
+    assert!(read_answers(counted(), r#"{"page": 2}"#, &missing).is_err());
+}
+
+#[test]
+fn item_that_two_pages_have_is_an_error() {
+    let row = |id: usize, name: &str| format!(r#"{{"id": {id}, "name": "{name}"}}"#);
+    let page = |rows: &[String]| format!(r#"{{"rows": [{}]}}"#, rows.join(","));
+    let first = page(&[row(1, "a"), row(2, "b")]);
+    for second in [page(&[row(1, "a"), row(3, "c")]), page(&[row(2, "changed"), row(3, "c")]), page(&[row(3, "c"), row(2, "b")])]
+    {
+        let found = read_answers(counted(), "{}", &[&first, &second]).unwrap_err();
+        assert!(found.contains("a page has an item of an earlier page"), "{second}: {found}");
+    }
+    // Items without an id may be equal, as may members of one page.
+    let [first, second] = [r#"{"rows": [{"kind": "a"}, {"kind": "b"}]}"#, r#"{"rows": [{"kind": "b"}]}"#];
+    assert_eq!(read_answers(counted(), "{}", &[first, second, r#"{"rows": []}"#]), Ok(3));
+    let twice = page(&[row(1, "a"), row(1, "a")]);
+    assert_eq!(read_answers(counted(), "{}", &[&twice, r#"{"rows": []}"#]), Ok(2));
+}
+
+#[test]
+fn answer_without_a_token_of_a_tool_that_takes_one_is_the_last_page() {
+    let convention = CONVENTIONS.iter().find(|convention| convention.name == "slack").unwrap();
+    let tool = || conventions::tool(convention, false);
+    for text in [r#"{"files": [1, 2]}"#, r#"{"files": [1, 2], "count": 2}"#, "[1, 2]", r#"{"files": [1, 2], "nextCursor": null}"#]
+    {
+        assert_eq!(read_answers(tool(), "{}", &[text]), Ok(2), "{text}");
+    }
+    for text in
+        [r#"{"files": [1, 2], "continueAt": "x"}"#, r#"{"files": [1, 2], "has_more": true}"#, r#"{"files": [1], "total": 2}"#]
+    {
+        assert!(read_answers(tool(), "{}", &[text]).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn number_of_the_first_page_is_taken_from_the_input_schema() {
+    let convention = CONVENTIONS.iter().find(|convention| convention.name == "page number without announcement").unwrap();
+    let declared = r#"{"inputSchema": {"properties": {"page": {"type": "integer", "minimum": 1}}}}"#;
+    let tool = |definition| Tool { definition, ..conventions::tool(convention, false) };
+    // Without the schema, page 1 is requested first, which may be the first or the second page.
+    assert_eq!(read_answers(tool(declared), "{}", &["[1, 2]", "[3]", "[]"]), Ok(3));
+    assert_eq!(read_answers(tool("{}"), "{}", &["[1, 2]", "[1, 2]", "[3]", "[]"]), Ok(3));
+}
+
 #[test]
 fn every_list_is_whole() {
     for convention in CONVENTIONS {
@@ -78,13 +198,12 @@ fn list_that_breaks_while_it_is_read_is_whole_or_an_error() {
             }
             let is_seen = match trouble {
                 // A token that names the last item still finds the following ones after items were removed.
-                Trouble::WrongTotal | Trouble::Shrinks => convention.has_total,
+                Trouble::WrongTotal | Trouble::LowTotal | Trouble::Shrinks => convention.has_total,
+                // A token that names the last item still finds the following ones.
+                Trouble::Grows => is_by_number(convention),
                 Trouble::EmptyPage => !convention.is_blind,
                 // Page numbers are counted by the reader, and ids come from the items, so that a loop is impossible.
-                Trouble::Loops => !convention
-                    .args
-                    .iter()
-                    .any(|(name, _)| matches!(*name, "page" | "offset" | "startAt" | "$skip" | "starting_after")),
+                Trouble::Loops => !is_by_number(convention) && convention.args.iter().all(|(name, _)| *name != "starting_after"),
                 _ => true,
             };
             assert!(!is_seen || errors > 0, "{}: {trouble:?} is not noticed", convention.name);

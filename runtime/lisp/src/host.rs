@@ -116,6 +116,12 @@ pub trait Pages {
     /// Processes an answer with its `Link` header. Answers are passed in the order of the requests. `Err` ends the program.
     fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault>;
 
+    /// Whether the failure of the outstanding request, with this reason, only shows that there are no more pages.
+    fn ends_with_failure(&self, reason: &str) -> bool {
+        let _ = reason;
+        false
+    }
+
     /// Describes how many pages and items were received, to be appended to a message: `after 3 pages with 300 items`.
     fn arrived(&self) -> String;
 

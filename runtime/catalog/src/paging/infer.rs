@@ -400,6 +400,37 @@ pub fn whole(tool: &str, arguments: &[Argument<'_>], answer: &Shape) -> Option<P
     })
 }
 
+/// Parts of names of members that may lead to another page.
+const LEADS: &[&str] = &["next", "cursor", "token", "page", "after", "marker", "continu", "bookmark", "scroll", "offset"];
+
+/// Infers the list in an answer without a token of a tool that takes one: services leave the token out on the last page. Returns
+/// `None` if a member of the answer may lead to another page under a name that is not known.
+pub fn last_page(tool: &str, arguments: &[Argument<'_>], answer: &Shape) -> Option<Paging> {
+    let cursor = argument(arguments, CURSOR_ARGUMENTS, |argument| argument.types.admits(Type::String))?;
+    let items = items(tool, answer)?;
+    let mut members = Vec::new();
+    collect(answer, "", "", 0, &mut members);
+    let leads = |member: &Member<'_>| {
+        LEADS.iter().any(|part| member.name.contains(part)) && !matches!(member.shape, Shape::Null | Shape::Bool | Shape::Number)
+    };
+    if members.iter().any(|member| member.path != items && !items.starts_with(&format!("{}.", member.path)) && leads(member)) {
+        return None;
+    }
+    let find = |names: &[&str], shape: &Shape| {
+        let found = members.iter().find(|member| names.contains(&member.name.as_str()) && member.shape == shape);
+        found.map(|member| member.path.clone())
+    };
+    Some(Paging {
+        by: By::Cursor,
+        items,
+        argument: Some(cursor.name.to_owned()),
+        next: Some("nextCursor".to_owned()),
+        more: find(MORE, &Shape::Bool),
+        total: find(TOTALS, &Shape::Number),
+        ..Paging::default()
+    })
+}
+
 /// Whether an argument with this name selects a page.
 pub fn asks_for_page(name: &str) -> bool {
     let name = plain(name);

@@ -8,7 +8,7 @@ mod infer;
 
 use std::fmt;
 
-pub use infer::{Argument, Shape, asks_for_page, has_paging_argument, infer, size_argument, whole};
+pub use infer::{Argument, Shape, asks_for_page, has_paging_argument, infer, last_page, size_argument, whole};
 
 /// The text in [`Tool::paging`](crate::Tool::paging) of a tool that is configured not to be paged.
 pub const NOT_PAGED: &str = "false";

@@ -5,9 +5,11 @@
 //! read further.
 
 mod answer;
+mod end;
 mod error;
 mod link;
 mod next;
+mod repeated;
 mod unread;
 
 pub use unread::{Announced, UnreadPages, announced};
@@ -18,7 +20,7 @@ use std::hash::{Hash, Hasher};
 
 use ptc_catalog::paging::{self, Argument, NOT_PAGED};
 use ptc_catalog::{Arg, By, Paging, Tool, Upstream};
-use ptc_lisp::{Kind, Value};
+use ptc_lisp::{Kind, Value, json};
 
 /// Maximum page size that is requested, even if the declared maximum is larger. Answers have a limit in bytes.
 const MAX_PAGE_SIZE: i64 = 1000;
@@ -84,6 +86,10 @@ pub struct Pages {
     sent: Value,
     /// Hashes of received pages with objects as items.
     seen: HashSet<u64>,
+    /// Hashes of the received items that have an id.
+    seen_items: HashSet<u64>,
+    /// Whether the outstanding request is for the page after the counted end, which should have no items.
+    is_probe: bool,
     /// The last item of the previous page, which the next page has to start with. Pages by offset overlap by one item if no total
     /// is announced, so that a list that has become shorter is noticed.
     overlap: Option<Value>,
@@ -126,6 +132,8 @@ impl Pages {
             is_base_unknown: false,
             sent: args.clone(),
             seen: HashSet::new(),
+            seen_items: HashSet::new(),
+            is_probe: false,
             overlap: None,
             args,
         };
@@ -140,8 +148,7 @@ impl Pages {
         }
         if let Some(argument) = pages.paging.as_ref().and_then(|paging| paging.argument.clone()) {
             let given = pages.given(&argument);
-            // After a start in the middle by a token, the total does not give the number of remaining items.
-            pages.begins_at = given.map(|given| given.as_int().unwrap_or(-1));
+            pages.begins_at = given.map(number_or_negative);
         }
         Ok(pages)
     }
@@ -175,6 +182,9 @@ impl Pages {
             None => self.decide(answer, header)?,
         };
         let found = answer::at(answer, &paging.items);
+        if self.is_probe {
+            return self.end_after_probe(found, &paging);
+        }
         let mut page: Vec<Value> = match found {
             Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
             Some(nil) if nil.is_nil() => Vec::new(),
@@ -182,7 +192,7 @@ impl Pages {
             _ => return Err(self.misshapen(answer, &paging)),
         };
         if let Some(last) = self.overlap.take() {
-            if !page.first().is_some_and(|first| is_same_item(first, &last)) {
+            if !page.first().is_some_and(|first| repeated::is_same_item(first, &last)) {
                 return Err(self
                     .broken("the page does not begin with the last item of the one before: the list changed while it was read"));
             }
@@ -211,6 +221,7 @@ impl Pages {
         if page.first().is_some_and(|item| item.kind() == Kind::Map) && !self.seen.insert(hash(&page)) {
             return Err(self.broken("a page has the same items as an earlier one"));
         }
+        self.check_repeated_items(&page)?;
         if page.is_empty() && self.was_announced && matches!(paging.by, By::Page | By::Offset) {
             return Err(self.broken("a page has no items, and the page before announced some"));
         }
@@ -244,7 +255,11 @@ impl Pages {
             None if matches!(paging.by, By::Page | By::Offset) && self.items.len() > self.last_page => {
                 self.next(answer, header, &paging, announced)
             }
-            Some(false) | None => self.end(),
+            Some(false) if calls_left > 0 && self.is_end_counted(answer, header, &paging) => {
+                self.is_probe = true;
+                self.next(answer, header, &paging, announced)
+            }
+            Some(false) | None => self.end(&paging),
         }
     }
 
@@ -254,6 +269,7 @@ impl Pages {
         let shape = answer::shape(answer);
         let found = paging::infer(self.tool.name, &arguments, &shape, header.is_some())
             .or_else(|| paging::whole(self.tool.name, &arguments, &shape))
+            .or_else(|| paging::last_page(self.tool.name, &arguments, &shape))
             .map(|found| match header {
                 Some(_) if found.by == By::Link && found.next.is_none() => Paging { by: By::Header, ..found },
                 _ => found,
@@ -272,7 +288,10 @@ impl Pages {
             }
         }
         if let Some(argument) = &found.argument {
-            self.begins_at = self.given(argument).map(|given| given.as_int().unwrap_or(-1));
+            self.begins_at = self.given(argument).map(number_or_negative);
+        }
+        if let (By::Page, Some(argument), None) = (found.by, &found.argument, found.first) {
+            found.first = declared_first(self.tool, argument);
         }
         found.max_size = None;
         self.paging = Some(found.clone());
@@ -307,11 +326,9 @@ impl Pages {
             let base = if self.received == 0 && paging.first.is_none() && self.begins_at.is_none() { page } else { self.base };
             return Ok(Some(page - base + 1 < pages));
         }
-        if let Some(total) = count(&paging.total)
-            && self.begins_at.is_none()
-        {
+        if let (Some(total), Some(before)) = (count(&paging.total), self.items_before(paging)) {
             let here = answer::at(answer, &paging.items).and_then(Value::len).unwrap_or(0);
-            return Ok(Some(i64::try_from(self.items.len() + here).unwrap_or(i64::MAX) < total));
+            return Ok(Some(i64::try_from(before + self.items.len() + here).unwrap_or(i64::MAX) < total));
         }
         if let (Some(pages), Some(at)) = (count(&paging.pages), self.at) {
             return Ok(Some(at - self.base + 1 < pages));
@@ -369,8 +386,8 @@ impl Pages {
             return None;
         }
         let by_items = self.max.map(|max| max.saturating_sub(self.items.len()).div_ceil(self.first_len));
-        let total = self.total.filter(|_| self.begins_at.is_none()).and_then(|total| usize::try_from(total).ok());
-        let by_total = total.map(|total| total.saturating_sub(self.items.len()).div_ceil(self.first_len));
+        let total = self.total.and_then(|total| usize::try_from(total).ok()).zip(self.items_before(paging));
+        let by_total = total.map(|(total, before)| total.saturating_sub(before + self.items.len()).div_ceil(self.first_len));
         let from = self.at.unwrap_or(self.base).saturating_sub(self.base);
         let by_pages =
             answer::count_at(answer, paging.pages.as_deref()).filter(|_| paging.by == By::Page || self.begins_at.is_none());
@@ -443,16 +460,22 @@ impl Pages {
     }
 }
 
-fn hash(items: &[Value]) -> u64 {
+/// Returns the number of an argument, which may be text, or -1 for a token.
+fn number_or_negative(given: &Value) -> i64 {
+    given.as_int().or_else(|| given.as_str()?.parse().ok()).unwrap_or(-1)
+}
+
+/// Returns the number of the first page according to the input schema: the default or the minimum of the argument.
+fn declared_first(tool: &Tool, argument: &str) -> Option<i64> {
+    let definition = json::decode(tool.definition.as_bytes()).ok()?;
+    let declared = definition.get("inputSchema")?.get("properties")?.get(argument)?;
+    ["default", "minimum"].iter().find_map(|key| declared.get(key)?.as_int()).filter(|first| matches!(first, 0 | 1))
+}
+
+fn hash(items: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     items.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Whether two items are the same. Items with equal ids are, since other members may have changed meanwhile.
-fn is_same_item(one: &Value, other: &Value) -> bool {
-    let id = |item: &Value| item.get("id").filter(|id| !id.is_nil()).cloned();
-    one == other || id(one).is_some_and(|one| id(other) == Some(one))
 }
 
 /// Whether a name in a program, after replacing hyphens with underscores, is the name of an argument.

@@ -110,10 +110,7 @@ impl Pages {
         announced: Option<bool>,
     ) -> Result<Progress, Error> {
         let further = self.further(answer, header, paging).filter(|_| announced == Some(true) && self.received == 1);
-        let value = |number: i64| {
-            let is_text = self.tool.arg(argument).is_some_and(|arg| !arg.types.admits(Type::Integer));
-            if is_text { Value::string(number.to_string()) } else { Value::int(number) }
-        };
+        let value = |number: i64| self.number_for(argument, number);
         if let Some(further) = further.filter(|further| *further > 1) {
             let mut numbers = (0..i64::try_from(further).unwrap_or(i64::MAX)).map(|page| from + page * step);
             let requests: Vec<Value> = numbers.clone().map(|number| self.with(&[(argument, value(number))])).collect();
@@ -125,7 +122,20 @@ impl Pages {
             return Ok(Progress::Rest(requests));
         }
         self.at = Some(from);
-        let number = value(from);
+        let number = self.number_for(argument, from);
+        self.ask(&[(argument, number)])
+    }
+
+    /// Returns a number as the argument takes it, some as text.
+    fn number_for(&self, argument: &str, number: i64) -> Value {
+        let is_text = self.tool.arg(argument).is_some_and(|arg| !arg.types.admits(Type::Integer));
+        if is_text { Value::string(number.to_string()) } else { Value::int(number) }
+    }
+
+    /// Requests the page with this number.
+    pub(super) fn ask_for_page(&mut self, number: i64, paging: &Paging) -> Result<Progress, Error> {
+        let Some(argument) = paging.argument.as_deref() else { return self.end(paging) };
+        let number = self.number_for(argument, number);
         self.ask(&[(argument, number)])
     }
 
@@ -143,14 +153,5 @@ impl Pages {
         }
         self.sent = request.clone();
         Ok(Progress::Next(request))
-    }
-
-    pub(super) fn end(&self) -> Result<Progress, Error> {
-        match self.total.and_then(|total| usize::try_from(total).ok()) {
-            Some(total) if self.begins_at.is_none() && total != self.items.len() => {
-                Err(self.broken(&format!("{total} items were announced, and {} are there at the end", self.items.len())))
-            }
-            _ => Ok(Progress::Done),
-        }
     }
 }

@@ -180,7 +180,7 @@ pub(crate) const CONVENTIONS: &[Convention] = &[
         answer: |service, args| {
             let page = number(args, "page", 1);
             let (rows, total) = (service.page((page - 1) * SIZE), service.total());
-            let pages = service.len().div_ceil(SIZE);
+            let pages = service.total().div_ceil(SIZE);
             (format!(r#"{{"page": {page}, "results": {rows}, "total_pages": {pages}, "total_results": {total}}}"#), None)
         },
         is_blind: false,
@@ -279,6 +279,10 @@ pub(crate) enum Trouble {
     Shrinks,
     /// The announced total is too large by one.
     WrongTotal,
+    /// The announced total and the announced number of pages leave out the items after the last full page.
+    LowTotal,
+    /// An item is inserted at the beginning after the first answer, so that pages by number repeat items.
+    Grows,
     /// The third answer has no items but still announces a next page.
     EmptyPage,
     /// The second answer has another shape.
@@ -293,6 +297,8 @@ pub(crate) const TROUBLES: &[Trouble] = &[
     Trouble::Loops,
     Trouble::Shrinks,
     Trouble::WrongTotal,
+    Trouble::LowTotal,
+    Trouble::Grows,
     Trouble::EmptyPage,
     Trouble::OtherShape,
     Trouble::Fails,
@@ -336,6 +342,9 @@ impl Service {
         if self.trouble == Trouble::Shrinks && self.answered == 1 && !self.ids.is_empty() {
             self.ids.remove(0);
         }
+        if self.trouble == Trouble::Grows && self.answered == 1 && !self.ids.is_empty() {
+            self.ids.insert(0, self.ids.len());
+        }
         Some(answer)
     }
 
@@ -344,7 +353,11 @@ impl Service {
     }
 
     fn total(&self) -> usize {
-        self.ids.len() + usize::from(self.trouble == Trouble::WrongTotal)
+        match self.trouble {
+            Trouble::WrongTotal => self.len() + 1,
+            Trouble::LowTotal => self.len() / SIZE * SIZE,
+            _ => self.len(),
+        }
     }
 
     /// Returns the items from an index on, as a JSON list.
@@ -371,7 +384,11 @@ impl Service {
     /// Returns the index after the item that a token names.
     fn after(&self, token: Option<&Value>) -> usize {
         let id = token.and_then(Value::as_str).and_then(|token| token.strip_prefix('i')?.parse().ok());
-        id.map_or(0, |id: usize| self.ids.partition_point(|own| *own <= id))
+        let place = |id: usize| {
+            let held = self.ids.iter().position(|own| *own == id).map(|at| at + 1);
+            held.unwrap_or_else(|| self.ids.partition_point(|own| *own <= id))
+        };
+        id.map_or(0, place)
     }
 
     /// Returns the token for the index after a page.

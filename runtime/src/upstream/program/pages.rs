@@ -29,6 +29,10 @@ impl Pages for ProgramPages {
         }
     }
 
+    fn ends_with_failure(&self, reason: &str) -> bool {
+        self.pages.ends_with_failure(reason)
+    }
+
     fn arrived(&self) -> String {
         self.pages.arrived()
     }

@@ -1,0 +1,88 @@
+//! The end of a list: whether the received items are all that there are.
+
+use ptc_catalog::{By, Paging};
+use ptc_lisp::{Kind, Value};
+
+use super::{Error, Pages, Progress};
+
+impl Pages {
+    /// Returns the number of items before the first received page. `None` if the program began in the middle and the number is
+    /// unknown.
+    pub(super) fn items_before(&self, paging: &Paging) -> Option<usize> {
+        let Some(at) = self.begins_at else { return Some(0) };
+        match paging.by {
+            By::Offset => usize::try_from(at - paging.first.unwrap_or(0)).ok(),
+            By::Page => {
+                let pages = usize::try_from(at - paging.first.unwrap_or_else(|| at.min(1))).ok()?;
+                // The last page may be shorter, so that one page does not tell the size of the others.
+                (pages == 0 || self.received > 1).then_some(pages * self.first_len)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether only a count says that the list ends here. It does not if an item was added meanwhile, or if it is wrong. This
+    /// goes unnoticed only if the last page is full.
+    pub(super) fn is_end_counted(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> bool {
+        let has = |path: &Option<String>| path.as_deref().is_some_and(|path| super::answer::at(answer, path).is_some());
+        let size = paging.size.as_deref();
+        let size = size
+            .and_then(|size| self.given(size))
+            .map_or(paging.max_size, Value::as_int)
+            .map(|size| size.min(super::MAX_PAGE_SIZE));
+        let is_full = self.first_len > 0
+            && self.last_items().len() == self.first_len
+            && size.is_none_or(|size| i64::try_from(self.first_len).is_ok_and(|len| len >= size));
+        matches!(paging.by, By::Page | By::Offset)
+            && paging.argument.is_some()
+            && paging.next.is_none()
+            && header.is_none()
+            && !self.has_header
+            && !has(&paging.more)
+            && !has(&paging.last)
+            && (has(&paging.total) || has(&paging.pages))
+            && is_full
+    }
+
+    /// Ends the list after the request for the page behind its counted end. `found` is what that answer has in place of items.
+    pub(super) fn end_after_probe(&mut self, found: Option<&Value>, paging: &Paging) -> Result<Progress, Error> {
+        let page: Vec<Value> = match found {
+            Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
+            // An answer of another shape says that there is no such page.
+            _ => Vec::new(),
+        };
+        if self.is_base_unknown {
+            self.is_base_unknown = false;
+            if self.last_items() == page.as_slice() {
+                // This was the first page once more, so that its number is 1, and the page behind the end is the second.
+                self.at = Some(1);
+                return self.ask_for_page(2, paging);
+            }
+        }
+        // Some services repeat the last page in place of pages that do not exist.
+        let is_repeated = self.last_items() == page.as_slice() || self.is_seen(&page);
+        if page.is_empty() || is_repeated {
+            return self.end(paging);
+        }
+        let counted = self.total.map_or_else(|| "the announced pages".to_owned(), |total| format!("the {total} announced items"));
+        Err(self.broken(&format!("there are more items after {counted}")))
+    }
+
+    /// Whether a failed call only says that there is no page after the last one.
+    pub fn ends_with_failure(&self, reason: &str) -> bool {
+        self.is_probe && matches!(reason, "upstream_error" | "tool_error")
+    }
+
+    /// Ends the list and compares its items with the announced total.
+    pub(super) fn end(&self, paging: &Paging) -> Result<Progress, Error> {
+        let total = self.total.and_then(|total| usize::try_from(total).ok());
+        let (Some(total), Some(before)) = (total, self.items_before(paging)) else { return Ok(Progress::Done) };
+        let there = before + self.items.len();
+        // If the first page may have the number 0, page 1 may be the second one.
+        let may_be_second = paging.by == By::Page && paging.first.is_none() && self.begins_at == Some(1);
+        if there == total || may_be_second && there + self.first_len == total {
+            return Ok(Progress::Done);
+        }
+        Err(self.broken(&format!("{total} items were announced, and {there} are there at the end")))
+    }
+}
