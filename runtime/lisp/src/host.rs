@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use crate::fiber;
 use crate::interrupt::{Interrupt, Watch};
+use crate::list_uses::TrackedList;
 use crate::machine::Meters;
 use crate::print::excerpt;
 use crate::{ErrorKind, Value};
@@ -34,9 +35,10 @@ pub trait Host: Send + Sync {
     }
 
     /// Called with the answer to `(tool/call request)` or `(tool/value request)` and its `Link` header, before the program
-    /// continues.
-    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
+    /// continues. Returns the list in the answer if its use is to be tracked.
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) -> Option<TrackedList> {
         let _ = (request, answer, link);
+        None
     }
 
     /// Starts `(tool/all request)`. The request has no `:max`, which is passed as `max`. May block until an upstream has listed

@@ -48,6 +48,7 @@ pub mod interrupt;
 pub mod ir;
 pub mod json;
 pub mod limits;
+pub mod list_uses;
 pub mod machine;
 mod metered;
 pub mod missing_keys;

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
+use ptc_lisp::list_uses::TrackedList;
 
 use crate::evaluation::EvalHooks;
 use crate::secrets::Redactor;
@@ -43,8 +44,8 @@ impl Host for PrintingHost {
         self.upstreams.submit_with_link(request, link)
     }
 
-    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
-        self.upstreams.received(request, answer, link);
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) -> Option<TrackedList> {
+        self.upstreams.received(request, answer, link)
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ptc_check::host_tools;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply, ReplySender, Reservation};
+use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::json::{self, Size, Unmeasured};
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
@@ -163,8 +164,8 @@ impl Host for AppHost {
         self.upstreams.submit_with_link(request, link)
     }
 
-    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) {
-        self.upstreams.received(request, answer, link);
+    fn received(&self, request: &Value, answer: &Value, link: Option<&str>) -> Option<TrackedList> {
+        self.upstreams.received(request, answer, link)
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

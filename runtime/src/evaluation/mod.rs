@@ -469,7 +469,7 @@ impl Evaluator {
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
         let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
-        let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages(&call.program)) } else { Vec::new() };
+        let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages()) } else { Vec::new() };
         let notes = on_keys
             .into_iter()
             .chain(missing)

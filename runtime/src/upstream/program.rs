@@ -18,6 +18,7 @@ use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
+use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::limits::Cancel;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -153,9 +154,9 @@ impl ProgramHost {
         notes.into_iter().flatten()
     }
 
-    /// Returns notes on lists of which the program read only the first page.
-    pub(crate) fn unread_pages(&self, source: &str) -> Vec<String> {
-        self.0.lock_unread_pages().notes(source)
+    /// Returns notes on lists that the program did not read to their end.
+    pub(crate) fn unread_pages(&self) -> Vec<String> {
+        self.0.lock_unread_pages().notes()
     }
 
     /// Returns notes on arguments with names similar to declared ones.
@@ -370,8 +371,8 @@ impl Host for ProgramHost {
         self.start_call(request, Some(Arc::clone(link_header)))
     }
 
-    fn received(&self, request: &Value, answer: &Value, link_header: Option<&str>) {
-        pages::received(&self.0, request, answer, link_header);
+    fn received(&self, request: &Value, answer: &Value, link_header: Option<&str>) -> Option<TrackedList> {
+        pages::received(&self.0, request, answer, link_header)
     }
 
     fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {

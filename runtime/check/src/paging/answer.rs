@@ -22,6 +22,22 @@ pub(super) fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
+/// Returns the keys that lead to the value at a path.
+pub(super) fn keys_to(value: &Value, path: &str) -> Option<Vec<String>> {
+    if path.is_empty() {
+        return Some(Vec::new());
+    }
+    if value.get(path).is_some() {
+        return Some(vec![path.to_owned()]);
+    }
+    path.match_indices('.').find_map(|(dot, _)| {
+        let key = path.get(..dot)?;
+        let mut keys = keys_to(value.get(key)?, path.get(dot + 1..)?)?;
+        keys.insert(0, key.to_owned());
+        Some(keys)
+    })
+}
+
 /// Returns the count at a path. Strings of digits count as numbers.
 pub(super) fn count_at(value: &Value, path: Option<&str>) -> Option<i64> {
     let found = at(value, path?)?;

@@ -7,15 +7,15 @@ use super::{Error, Pages, Progress};
 
 impl Pages {
     /// Returns the number of items before the first received page. `None` if the program began in the middle and the number is
-    /// unknown.
-    pub(super) fn items_before(&self, paging: &Paging) -> Option<usize> {
+    /// unknown. `pages` is the number of pages so far.
+    pub(super) fn items_before(&self, paging: &Paging, pages: usize) -> Option<usize> {
         let Some(at) = self.begins_at else { return Some(0) };
         match paging.by {
             By::Offset => usize::try_from(at - paging.first.unwrap_or(0)).ok(),
             By::Page => {
-                let pages = usize::try_from(at - paging.first.unwrap_or_else(|| at.min(1))).ok()?;
+                let skipped = usize::try_from(at - paging.first.unwrap_or_else(|| at.min(1))).ok()?;
                 // The last page may be shorter, so that one page does not tell the size of the others.
-                (pages == 0 || self.received > 1).then_some(pages * self.first_len)
+                (skipped == 0 || pages > 1).then_some(skipped * self.first_len)
             }
             _ => None,
         }
@@ -76,7 +76,7 @@ impl Pages {
     /// Ends the list and compares its items with the announced total.
     pub(super) fn end(&self, paging: &Paging) -> Result<Progress, Error> {
         let total = self.total.and_then(|total| usize::try_from(total).ok());
-        let (Some(total), Some(before)) = (total, self.items_before(paging)) else { return Ok(Progress::Done) };
+        let (Some(total), Some(before)) = (total, self.items_before(paging, self.received)) else { return Ok(Progress::Done) };
         let there = before + self.items.len();
         // If the first page may have the number 0, page 1 may be the second one.
         let may_be_second = paging.by == By::Page && paging.first.is_none() && self.begins_at == Some(1);

@@ -326,7 +326,7 @@ impl Pages {
             let base = if self.received == 0 && paging.first.is_none() && self.begins_at.is_none() { page } else { self.base };
             return Ok(Some(page - base + 1 < pages));
         }
-        if let (Some(total), Some(before)) = (count(&paging.total), self.items_before(paging)) {
+        if let (Some(total), Some(before)) = (count(&paging.total), self.items_before(paging, self.received + 1)) {
             let here = answer::at(answer, &paging.items).and_then(Value::len).unwrap_or(0);
             return Ok(Some(i64::try_from(before + self.items.len() + here).unwrap_or(i64::MAX) < total));
         }
@@ -386,7 +386,7 @@ impl Pages {
             return None;
         }
         let by_items = self.max.map(|max| max.saturating_sub(self.items.len()).div_ceil(self.first_len));
-        let total = self.total.and_then(|total| usize::try_from(total).ok()).zip(self.items_before(paging));
+        let total = self.total.and_then(|total| usize::try_from(total).ok()).zip(self.items_before(paging, self.received));
         let by_total = total.map(|(total, before)| total.saturating_sub(before + self.items.len()).div_ceil(self.first_len));
         let from = self.at.unwrap_or(self.base).saturating_sub(self.base);
         let by_pages =

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::tree::{self, Tree};
 use crate::Value;
 use crate::failed_calls::FailedCall;
+use crate::list_uses::ListMember;
 use crate::order::compare;
 
 /// Maximum entries of a map that is not a tree.
@@ -29,23 +30,34 @@ pub(super) enum Entries {
         values: Vec<Value>,
     },
     Tree(Tree<Value>),
-    /// The result of a failed call.
+    /// Entries that record when the program reads them.
     Tracked(Box<Tracked>),
 }
 
-/// Entries of the result of a failed call, which record when the program reads its status.
+/// Entries of the result of a failed call, or of an object with a list, which record when the program reads them.
 #[derive(Clone)]
 pub(super) struct Tracked {
     /// The entries, which are never `Tracked` themselves.
     entries: Entries,
-    call: Arc<FailedCall>,
+    reader: Reader,
+}
+
+/// The record of what a program reads.
+#[derive(Clone)]
+pub(super) enum Reader {
+    /// Of the status of a failed call.
+    Status(Arc<FailedCall>),
+    /// Of the items of a list.
+    List(ListMember),
 }
 
 impl Tracked {
     /// Records that the program reads the entry at `key`.
     fn read(&self, key: &Value) {
-        if matches!(key.as_name(), Some("ok" | "reason" | "message" | "status")) {
-            self.call.check();
+        match &self.reader {
+            Reader::Status(call) if matches!(key.as_name(), Some("ok" | "reason" | "message")) => call.check(),
+            Reader::Status(_) => {}
+            Reader::List(list) => list.read(key),
         }
     }
 }
@@ -195,19 +207,32 @@ impl Entries {
         }
     }
 
+    /// Records that the program reads all entries.
+    pub(super) fn read_all(&self) {
+        if let Entries::Tracked(tracked) = self {
+            match &tracked.reader {
+                Reader::Status(call) => call.check(),
+                Reader::List(list) => list.read_all(),
+            }
+        }
+    }
+
     /// Returns the failed call that produced these entries.
     pub(super) fn failed_call(&self) -> Option<&Arc<FailedCall>> {
         match self {
-            Entries::Tracked(tracked) => Some(&tracked.call),
+            Entries::Tracked(tracked) => match &tracked.reader {
+                Reader::Status(call) => Some(call),
+                Reader::List(_) => None,
+            },
             _ => None,
         }
     }
 
-    /// Marks the entries as the result of a failed call, unless they already belong to one.
-    pub(super) fn track(&mut self, call: Arc<FailedCall>) {
-        if self.failed_call().is_none() {
+    /// Tracks the entries, unless they are tracked already.
+    pub(super) fn track(&mut self, reader: Reader) {
+        if !matches!(self, Entries::Tracked(_)) {
             let entries = std::mem::replace(self, Entries::Small(Vec::new()));
-            *self = Entries::Tracked(Box::new(Tracked { entries, call }));
+            *self = Entries::Tracked(Box::new(Tracked { entries, reader }));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::entries::{self, Entries, Names};
+use super::entries::{self, Entries, Names, Reader};
 use crate::Value;
 use crate::failed_calls::FailedCall;
+use crate::list_uses::ListMember;
 use crate::order::compare;
 
 /// A persistent map, one pointer wide.
@@ -249,11 +250,9 @@ impl Map {
         self.remove(&self.named_key(key.clone()))
     }
 
-    /// Iterates over the entries, sorted by key. This counts as reading the status of a failed call's result.
+    /// Iterates over the entries, sorted by key. This counts as reading them where that is tracked.
     pub fn iter(&self) -> MapIter<'_> {
-        if let Some(call) = self.failed_call() {
-            call.check();
-        }
+        self.0.entries.read_all();
         self.untracked_iter()
     }
 
@@ -270,15 +269,18 @@ impl Map {
     /// Marks the map as the result of a failed call, unless it already belongs to one. From then on reading its status is
     /// recorded, also through copies and changed copies.
     pub(crate) fn track(&mut self, call: Arc<FailedCall>) {
-        Arc::make_mut(&mut self.0).entries.track(call);
+        Arc::make_mut(&mut self.0).entries.track(Reader::Status(call));
+    }
+
+    /// Marks the map as the object with a list. From then on reading the list is recorded, also through copies.
+    pub(crate) fn track_list(&mut self, list: ListMember) {
+        Arc::make_mut(&mut self.0).entries.track(Reader::List(list));
     }
 
     /// Returns the entries as a buffer, sorted by key. They are moved if the map has a single owner. Like [`Map::iter`], this
     /// counts as reading them.
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
-        if let Some(call) = self.failed_call() {
-            call.check();
-        }
+        self.0.entries.read_all();
         match Arc::get_mut(&mut self.0) {
             Some(data) => data.entries.take(),
             None => self.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),

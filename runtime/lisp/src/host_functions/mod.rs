@@ -253,9 +253,14 @@ fn budget(m: &mut Machine, _: &mut [Value]) -> Result<Value, Raised> {
 fn call_tool(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let request = at(args, 0);
     let (reply, link) = tool_call::request(m, "tool/call", request)?;
-    let result = answer(m, request, reply)?;
-    if let Some(value) = result.get("value") {
-        m.host().received(request, value, link.get().map(String::as_str));
+    let mut result = answer(m, request, reply)?;
+    let value = Value::keyword("value");
+    if let Value::Map(members) = &mut result
+        && let Some(found) = members.get(&value)
+        && let Some(list) = m.host().received(request, found, link.get().map(String::as_str))
+        && let Some(found) = members.take(&value)
+    {
+        members.insert(value, list.track(found));
     }
     Ok(result)
 }
@@ -265,8 +270,11 @@ fn call_tool_for_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rai
     let request = at(args, 0);
     let (reply, link) = tool_call::request(m, NAME, request)?;
     let value = tool_call::value(m, NAME, request, reply)?;
-    m.host().received(request, &value, link.get().map(String::as_str));
-    Ok(value)
+    let list = m.host().received(request, &value, link.get().map(String::as_str));
+    Ok(match list {
+        Some(list) => list.track(value),
+        None => value,
+    })
 }
 
 fn answer(m: &mut Machine, request: &Value, reply: Reply) -> Result<Value, Raised> {

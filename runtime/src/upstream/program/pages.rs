@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ptc_check::paging;
 use ptc_lisp::host::{Fault, NextPages, Pages};
+use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::{ErrorKind, Value};
 
 use super::Shared;
@@ -63,12 +64,12 @@ pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -
 
 /// Records whether an answer announces further pages, and whether its request asked for one. `link_header` is the `Link` header of
 /// the answer.
-pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, link_header: Option<&str>) {
+pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, link_header: Option<&str>) -> Option<TrackedList> {
     let named = |key| request.get(key).and_then(Value::as_name);
-    let upstream = named("server").and_then(|server| shared.upstreams.catalog().upstream(server));
-    let Some((upstream, tool)) = upstream.and_then(|upstream| Some((upstream, upstream.tool(named("tool")?)?))) else { return };
+    let upstream = shared.upstreams.catalog().upstream(named("server")?)?;
+    let tool = upstream.tool(named("tool")?)?;
     let args = request.get("args").cloned().unwrap_or_default();
     let mut unread = shared.lock_unread_pages();
     unread.ask(upstream, tool, &args, false);
-    unread.receive(upstream, tool, &args, answer, link_header);
+    unread.receive(upstream, tool, &args, answer, link_header)
 }
