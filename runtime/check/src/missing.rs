@@ -52,7 +52,7 @@ pub fn keys_not_found(catalog: &Catalog, called: &[(&str, &str)], missing: &[Mis
 }
 
 fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_undescribed: bool) -> Option<String> {
-    let MissingKey { key, place, count, is_elsewhere } = one;
+    let MissingKey { key, place, count, is_elsewhere, is_expected } = one;
     let shown = if key.bytes().all(|byte| byte.is_ascii_digit()) { key.clone() } else { format!(":{key}") };
     let times = if *count == 1 { "1 look-up gives nil".to_owned() } else { format!("{count} look-ups give nil") };
     match place {
@@ -69,7 +69,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
             }
             // All admitting schemas have the keys of the object, so that the first one is as good as any.
             let Some(schema) = admitting.first() else {
-                return (has_undescribed && *is_answered && !is_elsewhere && keys.len() > 1)
+                return (has_undescribed && *is_answered && !is_elsewhere && !is_expected && keys.len() > 1)
                     .then(|| with_keys(&format!("no object of an answer with these keys has {shown} ({times})"), key, keys));
             };
             let is_closed = admitting.iter().all(|schema| schema.is_closed);
@@ -77,6 +77,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
                 with_keys(&format!("what {} gives has no :{key} at this place ({times})", schema.tool), key, &schema.names)
             })
         }
+        Place::Other(_) if *is_expected => None,
         Place::Other(kind) => {
             let kinds = all.iter().filter(|other| other.key == *key && matches!(other.place, Place::Other(_))).count();
             if kinds >= KINDS_OF_A_WALK {

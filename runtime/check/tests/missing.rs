@@ -40,7 +40,11 @@ static CATALOG: Catalog = Catalog {
 };
 
 fn told(tool: &str, key: &str, place: Place, is_elsewhere: bool) -> Vec<String> {
-    keys_not_found(&CATALOG, &[("shop", tool)], &[MissingKey { key: key.to_owned(), place, count: 2, is_elsewhere }])
+    keys_not_found(
+        &CATALOG,
+        &[("shop", tool)],
+        &[MissingKey { key: key.to_owned(), place, count: 2, is_elsewhere, is_expected: false }],
+    )
 }
 
 fn object(keys: &[&str]) -> Place {
@@ -85,6 +89,15 @@ fn object_without_a_schema_is_told_only_where_no_answer_has_the_key() {
 }
 
 #[test]
+fn key_whose_absence_the_program_expects_is_told_only_by_a_schema() {
+    let told = |tool, keys: &[&str]| {
+        let missing = MissingKey { key: "sum".to_owned(), place: object(keys), count: 1, is_elsewhere: false, is_expected: true };
+        keys_not_found(&CATALOG, &[("shop", tool)], &[missing]).len()
+    };
+    assert_eq!((told("orders", &["id", "total"]), told("mystery", &["id", "name"])), (1, 0));
+}
+
+#[test]
 fn result_and_values_without_keys_are_told() {
     let result =
         "the result of tool/call has no :data (2 look-ups give nil): it has :ok and :value, or :ok, :reason and :message";
@@ -97,7 +110,8 @@ fn result_and_values_without_keys_are_told() {
 
 #[test]
 fn look_ups_of_a_walk_over_everything_are_not_told() {
-    let at = |kind| MissingKey { key: "id".to_owned(), place: Place::Other(kind), count: 1, is_elsewhere: false };
+    let at =
+        |kind| MissingKey { key: "id".to_owned(), place: Place::Other(kind), count: 1, is_elsewhere: false, is_expected: false };
     let walk = [at(Kind::Vector), at(Kind::String), at(Kind::Int)];
     assert_eq!(keys_not_found(&CATALOG, &[("shop", "orders")], &walk), [""; 0]);
 }

@@ -84,6 +84,38 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
     ("(map (fn [[k v]] (:id v)) (:value $orders))", &[]),
     ("(map :id (:orders (:value $orders)))", &[]),
     ("(defn value-of [r] (:value r)) (map :id (:orders (value-of $orders)))", &[]),
+    // Functions that take keys, and copies with keywords for strings.
+    (
+        "(update (:value $orders) :totl inc)",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(update-in (:value $orders) [:next :cursr] str)",
+        &["closed: shop/orders: what is at [:next] has no 'cursr', by its output schema; did you mean 'cursor'?"],
+    ),
+    (
+        "(dissoc (:value $orders) :total :totl)",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(contains? (:value $orders) :totl)",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(find (:value $orders) :totl)",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(clojure.set/rename-keys (:value $orders) {:totl :sum})",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    (
+        "(:totl (clojure.walk/keywordize-keys (:value $orders)))",
+        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+    ),
+    ("(contains? $orders :ok)", &[]),
+    ("(update (:value $orders) :total inc)", &[]),
+    ("(:sum (assoc (:value $orders) :sum 1))", &[]),
     // `tool/all` gives the items of the list that the run finds in the answer, also if the tool is not paged.
     (r#"(map :id (tool/all {:server "shop" :tool "orders"}))"#, &[]),
     (

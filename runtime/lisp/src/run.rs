@@ -44,6 +44,7 @@ pub struct Run<'p> {
     host: Option<Arc<dyn Host>>,
     inputs: RunContext,
     input_bytes: i64,
+    has_answers: bool,
     bindings: Bindings,
     gauge: Option<Gauge>,
     cancel: Cancel,
@@ -88,6 +89,7 @@ impl<'p> Run<'p> {
             host: None,
             inputs: RunContext::default(),
             input_bytes: 0,
+            has_answers: false,
             bindings: Bindings::default(),
             gauge: None,
             cancel: Cancel::default(),
@@ -112,6 +114,12 @@ impl<'p> Run<'p> {
     /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
         self.inputs.context = context;
+        self
+    }
+
+    /// Says that the bindings have parts of answers of earlier runs, so that keys which are missing there are recorded.
+    pub fn has_answers(mut self) -> Self {
+        self.has_answers = true;
         self
     }
 
@@ -179,6 +187,9 @@ impl<'p> Run<'p> {
         let started = self.started.unwrap_or_else(Instant::now);
         let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started, self.share));
         meters.count_inputs(self.input_bytes);
+        if self.has_answers {
+            meters.missing_keys.start();
+        }
         let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
         let account = Account::new(Arc::clone(&meters));
         host.begin_run(&account);
@@ -208,6 +219,8 @@ impl<'p> Run<'p> {
             Err(_) => (self.bindings, Vec::new()),
         };
         drop(machine);
+        let missing_keys =
+            meters.missing_keys.take(bindings.places().filter_map(|(_, value)| value.filter(|_| self.has_answers)));
         let journal = run_context.journal.as_ref().map(Journal::tasks).unwrap_or_default();
         Outcome {
             result,
@@ -217,7 +230,7 @@ impl<'p> Run<'p> {
             journal,
             progress,
             failed_calls: meters.failed_calls.clone(),
-            missing_keys: meters.missing_keys.take(),
+            missing_keys,
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
             duration: meters.started.elapsed(),

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use ptc_check::host_tools;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply, ReplySender, Reservation};
-use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::json::{self, Size, Unmeasured};
+use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::signature::{Signature, underscored};
 use ptc_lisp::{ErrorKind, Value};
 use serde::Serialize;

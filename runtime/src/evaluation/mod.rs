@@ -85,6 +85,20 @@ pub struct PriorState {
     pub bindings: Bindings,
     /// Their values, newest first: `*1 *2 *3`.
     pub results: Vec<Value>,
+    /// Upstreams and tools whose answers they received.
+    pub called: Vec<(String, String)>,
+}
+
+impl PriorState {
+    /// Adds the tools of successful calls.
+    pub fn add_calls(&mut self, calls: &[CallRecord]) {
+        for call in calls.iter().filter(|call| call.status == "ok") {
+            let called = (call.server.to_owned(), call.tool.clone().into_owned());
+            if self.called.len() < MAX_CALLED && !self.called.contains(&called) {
+                self.called.push(called);
+            }
+        }
+    }
 }
 
 /// A call that is ready to run.
@@ -449,6 +463,9 @@ impl Evaluator {
         if let Some(processor) = processor {
             run = run.share(processor.share());
         }
+        if !past.called.is_empty() {
+            run = run.has_answers();
+        }
         run = run.bindings(past.bindings).history(past.results);
         if let Some(context) = &context {
             run = run.context(context.clone()).input_bytes(context_bytes);
@@ -468,7 +485,8 @@ impl Evaluator {
         // Some missing keys were already reported by the static analysis.
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
-        let missing = notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &missing);
+        let missing =
+            notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &past.called, &missing);
         let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages()) } else { Vec::new() };
         let notes = on_keys
             .into_iter()
@@ -553,6 +571,8 @@ impl Evaluator {
     }
 }
 
+/// Maximum number of tools of earlier evaluations whose output schemas are compared with missing keys.
+const MAX_CALLED: usize = 100;
 /// Maximum bytes of a panic's message in an answer.
 const PANIC_BYTES: usize = 4096;
 

@@ -107,9 +107,15 @@ pub(crate) fn writes(writes: &Writes) -> Vec<String> {
 }
 
 /// Returns the notes on missing keys that the program looked up in answers. It continued with nil.
-pub(super) fn keys_not_found(catalog: &Catalog, calls: &[CallRecord], missing: &[MissingKey]) -> Vec<String> {
+pub(super) fn keys_not_found(
+    catalog: &Catalog,
+    calls: &[CallRecord],
+    earlier: &[(String, String)],
+    missing: &[MissingKey],
+) -> Vec<String> {
     let answered = calls.iter().filter(|call| call.status == "ok");
-    let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).collect();
+    let earlier = earlier.iter().map(|(server, tool)| (&**server, &**tool));
+    let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).chain(earlier).collect();
     first_of(ptc_check::keys_not_found(catalog, &called, missing), "keys were looked up and not found")
 }
 

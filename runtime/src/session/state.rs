@@ -59,14 +59,10 @@ impl SessionState {
         for line in &evaluation.prints {
             kept.prints.push(line.clone(), limits.max_print_entries, limits.max_print_bytes);
         }
-        for call in evaluation.calls.iter().flatten() {
-            let record = serde_json::to_string(call).unwrap_or_default();
-            kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
-        }
         Ok((kept, changed))
     }
 
-    /// Returns the state with the definitions and the result of a successful evaluation, and the names that it defined or changed.
+    /// Returns the state with the definitions, the result and the calls of a successful evaluation, and the names that it defined or changed.
     /// The error is a sentence about the limit that it exceeds.
     pub fn with_values(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), String> {
         let bindings = evaluation.bindings.clone();
@@ -90,6 +86,10 @@ impl SessionState {
             kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
             kept.results.truncate(MAX_RESULTS);
         }
+        for call in evaluation.calls.iter().flatten() {
+            let record = serde_json::to_string(call).unwrap_or_default();
+            kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
+        }
         Ok((kept, changed))
     }
 
@@ -101,7 +101,16 @@ impl SessionState {
 
     /// Returns the initial state of the next evaluation.
     pub fn prior_state(&self) -> PriorState {
-        PriorState { bindings: self.bindings.clone(), results: self.results.clone() }
+        let mut called = Vec::new();
+        for call in self.upstream_calls.iter().filter_map(|call| serde_json::from_str::<serde_json::Value>(call).ok()) {
+            let named = |name: &str| call.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
+            if let (Some("ok"), Some(server), Some(tool)) = (named("status").as_deref(), named("server"), named("tool"))
+                && !called.contains(&(server.clone(), tool.clone()))
+            {
+                called.push((server, tool));
+            }
+        }
+        PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called }
     }
 
     /// Returns the names that have a value, in alphabetical order.

@@ -18,8 +18,8 @@ use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
-use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::limits::Cancel;
+use ptc_lisp::list_uses::TrackedList;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 

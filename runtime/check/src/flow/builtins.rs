@@ -67,6 +67,37 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 }
                 place
             }
+            ("update" | "contains?" | "find", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) if key.as_name().is_some() => {
+                let place = self.expr(from, frame);
+                self.asked(place.clone().filter(|_| name == "contains?"));
+                self.each_escapes(rest, frame);
+                self.keys(place, std::slice::from_ref(key), span);
+                None
+            }
+            ("dissoc", [from, keys @ ..]) => {
+                let place = self.expr(from, frame);
+                self.each_escapes(keys, frame);
+                let keys = keys.iter().filter_map(|key| if let Op::Const(key) = &key.op { Some(key) } else { None });
+                self.keys(place, keys, span);
+                None
+            }
+            ("update-in", [from, Ir { op: Op::Const(keys), .. }, rest @ ..]) => {
+                let mut place = self.expr(from, frame);
+                self.each_escapes(rest, frame);
+                for key in keys.items().into_iter().flatten() {
+                    place = match key.as_name() {
+                        Some(_) => self.key(place?, key, span),
+                        None => place.map(item),
+                    };
+                }
+                None
+            }
+            ("rename-keys", [from, Ir { op: Op::Const(names), .. }]) => {
+                let place = self.expr(from, frame);
+                self.keys(place, names.entries().into_iter().flatten().map(|(old, _)| old), span);
+                None
+            }
+            ("keywordize-keys", [from]) => self.expr(from, frame),
             ("select-keys", [from, Ir { op: Op::Const(keys), .. }]) => {
                 let place = self.expr(from, frame)?;
                 for key in keys.items().into_iter().flatten() {
@@ -133,6 +164,15 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 None
             }
         }
+    }
+
+    /// Records look-ups of literal keys whose values are not followed.
+    fn keys<'k>(&mut self, place: Option<Place>, keys: impl IntoIterator<Item = &'k Value>, span: Span) {
+        let Some(place) = place else { return };
+        for key in keys.into_iter().filter(|key| key.as_name().is_some()) {
+            self.key(place.clone(), key, span);
+        }
+        self.escapes(Some(place));
     }
 
     /// Returns the path of the items that `tool/all` collects: that of the catalog, or the path that the run finds in an answer

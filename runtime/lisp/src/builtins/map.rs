@@ -78,7 +78,13 @@ fn get_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn find(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let found = match at(args, 0) {
         Value::Nil => None,
-        Value::Map(map) => map.lookup_entry(at(args, 1)).map(|(k, v)| (k.clone(), v.clone())),
+        Value::Map(map) => {
+            let found = map.lookup_entry(at(args, 1)).map(|(k, v)| (k.clone(), v.clone()));
+            if found.is_none() {
+                m.meters.missing_keys.record_expected(at(args, 0), at(args, 1));
+            }
+            found
+        }
         Value::Vector(_) => look_up(at(args, 0), at(args, 1)).map(|v| (at(args, 1).clone(), v)),
         other => return Err(expected(m, "find", "a map or vector", 0, other)),
     };
@@ -89,7 +95,13 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let (coll, key) = (at(args, 0), at(args, 1));
     Ok(Value::bool(match coll {
         Value::Nil => false,
-        Value::Map(map) => map.lookup(key).is_some(),
+        Value::Map(map) => {
+            let is_there = map.lookup(key).is_some();
+            if !is_there {
+                m.meters.missing_keys.record_expected(coll, key);
+            }
+            is_there
+        }
         Value::Set(set) => set.contains(key),
         Value::Vector(items) => {
             let mut found = false;
@@ -112,6 +124,9 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Result<Value, Raised> {
     match coll {
         Value::Map(mut map) => {
+            if map.is_answered() && name.starts_with("assoc") && map.get(&key).is_none() {
+                m.meters.missing_keys.add(&key);
+            }
             map.put(key, value);
             Ok(Value::Map(map))
         }
@@ -166,6 +181,15 @@ fn held_key(coll: &Value, key: Value) -> Value {
     }
 }
 
+/// Records that an update finds no entry in a map.
+fn record_missing(m: &Machine, coll: &Value, key: &Value) {
+    if let Value::Map(map) = coll
+        && map.get(key).is_none()
+    {
+        m.meters.missing_keys.record(coll, key);
+    }
+}
+
 /// Replaces the value at the end of `path` by the result of `change`.
 fn at_path(
     m: &mut Machine,
@@ -180,6 +204,9 @@ fn at_path(
     let mut outer = Vec::with_capacity(path.len());
     for key in path {
         let key = held_key(&coll, key);
+        if name == "update-in" {
+            record_missing(m, &coll, &key);
+        }
         let inner = take_out(&mut coll, &key);
         outer.push((coll, key));
         coll = inner;
@@ -221,6 +248,7 @@ fn call_with(m: &mut Machine, args: &mut [Value], value: Value) -> Result<Value,
 fn update(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut coll = take(args, 0);
     let key = held_key(&coll, take(args, 1));
+    record_missing(m, &coll, &key);
     let old = take_out(&mut coll, &key);
     let new = call_with(m, args, old)?;
     put(m, "update", coll, key, new)
@@ -248,9 +276,17 @@ fn dissoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut map = map_arg(m, "dissoc", args, 0)?;
     for key in args.iter().skip(1) {
         m.step()?;
-        map.remove_named(key);
+        if map.remove_named(key).is_none() {
+            record_removal(m, &map, key);
+        }
     }
     Ok(Value::Map(map))
+}
+
+/// Records that there is no entry to remove.
+#[cold]
+pub(super) fn record_removal(m: &Machine, map: &Map, key: &Value) {
+    m.meters.missing_keys.record_expected(&Value::Map(map.clone()), key);
 }
 
 fn update_vals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

@@ -161,6 +161,8 @@ fn renamed(m: &mut Machine, map: Map, names: &Map) -> Result<Map, Raised> {
         m.step()?;
         if let Some(value) = out.remove_named(old) {
             taken.push((new.clone(), value));
+        } else {
+            super::map::record_removal(m, &out, old);
         }
     }
     for (key, value) in taken {

@@ -33,6 +33,8 @@ enum Shape {
 
 struct Open {
     shape: Shape,
+    /// Whether this is an object of an answer, so that its copy is one too.
+    is_answered: bool,
     /// The parts that are not visited yet, in reverse order.
     left: Vec<Value>,
     done: Vec<Value>,
@@ -55,7 +57,8 @@ fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
         other => Children::of(other).into_iter().flatten().cloned().collect(),
     };
     left.reverse();
-    Ok(Some(Open { shape, done: Vec::with_capacity(left.len()), left }))
+    let is_answered = matches!(value, Value::Map(map) if map.is_answered());
+    Ok(Some(Open { shape, is_answered, done: Vec::with_capacity(left.len()), left }))
 }
 
 fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
@@ -77,7 +80,11 @@ fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
                     }
                 }
             }
-            metered::map(m, entries).map(Value::Map)
+            let mut map = metered::map(m, entries)?;
+            if open.is_answered {
+                map.mark_answered();
+            }
+            Ok(Value::Map(map))
         }
     }
 }

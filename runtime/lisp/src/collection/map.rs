@@ -19,12 +19,14 @@ pub(crate) struct Data {
     names: NameKinds,
 }
 
-/// The kinds of names among the keys of a map. A removal does not clear a kind, so this may list too many.
+/// The kinds of names among the keys of a map, and whether the map comes from an answer of a tool. A removal does not clear a
+/// kind, so this may list too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct NameKinds(u8);
 
 impl NameKinds {
-    const BOTH: NameKinds = NameKinds(3);
+    const BOTH: u8 = 3;
+    const ANSWERED: u8 = 4;
 
     #[inline]
     pub(crate) fn of(key: &Value) -> NameKinds {
@@ -43,13 +45,13 @@ impl NameKinds {
     /// Whether the keys may include names of the other kind than `one`. Keys that are not names have one spelling.
     #[inline]
     pub(crate) fn may_hold_other_spelling(self, one: NameKinds) -> bool {
-        one.0 != 0 && self.0 & !one.0 != 0
+        one.0 != 0 && self.0 & !one.0 & NameKinds::BOTH != 0
     }
 
     /// Whether both keywords and strings are among the keys.
     #[inline]
     pub(crate) fn are_both(self) -> bool {
-        self == NameKinds::BOTH
+        self.0 & NameKinds::BOTH == NameKinds::BOTH
     }
 }
 
@@ -114,6 +116,19 @@ impl Map {
             kinds.add(NameKinds::of(name));
         }
         Map(Arc::new(Data { entries: Entries::Row { names, values }, depth, names: kinds }))
+    }
+
+    /// Marks the map as an object of an answer. The mark stays in changed copies.
+    pub(crate) fn mark_answered(&mut self) {
+        if let Some(data) = Arc::get_mut(&mut self.0) {
+            data.names.0 |= NameKinds::ANSWERED;
+        }
+    }
+
+    /// Whether the map is an object of an answer, or a changed copy of one.
+    #[inline]
+    pub(crate) fn is_answered(&self) -> bool {
+        self.0.names.0 & NameKinds::ANSWERED != 0
     }
 
     /// Number of entries.

@@ -275,7 +275,7 @@ impl<'a> Decoder<'a> {
             }
         }
         let values = self.items.get_mut(object.start..).unwrap_or_default();
-        let map = match self.shapes.get_mut(level) {
+        let mut map = match self.shapes.get_mut(level) {
             Some(shape) if object.follows && shape.is_whole(values.len()) => shape.row(values),
             Some(shape) => {
                 if object.follows {
@@ -287,6 +287,9 @@ impl<'a> Decoder<'a> {
         };
         self.items.truncate(object.start);
         self.names.truncate(object.names);
+        if self.seen.is_some() {
+            map.mark_answered();
+        }
         map
     }
 

@@ -337,13 +337,14 @@ impl Repl {
 
     /// Evaluates a program and stores its definitions and its result, or its error.
     fn evaluate(&mut self, source: &str) -> Evaluation {
-        let past = PriorState { bindings: self.past.bindings.clone(), results: self.past.results.clone() };
+        let past = self.past.clone();
         let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.local.evaluate_traced(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         };
         match (&evaluation.outcome, &evaluation.value) {
             (Ok(_), Some(value)) => {
+                self.past.add_calls(evaluation.calls.as_deref().unwrap_or_default());
                 self.past.bindings = evaluation.bindings.clone();
                 self.past.results.insert(0, value.clone());
                 self.past.results.truncate(RECENT);
