@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
     ),
     both("status_403", "tool_error: HTTP 403 Forbidden: {\"detail\":\"why\"}", Some(403)),
     both("status_404", "tool_error: HTTP 404 Not Found: {\"detail\":\"why\"}", Some(404)),
-    both("status_429", "rate_limited: HTTP 429 Too Many Requests (retry after 120 s): {\"detail\":\"why\"}", Some(429)),
+    both("status_429", "rate_limited: HTTP 429 Too Many Requests (retry after 120 s): why", Some(429)),
     both("status_500", "upstream_unavailable: HTTP 500 Internal Server Error (retry after 120 s): {\"detail\"", Some(500)),
     both("status_503", "upstream_unavailable: HTTP 503 Service Unavailable (retry after 120 s): {\"detail\"", Some(503)),
 ];

@@ -96,7 +96,7 @@ fn operations_are_called_and_their_answers_mapped() {
             Some(401),
         ),
         ("status", r#"{"code":404}"#, r#"tool_error: HTTP 404 Not Found: {"error":"why"}"#.into(), Some(404)),
-        ("status", r#"{"code":429}"#, "rate_limited: HTTP 429".into(), Some(429)),
+        ("status", r#"{"code":429}"#, "rate_limited: HTTP 429 Too Many Requests: why".into(), Some(429)),
         ("status", r#"{"code":500}"#, "upstream_unavailable: HTTP 500".into(), Some(500)),
         ("status", r#"{"code":418}"#, "upstream_error: HTTP 418".into(), Some(418)),
     ];

@@ -71,7 +71,8 @@ impl Head {
         if let Some(after) = &self.retry_after {
             message = format!("{message} (retry after {}{})", excerpt(after, 40), if is_number(after) { " s" } else { "" });
         }
-        let text = problem_text(body);
+        let said = if self.status == StatusCode::TOO_MANY_REQUESTS { text_of_json(body) } else { None };
+        let text = said.unwrap_or_else(|| problem_text(body));
         if !text.is_empty() {
             message.push_str(": ");
             message.push_str(&text);
@@ -99,6 +100,29 @@ impl Head {
 
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Members of a JSON body that hold the text of an error, most specific first.
+const TEXTS: [&str; 7] = ["message", "detail", "error_description", "error", "title", "reason", "errors"];
+
+/// Returns the text in a JSON body, such as that of `{"error": {"message": "slow down"}}`. `None` for JSON-RPC errors, other texts and
+/// other JSON.
+fn text_of_json(body: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(body).ok()?;
+    if value.get("jsonrpc").is_some() {
+        return None;
+    }
+    let text = text_in(&value, 3)?;
+    Some(excerpt(text, SHOWN_BYTES).into_owned())
+}
+
+fn text_in(value: &serde_json::Value, depth: usize) -> Option<&str> {
+    match value {
+        serde_json::Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+        serde_json::Value::Array(items) if depth > 0 => text_in(items.first()?, depth - 1),
+        serde_json::Value::Object(members) if depth > 0 => TEXTS.iter().find_map(|name| text_in(members.get(*name)?, depth - 1)),
+        _ => None,
+    }
 }
 
 /// Returns the text of an error body: the members of a problem document in reading order, the message of a JSON-RPC error, or the
@@ -141,6 +165,22 @@ fn pause(text: &str, now: Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_of_a_json_body_is_found() {
+        for (body, text) in [
+            (r#"{"error": {"code": 429, "message": "slow down"}}"#, Some("slow down")),
+            (r#"{"detail": "why"}"#, Some("why")),
+            (r#"{"error": "rate_limit", "error_description": "two calls a second"}"#, Some("two calls a second")),
+            (r#"{"errors": [{"title": "Too fast"}]}"#, Some("Too fast")),
+            (r#""plain""#, Some("plain")),
+            (r#"{"limit": 5}"#, None),
+            ("slow down", None),
+            (r#"{"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "slow down"}}"#, None),
+        ] {
+            assert_eq!(text_of_json(body.as_bytes()).as_deref(), text, "{body}");
+        }
+    }
 
     #[test]
     fn statuses_have_their_documented_reasons() {
