@@ -9,6 +9,9 @@ use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
+/// Maximum bytes of the result of `tools/list`.
+const MAX_TOOLS_LIST_BYTES: u64 = 2_450;
+
 /// Held by tests that depend on whether the quickstart's ports are served.
 static PORTS: Mutex<()> = Mutex::new(());
 
@@ -106,6 +109,8 @@ fn clients_pay_what_the_build_says() {
         // The brace that ends the frame does not count.
         json!(result.len() - 1)
     };
+    let bytes = answered(&[]).as_u64().expect("a number");
+    assert!(bytes <= MAX_TOOLS_LIST_BYTES, "{bytes} bytes");
     let by_mode = &built["tools_list_bytes_by_catalog_mode"];
     for mode in ["auto", "inline", "lazy"] {
         assert_eq!(by_mode[mode], answered(&["--catalog-mode", mode]), "{mode}");

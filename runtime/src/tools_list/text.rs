@@ -59,3 +59,26 @@ pub fn with_upstreams(settings: &Settings) -> String {
 fn cut(settings: &Settings) -> String {
     format!(" A result beyond {} KiB is cut.", settings.response_profile.budget().preview_bytes / 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts about `tool/value` and `tool/all`, and the facts that programs need to know.
+    const PARTS: [&str; 4] = [
+        "tool/value gives JSON data or text, tool/all the items of all pages; a failed call ends the program.",
+        " :value_kind k}, k :json, :text or :none",
+        ", (/ 6 3) is 2.0",
+        ", also several docs",
+    ];
+
+    #[test]
+    fn two_functions_and_facts_take_at_most_220_bytes() {
+        let text = with_upstreams(&Settings::default());
+        for part in PARTS {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+        let bytes: usize = PARTS.iter().map(|part| part.len()).sum();
+        assert!(bytes <= 220, "{bytes} bytes");
+    }
+}
