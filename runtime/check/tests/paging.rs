@@ -235,6 +235,10 @@ fn budget_that_does_not_suffice_is_an_error_after_the_first_page() {
     let wanted =
         "tool/all: service/list: the list has 34 pages with 1000 items, and 20 calls are left after the first: 13 are missing";
     assert_eq!(error.message, wanted);
+    let mut pages = Pages::new(upstream, &upstream.tools[0], Value::nil(), None).unwrap();
+    let (text, _) = (convention.answer)(&service, &pages.first());
+    let one = pages.receive(&json::decode(text.as_bytes()).unwrap(), None, 32).unwrap_err();
+    assert!(one.message.ends_with("32 calls are left after the first: 1 is missing"), "{}", one.message);
     assert_eq!(error.hint, "narrow the list by its arguments (language), or stop after n items with :max n");
 }
 

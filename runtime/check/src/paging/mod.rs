@@ -413,9 +413,12 @@ impl Pages {
         let Some(further) = further.filter(|further| *further > calls_left) else { return Ok(()) };
         let total = self.total.map_or_else(String::new, |total| format!(" with {total} items"));
         let what = format!(
-            "the list has {} pages{total}, and {calls_left} calls are left after the first: {} are missing",
+            "the list has {} pages{total}, and {calls_left} calls are left after the first: {}",
             further + self.received,
-            further - calls_left
+            match further - calls_left {
+                1 => "1 is missing".to_owned(),
+                missing => format!("{missing} are missing"),
+            }
         );
         let paging_names = [paging.argument.as_deref(), paging.size.as_deref()];
         let narrowing = self.tool.args.iter().map(|arg| arg.name).filter(|name| !paging_names.contains(&Some(name)));

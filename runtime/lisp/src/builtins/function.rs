@@ -28,7 +28,7 @@ rows! { "clojure.core":
 
 fn apply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
-    if last == 0 || at(args, last).is_nil() && last > 1 {
+    if last == 0 {
         return Err(expected(m, "apply", "a collection", last, at(args, last)));
     }
     let rest = seq(m, "apply", args, last)?;

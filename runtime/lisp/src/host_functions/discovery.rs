@@ -366,12 +366,13 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
         return Err(odd_option(m, "apropos", format!("apropos :load must be a boolean, got {}", shown(other))));
     }
     let load = load.and_then(Value::as_bool) == Some(true);
-    let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, limit, load })? {
+    // More than `limit` are asked for, so that the mark of a cut list counts them.
+    let most = usize::try_from(APROPOS_LIMIT.most).unwrap_or(limit);
+    let mut found: Vec<Value> = match ask(m, Discovery::Apropos { query, limit: most, load })? {
         Value::Vector(items) => items.into_vec(),
         Value::Nil => return Ok(Value::Nil),
         other => vec![other],
     };
-    found.truncate(limit);
     m.tick(steps(query.len() / 8))?;
     // Worst case: every second letter is a word with an allocation of its own, in a list that doubles.
     m.charge(query.len() / 2 * (2 * size_of::<String>() + 32))?;
@@ -388,8 +389,20 @@ pub(super) fn apropos(m: &mut Machine, args: &mut [Value]) -> Result<Value, Rais
     }
     local.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     local.dedup_by(|a, b| a.1 == b.1);
+    let total = found.len() + local.len();
+    let at_least = if found.len() == most { "at least " } else { "" };
+    found.truncate(limit);
     let room = limit - found.len();
     found.extend(local.iter().take(room).map(|(_, _, entry)| Value::from(entry.line("local: "))));
+    let left = total - found.len();
+    if left > 0 {
+        let how = if limit < most {
+            format!("(apropos {} {{:limit {most}}})", shown(at(args, 0)))
+        } else {
+            "give more words".to_owned()
+        };
+        found.push(Value::from(format!("… {at_least}{left} more: {how}")));
+    }
     Ok(Value::vector(found))
 }
 

@@ -86,8 +86,8 @@
 (.plusDays (LocalDate/of 2024 1 1) 9223372036854775807)
 ;=! arithmetic_error 1:1 outside of the years
 
-(apropos "uppercase" {:limit 1})
-;=> ["local: clojure.string/upper-case - In upper case."]
+(first (apropos "uppercase" {:limit 1}))
+;=> "local: clojure.string/upper-case - In upper case."
 
 ;; A zone whose offset changes would need a database.
 (ZonedDateTime/ofInstant (Instant/now) (ZoneId/of "Europe/Berlin"))

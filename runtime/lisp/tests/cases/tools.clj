@@ -123,17 +123,27 @@
 ;=! runtime_error 1:1 apropos requires query (non-empty string), got ""
 
 ;; Best first, names in alphabetical order where they score alike; words in any style of names are the same.
-(map #(second (re-find #"local: (\S+)" %)) (apropos "group by" {:limit 3}))
+(keep #(second (re-find #"local: (\S+)" %)) (apropos "group by" {:limit 3}))
 ;=> ["group-by" "extract" "partition-by"]
 
-(apply = (map #(apropos % {:limit 9}) ["upper case" "upperCase" "upper_case" "upper-case" "UPPER case"]))
+(apply = (map #(take 9 (apropos % {:limit 9})) ["upper case" "upperCase" "upper_case" "upper-case" "UPPER case"]))
 ;=> true
 
-(map #(second (re-find #"local: (\S+)" %)) (apropos "keywordize keys" {:limit 2}))
+(keep #(second (re-find #"local: (\S+)" %)) (apropos "keywordize keys" {:limit 2}))
 ;=> ["clojure.walk/keywordize-keys" "clojure.set/rename-keys"]
 
-(map #(second (re-find #"local: (\S+)" %)) (apropos "sort" {:limit 3}))
+(keep #(second (re-find #"local: (\S+)" %)) (apropos "sort" {:limit 3}))
 ;=> ["sort" "sort-by" "comparator"]
+
+(last (apropos "keywordize keys" {:limit 2}))
+;=~ "… 
+
+(second (re-find #"more: (.*)" (last (apropos "keywordize keys" {:limit 2}))))
+;=> "(apropos \"keywordize keys\" {:limit 50})"
+
+;; A list that is not cut has no mark.
+(last (apropos "zip" {:limit 50}))
+;=~ "local: 
 
 (apropos "map" {:limit 0})
 ;=! runtime_error 1:1 apropos :limit must be an integer 1..50, got 0
