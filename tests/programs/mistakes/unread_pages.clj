@@ -37,3 +37,16 @@
 ;! tickets/list-tickets page 1
 (let [{:keys [data meta]} (tool/value {:server "tickets" :tool "list-tickets" :args {:limit 50}})]
   (str (count data) " tickets, and more after " (count (:next_cursor meta))))
+
+; a loop that stops before the last page
+;! shop/list_orders up page 3 tool/all
+(loop [page 1 rows []]
+  (let [v (tool/value {:server "shop" :tool "list_orders" :args {:page page :limit 100}})
+        rows (into rows (:items v))]
+    (if (= page 3) (count (filter #(= "paid" (:status %)) rows)) (recur (inc page) rows))))
+
+; the items are read by a helper, and the total elsewhere
+;! crm/list_customers page 1
+(defn rows-of [v k] (get v k))
+(let [v (tool/value {:server "crm" :tool "list_customers"})]
+  {:names (map :name (rows-of v :customers)) :shown (count (rows-of v :customers)) :total (:total v)})

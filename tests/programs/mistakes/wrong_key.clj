@@ -238,3 +238,30 @@
 ;! modified
 (let [r (tool/call {:server "wiki" :tool "recent_changes" :args {:days 7}})]
   (if (:ok r) (vec (take 2 (sort-by :modified (:value r)))) (fail (:message r))))
+
+; a wrong key in update
+;! totl total
+(map #(update % :totl inc) (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}})))
+
+; dissoc of a key that no order has
+;! custmer_id customer_id
+(map #(dissoc % :custmer_id) (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}})))
+
+; a wrong key after keywordize-keys
+;! statuss status
+(let [rows (clojure.walk/keywordize-keys (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}})))]
+  (frequencies (map :statuss rows)))
+
+; a wrong key in rows that were changed by assoc
+;! amount
+(->> (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}}) :items
+     (map #(assoc % :seen true))
+     (map :amount))
+
+; contains? with a wrong key
+;! statuss status
+(filter #(contains? % :statuss) (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}})))
+
+; rename-keys with a wrong key
+;! statuss status
+(map #(clojure.set/rename-keys % {:statuss :state}) (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}})))

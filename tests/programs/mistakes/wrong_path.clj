@@ -184,7 +184,7 @@
   (if (:ok r) (count (get-in r [:body :data])) (fail (:message r))))
 
 ; update-in below a key that is not there makes a new entry
-;? assoc, update and their like make entries that are not there, on purpose
+;! deals crm/get_deal
 (let [r (tool/call {:server "crm" :tool "get_deal" :args {:deal_id "DEAL-010"}})]
   (if (:ok r) (-> (:value r) (update-in [:deals :amount] (fnil inc 0)) :deals) (fail (:message r))))
 

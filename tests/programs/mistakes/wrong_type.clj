@@ -101,7 +101,7 @@
   (if (:ok r) (+ 86400 (:createdAt (:value r))) (fail (:message r))))
 
 ; comparison of a text with a number
-;? values of different types have an order, which sorting needs
+;! string integer different kinds
 (let [r (tool/call {:server "hr" :tool "list_employees" :args {:department "finance"}})]
   (if (:ok r) (count (filter #(> (:hired %) 2020) (:employees (:value r)))) (fail (:message r))))
 
@@ -234,3 +234,7 @@
 ; the entries of a result are counted behind a thread
 ;! count :value
 (-> {:server "hr" :tool "list_employees" :args {:department "sales"}} tool/call count)
+
+; a date is compared with a number
+;! comparison different kinds
+(count (filter #(> (:placed_at %) 2024) (:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 5}}))))
