@@ -57,6 +57,11 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
     let times = if *count == 1 { "1 look-up gives nil".to_owned() } else { format!("{count} look-ups give nil") };
     match place {
         Place::Result => {
+            if key == "body" && !is_expected {
+                return Some(format!(
+                    "the result of a successful tool/call has no :body ({times}): what the tool gives is under :value"
+                ));
+            }
             // Each of these keys occurs in some results.
             (!RESULT.contains(&key.as_str())).then(|| {
                 format!("the result of tool/call has no {shown} ({times}): it has :ok and :value, or :ok, :reason and :message")

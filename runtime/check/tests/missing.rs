@@ -103,6 +103,8 @@ fn result_and_values_without_keys_are_told() {
         "the result of tool/call has no :data (2 look-ups give nil): it has :ok and :value, or :ok, :reason and :message";
     assert_eq!(told("orders", "data", Place::Result, false), [result]);
     assert_eq!(told("orders", "message", Place::Result, false), [""; 0]);
+    let body = "the result of a successful tool/call has no :body (2 look-ups give nil): what the tool gives is under :value";
+    assert_eq!(told("orders", "body", Place::Result, false), [body]);
     let text =
         "a string has no key :title (2 look-ups give nil): the value is text: take it apart with clojure.string or a regex";
     assert_eq!(told("orders", "title", Place::Other(Kind::String), false), [text]);

@@ -87,27 +87,27 @@ const MISSING_KEYS: &[(&str, &[&str])] = &[
     // Functions that take keys, and copies with keywords for strings.
     (
         "(update (:value $orders) :totl inc)",
-        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+        &["open: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
     (
         "(update-in (:value $orders) [:next :cursr] str)",
-        &["closed: shop/orders: what is at [:next] has no 'cursr', by its output schema; did you mean 'cursor'?"],
+        &["open: shop/orders: what is at [:next] has no 'cursr', by its output schema; did you mean 'cursor'?"],
     ),
     (
         "(dissoc (:value $orders) :total :totl)",
-        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+        &["open: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
     (
         "(contains? (:value $orders) :totl)",
-        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+        &["open: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
     (
         "(find (:value $orders) :totl)",
-        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+        &["open: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
     (
         "(clojure.set/rename-keys (:value $orders) {:totl :sum})",
-        &["closed: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
+        &["open: shop/orders: the value has no 'totl', by its output schema; did you mean 'total'?"],
     ),
     (
         "(:totl (clojure.walk/keywordize-keys (:value $orders)))",

@@ -52,6 +52,7 @@ pub mod list_uses;
 pub mod machine;
 mod metered;
 pub mod missing_keys;
+pub mod mixed_comparisons;
 pub mod number;
 pub mod order;
 pub mod packed_docs;

@@ -90,6 +90,12 @@ impl MissingKeys {
         self.record_as(coll, key, false);
     }
 
+    /// Like [`MissingKeys::record`], for destructuring: a pattern names the keys of successful and of failed results.
+    #[cold]
+    pub(crate) fn record_destructured(&self, coll: &Value, key: &Value) {
+        self.record_as(coll, key, Place::Result.is_of(coll));
+    }
+
     /// Like [`MissingKeys::record`], for a function that allows for the key to be missing.
     #[cold]
     pub(crate) fn record_expected(&self, coll: &Value, key: &Value) {
@@ -109,6 +115,8 @@ impl MissingKeys {
             return;
         }
         let Some(key) = name(coll, key) else { return };
+        // The failure of a call may have no body.
+        let is_expected = is_expected || key == "body" && !matches!(coll.get("ok"), Some(Value::True));
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = recorded.iter_mut().find(|known| known.key == key && known.place.is_of(coll)) {
             known.count += 1;

@@ -15,6 +15,7 @@ use crate::host::{Account, Host, NoHost};
 use crate::limits::{Cancel, Limits};
 use crate::machine::{Fault, Gauge, Journal, Machine, Meters, RunContext};
 use crate::missing_keys::MissingKey;
+use crate::mixed_comparisons::MixedComparison;
 use crate::parallel::SLACK;
 use crate::program::Program;
 use crate::share::Share;
@@ -72,6 +73,8 @@ pub struct Outcome {
     pub failed_calls: FailedCalls,
     /// Keys that were looked up in answers of tools and are missing there.
     pub missing_keys: Vec<MissingKey>,
+    /// Comparisons of values of different kinds.
+    pub mixed_comparison: Option<MixedComparison>,
     /// Steps of all threads.
     pub steps: u64,
     /// The maximum of live bytes that were observed or requested. 0 without a gauge.
@@ -231,6 +234,7 @@ impl<'p> Run<'p> {
             progress,
             failed_calls: meters.failed_calls.clone(),
             missing_keys,
+            mixed_comparison: meters.mixed_comparisons.take(),
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
             duration: meters.started.elapsed(),
@@ -295,6 +299,7 @@ fn lost(started: Instant, bindings: Bindings) -> Outcome {
         progress: Vec::new(),
         failed_calls: FailedCalls::default(),
         missing_keys: Vec::new(),
+        mixed_comparison: None,
         steps: 0,
         peak_bytes: 0,
         duration: started.elapsed(),

@@ -5,7 +5,7 @@ use std::fmt;
 use ptc_lisp::{Bindings, Value};
 
 use super::host::ToolCall;
-use crate::evaluation::{Evaluation, Failure, Reason};
+use crate::evaluation::{Evaluation, Failure, PriorState, Reason};
 use crate::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
@@ -20,8 +20,8 @@ pub struct Answer {
     /// Deviations from the request's signature that were coerced or tolerated, such as `context: limit: coerced string "10" to
     /// int`.
     pub warnings: Vec<String>,
-    /// Values of earlier runs, newest first.
-    pub(super) results: Vec<Value>,
+    /// The state before this run, without its definitions.
+    pub(super) past: PriorState,
     pub(super) redactor: Option<Redactor>,
 }
 
@@ -35,7 +35,7 @@ impl Answer {
             evaluation: Evaluation::refused(failure),
             tool_calls: Vec::new(),
             warnings: Vec::new(),
-            results: Vec::new(),
+            past: PriorState::default(),
             redactor: None,
         }
     }

@@ -8,7 +8,7 @@ use ptc_check::{Finding, host_tools};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::signature::{Checked, Findings};
-use ptc_lisp::{Program, Value};
+use ptc_lisp::{Bindings, Program, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -18,7 +18,7 @@ use super::event::Listener;
 use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
-use crate::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, Reason, Validated};
+use crate::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, PriorState, Reason, Validated};
 use crate::fibers::Fibers;
 use crate::ptc_runner_compat::to_json_value;
 use crate::schedule::{AdmissionPermit, Scheduler};
@@ -132,7 +132,7 @@ impl Engine {
             fibers.spawn(
                 move || {
                     let Request { call, past, cancel, .. } = &app.request;
-                    let results = past.results.clone();
+                    let earlier = PriorState { bindings: Bindings::default(), ..past.clone() };
                     let mut evaluation = evaluator.evaluate_within(call, cancel, past.clone(), Some(processor), &app);
                     app.check_result(&mut evaluation, &redactor);
                     if evaluation.outcome.is_err() {
@@ -141,17 +141,18 @@ impl Engine {
                         evaluation.value = None;
                     }
                     let warnings = std::mem::take(&mut *app.warnings.lock().unwrap_or_else(PoisonError::into_inner));
-                    (evaluation, results, warnings)
+                    (evaluation, earlier, warnings)
                 },
                 move |result| {
                     result.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
-                    let (mut evaluation, results, warnings) = result
-                        .unwrap_or_else(|error| (Evaluation::unfinished(&error, &kept, retry_after_ms), Vec::new(), Vec::new()));
+                    let (mut evaluation, past, warnings) = result.unwrap_or_else(|error| {
+                        (Evaluation::unfinished(&error, &kept, retry_after_ms), PriorState::default(), Vec::new())
+                    });
                     let tool_calls = calls.list();
                     // The embedding program owns the value from here on, so that its memory no longer counts.
                     evaluation.processor = None;
                     drop(permit);
-                    done(Answer { evaluation, tool_calls, warnings, results, redactor: Some(kept) });
+                    done(Answer { evaluation, tool_calls, warnings, past, redactor: Some(kept) });
                 },
             );
         };

@@ -80,10 +80,13 @@ impl Request {
     /// Continues after an earlier answer, with its definitions and with its value as `*1`.
     #[must_use]
     pub fn after(mut self, earlier: &Answer) -> Request {
+        let (evaluation, past) = (&earlier.evaluation, &earlier.past);
         self.past = PriorState {
-            bindings: earlier.evaluation.bindings.clone(),
-            results: earlier.evaluation.value.iter().cloned().chain(earlier.results.iter().cloned()).take(3).collect(),
+            bindings: evaluation.bindings.clone(),
+            results: evaluation.value.iter().cloned().chain(past.results.iter().cloned()).take(3).collect(),
+            called: past.called.clone(),
         };
+        self.past.add_calls(evaluation.calls.as_deref().unwrap_or_default());
         self
     }
 

@@ -491,6 +491,7 @@ impl Evaluator {
         let notes = on_keys
             .into_iter()
             .chain(missing)
+            .chain(outcome.mixed_comparison.as_ref().map(notes::mixed_comparison))
             .chain(unchecked)
             .chain(notes::misspelt(host.misspelt()))
             .chain(unread)

@@ -2,8 +2,10 @@
 
 use ptc_catalog::Catalog;
 use ptc_check::Finding;
+use ptc_lisp::Kind;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 use ptc_lisp::missing_keys::MissingKey;
+use ptc_lisp::mixed_comparisons::MixedComparison;
 
 use crate::response::answer::truncate_utf8;
 use crate::upstream::{CallRecord, CallRules, Writes};
@@ -117,6 +119,21 @@ pub(super) fn keys_not_found(
     let earlier = earlier.iter().map(|(server, tool)| (&**server, &**tool));
     let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).chain(earlier).collect();
     first_of(ptc_check::keys_not_found(catalog, &called, missing), "keys were looked up and not found")
+}
+
+/// Returns the note on comparisons of values of different kinds.
+pub(super) fn mixed_comparison(mixed: &MixedComparison) -> String {
+    let ([left, right], [one, other]) = (mixed.kinds.map(Kind::described), &mixed.values);
+    let times = if mixed.count == 1 { "1 comparison".to_owned() } else { format!("{} comparisons", mixed.count) };
+    let remedy = match mixed.kinds {
+        kinds if kinds.contains(&Kind::Nil) => "leave nil out first, as in (filter some? xs) or (or x 0)",
+        kinds if kinds.contains(&Kind::String) => "read a number from a text with parse-long or parse-double",
+        _ => "compare values of one kind",
+    };
+    format!(
+        "{times} by <, <=, > or >= of values of different kinds, the first of {left} with {right} ({one} with {other}): such values are \
+         ordered by their kinds. {remedy}"
+    )
 }
 
 /// Returns the notes on lists of which the program read only the first page.

@@ -132,6 +132,52 @@ fn doc_shows_what_decides_whether_a_call_is_right() {
 }
 
 #[test]
+fn values_and_lists_work_in_the_embedding_api() {
+    let world = world::World::start();
+    let orders = world.run(r#"(count (tool/all {:server "shop" :tool "list_orders"}))"#);
+    assert_eq!((orders.value.as_str(), orders.note), ("520", None));
+    let total = world.run(r#"(:total (tool/value {:server "shop" :tool "list_orders"}))"#);
+    assert_eq!((total.value.as_str(), total.note), ("520", None));
+    let failed = world.run(r#"(tool/value {:server "shop" :tool "get_order" :args {:order_id 0}})"#).failure.expect("a fault");
+    assert!(failed.contains("shop/get_order"), "{failed}");
+}
+
+#[test]
+fn definitions_of_earlier_programs_keep_their_notes() {
+    let world = world::World::start();
+    let fetch = r#"(def v (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})) nil"#;
+    // The answer is kept unread, so that later programs may take it for the whole list.
+    let kept = world.session(&[fetch]).note.expect("a note");
+    assert!(kept.contains("page 1 of 6"), "{kept}");
+    let wrong = world.session(&[fetch, "(def rows (:items v))", "(map :statuss rows)"]).note.expect("a note");
+    assert!(wrong.contains(":statuss") && wrong.contains("did you mean :status?"), "{wrong}");
+    assert_eq!(world.session(&[fetch, "(count (keep :coupon (:items v)))"]).note, None, "a declared optional key");
+    let copied = world.session(&[fetch, "(map #(-> % clojure.walk/keywordize-keys :statuss) (:items v))"]).note.expect("a note");
+    assert!(copied.contains("did you mean :status?"), "{copied}");
+}
+
+#[test]
+fn helpers_of_a_session_decide_by_what_they_read() {
+    let world = world::World::start();
+    let total = r#"(defn total-of [v] (:total v)) (defn rows-of [v] (:items v))"#;
+    let call = r#"(tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})"#;
+    assert_eq!(world.session(&[total, &format!("(total-of {call})")]).note, None);
+    // The words of the program name only the total, and it reads the items.
+    let note = world.session(&[total, &format!("(let [v {call}] [(:total v) (count (rows-of v))])")]).note.expect("a note");
+    assert!(note.contains("page 1 of 6"), "{note}");
+}
+
+#[test]
+fn comparisons_of_different_kinds_are_noted() {
+    let world = world::World::start();
+    let note = world.run(r#"(filter #(> % 5) ["12" 7 nil])"#).note.expect("a note");
+    let wanted =
+        "2 comparisons by <, <=, > or >= of values of different kinds, the first of a string with an integer (\"12\" with 5)";
+    assert!(note.contains(wanted), "{note}");
+    assert_eq!(world.run(r#"(< 1 2.5 100000000000000000000)"#).note, None);
+}
+
+#[test]
 fn correct_programs_give_a_value_and_neither_a_warning_nor_a_note() {
     let programs = corpus::read("correct");
     let world = world::World::start();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ptc_compiler::serve::Source;
-use ptc_runtime::embed::{Engine, Request};
+use ptc_runtime::embed::{Answer, Engine, Request};
 use ptc_tests::mock::{mcp, openapi};
 use tokio::runtime::Runtime;
 
@@ -78,8 +78,20 @@ impl World {
         Ok(serde_json::from_str(text).expect("JSON"))
     }
 
+    /// Runs programs one after the other, each with the definitions of those before it. Returns the outcome of the last one.
+    pub(crate) fn session(&self, programs: &[&str]) -> Outcome {
+        let mut last = self.runtime.block_on(self.engine.run_async(Request::new("nil")));
+        for program in programs {
+            last = self.runtime.block_on(self.engine.run_async(Request::new(*program).after(&last)));
+        }
+        Self::outcome(&last)
+    }
+
     pub(crate) fn run(&self, program: &str) -> Outcome {
-        let answer = self.runtime.block_on(self.engine.run_async(Request::new(program)));
+        Self::outcome(&self.runtime.block_on(self.engine.run_async(Request::new(program))))
+    }
+
+    fn outcome(answer: &Answer) -> Outcome {
         let evaluation = &answer.evaluation;
         let failure = evaluation.outcome.as_ref().err().map(|failure| {
             let hint = failure.feedback.split_once("hint: ").map_or("", |(_, hint)| hint);

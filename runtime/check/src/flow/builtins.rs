@@ -84,12 +84,14 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             ("update-in", [from, Ir { op: Op::Const(keys), .. }, rest @ ..]) => {
                 let mut place = self.expr(from, frame);
                 self.each_escapes(rest, frame);
+                let closed = self.closed.len();
                 for key in keys.items().into_iter().flatten() {
-                    place = match key.as_name() {
-                        Some(_) => self.key(place?, key, span),
-                        None => place.map(item),
+                    place = match (key.as_name(), place) {
+                        (Some(_), Some(place)) => self.key(place, key, span),
+                        (_, place) => place.map(item),
                     };
                 }
+                self.closed.truncate(closed);
                 None
             }
             ("rename-keys", [from, Ir { op: Op::Const(names), .. }]) => {
@@ -166,12 +168,15 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    /// Records look-ups of literal keys whose values are not followed.
+    /// Records literal keys of functions that allow for them to be missing, so that they are no fault even if the schema is
+    /// closed. Their values are not followed.
     fn keys<'k>(&mut self, place: Option<Place>, keys: impl IntoIterator<Item = &'k Value>, span: Span) {
         let Some(place) = place else { return };
+        let closed = self.closed.len();
         for key in keys.into_iter().filter(|key| key.as_name().is_some()) {
             self.key(place.clone(), key, span);
         }
+        self.closed.truncate(closed);
         self.escapes(Some(place));
     }
 

@@ -34,7 +34,18 @@ pub(super) fn partial(a: &Value, b: &Value) -> Option<Ordering> {
     if is_nan(a) || is_nan(b) { None } else { Some(order::compare(a, b)) }
 }
 
-fn chain(m: &mut Machine, args: &[Value], holds: fn(&Value, &Value) -> bool) -> Result<bool, Raised> {
+/// Whether each neighbouring pair is ordered so. Pairs of different kinds are recorded.
+fn ordered(m: &mut Machine, args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Raised> {
+    for pair in args.windows(2) {
+        if let [a, b] = pair {
+            m.meters.mixed_comparisons.see(a, b);
+        }
+    }
+    let check: &dyn Fn(&Value, &Value) -> bool = &|a, b| partial(a, b).is_some_and(holds);
+    chain(m, args, check).map(Value::bool)
+}
+
+fn chain(m: &mut Machine, args: &[Value], holds: &dyn Fn(&Value, &Value) -> bool) -> Result<bool, Raised> {
     for pair in args.windows(2) {
         if let [a, b] = pair {
             // Comparing deep values needs memory for a work list.
@@ -49,27 +60,27 @@ fn chain(m: &mut Machine, args: &[Value], holds: fn(&Value, &Value) -> bool) -> 
 }
 
 fn equals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, same).map(Value::bool)
+    chain(m, args, &same).map(Value::bool)
 }
 
 fn not_equals(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, same).map(|same| Value::bool(!same))
+    chain(m, args, &same).map(|same| Value::bool(!same))
 }
 
 fn less(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, |a, b| partial(a, b).is_some_and(Ordering::is_lt)).map(Value::bool)
+    ordered(m, args, Ordering::is_lt)
 }
 
 fn less_or_equal(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, |a, b| partial(a, b).is_some_and(Ordering::is_le)).map(Value::bool)
+    ordered(m, args, Ordering::is_le)
 }
 
 fn greater(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, |a, b| partial(a, b).is_some_and(Ordering::is_gt)).map(Value::bool)
+    ordered(m, args, Ordering::is_gt)
 }
 
 fn greater_or_equal(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    chain(m, args, |a, b| partial(a, b).is_some_and(Ordering::is_ge)).map(Value::bool)
+    ordered(m, args, Ordering::is_ge)
 }
 
 fn compare(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {

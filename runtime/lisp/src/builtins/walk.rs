@@ -3,7 +3,7 @@
 use super::row::rows;
 use crate::Value;
 use crate::args::{ITEM, at, expected, steps, take};
-use crate::collection::Children;
+use crate::collection::{Children, Map};
 use crate::machine::{Machine, Raised};
 use crate::metered;
 use crate::reader::is_keyword_name;
@@ -80,13 +80,17 @@ fn rebuilt(m: &mut Machine, open: Open) -> Result<Value, Raised> {
                     }
                 }
             }
-            let mut map = metered::map(m, entries)?;
-            if open.is_answered {
-                map.mark_answered();
-            }
-            Ok(Value::Map(map))
+            Ok(marked(metered::map(m, entries)?, open.is_answered))
         }
     }
+}
+
+/// Marks the copy of an object of an answer.
+fn marked(mut map: Map, is_answered: bool) -> Value {
+    if is_answered {
+        map.mark_answered();
+    }
+    Value::Map(map)
 }
 
 /// Visits every part without native recursion.
@@ -186,8 +190,9 @@ fn rekeyed(m: &mut Machine, form: Value, rename: fn(Value) -> Value) -> Result<V
     let mut after = |m: &mut Machine, part: Value| match part {
         Value::Map(map) => {
             m.charge(map.len() * 2 * ITEM)?;
+            let is_answered = map.is_answered();
             let renamed = metered::entries(m, map)?.into_iter().map(|(k, v)| (rename(k), v)).collect();
-            metered::map(m, renamed).map(Value::Map)
+            Ok(marked(metered::map(m, renamed)?, is_answered))
         }
         other => Ok(other),
     };

@@ -55,7 +55,7 @@ impl Tracked {
     /// Records that the program reads the entry at `key`.
     fn read(&self, key: &Value) {
         match &self.reader {
-            Reader::Status(call) if matches!(key.as_name(), Some("ok" | "reason" | "message")) => call.check(),
+            Reader::Status(call) if matches!(key.as_name(), Some("ok" | "reason" | "message" | "status")) => call.check(),
             Reader::Status(_) => {}
             Reader::List(list) => list.read(key),
         }

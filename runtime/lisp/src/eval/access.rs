@@ -133,7 +133,7 @@ pub(super) fn key(from: Local, key: Value, default: Option<Code>, span: Span) ->
             Some(coll @ Value::Map(map)) => {
                 let value = map.lookup(&key);
                 if value.is_none() {
-                    m.meters.missing_keys.record(coll, &key);
+                    m.meters.missing_keys.record_destructured(coll, &key);
                 }
                 value.cloned()
             }

@@ -8,6 +8,7 @@ use crate::failed_calls::FailedCalls;
 use crate::interrupt::{Interrupt, Interrupts, Watch};
 use crate::limits::{Cancel, Limits};
 use crate::missing_keys::MissingKeys;
+use crate::mixed_comparisons::MixedComparisons;
 use crate::parallel::WorkerPermits;
 use crate::share::Share;
 
@@ -39,6 +40,7 @@ pub(crate) struct Meters {
     pub(crate) made_infinite_seq: AtomicBool,
     /// Keys that are not in the answers of tools.
     pub(crate) missing_keys: MissingKeys,
+    pub(crate) mixed_comparisons: MixedComparisons,
     /// For threads that compute.
     pub(crate) permits: WorkerPermits,
     /// What the run has of the process, where somebody schedules its runs.
@@ -73,6 +75,7 @@ impl Meters {
             waits: Interrupts::default(),
             made_infinite_seq: AtomicBool::new(false),
             missing_keys: MissingKeys::new(),
+            mixed_comparisons: MixedComparisons::default(),
             permits,
             share,
             ended: OnceLock::new(),

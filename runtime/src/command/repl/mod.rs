@@ -371,7 +371,7 @@ impl Repl {
         let value = failure.value.as_ref().filter(|value| !value.truncated);
         let value = value.map(|value| format!("(def *e {{{known} :value (quote {})}})", value.text));
         for program in value.into_iter().chain([format!("(def *e {{{known}}})")]) {
-            let past = PriorState { bindings: self.past.bindings.clone(), results: Vec::new() };
+            let past = PriorState { results: Vec::new(), ..self.past.clone() };
             let kept = self.run(&program, past);
             if kept.outcome.is_ok() {
                 self.past.bindings = kept.bindings;
