@@ -75,7 +75,8 @@ fn read_answers(tool: Tool, args: &str, answers: &[&str]) -> Result<usize, Strin
 
 /// A tool with pages of two by number, and with a total.
 fn counted() -> Tool {
-    let convention = CONVENTIONS.iter().find(|convention| convention.name == "page number without announcement").unwrap();
+    let convention = CONVENTIONS.iter().find(|convention| convention.name == "page number without announcement");
+    let convention = convention.expect("it is in the table");
     Tool { paging: "by page\nitems rows\nargument page\ntotal total\nfirst 1\nsize size", ..conventions::tool(convention, false) }
 }
 
@@ -91,7 +92,7 @@ fn total_that_ends_with_a_full_page_is_checked_by_one_more_request() {
     let found = read_answers(counted(), "{}", &[first, second, r#"{"rows": [5], "total": 4}"#]).unwrap_err();
     assert!(found.ends_with("there are more items after the 4 announced items, after 2 pages with 4 items"), "{found}");
     // A page that is not full is the last one, as is one that is smaller than the requested size.
-    assert_eq!(read_answers(counted(), "{}", &[first, r#"{"rows": [3], "total": 3}"#]).is_err(), true, "the total changed");
+    assert!(read_answers(counted(), "{}", &[first, r#"{"rows": [3], "total": 3}"#]).is_err(), "the total changed");
     let [first, short] = [r#"{"rows": [1, 2], "total": 3}"#, r#"{"rows": [3], "total": 3}"#];
     assert_eq!(read_answers(counted(), "{}", &[first, short]), Ok(3));
     assert_eq!(read_answers(counted(), r#"{"size": 10}"#, &[r#"{"rows": [1, 2], "total": 2}"#]), Ok(2));

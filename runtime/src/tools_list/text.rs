@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn two_functions_and_facts_take_at_most_220_bytes() {
-        let text = with_upstreams(&Settings::default());
+        let text = with_upstreams(&Settings::defaults(true));
         for part in PARTS {
             assert!(text.contains(part), "{part:?} is not in {text}");
         }

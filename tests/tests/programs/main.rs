@@ -159,7 +159,7 @@ fn definitions_of_earlier_programs_keep_their_notes() {
 #[test]
 fn helpers_of_a_session_decide_by_what_they_read() {
     let world = world::World::start();
-    let total = r#"(defn total-of [v] (:total v)) (defn rows-of [v] (:items v))"#;
+    let total = r"(defn total-of [v] (:total v)) (defn rows-of [v] (:items v))";
     let call = r#"(tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})"#;
     assert_eq!(world.session(&[total, &format!("(total-of {call})")]).note, None);
     // The words of the program name only the total, and it reads the items.
@@ -174,7 +174,7 @@ fn comparisons_of_different_kinds_are_noted() {
     let wanted =
         "2 comparisons by <, <=, > or >= of values of different kinds, the first of a string with an integer (\"12\" with 5)";
     assert!(note.contains(wanted), "{note}");
-    assert_eq!(world.run(r#"(< 1 2.5 100000000000000000000)"#).note, None);
+    assert_eq!(world.run(r"(< 1 2.5 100000000000000000000)").note, None);
 }
 
 #[test]
