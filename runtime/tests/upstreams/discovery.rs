@@ -79,8 +79,10 @@ fn forms_answer_as_documented() {
         // Annotations are searchable words, and words match by their stems.
         ("(take 1 (apropos \"readonly\"))", r#"["fs/get_info - Metadata of one"]"#),
         ("(take 1 (apropos \"pulled request\"))", r#"["fs/camelCaseTool - List pull requests"]"#),
-        ("(count (apropos \"read\" {:limit 2}))", "2"),
-        ("(apropos \"camel case\" {:limit 1 :load true})", r#"["fs/camelCaseTool - List pull requests"]"#),
+        // The last line says how many more there are.
+        ("(count (apropos \"read\" {:limit 2}))", "3"),
+        (r#"(boolean (re-find #"^… \d+ more: \(apropos" (last (apropos "read" {:limit 2}))))"#, "true"),
+        ("(take 1 (apropos \"camel case\" {:limit 1 :load true}))", r#"["fs/camelCaseTool - List pull requests"]"#),
         ("(apropos \"zzzqqq\")", "[]"),
         ("(apropos \"read\" {:limit 0})", "apropos :limit must be an integer 1..50, got 0"),
         ("(apropos \"read\" {:limit 51})", "apropos :limit must be an integer 1..50, got 51"),
