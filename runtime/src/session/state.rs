@@ -62,8 +62,8 @@ impl SessionState {
         Ok((kept, changed))
     }
 
-    /// Returns the state with the definitions, the result and the calls of a successful evaluation, and the names that it defined or changed.
-    /// The error is a sentence about the limit that it exceeds.
+    /// Returns the state with the definitions, the result and the calls of a successful evaluation, and the names that it defined
+    /// or changed. The error is a sentence about the limit that it exceeds.
     pub fn with_values(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), String> {
         let bindings = evaluation.bindings.clone();
         let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();
