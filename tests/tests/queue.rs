@@ -1,4 +1,4 @@
-//! Tests that calls of the official Rust SDK wait in the queue, leave it, and are answered at the end of the server.
+//! Tests that calls of the official Rust, TypeScript and Python SDKs wait in the queue, leave it, and are answered at the end of the server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ptc_tests::deployment::plain;
+use ptc_tests::peers::{enabled, node_script, python_script};
 use ptc_tests::process::{Background, free_port, run};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
@@ -127,6 +128,58 @@ fn cancelled_and_disconnected_callers_leave_the_queue() {
         let answer = outcome(begin(&cancels, "(+ 1 2)").await).await;
         assert_eq!(answer["result"], "user=> 3", "{answer}");
     });
+}
+
+#[test]
+fn typescript_sdk_fills_the_queue_and_every_call_is_answered_at_the_end() {
+    if !enabled("typescript_sdk_fills_the_queue_and_every_call_is_answered_at_the_end") {
+        return;
+    }
+    let mut client = node_script("queue.mjs");
+    client.arg("stdio").arg(plain()).envs([
+        ("PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS", "1"),
+        ("PTC_RUNNER_MCP_QUEUE_TIMEOUT_MS", "600000"),
+        ("PTC_RUNNER_MCP_PROGRAM_TIMEOUT_MS", "600000"),
+        ("PTC_RUNNER_MCP_RESPONSE_PROFILE", "structured"),
+        ("PTC_RUNNER_MCP_DEBUG_TOOL", "true"),
+    ]);
+    let seen: Value = serde_json::from_str(&run(&mut client).success()).expect("one JSON object");
+    assert_eq!((&seen["refused"], &seen["retry"], &seen["debug"]), (&json!("busy"), &json!(5_000), &json!(false)), "{seen}");
+    assert_eq!(seen["tools"], 2, "{seen}");
+    // The place of the first becomes free for others, which may end before they are stopped.
+    let ends = |name: &str| seen["ends"][name].as_u64().unwrap_or(0);
+    assert_eq!(ends("cancelled") + ends("user=> 1"), QUEUE as u64 + 1, "{seen}");
+}
+
+#[test]
+fn typescript_sdk_leaves_the_queue_by_cancelling_and_disconnecting() {
+    if !enabled("typescript_sdk_leaves_the_queue_by_cancelling_and_disconnecting") {
+        return;
+    }
+    let port = free_port();
+    let mut server = Command::new(plain());
+    server.args(["--http", "--http-disable-auth", "--http-metrics", "--http-port", &port.to_string()]);
+    let _server = Background::start(server.args(ONE_PLACE).args(PATIENT_QUEUE)).ready_on(port);
+    let mut client = node_script("queue.mjs");
+    let seen = run(client.args(["http", &format!("http://127.0.0.1:{port}/mcp")])).success();
+    let seen: Value = serde_json::from_str(&seen).expect("one JSON object");
+    assert_eq!(seen, json!({ "cancelled": "aborted", "lost": "closed", "running": "aborted", "after": "user=> 3" }));
+}
+
+#[test]
+fn python_sdk_is_refused_after_its_time_in_the_queue_and_admitted_later() {
+    if !enabled("python_sdk_is_refused_after_its_time_in_the_queue_and_admitted_later") {
+        return;
+    }
+    let mut client = python_script("queued.py");
+    client.arg(plain()).envs([
+        ("PTC_RUNNER_MCP_MAX_CONCURRENT_CALLS", "1"),
+        ("PTC_RUNNER_MCP_QUEUE_TIMEOUT_MS", "1500"),
+        ("PTC_RUNNER_MCP_PROGRAM_TIMEOUT_MS", "2500"),
+        ("PTC_RUNNER_MCP_RESPONSE_PROFILE", "structured"),
+    ]);
+    let seen: Value = serde_json::from_str(&run(&mut client).success()).expect("one JSON object");
+    assert_eq!(seen, json!({ "refused": "busy", "retry": 1_500, "ended": "timeout", "after": "user=> 7" }));
 }
 
 /// Waits until a metric has that value.
