@@ -334,7 +334,12 @@ impl Evaluator {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
                 None if !cancel.is_cancelled() => {
-                    return Evaluation::refused(Failure::no_processor(processor)).after(&processor.wait_times());
+                    let failure = if processor.is_ended() {
+                        Failure::no_memory(processor)
+                    } else {
+                        Failure::no_processor(processor)
+                    };
+                    return Evaluation::refused(failure).after(&processor.wait_times());
                 }
                 computing => computing,
             },

@@ -152,6 +152,11 @@ impl ProcessorLease {
         !self.run.is_over()
     }
 
+    /// Whether the server has ended the program because its memory budget is used up.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.run.is_ended.load(Ordering::Acquire)
+    }
+
     /// The message of a program that the server ends because its memory budget is used up.
     pub(crate) fn budget_message(&self) -> String {
         budget_message(self.run.scheduler.budget.limit())
@@ -219,10 +224,11 @@ impl RunShare {
 
     /// Ends the run to free memory for others.
     pub(super) fn end(&self, budget: u64) {
-        let account = self.account().clone();
         if !self.is_over() && !self.is_ended.swap(true, Ordering::AcqRel) {
             self.scheduler.count(Refusal::MemoryBudget);
         }
+        // A run that gets its account later finds that it was ended.
+        let account = self.account().clone();
         // The reason comes before `is_over`: a thread of the run that finds itself over without a reason reports a timeout.
         if let Some(account) = account {
             account.end(budget_message(budget));
@@ -270,6 +276,9 @@ impl RunShare {
 impl Share for RunShare {
     fn begin_run(&self, account: &Account) {
         *self.account() = Some(account.clone());
+        if self.is_ended.load(Ordering::Acquire) {
+            account.end(budget_message(self.scheduler.budget.limit()));
+        }
     }
 
     fn acquire(&self, deadline: Instant) {

@@ -289,6 +289,27 @@ fn granted_growth_counts_before_it_is_allocated() {
 }
 
 #[test]
+fn program_that_is_ended_while_its_inputs_are_counted_reports_the_budget() {
+    let mut limits = limits();
+    limits.memory_budget_bytes.value = 8 << 20;
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let place = place(&enter(&scheduler, 1, &cancel));
+    for is_released in [false, true] {
+        let lease = place.lease(&cancel);
+        let computing = lease.begin().expect("a processor");
+        assert!(!lease.count_bytes(9 << 20) && lease.is_ended());
+        if is_released {
+            lease.count_bytes(-(9 << 20));
+        }
+        let program = Program::compile("1").expect("it is right");
+        let fault = Run::new(&program).share(lease.share()).execute_on_thread().result.expect_err("it is ended");
+        assert!(fault.message.contains("memory budget of 8388608 bytes"), "{}", fault.message);
+        drop(computing);
+    }
+    assert_eq!(scheduler.refusals()[Refusal::MemoryBudget as usize].1, 2);
+}
+
+#[test]
 fn program_that_has_ended_is_not_ended_for_memory() {
     let mut limits = limits();
     (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);

@@ -207,6 +207,10 @@ impl Machine {
         if self.meters.cancel.is_cancelled() {
             return Err(self.raise(ErrorKind::Cancelled, "the run was cancelled"));
         }
+        // A scheduler may have ended it already.
+        if self.meters.is_exhausted() {
+            return Err(self.out_of_memory());
+        }
         if Instant::now() >= self.meters.deadline { Err(self.out_of_time()) } else { Ok(()) }
     }
 
