@@ -151,7 +151,7 @@ pub struct Evaluation {
     pub processor_wait: Duration,
     /// The lease counts the evaluation's memory until it is dropped.
     pub(crate) processor: Option<ProcessorLease>,
-    /// The context, which is dropped after the answer was sent: freeing a large one takes milliseconds.
+    /// The context.
     pub context: Option<Value>,
 }
 
@@ -214,6 +214,14 @@ impl Failure {
 }
 
 impl Evaluation {
+    /// Drops the values of the program, which its answer does not need. Their memory does not count any longer.
+    pub(crate) fn drop_values(&mut self) {
+        // The answer shows definitions in another way than other values.
+        self.value = self.value.take().filter(|value| value.kind() == Kind::Var);
+        (self.bindings, self.context) = (Bindings::default(), None);
+        self.processor = None;
+    }
+
     /// Creates the result of an evaluation that did not run.
     pub fn refused(failure: Failure) -> Self {
         Evaluation {
@@ -334,11 +342,8 @@ impl Evaluator {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
                 None if !cancel.is_cancelled() => {
-                    let failure = if processor.is_ended() {
-                        Failure::no_memory(processor)
-                    } else {
-                        Failure::no_processor(processor)
-                    };
+                    let failure =
+                        if processor.is_ended() { Failure::no_memory(processor) } else { Failure::no_processor(processor) };
                     return Evaluation::refused(failure).after(&processor.wait_times());
                 }
                 computing => computing,

@@ -138,8 +138,8 @@ impl Budget {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 
-    /// Ends runs until `bytes` more of `run` fit, waits until the memory is free, and counts them. False if `run` itself ends or
-    /// `deadline` passes first.
+    /// Ends runs until `bytes` more of `run` fit, waits until the memory is free, and counts them. False if `run` itself ends first.
+    /// At `deadline` it ends for lack of memory.
     pub(super) fn reserve(&self, run: &RunShare, bytes: i64, deadline: Instant) -> bool {
         let mut check_at = Instant::now();
         loop {
@@ -147,7 +147,11 @@ impl Budget {
                 return true;
             }
             let now = Instant::now();
-            if run.is_over() || now >= deadline {
+            if run.is_over() {
+                return false;
+            }
+            if now >= deadline {
+                run.end(self.limit);
                 return false;
             }
             if now >= check_at {

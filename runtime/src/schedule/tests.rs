@@ -330,6 +330,23 @@ fn program_that_has_ended_is_not_ended_for_memory() {
 }
 
 #[test]
+fn program_that_waits_for_memory_until_its_deadline_reports_the_budget() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 8 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places = [1, 2].map(|session| place(&enter(&scheduler, session, &cancel)));
+    let [ended, waiting] = places.each_ref().map(|place| place.lease(&cancel));
+    drop(ended.begin().expect("a processor"));
+    // Its memory becomes free, but not in time.
+    ended.share().report_bytes(6 << 20);
+    let program = Program::compile("(count (vec (range 400000)))").expect("it is right");
+    let limits = Limits::default().memory_bytes(1 << 30).wall_clock(Duration::from_millis(300));
+    let run = Run::new(&program).limits(limits).gauge(alloc::live_bytes).share(waiting.share());
+    let fault = run.execute_on_thread().result.expect_err("there is no memory");
+    assert!(fault.kind == ErrorKind::MemoryExceeded && fault.message.contains("memory budget of 8388608 bytes"), "{fault:?}");
+}
+
+#[test]
 fn program_with_several_branches_counts_once_as_running() {
     let mut limits = limits();
     (limits.in_flight.value, limits.processors.value) = (10, 2);

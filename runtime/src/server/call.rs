@@ -205,6 +205,7 @@ impl Server {
         let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();
         let names = redactor.clone();
+        let scheduler = Arc::clone(&self.scheduler);
         // The trace file is written on the evaluation's thread, so that the reading thread does not wait for the disk.
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
@@ -255,28 +256,32 @@ impl Server {
                 Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))
             });
             // The trace is finished before the answer is sent, since the client may then ask for it.
-            let result = match &done {
+            let result = match done {
                 Ok((result, evaluation)) => {
                     finish(call_trace, |call_trace| {
                         let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
-                        call_trace.evaluated(evaluation, &shown, profile.budget());
+                        call_trace.evaluated(&evaluation, &shown, profile.budget());
                     });
+                    // The client may be slow to read the answer, and other programs may need the memory of the values.
+                    drop(evaluation);
                     result
                 }
                 Err(fault) => {
                     let call_trace = call_trace.map(|call_trace| call_trace.after(times.as_ref()));
-                    &refused_by_session(&redactor, call_trace, fault, era)
+                    refused_by_session(&redactor, call_trace, &fault, era)
                 }
             };
             if log::enabled(Level::Debug) {
-                log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(result))]);
+                log::record(Level::Debug, "result", &[("id", Text(&id)), ("result", Payload(&result))]);
             }
             // A request that its client cancelled is not answered. If the answer is sent before the cancellation, the client
             // ignores it.
             if !registration.is_withdrawn() {
-                answers.send(Answer::result(&id, result), Some(registration));
+                let answer = Answer::result(&id, &result);
+                drop(result);
+                let _memory = scheduler.hold(answer.line.capacity());
+                answers.send(answer, Some(registration));
             }
-            drop(done);
         };
         let (fibers, counting) = (Arc::clone(&self.fibers), Arc::clone(&self.scheduler));
         let entered = Instant::now();

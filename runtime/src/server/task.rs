@@ -28,7 +28,7 @@ impl Server {
         let Some((registration, call_trace)) = self.enter(request, call_trace, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), registration.cancellation().clone());
-        let redactor = self.redactor.clone();
+        let (redactor, scheduler) = (self.redactor.clone(), Arc::clone(&self.scheduler));
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
@@ -47,7 +47,11 @@ impl Server {
             if !registration.is_withdrawn() {
                 // The parts of the answer are redacted already, except for texts of the client.
                 let result = redactor.redact_text(answer::data_result(&members, end.outcome.is_err(), era));
-                answers.send(Answer::result(&id, &result), Some(registration));
+                let answer = Answer::result(&id, &result);
+                // The client may be slow to read the answer.
+                drop((end, members, result));
+                let _memory = scheduler.hold(answer.line.capacity());
+                answers.send(answer, Some(registration));
             }
         };
         let (fibers, retry_after_ms) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms());

@@ -248,7 +248,13 @@ impl Lease {
     fn commit_here(mut self, evaluation: &mut Evaluation) {
         if evaluation.outcome.is_ok() {
             let done = self.copy.kept.after(evaluation, &self.sessions.limits.kept);
-            let done = done.and_then(|(kept, changed)| Ok((self.end(LeaseOutcome::Evaluated(&kept))?, changed, kept.names())));
+            let done = done.and_then(|(kept, changed)| {
+                // A remote store may be slow, and other programs may need the memory of values that are not kept.
+                let is_copy = self.sessions.store.is_remote();
+                let _memory = is_copy.then(|| self.sessions.scheduler.hold(self.copy.kept.bytes() + kept.bytes()));
+                evaluation.drop_values();
+                Ok((self.end(LeaseOutcome::Evaluated(&kept))?, changed, kept.names()))
+            });
             match done {
                 Ok((Some(metadata), changed, stored)) => {
                     evaluation.session = Some(InSession { metadata: json!(metadata), changed, stored });

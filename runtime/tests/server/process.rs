@@ -1,6 +1,8 @@
 //! Limits of a server process: cancellation, sizes of frames, floods, and every way to end.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -37,6 +39,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::validated_refuses_keys_that_are_not_names", validated_refuses_keys_that_are_not_names),
     ("process::special_form_is_not_hidden_by_a_local", special_form_is_not_hidden_by_a_local),
     ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
+    ("process::unread_answers_hold_no_values", unread_answers_hold_no_values),
     ("process::programs_without_a_stack_are_answered_as_busy", programs_without_a_stack_are_answered_as_busy),
 ];
 
@@ -465,6 +468,34 @@ fn nothing_but_answers_on_standard_output() {
     for line in log.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
     }
+}
+
+/// The first answers fill the pipe and the queue behind it. Each later program has values of 8 MB.
+fn unread_answers_hold_no_values() {
+    const SMALL: usize = 60;
+    const ALL: usize = 70;
+    let args = ["--memory-budget-bytes", "50331648", "--program-memory-limit-bytes", "40000000", "--response-profile", "debug"];
+    let mut command = server("plain");
+    command.args(args).args(["--program-timeout-ms", "3000", "--queue-timeout-ms", "600000"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let (mut input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+    let mut call = |id: usize, program: &str| {
+        let params = json!({ "name": "lisp_eval", "arguments": { "program": program } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        writeln!(input, "{call}").expect("the server reads");
+    };
+    (0..SMALL).for_each(|id| call(id, r#"(apply str (repeat 60000 "x"))"#));
+    for id in SMALL..ALL {
+        std::thread::sleep(Duration::from_millis(500));
+        call(id, "(def large (vec (range 500000))) 1");
+    }
+    // After this time, a program that waits for memory has ended without it.
+    std::thread::sleep(Duration::from_secs(4));
+    let answers: Vec<String> = BufReader::new(output).lines().take(ALL).map(|line| line.expect("UTF-8")).collect();
+    let failed: Vec<&String> = answers.iter().filter(|answer| answer.contains(r#""isError":true"#)).collect();
+    assert!(failed.is_empty() && answers.len() == ALL, "{} of {}: {:?}", failed.len(), answers.len(), failed.first());
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
 }
 
 fn programs_without_a_stack_are_answered_as_busy() {
