@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::fiber;
 
+use super::answers::UnreadAnswers;
 use super::run::RunShare;
 
 /// Interval at which a thread checks for memory that others are giving back.
@@ -20,6 +21,7 @@ pub(super) struct Budget {
     limit: u64,
     used: AtomicI64,
     runs: Mutex<Runs>,
+    answers: UnreadAnswers,
 }
 
 #[derive(Default)]
@@ -75,7 +77,7 @@ impl Drop for Claim {
 impl Budget {
     pub(super) fn new(limit: u64) -> Arc<Self> {
         let used = AtomicI64::new(0);
-        Arc::new(Budget { limit, used, runs: Mutex::default() })
+        Arc::new(Budget { limit, used, runs: Mutex::default(), answers: UnreadAnswers::default() })
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -88,6 +90,11 @@ impl Budget {
 
     pub(super) fn free(&self) -> u64 {
         self.limit.saturating_sub(self.used())
+    }
+
+    /// Returns the answers that are not written yet.
+    pub(super) fn answers(&self) -> &UnreadAnswers {
+        &self.answers
     }
 
     pub(super) fn claim(self: &Arc<Self>, bytes: usize) -> Claim {
@@ -176,7 +183,7 @@ impl Budget {
         }
     }
 
-    /// Chooses the run to end so that `bytes` more fit.
+    /// Chooses the run to end so that `bytes` more fit. An owner holds its runs and the answers that its clients have not read.
     fn victim(&self, bytes: i64) -> Victim {
         let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
         let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.bytes()).sum();
@@ -187,7 +194,7 @@ impl Budget {
         let living = || runs.iter().filter(|run| !run.is_over() && run.has_begun());
         let mut by_owner: HashMap<&str, i64> = HashMap::new();
         for run in living() {
-            *by_owner.entry(run.owner()).or_default() += run.bytes();
+            *by_owner.entry(run.owner()).or_insert_with(|| self.answers.bytes(run.owner())) += run.bytes();
         }
         let most = by_owner.iter().max_by_key(|(_, bytes)| **bytes).map(|(owner, _)| *owner);
         let largest = living().filter(|run| Some(run.owner()) == most).max_by_key(|run| run.bytes());

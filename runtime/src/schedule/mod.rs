@@ -5,6 +5,7 @@
 //! waits is a suspended [fiber](crate::fibers), not a thread.
 //!
 //! - `admission`: the slots of programs in flight, and the queue for them.
+//! - `answers`: the answers that clients have not read yet.
 //! - `processors`: the processors, and the programs that wait for one.
 //! - `budget`: the memory that programs, sessions and requests share, and the choice of the program to end when it is exhausted.
 //! - `run`: one program's share of these.
@@ -14,6 +15,7 @@
 //! - [`limits`]: the limits with their sources.
 
 mod admission;
+mod answers;
 mod budget;
 pub mod container;
 pub(crate) mod fair;
@@ -30,6 +32,7 @@ use ptc_lisp::limits::Cancel;
 
 pub use admission::Rejection;
 use admission::{Admission, InFlightSlot};
+pub use answers::{AnswerReservation, AnswersUnread};
 use budget::{Budget, Claim};
 pub use fair::ClientKey;
 pub use limits::{Limit, ScheduleLimits, Source};

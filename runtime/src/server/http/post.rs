@@ -17,11 +17,12 @@ use super::sessions::Full;
 use super::{HttpState, header_validation, route};
 use crate::diagnostics::Origin;
 use crate::evaluation::Reason;
+use crate::log::{self, Level};
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
 use crate::response::answer;
-use crate::schedule::{BudgetReservation, ClientKey, session_number};
+use crate::schedule::{AnswerReservation, ClientKey, Scheduler, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
@@ -32,18 +33,34 @@ pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Sends the answer of one request to the connection that waits for it.
 struct OneshotSink {
-    sender: Mutex<Option<oneshot::Sender<Answer>>>,
+    sender: Mutex<Option<oneshot::Sender<ReadyAnswer>>>,
     /// The call of the request. A request that is refused, such as one with the id of another call, has none.
     call: Arc<OnceLock<Running>>,
+    scheduler: Arc<Scheduler>,
+    owner: Arc<str>,
+    id: String,
+}
+
+/// An answer with its memory, which counts until the answer is written: a client may read slowly.
+struct ReadyAnswer {
+    answer: Answer,
+    memory: Option<AnswerReservation>,
 }
 
 impl ResponseSink for OneshotSink {
     fn send(&self, answer: Answer, call: Option<Registration>) {
+        let ready = match self.scheduler.hold_answer(&self.owner, answer.line.capacity()) {
+            Ok(memory) => ReadyAnswer { answer, memory: Some(memory) },
+            Err(unread) => {
+                log::line(Level::Warn, "http_answer_discarded", &[("message", &unread.to_string())]);
+                ReadyAnswer::without_memory(Answer::error(&self.id, &ErrorBody::new(SERVER_ERROR, unread.to_string())))
+            }
+        };
         // The place is released before the client can see the answer and send its next call.
         drop(call);
         if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // If the client has disconnected, there is no receiver.
-            let _ = sender.send(answer);
+            let _ = sender.send(ready);
         }
     }
 
@@ -52,10 +69,17 @@ impl ResponseSink for OneshotSink {
     }
 }
 
+impl ReadyAnswer {
+    /// Creates an answer that is too small to count.
+    fn without_memory(answer: Answer) -> ReadyAnswer {
+        ReadyAnswer { answer, memory: None }
+    }
+}
+
 /// The bytes of an answer that are not written yet.
 struct UnreadAnswer {
     line: Vec<u8>,
-    _reservation: BudgetReservation,
+    _memory: Option<AnswerReservation>,
 }
 
 impl AsRef<[u8]> for UnreadAnswer {
@@ -73,7 +97,7 @@ enum PostOutcome {
 }
 
 struct PendingResponse {
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<ReadyAnswer>,
     id: String,
     era: Era,
     /// The session that `initialize` opened.
@@ -127,19 +151,19 @@ pub(super) async fn answer(
     if let OnDisconnect::LeaveQueue { has_answer, .. } = &mut pending.on_disconnect {
         *has_answer = true;
     }
-    let answer = answer.unwrap_or_else(|_| {
+    let ReadyAnswer { answer, memory } = answer.unwrap_or_else(|_| {
         // The sender was dropped without an answer, since the call was cancelled.
         let profile = state.server.settings().response_profile;
-        Answer::result(&pending.id, &answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era))
+        let refusal = answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era);
+        ReadyAnswer::without_memory(Answer::result(&pending.id, &refusal))
     });
     let status = match (pending.era, answer.error) {
         (Era::Handshake, _) | (_, None) => StatusCode::OK,
         (Era::Stateless, Some(METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
+        (Era::Stateless, Some(SERVER_ERROR)) => StatusCode::SERVICE_UNAVAILABLE,
         (Era::Stateless, Some(_)) => StatusCode::BAD_REQUEST,
     };
-    // Counted until it is written: a client may read slowly.
-    let reservation = state.server.scheduler().hold(answer.line.capacity());
-    let reply = Reply::json(status, Bytes::from_owner(UnreadAnswer { line: answer.line, _reservation: reservation }));
+    let reply = Reply::json(status, Bytes::from_owner(UnreadAnswer { line: answer.line, _memory: memory }));
     match pending.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,
@@ -226,7 +250,13 @@ fn begin(
             let (sender, answer) = oneshot::channel();
             let call = Arc::default();
             let on_disconnect = on_disconnect(state, era, &calls, &call);
-            let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink { sender: Mutex::new(Some(sender)), call });
+            let answers: Arc<dyn ResponseSink> = Arc::new(OneshotSink {
+                sender: Mutex::new(Some(sender)),
+                call,
+                scheduler: Arc::clone(state.server.scheduler()),
+                owner: Arc::clone(&owner.id),
+                id: id.to_owned(),
+            });
             let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
             state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
             PostOutcome::Pending(PendingResponse { answer, id: id.to_owned(), era, opened, on_disconnect })
@@ -341,11 +371,19 @@ mod tests {
     use ptc_lisp::limits::Cancel;
 
     use super::*;
+    use crate::schedule::ScheduleLimits;
 
     #[test]
     fn disconnected_duplicate_leaves_the_queued_call_alone() {
         let calls = InFlight::new(ClientKey::default());
-        let sink = || OneshotSink { sender: Mutex::default(), call: Arc::default() };
+        let scheduler = Scheduler::new(ScheduleLimits::detect());
+        let sink = || OneshotSink {
+            sender: Mutex::default(),
+            call: Arc::default(),
+            scheduler: Arc::clone(&scheduler),
+            owner: "one".into(),
+            id: "1".to_owned(),
+        };
         let (first, duplicate) = (sink(), sink());
         let registration = calls.enter("1", Cancel::default()).expect("it is the first");
         first.registered(&registration);

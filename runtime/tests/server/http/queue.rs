@@ -1,6 +1,7 @@
 //! Many concurrent callers: the queue, fairness, memory.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::an_upstream_that_hangs_leaves_places_to_others", an_upstream_that_hangs_leaves_places_to_others),
     ("http::bodies_being_read_count_in_the_memory_budget", bodies_being_read_count_in_the_memory_budget),
     ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
+    ("http::answers_that_are_not_read_have_a_limit", answers_that_are_not_read_have_a_limit),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
     ("http::limits_of_zero_are_refused_at_start", limits_of_zero_are_refused_at_start),
     ("http::program_without_a_stack_is_counted_as_refused", program_without_a_stack_is_counted_as_refused),
@@ -373,6 +375,57 @@ fn unread_answer_counts_in_the_memory_budget() {
     }
     drop(client);
     until(&site, "ptc_memory_used_bytes", 0);
+}
+
+/// Unread answers may take a quarter of the budget, which is 4 MiB. Each connection asks for more than its socket takes, so that one
+/// of its answers, with 130 KB, waits.
+fn answers_that_are_not_read_have_a_limit() {
+    const CONNECTIONS: usize = 38;
+    let path = std::env::temp_dir().join(format!("ptc-unread-{}", std::process::id()));
+    let text = path.to_string_lossy();
+    let mut command = server("plain");
+    command.args(["--http", "--http-auth-token", TOKEN, "--http-metrics", "--http-unix-socket", &text, "--http-admin-port", "0"]);
+    let site = Site::of(command.args(["--memory-budget-bytes", "16777216", "--response-profile", "debug"]));
+    let used = || {
+        let mut admin = Client { token: Some(TOKEN), ..Client::connect(site.admin.expect("an address")) };
+        count(&mut admin, "ptc_memory_used_bytes")
+    };
+    let arguments = json!({ "program": "(vec (repeat 24000 \"ab\"))", "output_schema": { "type": "array" } });
+    let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": arguments }));
+    let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let headers = headers.concat();
+    let types = "Content-Type: application/json\r\nAccept: application/json, text/event-stream";
+    let head = format!("Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{types}\r\nContent-Length: {}", body.len());
+    let ask = |count: usize| {
+        let mut stream = UnixStream::connect(&path).expect("it listens");
+        let request = |end: &str| format!("POST /mcp HTTP/1.1\r\n{head}\r\n{headers}{end}\r\n{body}");
+        let requests = request("").repeat(count - 1) + &request("Connection: close\r\n");
+        stream.write_all(requests.as_bytes()).expect("it reads");
+        stream
+    };
+    let read = |mut stream: UnixStream| {
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).expect("UTF-8");
+        answers
+    };
+    let mut unread: Vec<UnixStream> = (0..CONNECTIONS).map(|_| ask(4)).collect();
+    let began = Instant::now();
+    while used() < 4_600_000 {
+        assert!(began.elapsed() < Duration::from_secs(25), "{} bytes", used());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(1_500));
+    let refused = read(ask(1));
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("they may take 4194304 (a quarter of"), "{refused}");
+    // Once they are read, there is room again.
+    for answers in unread.drain(..).map(read) {
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), 4, "{answers}");
+    }
+    assert!(read(ask(1)).starts_with("HTTP/1.1 200"));
+    let began = Instant::now();
+    while used() != 0 {
+        assert!(began.elapsed() < Duration::from_secs(30), "{} bytes", used());
+    }
 }
 
 fn limits_name_where_they_come_from() {
