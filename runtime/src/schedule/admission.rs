@@ -192,10 +192,10 @@ impl Admission {
             run(earlier);
             return then(Ok(admitted));
         }
-        let excess = [
-            (state.queue.len() + 1).saturating_sub(self.most_queued),
-            bytes.saturating_sub(usize::try_from(self.queue_budget.free()).unwrap_or(usize::MAX)),
-        ];
+        // A request that is larger than the queue's part of the budget may wait alone.
+        let is_alone = state.queue.len() == 0 && bytes as u64 <= self.budget.free();
+        let bytes_free = if is_alone { usize::MAX } else { usize::try_from(self.queue_budget.free()).unwrap_or(usize::MAX) };
+        let excess = [(state.queue.len() + 1).saturating_sub(self.most_queued), bytes.saturating_sub(bytes_free)];
         let Some(displaced) = state.queue.displace(client_key, [1, bytes], excess, |queued| [1, queued.claim.bytes()]) else {
             drop(state);
             run(earlier);

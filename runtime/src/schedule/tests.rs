@@ -152,6 +152,25 @@ fn large_newcomer_that_gets_no_room_displaces_nothing() {
 }
 
 #[test]
+fn request_larger_than_the_queue_waits_alone_if_the_budget_has_room() {
+    const MIB: usize = 1 << 20;
+    let mut limits = limits();
+    (limits.queued, limits.memory_budget_bytes.value) = (100, 64 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let holding = place(&enter_with(&scheduler, "a", 0, &cancel));
+    // The queue takes 4 MiB.
+    let large = enter_with(&scheduler, "a", 16 * MIB, &cancel);
+    assert!(scheduler.is_full() && scheduler.load().queued == 1);
+    assert_eq!(enter_with(&scheduler, "a", 16 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
+    drop(holding);
+    let holding = place(&large);
+    let held = scheduler.hold(40 * MIB);
+    assert_eq!(enter_with(&scheduler, "a", 16 * MIB, &cancel).recv().unwrap().err(), Some(Rejection::QueueFull));
+    drop((holding, held));
+    assert_eq!(scheduler.load().used_bytes, 0);
+}
+
+#[test]
 fn full_queue_of_a_session_at_its_cap_leaves_free_places_to_others() {
     let mut limits = limits();
     (limits.in_flight.value, limits.in_flight_per_session) = (10, Some(Limit::default_of(1)));
