@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 use ptc_lisp::fiber;
 
 use super::answers::UnreadAnswers;
+use super::memory_waiters::MemoryWaiters;
 use super::run::RunShare;
 
-/// Interval at which a thread checks for memory that others are giving back.
-const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(2);
-
-/// Interval at which such a thread checks again whether another run has to end. This check visits all runs.
+/// Interval at which the first waiter checks again whether another run has to end. This check visits all runs.
 const VICTIM_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The budget and its users.
@@ -22,6 +20,7 @@ pub(super) struct Budget {
     used: AtomicI64,
     runs: Mutex<Runs>,
     answers: UnreadAnswers,
+    waiters: MemoryWaiters,
 }
 
 #[derive(Default)]
@@ -77,11 +76,17 @@ impl Drop for Claim {
 impl Budget {
     pub(super) fn new(limit: u64) -> Arc<Self> {
         let used = AtomicI64::new(0);
-        Arc::new(Budget { limit, used, runs: Mutex::default(), answers: UnreadAnswers::default() })
+        let (answers, waiters) = (UnreadAnswers::default(), MemoryWaiters::default());
+        Arc::new(Budget { limit, used, runs: Mutex::default(), answers, waiters })
     }
 
     pub(super) fn limit(&self) -> u64 {
         self.limit
+    }
+
+    /// The limit as a signed number.
+    fn most(&self) -> i64 {
+        i64::try_from(self.limit).unwrap_or(i64::MAX)
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -105,7 +110,16 @@ impl Budget {
 
     /// Records a change of the used memory.
     pub(super) fn report(&self, change: i64) {
-        self.used.fetch_add(change, Ordering::Relaxed);
+        // The order of this and the count of waiters is that of `reserve`, which registers and then reads `used`.
+        let used = self.used.fetch_add(change, Ordering::SeqCst) + change;
+        if change < 0 {
+            self.waiters.wake(|| self.most().saturating_sub(used));
+        }
+    }
+
+    /// Wakes the threads of a run that wait for memory, since the run has ended.
+    pub(super) fn wake_run(&self, number: usize) {
+        self.waiters.wake_run(number);
     }
 
     /// Registers a run that may be ended to free memory. Returns its index.
@@ -131,8 +145,7 @@ impl Budget {
 
     /// Whether `bytes` more fit into the budget.
     fn fits(&self, bytes: i64) -> bool {
-        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
-        self.used.load(Ordering::Relaxed).saturating_add(bytes) <= limit
+        self.used.load(Ordering::SeqCst).saturating_add(bytes) <= self.most()
     }
 
     /// Counts `bytes` more if they fit.
@@ -140,34 +153,41 @@ impl Budget {
         if bytes == 0 {
             return self.fits(0);
         }
-        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
-        let next = |used: i64| used.checked_add(bytes).filter(|sum| *sum <= limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        let next = |used: i64| used.checked_add(bytes).filter(|sum| *sum <= self.most());
+        self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next).is_ok()
     }
 
     /// Ends runs until `bytes` more of `run` fit, waits until the memory is free, and counts them. False if `run` itself ends first.
     /// At `deadline` it ends for lack of memory.
     pub(super) fn reserve(&self, run: &RunShare, bytes: i64, deadline: Instant) -> bool {
+        let mut number = None;
         let mut check_at = Instant::now();
-        loop {
+        let has_memory = loop {
             if self.try_reserve(bytes) {
-                return true;
+                break true;
+            }
+            if run.is_over() {
+                break false;
             }
             let now = Instant::now();
-            if run.is_over() {
-                return false;
-            }
             if now >= deadline {
                 run.end(self.limit);
-                return false;
+                break false;
             }
-            if now >= check_at {
+            let (own, is_first) = self.waiters.enter(number, run.number(), bytes, fiber::waker());
+            if number.replace(own).is_none() || is_first && now >= check_at {
                 self.demand(run, bytes);
                 check_at = now + VICTIM_CHECK_INTERVAL;
-            } else {
-                fiber::park(Some(now + MEMORY_CHECK_INTERVAL));
             }
+            // Memory that was released before the waiter was registered has woken nobody.
+            if !self.fits(bytes) && !run.is_over() {
+                fiber::park(Some(if is_first { check_at.min(deadline) } else { deadline }));
+            }
+        };
+        if let Some(number) = number {
+            self.waiters.leave(number);
         }
+        has_memory
     }
 
     /// Ends runs until `bytes` more of `run` fit as soon as those runs have released their memory. The largest run of the owner
@@ -187,8 +207,7 @@ impl Budget {
     fn victim(&self, bytes: i64) -> Victim {
         let runs: Vec<Arc<RunShare>> = self.lock().all.iter().flatten().filter_map(Weak::upgrade).collect();
         let dying: i64 = runs.iter().filter(|run| run.is_over()).map(|run| run.bytes()).sum();
-        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
-        if self.used.load(Ordering::Relaxed).saturating_sub(dying).saturating_add(bytes) <= limit {
+        if self.used.load(Ordering::Relaxed).saturating_sub(dying).saturating_add(bytes) <= self.most() {
             return Victim::Wait;
         }
         let living = || runs.iter().filter(|run| !run.is_over() && run.has_begun());
@@ -199,6 +218,12 @@ impl Budget {
         let most = by_owner.iter().max_by_key(|(_, bytes)| **bytes).map(|(owner, _)| *owner);
         let largest = living().filter(|run| Some(run.owner()) == most).max_by_key(|run| run.bytes());
         largest.map_or(Victim::None, |run| Victim::Run(Arc::clone(run)))
+    }
+
+    /// Returns the number of threads and fibers that wait for memory.
+    #[cfg(test)]
+    pub(super) fn waiters(&self) -> usize {
+        self.waiters.count()
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {

@@ -8,6 +8,7 @@
 //! - `answers`: the answers that clients have not read yet.
 //! - `processors`: the processors, and the programs that wait for one.
 //! - `budget`: the memory that programs, sessions and requests share, and the choice of the program to end when it is exhausted.
+//! - `memory_waiters`: the threads and fibers that wait for memory.
 //! - `run`: one program's share of these.
 //! - `fair`: the order in which owners and their sessions are served.
 //! - `state_memory`: the part of the budget for the states of sessions and tasks.
@@ -20,6 +21,7 @@ mod budget;
 pub mod container;
 pub(crate) mod fair;
 pub mod limits;
+mod memory_waiters;
 mod processors;
 mod run;
 mod state_memory;

@@ -172,7 +172,8 @@ impl Drop for ProcessorGuard<'_> {
     fn drop(&mut self) {
         self.0.run.release();
         // From here on it only holds its memory until the answer is sent.
-        self.0.run.is_over.store(true, Ordering::Release);
+        self.0.run.is_over.store(true, Ordering::SeqCst);
+        self.0.run.scheduler.budget.wake_run(self.0.run.number);
     }
 }
 
@@ -201,6 +202,11 @@ impl std::fmt::Debug for ProcessorLease {
 }
 
 impl RunShare {
+    /// Returns its index in the budget.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     pub(super) fn owner(&self) -> &str {
         &self.client_key.owner
     }
@@ -219,7 +225,7 @@ impl RunShare {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
+        self.is_over.load(Ordering::SeqCst)
     }
 
     /// Ends the run to free memory for others.
@@ -335,10 +341,11 @@ impl Share for RunShare {
     }
 
     fn interrupt(&self) {
-        self.is_over.store(true, Ordering::Release);
+        self.is_over.store(true, Ordering::SeqCst);
         for waiter in &*self.waits() {
             waiter.give_up();
         }
+        self.scheduler.budget.wake_run(self.number);
     }
 }
 

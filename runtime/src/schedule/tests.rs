@@ -366,6 +366,29 @@ fn program_that_waits_for_memory_until_its_deadline_reports_the_budget() {
 }
 
 #[test]
+fn programs_that_wait_for_memory_continue_when_it_is_released() {
+    let mut limits = limits();
+    (limits.in_flight.value, limits.processors.value, limits.memory_budget_bytes.value) = (10, 10, 8 << 20);
+    let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
+    let places: Vec<_> = (0..5).map(|session| place(&enter(&scheduler, session, &cancel))).collect();
+    let ended = places[0].lease(&cancel);
+    drop(ended.begin().expect("a processor"));
+    ended.share().report_bytes(7 << 20);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for place in &places[1..] {
+            let (lease, deadline) = (place.lease(&cancel), began + Duration::from_mins(1));
+            scope.spawn(move || assert!(lease.share().make_room(1 << 20, deadline)));
+        }
+        while scheduler.budget.waiters() < 4 {
+            std::thread::yield_now();
+        }
+        drop(ended);
+    });
+    assert!(began.elapsed() < Duration::from_secs(30), "they waited for their deadlines");
+}
+
+#[test]
 fn program_with_several_branches_counts_once_as_running() {
     let mut limits = limits();
     (limits.in_flight.value, limits.processors.value) = (10, 2);
