@@ -27,6 +27,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
     ("http::answers_that_are_not_read_have_a_limit", answers_that_are_not_read_have_a_limit),
     ("http::limits_name_where_they_come_from", limits_name_where_they_come_from),
+    ("http::one_address_has_half_of_all_connections", one_address_has_half_of_all_connections),
     ("http::limits_of_zero_are_refused_at_start", limits_of_zero_are_refused_at_start),
     ("http::program_without_a_stack_is_counted_as_refused", program_without_a_stack_is_counted_as_refused),
     ("http::shutdown_waits_for_a_request_that_is_being_read", shutdown_waits_for_a_request_that_is_being_read),
@@ -555,4 +556,33 @@ fn shutdown_waits_for_a_request_that_is_being_read() {
     let answer = client.receive();
     assert!(answer.body.contains("timeout") || answer.body.contains("server draining"), "{answer:?}");
     assert!(site.end().0.success());
+}
+
+fn one_address_has_half_of_all_connections() {
+    // The number of connections follows from the descriptors that the process may open.
+    let args = ["--http", "--http-port", "0", "--http-disable-auth"];
+    let site = Site::of(&mut limited("ulimit -n 300", &server("plain"), &args));
+    let is_served = |client: &mut Client| {
+        let bytes = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let sent = client.stream.get_mut().write_all(bytes).is_ok();
+        sent && client.try_receive().is_some_and(|answer| answer.status == 200)
+    };
+    let mut open = Vec::new();
+    let refused = loop {
+        let mut client = site.client();
+        if !is_served(&mut client) {
+            break client;
+        }
+        open.push(client);
+        assert!(open.len() < 300, "one address takes all connections");
+    };
+    drop(refused);
+    // 128 descriptors are reserved for other purposes, and half of the other 172 are for one address.
+    assert_eq!(open.len(), 86);
+    // Its share becomes free again.
+    open.pop();
+    let began = Instant::now();
+    while !is_served(&mut site.client()) {
+        assert!(began.elapsed() < Duration::from_secs(30), "the share of a closed connection is lost");
+    }
 }
