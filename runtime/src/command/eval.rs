@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::live::{PrintHooks, PrintLine};
 use super::services::{Ended, Services};
-use super::show::{Display, View};
+use super::show::{ResultOptions, View};
 use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
 use crate::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
@@ -18,7 +18,7 @@ use crate::response::Profile;
 use crate::settings::Settings;
 
 /// Evaluates `program`. `-` reads it from standard input.
-pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, display: Display) -> ExitCode {
+pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, options: ResultOptions) -> ExitCode {
     let name = origin.deployment.name;
     // Local runs print the full answer, not the model-sized one.
     settings.response_profile = Profile::Debug;
@@ -39,7 +39,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, displa
         Ok(call) => local.evaluate_traced(&mut services, call, PriorState::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
-    let view = View::new(display, settings, services.redactor());
+    let view = View::new(options, settings, services.redactor());
     services.shut_down();
     evaluation.calls.get_or_insert_default();
     view.program(&evaluation)

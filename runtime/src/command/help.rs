@@ -47,7 +47,7 @@ pub struct Evaluating {
 }
 
 /// All of these options.
-pub static EVALUATING: [Evaluating; 4] = [
+pub static EVALUATING: [Evaluating; 5] = [
     Evaluating {
         long: Some("display"),
         short: None,
@@ -63,6 +63,14 @@ pub static EVALUATING: [Evaluating; 4] = [
         words: &[],
         of_repl: false,
         help: "Short for --display envelope: one object a line",
+    },
+    Evaluating {
+        long: Some("fail-on-call-errors"),
+        short: None,
+        value: None,
+        words: &[],
+        of_repl: false,
+        help: "Exit with code 1 if an upstream call failed and the program did not check it",
     },
     Evaluating {
         long: None,

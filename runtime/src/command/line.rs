@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use lexopt::Arg;
 
 use super::help::COMMANDS;
-use super::show::Display;
+use super::show::{Display, ResultOptions};
 use crate::settings::{Fault, Flag, Purpose, Settings, SettingsParser};
 
 /// Which command line is parsed.
@@ -37,9 +37,9 @@ pub(super) enum Command {
     /// Serve MCP on standard input and output.
     Start,
     /// Evaluate a program; `-` reads it from standard input.
-    Eval(String, Display),
+    Eval(String, ResultOptions),
     /// Evaluate programs in sequence.
-    Repl(Script, Display),
+    Repl(Script, ResultOptions),
     /// Print the version, as JSON if the value is true.
     Version(bool),
     Help,
@@ -102,6 +102,7 @@ pub(super) fn read(
     let mut script = Script::default();
     let mut json = false;
     let mut display = None;
+    let mut fail_on_call_errors = false;
     let mut program: Option<OsString> = None;
     let mut unknown = false;
     let mut switch = None;
@@ -113,6 +114,7 @@ pub(super) fn read(
             Ok(Some(Arg::Long("help") | Arg::Short('h'))) => word = Some(Word::Help),
             Ok(Some(Arg::Long("version") | Arg::Short('V'))) if word != Some(Word::Help) => word = Some(Word::Version),
             Ok(Some(Arg::Long("json"))) => json = true,
+            Ok(Some(Arg::Long("fail-on-call-errors"))) => fail_on_call_errors = true,
             Ok(Some(Arg::Long("display"))) => {
                 match parser.value().as_deref().unwrap_or_default().to_str().and_then(Display::of) {
                     Some(given) => display = Some(given),
@@ -177,12 +179,16 @@ pub(super) fn read(
     if display.is_some() && !matches!(word, Word::Eval | Word::Repl) {
         reading.refused("--display goes with eval and repl only".into());
     }
+    if fail_on_call_errors && !matches!(word, Word::Eval | Word::Repl) {
+        reading.refused("--fail-on-call-errors goes with eval and repl only".into());
+    }
     let display = if json { Display::Envelope } else { display.unwrap_or(Display::Text) };
+    let options = ResultOptions { display, fail_on_call_errors };
     let (command, purpose) = match word {
         Word::Start => (Command::Start, Purpose::Serve),
         Word::Version => (Command::Version(json), Purpose::Serve),
         Word::Help => (Command::Help, Purpose::Serve),
-        Word::Repl => (Command::Repl(script, display), Purpose::Repl),
+        Word::Repl => (Command::Repl(script, options), Purpose::Repl),
         Word::Eval => {
             let program = match program.map(OsString::into_string) {
                 Some(Ok(program)) => program,
@@ -195,7 +201,7 @@ pub(super) fn read(
                     String::new()
                 }
             };
-            (Command::Eval(program, display), Purpose::Eval)
+            (Command::Eval(program, options), Purpose::Eval)
         }
     };
     match word {
@@ -232,6 +238,10 @@ mod tests {
         read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned).map_err(|faults| said(&faults))
     }
 
+    fn shown(display: Display) -> ResultOptions {
+        ResultOptions { display, fail_on_call_errors: false }
+    }
+
     fn texts(programs: &[&str]) -> Script {
         Script { loads: Vec::new(), programs: programs.iter().map(|&text| Source::Text(text.into())).collect() }
     }
@@ -242,17 +252,24 @@ mod tests {
             (&[][..], Command::Start),
             (&["start", "--max-frame-bytes", "2048"], Command::Start),
             (&["--max-frame-bytes=2048"], Command::Start),
-            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into(), Display::Text)),
-            (&["eval", "--json", "-"], Command::Eval("-".into(), Display::Envelope)),
-            (&["eval", "--display=json", "--", "-5"], Command::Eval("-5".into(), Display::Json)),
-            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into(), Display::Text)),
-            (&["repl"], Command::Repl(Script::default(), Display::Text)),
-            (&["repl", "-e", "1", "--max-tool-calls=3", "--eval", "-2"], Command::Repl(texts(&["1", "-2"]), Display::Text)),
+            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into(), shown(Display::Text))),
+            (&["eval", "--json", "-"], Command::Eval("-".into(), shown(Display::Envelope))),
+            (&["eval", "--display=json", "--", "-5"], Command::Eval("-5".into(), shown(Display::Json))),
+            (
+                &["eval", "--fail-on-call-errors", "1"],
+                Command::Eval("1".into(), ResultOptions { display: Display::Text, fail_on_call_errors: true }),
+            ),
+            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into(), shown(Display::Text))),
+            (&["repl"], Command::Repl(Script::default(), shown(Display::Text))),
+            (
+                &["repl", "-e", "1", "--max-tool-calls=3", "--eval", "-2"],
+                Command::Repl(texts(&["1", "-2"]), shown(Display::Text)),
+            ),
             (
                 &["repl", "-l", "a.clj", "b.clj", "-"],
                 Command::Repl(
                     Script { loads: vec!["a.clj".into()], programs: vec![Source::File("b.clj".into()), Source::Input] },
-                    Display::Text,
+                    shown(Display::Text),
                 ),
             ),
             (&["version", "--json"], Command::Version(true)),
@@ -365,6 +382,7 @@ mod tests {
             (&["--display", "loud", "eval", "1"], "--display: expected one of text, envelope, json"),
             (&["eval", "1", "--json", "--display=json"], "--json is short for --display envelope: give one of them"),
             (&["start", "--display=json"], "--display goes with eval and repl only"),
+            (&["start", "--fail-on-call-errors"], "--fail-on-call-errors goes with eval and repl only"),
             (&["eval"], "eval: expected a program, or - for standard input"),
             (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
             (&["--json"], "--json goes with eval, repl and version only"),

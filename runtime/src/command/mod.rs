@@ -79,8 +79,8 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Command::Help => written(&help::pinned(deployment)),
         Command::Version(json) => written(&version::render(deployment, &settings.schedule, json)),
         Command::Start => start::run(&origin, settings),
-        Command::Eval(program, display) => eval::run(&origin, settings, &program, display),
-        Command::Repl(script, display) => repl::run(&origin, settings, &script, display),
+        Command::Eval(program, options) => eval::run(&origin, settings, &program, options),
+        Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
     }
 }
 
@@ -160,7 +160,7 @@ fn unpinned(
     let json = match line.command {
         Command::Help => return written(&help(program)),
         Command::Version(json) => return written(&version(json)),
-        Command::Repl(_, display) => display == Display::Envelope,
+        Command::Repl(_, options) => options.display == Display::Envelope,
         Command::Start | Command::Eval(..) => false,
     };
     log::set_level(line.settings.log_level);
@@ -183,7 +183,7 @@ fn unpinned(
             warn(&warnings, &command);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
-                Command::Repl(script, display) => repl::run(&origin, settings, &script, display),
+                Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
                 _ => start::run(&origin, settings),
             }
         }

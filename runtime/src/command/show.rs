@@ -39,9 +39,18 @@ impl Display {
     }
 }
 
+/// How the results of `eval` and `repl` are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ResultOptions {
+    pub(super) display: Display,
+    /// Whether an unchecked failed call makes the exit code that of a failed program.
+    pub(super) fail_on_call_errors: bool,
+}
+
 /// Prints the results of programs.
 pub(super) struct View {
     display: Display,
+    fail_on_call_errors: bool,
     redactor: Redactor,
     /// Maximum bytes of printed lines that are kept of a run.
     print_bytes: usize,
@@ -73,19 +82,20 @@ impl Colors {
 }
 
 impl View {
-    pub(super) fn new(display: Display, settings: &Settings, redactor: Redactor) -> View {
-        let print_bytes = settings.limits().print_bytes;
-        View { display, redactor, print_bytes, prompts: std::io::stdout().is_terminal(), colors: Colors::of(settings) }
+    pub(super) fn new(options: ResultOptions, settings: &Settings, redactor: Redactor) -> View {
+        let ResultOptions { display, fail_on_call_errors } = options;
+        let (print_bytes, prompts) = (settings.limits().print_bytes, std::io::stdout().is_terminal());
+        View { display, fail_on_call_errors, redactor, print_bytes, prompts, colors: Colors::of(settings) }
     }
 
     /// Prints the result of a program. Returns the exit code of a command that ends with it.
     pub(super) fn program(&self, evaluation: &Evaluation) -> ExitCode {
+        let mut failed = self.is_failed(evaluation);
         if self.display == Display::Envelope {
             let shown = written(&for_output(object(evaluation), self.prompts));
-            return if evaluation.outcome.is_err() { ExitCode::from(FAILED) } else { shown };
+            return if failed { ExitCode::from(FAILED) } else { shown };
         }
         let (mut output, mut messages) = self.printed(evaluation);
-        let mut failed = evaluation.outcome.is_err();
         match (&evaluation.outcome, &evaluation.value) {
             (Err(failure), _) => messages += &self.fault(&sentence(failure)),
             (Ok(preview), _) if self.display == Display::Text => {
@@ -114,9 +124,13 @@ impl View {
         if failed { ExitCode::from(FAILED) } else { shown }
     }
 
+    fn is_failed(&self, evaluation: &Evaluation) -> bool {
+        evaluation.outcome.is_err() || self.fail_on_call_errors && evaluation.has_unchecked_calls
+    }
+
     /// Prints the lines or the fault of a program whose value is not shown.
     pub(super) fn load(&self, evaluation: &Evaluation) -> Result<(), ExitCode> {
-        if evaluation.outcome.is_err() {
+        if self.is_failed(evaluation) {
             return Err(self.program(evaluation));
         }
         let (output, mut messages) = self.printed(evaluation);

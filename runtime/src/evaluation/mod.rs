@@ -129,6 +129,8 @@ pub struct Evaluation {
     /// Notes about problems that the value or the failure does not show: keys that output schemas do not have, unchecked failed
     /// calls, lists of which only the first page was read, and exhausted budgets.
     pub notes: Vec<String>,
+    /// Whether a call failed and the program did not read its `:ok`, `:reason` or `:message`.
+    pub has_unchecked_calls: bool,
     /// The state of its session, if it ran in one.
     pub session: Option<InSession>,
     /// The printed lines.
@@ -231,6 +233,7 @@ impl Evaluation {
             returned: false,
             bindings: Bindings::default(),
             notes: Vec::new(),
+            has_unchecked_calls: false,
             session: None,
             prints: Vec::new(),
             calls: None,
@@ -491,6 +494,7 @@ impl Evaluator {
         };
         let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
         // This comes after the preview, which marks the status of the results that it shows as read.
+        let has_unchecked_calls = !outcome.failed_calls.unchecked().is_empty();
         let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
         // Some missing keys were already reported by the static analysis.
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
@@ -512,6 +516,7 @@ impl Evaluator {
             outcome: preview,
             validated,
             notes,
+            has_unchecked_calls,
             returned: outcome.returned,
             value: outcome.result.ok(),
             bindings: outcome.bindings,

@@ -20,7 +20,9 @@ use super::eval::{self, LocalEvaluator};
 use super::line::{Script, Source};
 use super::live::PrintLine;
 use super::services::Services;
-use super::show::{Colors, Display, View, fault, for_output, notes, object, painted, replace_control_chars, sentence, whole};
+use super::show::{
+    Colors, Display, ResultOptions, View, fault, for_output, notes, object, painted, replace_control_chars, sentence, whole,
+};
 use super::{Origin, ended_early, unusable, written};
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::response::Profile;
@@ -85,7 +87,7 @@ impl Input {
 }
 
 /// Runs a script, standard input, or an interactive session.
-pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, display: Display) -> ExitCode {
+pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, options: ResultOptions) -> ExitCode {
     settings.response_profile = Profile::Debug;
     let services = match Services::new(origin, &settings) {
         Ok(services) => services,
@@ -95,7 +97,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, disp
         Ok(local) => local,
         Err(why) => return ended_early(origin.deployment.name, services, &why),
     };
-    let mut repl = Repl { services, local, past: PriorState::default(), settings, display, timed: false };
+    let mut repl = Repl { services, local, past: PriorState::default(), settings, options, timed: false };
     let code = repl.start(origin, script).unwrap_or_else(|code| code);
     repl.services.shut_down();
     code
@@ -120,7 +122,7 @@ struct Repl {
     local: LocalEvaluator,
     past: PriorState,
     settings: Settings,
-    display: Display,
+    options: ResultOptions,
     timed: bool,
 }
 
@@ -128,7 +130,7 @@ impl Repl {
     /// Runs the files to load, and then the script or the interactive session.
     fn start(&mut self, origin: &Origin, script: &Script) -> Result<ExitCode, ExitCode> {
         let unread = |why: String| unusable(origin.deployment.name, &[why]);
-        let view = View::new(self.display, &self.settings, self.services.redactor());
+        let view = View::new(self.options, &self.settings, self.services.redactor());
         for file in &script.loads {
             let program = Source::File(file.clone()).read(&self.settings).map_err(unread)?;
             view.load(&self.evaluate(&program))?;
@@ -261,7 +263,7 @@ impl Repl {
     }
 
     fn shows(&mut self, display: Display) -> String {
-        self.display = display;
+        self.options.display = display;
         String::new()
     }
 
@@ -311,12 +313,12 @@ impl Repl {
         let print_line: PrintLine = |line| {
             written(&(replace_control_chars(line.to_owned()) + "\n"));
         };
-        self.local.print_line = (self.display != Display::Envelope).then_some(print_line);
+        self.local.print_line = (self.options.display != Display::Envelope).then_some(print_line);
         let evaluation = self.evaluate(source);
         let colored = Colors::of(&self.settings).output;
         let is_terminal = std::io::stdout().is_terminal();
         let mut text = String::new();
-        match (self.display, &evaluation.outcome) {
+        match (self.options.display, &evaluation.outcome) {
             (Display::Envelope, _) => text = for_output(object(&evaluation), is_terminal),
             (_, Err(failure)) => text += &(fault(&replace_control_chars(sentence(failure)), colored) + "\n"),
             (Display::Text, Ok(value)) => text += &(painted(&replace_control_chars(value.text.clone()), colored) + "\n"),
@@ -326,7 +328,7 @@ impl Repl {
                 None => {}
             },
         }
-        if self.display != Display::Envelope {
+        if self.options.display != Display::Envelope {
             text += &notes(&evaluation);
         }
         if self.timed {
