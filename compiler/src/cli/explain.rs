@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
         return Ok(Status::Clean);
     };
     let name = full_name(wanted);
-    let Some(code) = Code::ALL.iter().find(|code| code.name() == name) else {
+    let Some(code) = Code::find(&name) else {
         let failure = Failure::new(format!("there is no diagnostic code `{wanted}`"));
         let hint = match suggest::closest_match(&name, Code::ALL.iter().map(|code| code.name())) {
             Some(near) => format!("did you mean `{near}`? `ptc-compile explain` lists all codes"),
@@ -33,9 +33,9 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
         };
         return Err(failure.hint(hint));
     };
-    let page = pages::page(*code).unwrap_or("");
+    let page = pages::page(code).unwrap_or("");
     if args.json {
-        let mut object = described(*code);
+        let mut object = described(code);
         if let Some(members) = object.as_object_mut() {
             members.insert("page".into(), page.into());
         }

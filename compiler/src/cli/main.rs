@@ -110,6 +110,18 @@ fn color(args: &[OsString]) -> Color {
     word.and_then(|word| Color::from_str(word, false).ok()).unwrap_or(Color::Auto)
 }
 
+/// Words that other compilers use as commands, with what does the same here.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("lint", "--check CONFIG"),
+    ("check", "--check CONFIG"),
+    ("validate", "--check CONFIG"),
+    ("verify", "--check CONFIG"),
+    ("build", "CONFIG"),
+    ("compile", "CONFIG"),
+    ("serve", "run CONFIG"),
+    ("start", "run CONFIG"),
+];
+
 /// Reports a first word that is neither a command nor a file, but similar to a command.
 fn misspelt(args: &[OsString]) -> Option<Failure> {
     let word = args.get(1)?.to_str()?;
@@ -118,7 +130,11 @@ fn misspelt(args: &[OsString]) -> Option<Failure> {
     if word.starts_with('-') || names().any(|name| name == word) || std::fs::exists(OsStr::new(word)).unwrap_or(true) {
         return None;
     }
-    let near = suggest::closest_match(word, names())?;
+    let (_, near) = OTHER_WORDS
+        .iter()
+        .find(|(other, _)| *other == word)
+        .copied()
+        .or_else(|| Some((word, suggest::closest_match(word, names())?)))?;
     Some(Failure::new(format!("there is no command and no file `{word}`")).hint(format!("did you mean `ptc-compile {near}`?")))
 }
 

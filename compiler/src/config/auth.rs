@@ -37,7 +37,7 @@ fn emitter(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &B
     }
     let header = fields.spanned(reader, "header");
     if let Some(header) = &header
-        && headers::check_name(reader, Setter::Auth, &header.value, header.place.clone())
+        && headers::check_name(reader, Setter::Auth, &header.value, None, header.place.clone())
     {
         seen.set(reader, &header.value, header.place.clone());
     }

@@ -1,9 +1,9 @@
 //! Reads an object by its table: unknown and missing keys, types and ranges.
 
-use super::kinds;
 use super::model::Spanned;
 use super::reader::ConfigReader;
 use super::table::{Key, Presence, Table, Variants};
+use super::{headers, kinds};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Member, Node};
@@ -250,7 +250,14 @@ fn unknown_key(
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reader.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {
         (Some(name), _, _) => {
-            diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
+            // A header that is refused under either name has its own hint.
+            let is_refused = |member: &Member| {
+                member.value.as_str().and_then(|value| headers::authorization_hint(&member.key, value)).is_some()
+            };
+            let members = member.value.members();
+            if members.is_empty() || !members.iter().all(is_refused) {
+                diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
+            }
             Some(name)
         }
         (None, _, _) if taken.is_some() => {

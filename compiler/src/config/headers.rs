@@ -1,5 +1,6 @@
 //! Checks the names and values of HTTP headers that a config sets.
 
+use super::placeholder;
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, Severity, quoted};
 use crate::source::Span;
@@ -76,8 +77,21 @@ pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|row| row.name.eq_ignore_ascii_case(name))
 }
 
-/// Checks the name of a header at its position. Returns whether the header can be set.
-pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, place: Span) -> bool {
+/// Returns what to write instead of an `Authorization` header whose value is `Bearer ${VARIABLE}`.
+pub(super) fn authorization_hint(name: &str, value: &str) -> Option<String> {
+    if !name.eq_ignore_ascii_case("Authorization") {
+        return None;
+    }
+    let (scheme, variable) = value.split_once(' ')?;
+    let variable = variable.trim().strip_prefix("${")?.strip_suffix('}').filter(|name| placeholder::is_variable(name))?;
+    scheme.eq_ignore_ascii_case("Bearer").then(|| format!(
+        "remove the header; write `\"credentials\": {{\"token\": {{\"source\": \"env\", \"var\": \"{variable}\"}}}}` beside `upstreams`, \
+         and `\"auth\": [{{\"scheme\": \"bearer\", \"binding\": \"token\"}}]` here"
+    ))
+}
+
+/// Checks the name of a header at its position. `value` is its value if it is literal. Returns whether the header can be set.
+pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, value: Option<&str>, place: Span) -> bool {
     let before = reader.errors();
     if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
         let message = format!("{} is not a name of a header", quoted(name));
@@ -96,7 +110,9 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
         };
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
         let message = format!("the header `{}` {verb} be set in `{owner}`: {}", row.name, row.why);
-        let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "").hint(row.hint);
+        let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "");
+        let hint = value.and_then(|value| authorization_hint(name, value)).unwrap_or_else(|| row.hint.to_owned());
+        let diagnostic = diagnostic.hint(hint);
         reader.report(Diagnostic { severity: row.severity, ..diagnostic });
     }
     reader.errors() == before

@@ -37,7 +37,7 @@ pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Field
     let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
     let auth = auth::read(reader, owner, emitters, bindings, &mut seen);
     for member in fields.members("static_headers") {
-        headers::check_name(reader, Setter::Static, &member.key, reader.key_place(member));
+        headers::check_name(reader, Setter::Static, &member.key, member.value.as_str(), reader.key_place(member));
         headers::check_value(reader, &member.key, &member.value);
         seen.set(reader, &member.key, reader.key_place(member));
     }

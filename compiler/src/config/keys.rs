@@ -61,6 +61,7 @@ const ENTRY: &[Key] = &[
         "tools that are pinned although their definitions speak to models or hide characters; `instructions` for the upstream's own words",
     )
     .or(&["accept", "accepted_definitions", "trusted_tools"]),
+    key("silence", Kind::Notes, Optional, "codes of notes about this entry that are not shown any more").or(&["ignore", "allow"]),
 ];
 
 const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);

@@ -2,7 +2,7 @@
 
 use super::reader::ConfigReader;
 use super::table::{Key, Kind, Presence};
-use crate::diag::{Code, Diagnostic, quoted};
+use crate::diag::{Code, Diagnostic, Severity, quoted};
 use crate::tree::{Node, Tree};
 use ptc_catalog::By;
 
@@ -27,6 +27,13 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
             }
         }
         (Kind::Names | Kind::FlagOrNames, Tree::Array(elements)) => names(reader, key, node, elements),
+        (Kind::Notes, Tree::Array(elements)) => {
+            for element in elements {
+                if text_element(reader, key, element) {
+                    note(reader, key, element);
+                }
+            }
+        }
         (Kind::TextMap, Tree::Object(members)) => {
             for member in members {
                 if member.value.as_str().is_none() {
@@ -56,6 +63,25 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
         _ => wrong_type(reader, key, node),
     }
     reader.errors() == before
+}
+
+/// Checks that a string is the code of a note. Warnings and errors cannot be silenced.
+fn note(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
+    let text = node.as_str().unwrap_or_default();
+    let label = match Code::find(text).map(Code::severity) {
+        Some(Severity::Note) => return,
+        Some(Severity::Warning) => "a warning",
+        Some(Severity::Error) => "an error",
+        None => "no code",
+    };
+    let message = format!("{} in `{}` is not the code of a note", quoted(text), key.name);
+    reader.fault(
+        Code::NotANote,
+        node,
+        message,
+        label,
+        "a note shows its code: `note[PTC0531]`; warnings and errors cannot be silenced",
+    );
 }
 
 /// Members of `paging` that are numbers, with descriptions.
@@ -130,7 +156,7 @@ pub(super) fn expected(kind: Kind) -> &'static str {
         Kind::Text | Kind::AnyText | Kind::Choice(_) => "a string",
         Kind::Flag => "`true` or `false`",
         Kind::Number { .. } => "a whole number",
-        Kind::Texts | Kind::Names => "an array of strings",
+        Kind::Texts | Kind::Names | Kind::Notes => "an array of strings",
         Kind::FlagOrNames => "`true`, `false` or an array of strings",
         Kind::TextMap => "an object of strings",
         Kind::Secret => "a string, or an object with `user` and `pass`",
@@ -159,7 +185,7 @@ fn wrong_type(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
         }
         (Kind::Number { .. }, Tree::String(text)) if text.parse::<u64>().is_ok() => format!("write `{text}` without quotes"),
         (Kind::Number { unit, .. }, Tree::String(_)) => format!("write the number of {unit}, without quotes"),
-        (Kind::Texts | Kind::Names | Kind::FlagOrNames, Tree::String(_)) => "put it in square brackets".to_owned(),
+        (Kind::Texts | Kind::Names | Kind::Notes | Kind::FlagOrNames, Tree::String(_)) => "put it in square brackets".to_owned(),
         (Kind::List, Tree::Object(_)) => "put the object in square brackets".to_owned(),
         (Kind::Text | Kind::AnyText | Kind::Choice(_), _) => quotes_hint(node).to_owned(),
         _ => String::new(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ptc_catalog::ListingLimits;
 
+use crate::diag::Code;
 use crate::ir::Json;
 use crate::source::{FileId, Span};
 
@@ -201,6 +202,8 @@ pub struct OpenApi {
     pub include_operations: Vec<Spanned<String>>,
     /// `exclude_operations`, in the same forms as `include_operations`.
     pub exclude_operations: Vec<Spanned<String>>,
+    /// `silence`: the notes that are not shown, also those in the document.
+    pub silence: Vec<Code>,
     /// `operation_overrides`, by operation id or `GET /path`.
     pub operation_overrides: BTreeMap<String, Override>,
 }

@@ -2,9 +2,9 @@
 
 use ptc_secrets::heuristics;
 
-use super::keys;
 use super::model::EnvPart;
 use super::reader::ConfigReader;
+use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::source::Span;
 use crate::tree::{Member, Node, Tree};
@@ -102,7 +102,12 @@ fn warn(reader: &mut ConfigReader<'_>, key: &str, node: &Node) {
             }
         }
         Tree::Array(elements) => elements.iter().for_each(|element| warn(reader, key, element)),
-        Tree::Object(members) => members.iter().for_each(|member| warn(reader, &member.key, &member.value)),
+        Tree::Object(members) => members.iter().for_each(|member| {
+            // The header is refused, with what to write instead.
+            if member.value.as_str().and_then(|value| headers::authorization_hint(&member.key, value)).is_none() {
+                warn(reader, &member.key, &member.value);
+            }
+        }),
         Tree::Null | Tree::Bool(_) | Tree::Number(_) => {}
     }
 }

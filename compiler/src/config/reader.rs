@@ -41,6 +41,11 @@ impl<'a> ConfigReader<'a> {
         self.report(diagnostic);
     }
 
+    /// Drops the notes with a code that point into a place.
+    pub(super) fn silence(&mut self, code: Code, place: Span) {
+        self.diagnostics.silence(code, place);
+    }
+
     /// Returns the number of errors so far. If the number has not grown since an earlier call, everything read in between is
     /// valid.
     pub(super) fn errors(&self) -> usize {

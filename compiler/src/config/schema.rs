@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::keys;
 use super::kinds;
 use super::table::{Kind, Presence, Table, Variants};
+use crate::diag::{Code, Severity};
 
 /// The schema of an object's members or of a list's elements, by the key that holds the object or list.
 enum Inner {
@@ -77,6 +78,10 @@ fn kind(name: &str, kind: Kind) -> Value {
         Kind::Number { min, max, .. } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Names => json!({ "type": "array", "items": text(), "minItems": 1 }),
+        Kind::Notes => {
+            let notes = Code::ALL.iter().filter(|code| code.severity() == Severity::Note).map(|code| code.name());
+            json!({ "type": "array", "items": { "enum": notes.collect::<Vec<_>>() } })
+        }
         Kind::FlagOrNames => json!({ "anyOf": [{ "type": "boolean" }, { "type": "array", "items": text(), "minItems": 1 }] }),
         Kind::TextMap => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Kind::Secret => {

@@ -62,14 +62,11 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings:
 }
 
 /// Warns if `command` contains a whole command line, since no shell splits it. A path may contain blanks, but the name of a
-/// program never does.
+/// program never does, and a path does not go on with a flag.
 fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let Some(node) = fields.node("command") else { return };
     let line = node.as_str().unwrap_or_default().trim();
-    let Some((program, rest)) = line.split_once(' ') else { return };
-    if program.contains(['/', '\\']) {
-        return;
-    }
+    let Some((program, rest)) = split_program(line) else { return };
     // The arguments may contain a secret. They are left out of the message, and if they look like a secret they are also masked
     // in the excerpt.
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -81,6 +78,16 @@ fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     let message = format!("`command` is the name of one program, and this one goes on with {what}");
     let hint = format!("write \"command\": \"{program}\", and the rest as \"args\", each in quotes of its own");
     reader.fault(Code::CommandLine, node, message, "looked up as one name", &hint);
+}
+
+/// Splits a command line after its program. `None` if it may be the path of a program.
+fn split_program(line: &str) -> Option<(&str, &str)> {
+    let (program, rest) = line.split_once(' ')?;
+    if program.contains(['/', '\\']) {
+        line.split_once(" -").map(|(program, _)| line.split_at(program.len()))
+    } else {
+        Some((program, rest))
+    }
 }
 
 fn check_variable(reader: &mut ConfigReader<'_>, name: &str, place: crate::source::Span) {

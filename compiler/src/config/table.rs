@@ -51,6 +51,8 @@ pub enum Kind {
     Texts,
     /// An array of at least one string. The strings are non-empty and unique.
     Names,
+    /// An array of codes of notes.
+    Notes,
     /// `true`, `false`, or an array as in [`Kind::Names`].
     FlagOrNames,
     /// An object of strings.

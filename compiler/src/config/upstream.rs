@@ -10,6 +10,7 @@ use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
 use crate::ir::Json;
+use crate::source::Span;
 use crate::tree::{Member, Node};
 
 /// Reads an entry. Returns `None` if its errors leave nothing usable.
@@ -22,6 +23,11 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
         "mcp_http" => Transport::McpHttp(http::read(reader, &subject.name, &fields, bindings)?),
         _ => Transport::OpenApi(openapi::read(reader, &subject, &fields, bindings)?),
     };
+    for code in fields.nodes("silence").iter().filter_map(|node| Code::find(node.as_str()?)) {
+        // A note about the lock file points at the key.
+        let place = Span { file: reader.file, range: member.key_range.start..member.value.range.end };
+        reader.silence(code, place);
+    }
     let is_mcp = fields.tag() != "openapi";
     if is_mcp {
         names::check_tools(reader, fields.nodes("include_tools"));

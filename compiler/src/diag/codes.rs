@@ -15,6 +15,11 @@ macro_rules! codes {
             /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
+            /// Returns the code with a name.
+            pub fn find(name: &str) -> Option<Code> {
+                Code::ALL.iter().copied().find(|code| code.name() == name)
+            }
+
             /// Returns the stable name, such as `PTC0101`.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $code),* }
@@ -62,6 +67,7 @@ codes! {
     InheritsEverything = "PTC0218" Warning "a child that gets the server's whole environment";
     WithheldVariable = "PTC0219" Error "a variable that no child inherits";
     BadPaging = "PTC0220" Error "a description of pages that cannot be read";
+    NotANote = "PTC0221" Error "a code in `silence` that is not that of a note";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";

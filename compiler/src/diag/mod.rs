@@ -95,6 +95,15 @@ impl Diagnostic {
         self
     }
 
+    /// Whether this is a note with this code whose primary place lies in `within`.
+    fn is_note_of(&self, code: Code, within: &Span) -> bool {
+        let lies_within = |label: &Label| {
+            let Span { file, range } = &label.place;
+            *file == within.file && range.start >= within.range.start && range.end <= within.range.end
+        };
+        self.code == code && self.severity == Severity::Note && self.primary.as_ref().is_some_and(lies_within)
+    }
+
     /// Adds a hint that suggests a fix.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -108,17 +117,29 @@ impl Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     masked: Vec<Span>,
+    silenced: Vec<(Code, Span)>,
 }
 
 impl Diagnostics {
     /// Adds a diagnostic.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.list.push(diagnostic);
+        if !self.silenced.iter().any(|(code, place)| diagnostic.is_note_of(*code, place)) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Drops the notes with a code that point into a place, those found so far and those found later.
+    pub fn silence(&mut self, code: Code, place: Span) {
+        self.list.retain(|diagnostic| !diagnostic.is_note_of(code, &place));
+        self.silenced.push((code, place));
     }
 
     /// Adds all diagnostics and concealed places of another list.
     pub fn append(&mut self, other: Diagnostics) {
-        self.list.extend(other.list);
+        for (code, place) in other.silenced {
+            self.silence(code, place);
+        }
+        self.extend(other.list);
         self.masked.extend(other.masked);
     }
 

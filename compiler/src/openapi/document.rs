@@ -18,6 +18,9 @@ use crate::tree::{self, Node, Tree};
 /// Lowers the included operations of one document. Returns `None` if the text is not an OpenAPI document.
 pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
     let file = sources.add(text.path, text.text);
+    for code in &entry.silence {
+        diagnostics.silence(*code, Span { file, range: 0..u32::MAX });
+    }
     let root = read_document(sources, file, diagnostics)?;
     let digest = lock::sha256(Json::from(&root).sorted().canonical().as_bytes());
     server::check(file, &entry.base_url, &root, diagnostics);

@@ -30,6 +30,7 @@ mod select;
 mod server;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::config::model::{Config, OpenApi, SchemaSource, Spanned, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -89,6 +90,7 @@ pub fn read(
                 let limit = entry.schema_max_place.clone().filter(|_| reason.contains("`schema_max_bytes`"));
                 diagnostics.push(match limit {
                     Some(place) => diagnostic.also(place, "the limit"),
+                    None if Path::new(path).is_relative() => diagnostic.hint("the path is relative to the folder of the config"),
                     None => diagnostic,
                 });
             }

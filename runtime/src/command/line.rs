@@ -386,6 +386,7 @@ mod tests {
             (&["eval"], "eval: expected a program, or - for standard input"),
             (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
             (&["--json"], "--json goes with eval, repl and version only"),
+            (&["--auth-token", "x"], "unknown flag --auth-token; did you mean --http-auth-token?"),
             (&["-x"], "unknown flag -x; --help lists all flags"),
             (
                 &["--upstreams-config", "u.json", "start"],

@@ -301,10 +301,16 @@ impl SettingsParser {
     /// Returns a flag with a similar name that this command accepts.
     fn near(&self, name: &str) -> Option<&'static str> {
         let serves = self.unpinned && !self.repl;
-        let others: &[&str] = if serves { &["help", "version"] } else { &["help", "version", "json", "display"] };
+        let others: &[&str] =
+            if serves { &["help", "version"] } else { &["help", "version", "json", "display", "fail-on-call-errors"] };
         let settings = flags().filter(|flag| self.unpinned || !flag.is_of_config()).map(|flag| flag.name);
         let of_repl = REPL_NAMES.iter().filter(|_| self.repl).map(|(name, _)| *name);
-        ptc_text::closest_match(name, settings.chain(of_repl).chain(others.iter().copied()))
+        let names: Vec<&'static str> = settings.chain(of_repl).chain(others.iter().copied()).collect();
+        ptc_text::closest_match(name, names.iter().copied()).or_else(|| {
+            // The group of a flag was left out: `--metrics` for `--http-metrics`.
+            let mut ending = names.iter().copied().filter(|own| own.strip_suffix(name).is_some_and(|group| group.ends_with('-')));
+            ending.next().filter(|_| ending.next().is_none())
+        })
     }
 
     /// Warns of settings in a group that is switched off.
