@@ -55,7 +55,7 @@ pub(super) fn read(
 /// Reads the header that carries the key of each write. Nothing else may set it.
 fn idempotency_header(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, http: &HttpOptions) -> Option<String> {
     let Spanned { value, place } = fields.spanned(reader, "idempotency_header")?;
-    headers::check_name(reader, Setter::IdempotencyHeader, &value, place.clone());
+    headers::check_name(reader, Setter::IdempotencyHeader, &value, None, place.clone());
     if http.sent_headers().any(|sent| sent.eq_ignore_ascii_case(&value)) {
         let message = format!("the header {} is also set by `auth` or `static_headers`", quoted(&value));
         let hint = "each write has a key of its own; keep only `idempotency_header`";

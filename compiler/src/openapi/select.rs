@@ -369,7 +369,7 @@ fn matches_nothing(
         }
         Wanted::Id(_) | Wanted::Path(..) => None,
     };
-    diagnostic.hint(hint.unwrap_or_else(|| "`ptc-compile operations DOCUMENT` lists what there is".to_owned()))
+    diagnostic.hint(hint.unwrap_or_else(|| list_hint(entry)))
 }
 
 fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<String>, meant: Wanted<'_>) -> Diagnostic {
@@ -386,7 +386,12 @@ fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<Strin
     } else if names.is_empty() {
         diagnostic = diagnostic.hint("the document has no operation that only reads");
     }
-    diagnostic
+    diagnostic.hint(list_hint(entry))
+}
+
+/// Names the command that lists the operations of the entry's document.
+fn list_hint(entry: &OpenApi) -> String {
+    format!("`ptc-compile operations {}` lists the operations of the document", super::source(entry))
 }
 
 /// Returns the config's override of an operation: by its id, by the entry that includes it, or by its path, in this order.

@@ -162,6 +162,22 @@ fn catalog_needs_no_secret_and_start_does() {
         let done = run(args);
         assert!(done.status.success() && done.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
+    // A failed call that the program does not check is on standard error. A switch makes it an exit code.
+    let unchecked = r#"(:name (:value (tool/call {:server "closed" :tool "pid" :args {}})))"#;
+    let checked = r#"(:ok (tool/call {:server "closed" :tool "pid" :args {}}))"#;
+    for (args, code, noted) in [
+        (&["eval", unchecked][..], 0, true),
+        (&["eval", "--fail-on-call-errors", unchecked], 1, true),
+        (&["eval", "--fail-on-call-errors", "--json", unchecked], 1, false),
+        (&["eval", "--fail-on-call-errors", checked], 0, false),
+        (&["repl", "-e", unchecked, "-e", "1"], 0, true),
+        (&["repl", "--fail-on-call-errors", "-e", unchecked, "-e", "1"], 1, true),
+    ] {
+        let done = run(args);
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{args:?}: {said}");
+        assert_eq!(said.contains("1 of 1 upstream calls failed and was not checked: 1 × closed/pid"), noted, "{args:?}: {said}");
+    }
     let done = run(&["eval", r#"(:message (tool/call {:server "closed" :tool "pid" :args {}}))"#]);
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(
