@@ -480,6 +480,34 @@ fn state_from_the_store_counts_in_the_memory_budget() {
     wait_for(|| replica.used_bytes() == 0, "the end of the evaluation");
 }
 
+/// A store that accepts connections and never replies releases the programs that wait for it.
+#[test]
+fn store_that_does_not_reply_releases_its_programs_after_a_time_limit() {
+    const CALLS: usize = 20;
+    if !enabled("store_that_does_not_reply_releases_its_programs_after_a_time_limit") {
+        return;
+    }
+    let redis = Redis::start(PASSWORD);
+    let replica = Replica::start(&redis, &["--max-concurrent-calls", "20", "--max-sessions-per-owner", "20"]);
+    let mut first = replica.client();
+    let ids: Vec<String> = (0..CALLS).map(|_| first.open()).collect();
+    let mut clients: Vec<Client> = ids.iter().map(|_| replica.client()).collect();
+    redis.signal("-STOP");
+    let began = Instant::now();
+    for (client, id) in clients.iter_mut().zip(&ids) {
+        client.send("tools/call", &json!({ "name": "lisp_session_eval", "arguments": { "session_id": id, "program": "1" } }));
+    }
+    for client in &mut clients {
+        let answer = client.receive().1.pointer("/result/structuredContent").cloned().unwrap_or_default();
+        assert_eq!(reason(&answer), "session_store_unavailable", "{answer}");
+        assert!(message(&answer).contains("cannot be used: "), "{answer}");
+    }
+    // A reply may take 5 s, and an attempt on a new connection up to 7 s more.
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert_eq!(first.data("lisp_eval", &json!({ "program": "(+ 1 2)" })).get("result"), Some(&json!("user=> 3")));
+    redis.signal("-CONT");
+}
+
 #[test]
 fn what_cannot_be_stored_is_refused_at_once() {
     if !enabled("what_cannot_be_stored_is_refused_at_once") {
