@@ -311,7 +311,7 @@ fn nothing_is_started_before_the_first_call() {
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
     assert!(server.receive().contains("echo"));
     let found = server.ask("1", r#"[(count (dir "child")) (doc "child/pid") (meta "child/pid") (apropos "pid") (tool/servers)]"#);
-    assert!(found.contains("user=> [4 "), "{found}");
+    assert!(found.contains("user=> [5 "), "{found}");
     assert!(!started.exists(), "discovery is answered from the catalog");
     server.ask("2", &call("pid", "{}"));
     assert!(started.exists());
@@ -327,7 +327,7 @@ fn each_policy_of_drift_is_told_once() {
         assert!(said.contains(answered), "{policy}: {said}{log}");
         let lines: Vec<&str> = log.lines().filter(|line| line.contains("tools have changed")).collect();
         assert_eq!(lines.len(), told, "{policy}: {log}");
-        assert!(lines.iter().all(|line| line.contains("tool 'hang' is gone; tool 'heard' is gone; tool 'pid' is gone")), "{log}");
+        assert!(lines.iter().all(|line| line.contains("tool 'hang' is gone; tool 'heard' is gone; tool 'nap' is gone; tool 'pid' is gone")), "{log}");
     }
     let wrong = server("aggregator").args(["--on-drift", "maybe"]).output().expect("the server runs");
     assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));

@@ -386,12 +386,14 @@ fn answers_that_are_not_read_have_a_limit() {
     let text = path.to_string_lossy();
     let mut command = server("plain");
     command.args(["--http", "--http-auth-token", TOKEN, "--http-metrics", "--http-unix-socket", &text, "--http-admin-port", "0"]);
+    // A connection whose client does not read is closed after the request timeout.
+    command.args(["--http-request-timeout-ms", "120000"]);
     let site = Site::of(command.args(["--memory-budget-bytes", "16777216", "--response-profile", "debug"]));
     let used = || {
         let mut admin = Client { token: Some(TOKEN), ..Client::connect(site.admin.expect("an address")) };
         count(&mut admin, "ptc_memory_used_bytes")
     };
-    let arguments = json!({ "program": "(vec (repeat 24000 \"ab\"))", "output_schema": { "type": "array" } });
+    let arguments = json!({ "program": format!("(vec (repeat 240 \"{}\"))", "a".repeat(500)), "output_schema": { "type": "array" } });
     let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": arguments }));
     let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let headers = headers.concat();
