@@ -327,7 +327,12 @@ fn each_policy_of_drift_is_told_once() {
         assert!(said.contains(answered), "{policy}: {said}{log}");
         let lines: Vec<&str> = log.lines().filter(|line| line.contains("tools have changed")).collect();
         assert_eq!(lines.len(), told, "{policy}: {log}");
-        assert!(lines.iter().all(|line| line.contains("tool 'hang' is gone; tool 'heard' is gone; tool 'nap' is gone; tool 'pid' is gone")), "{log}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.contains("tool 'hang' is gone; tool 'heard' is gone; tool 'nap' is gone; tool 'pid' is gone")),
+            "{log}"
+        );
     }
     let wrong = server("aggregator").args(["--on-drift", "maybe"]).output().expect("the server runs");
     assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));

@@ -393,7 +393,8 @@ fn answers_that_are_not_read_have_a_limit() {
         let mut admin = Client { token: Some(TOKEN), ..Client::connect(site.admin.expect("an address")) };
         count(&mut admin, "ptc_memory_used_bytes")
     };
-    let arguments = json!({ "program": format!("(vec (repeat 240 \"{}\"))", "a".repeat(500)), "output_schema": { "type": "array" } });
+    let arguments =
+        json!({ "program": format!("(vec (repeat 240 \"{}\"))", "a".repeat(500)), "output_schema": { "type": "array" } });
     let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": arguments }));
     let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let headers = headers.concat();
