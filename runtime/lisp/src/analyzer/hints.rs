@@ -45,7 +45,6 @@ static HINTS: &[(&[&str], &str)] = &[
         "there is no mutable state; use let, loop or reduce",
     ),
     (&["index-by", "key-by"], "use (into {} (map (juxt :id identity)) rows), or group-by if several rows may have one key"),
-    (&["index-of"], "(clojure.string/index-of s part) gives the position in a text, (.indexOf coll x) that of an item, or -1"),
     (&["while"], "nothing changes while a program runs, so that a test stays as it is; use loop and recur"),
     (
         &["defmacro", "eval", "macroexpand", "macroexpand-1", "resolve", "gensym", "load-string"],
