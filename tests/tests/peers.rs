@@ -85,8 +85,8 @@ fn real_upstreams_of_each_transport() {
     assert_eq!(seen.get("tools"), Some(&json!(["lisp_eval"])));
     assert_eq!(seen.get("text"), Some(&json!("user=> {:names [\"a.txt\" \"b.txt\"] :role \"Administrator\" :sum 42}")), "{seen}");
 
-    // Without its secret the binary does not start, and names the missing secret.
-    let refused = run(Command::new(&binary).args(["eval", "1"]).env_remove("DIRECTUS_TOKEN"));
+    // Without its secret the server does not start, and names the missing secret.
+    let refused = run(Command::new(&binary).arg("start").env_remove("DIRECTUS_TOKEN"));
     assert_ne!(refused.code, Some(0));
     assert!(refused.stderr.contains("DIRECTUS_TOKEN") && refused.stderr.contains("directus"), "{}", refused.stderr);
 }
