@@ -84,7 +84,9 @@ fn warn_of_line(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
 fn split_program(line: &str) -> Option<(&str, &str)> {
     let (program, rest) = line.split_once(' ')?;
     if program.contains(['/', '\\']) {
-        line.split_once(" -").map(|(program, _)| line.split_at(program.len()))
+        line.split_once(" -")
+            .filter(|(_, flag)| flag.starts_with(|c: char| c == '-' || c.is_alphanumeric()))
+            .map(|(program, _)| line.split_at(program.len()))
     } else {
         Some((program, rest))
     }

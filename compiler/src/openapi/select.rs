@@ -2,8 +2,8 @@
 //!
 //! An entry of `include_operations` or `exclude_operations` is an `operationId`, a method and a path (`GET /path`), or a pattern. In all
 //! of them, `*` matches any characters. `tag:NAME` matches the operations with a tag, and a path alone matches its `GET` operation. A
-//! pattern matches only operations that read. Other operations need `allow_writes` and their exact name. If no operation has an id, that
-//! id is compared with the exposed names.
+//! pattern matches only operations that read. Other operations need `allow_writes` and their exact name. An id that no operation
+//! has is compared with the names under which programs call the operations.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -134,7 +134,7 @@ pub(super) fn included<'a, 'e>(
     let mut excluded: BTreeSet<(&str, &str)> = BTreeSet::new();
     let unread = |wanted: &str| operations.unread.iter().find(|unread| Wanted::of(wanted).is_path(unread.path));
     for wanted in entry.exclude_operations.iter().filter(|wanted| unread(&wanted.value).is_none()) {
-        let found = find(references, candidates, entry, wanted, diagnostics);
+        let found = find(references, candidates, entry, wanted, Purpose::Exclude, diagnostics);
         excluded.extend(found.iter().map(|c| (c.path, c.method)));
     }
     let mut taken = BTreeSet::new();
@@ -148,7 +148,7 @@ pub(super) fn included<'a, 'e>(
             diagnostics.push(unread.fault.clone().also(wanted.place.clone(), "included here"));
             continue;
         }
-        let found = find(references, candidates, entry, wanted, diagnostics);
+        let found = find(references, candidates, entry, wanted, Purpose::Include, diagnostics);
         if by_pattern || found.is_empty() {
             sought.push(Wanted::of(&wanted.value));
         }
@@ -284,12 +284,21 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
     left.len() >= tail.len() && left.ends_with(tail)
 }
 
+/// Which key of the config has an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Include,
+    /// Every operation can be excluded, also one that cannot be included.
+    Exclude,
+}
+
 /// Returns the operations that an entry names, and reports faults of the entry.
 fn find<'a>(
     references: References<'a>,
     candidates: &[Candidate<'a>],
     entry: &OpenApi,
     wanted: &Spanned<String>,
+    purpose: Purpose,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Candidate<'a>> {
     let place = |range: &Range<u32>| Span { file: references.file, range: range.clone() };
@@ -302,8 +311,10 @@ fn find<'a>(
         };
         matches.extend(candidates.iter().filter(is_exposed));
     }
-    let is_usable =
-        |c: &Candidate<'a>| c.method != "trace" && (c.is_read(entry, &wanted.value) || entry.allow_writes && !meant.is_pattern());
+    let is_usable = |c: &Candidate<'a>| match purpose {
+        Purpose::Include => c.method != "trace" && (c.is_read(entry, &wanted.value) || entry.allow_writes && !meant.is_pattern()),
+        Purpose::Exclude => true,
+    };
     let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(is_usable).collect();
     if meant.is_pattern() {
         if readable.is_empty() {

@@ -104,10 +104,20 @@ fn failed_request_behind_the_last_page_ends_the_list() {
     let tool: &'static Tool = Box::leak(Box::new(counted()));
     let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
     pages.first();
-    assert!(!pages.ends_with_failure("upstream_error"));
+    assert!(pages.end_with_failure("upstream_error").is_none());
     let full = json::decode(br#"{"rows": [1, 2], "total": 2}"#).unwrap();
     assert!(matches!(pages.receive(&full, None, 9), Ok(Progress::Next(_))));
-    assert!(pages.ends_with_failure("upstream_error") && !pages.ends_with_failure("timeout"));
+    assert!(pages.end_with_failure("timeout").is_none());
+    assert!(matches!(pages.end_with_failure("upstream_error"), Some(Ok(()))));
+    // The items are compared with the total after the failure, too.
+    let pages_of_total =
+        Tool { paging: "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nfirst 1", ..counted() };
+    let mut pages = Pages::new(template, Box::leak(Box::new(pages_of_total)), Value::nil(), None).unwrap();
+    pages.first();
+    let less = json::decode(br#"{"rows": [1, 2], "total": 5, "page": 1, "pages": 1}"#).unwrap();
+    assert!(matches!(pages.receive(&less, None, 9), Ok(Progress::Next(_))));
+    let ended = pages.end_with_failure("upstream_error").expect("the end").expect_err("three items are missing");
+    assert!(ended.message.contains("5 items were announced, and 2 are there at the end"), "{}", ended.message);
     // Without budget for the request, the announced total is trusted.
     let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
     pages.first();

@@ -118,10 +118,11 @@ pub trait Pages {
     /// Processes an answer with its `Link` header. Answers are passed in the order of the requests. `Err` ends the program.
     fn receive(&mut self, answer: &Value, link: Option<&str>) -> Result<NextPages, Fault>;
 
-    /// Whether the failure of the outstanding request, with this reason, only shows that there are no more pages.
-    fn ends_with_failure(&self, reason: &str) -> bool {
+    /// Processes the failure of the outstanding request, if its reason only shows that there are no more pages. Otherwise returns
+    /// `None`, and the failure ends the program.
+    fn end_with_failure(&mut self, reason: &str) -> Option<Result<(), Fault>> {
         let _ = reason;
-        false
+        None
     }
 
     /// Describes how many pages and items were received, to be appended to a message: `after 3 pages with 300 items`.

@@ -73,7 +73,7 @@ pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Opti
     (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
 }
 
-/// Returns the note on a program that failed before its first write, if the catalog has operations that write.
+/// Returns the note on a program that failed before its first write and made no call with an unknown effect, if the catalog has operations that write.
 pub(crate) fn nothing_written(catalog: &Catalog) -> Option<String> {
     let has_writes = catalog.tools().any(|(upstream, tool)| CallRules::new(upstream, tool).is_write);
     has_writes.then(|| "the program failed, and nothing was written".to_owned())

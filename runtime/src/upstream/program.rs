@@ -168,7 +168,7 @@ impl ProgramHost {
     pub(crate) fn write_notes(&self, has_failed: bool) -> Vec<String> {
         let writes = self.0.records.writes();
         let mut notes = notes::writes(&writes);
-        if has_failed && writes == Writes::default() {
+        if has_failed && writes == Writes::default() && !self.0.records.has_unknown_effects() {
             notes.extend(notes::nothing_written(self.0.upstreams.catalog()));
         }
         let outcome = "A refused write is {:ok false :reason :cap_exhausted}, and it was not sent";
@@ -244,9 +244,7 @@ impl Shared {
         if rules.is_write && !self.writes.take() {
             return Err(fail(self.writes_exhausted()));
         }
-        if rules.is_write {
-            self.records.mark_write(entry);
-        }
+        self.records.set_effect(entry, rules);
         let connection = self.upstreams.connection(call.upstream.name).cloned();
         let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
         Ok(Ready { connection, known: call.upstream, encoded, rules, entry, link_header: None })

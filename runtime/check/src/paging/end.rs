@@ -68,9 +68,15 @@ impl Pages {
         Err(self.broken(&format!("there are more items after {counted}")))
     }
 
-    /// Whether a failed call only says that there is no page after the last one.
-    pub fn ends_with_failure(&self, reason: &str) -> bool {
-        self.is_probe && matches!(reason, "upstream_error" | "tool_error")
+    /// Ends the list if the failure of a call only says that there is no page after the last one. Otherwise returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the items are not as many as announced.
+    pub fn end_with_failure(&mut self, reason: &str) -> Option<Result<(), Error>> {
+        let is_end = self.is_probe && matches!(reason, "upstream_error" | "tool_error");
+        let paging = self.paging.clone().filter(|_| is_end)?;
+        Some(self.end(&paging).map(|_| ()))
     }
 
     /// Ends the list and compares its items with the announced total.

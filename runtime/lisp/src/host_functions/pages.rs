@@ -53,10 +53,12 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
             m.checkpoint_now()?;
             let (answer, link) = match fetched {
                 Fetched::Page { answer, link } => (answer, link),
-                Fetched::Failed { reason, .. } if pages.ends_with_failure(&reason) => {
-                    return Ok(Value::vector(pages.into_items()));
-                }
                 Fetched::Failed { reason, message } => {
+                    match pages.end_with_failure(&reason) {
+                        Some(Ok(())) => return Ok(Value::vector(pages.into_items())),
+                        Some(Err(fault)) => return Err(m.raise_fault(fault.into())),
+                        None => {}
+                    }
                     let arrived = format!(", {}", pages.arrived());
                     return Err(tool_call::failed(m, NAME, request, &reason, &message, &arrived));
                 }

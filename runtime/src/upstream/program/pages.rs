@@ -30,8 +30,8 @@ impl Pages for ProgramPages {
         }
     }
 
-    fn ends_with_failure(&self, reason: &str) -> bool {
-        self.pages.ends_with_failure(reason)
+    fn end_with_failure(&mut self, reason: &str) -> Option<Result<(), Fault>> {
+        self.pages.end_with_failure(reason).map(|ended| ended.map_err(fault_of_paging))
     }
 
     fn arrived(&self) -> String {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use ptc_catalog::{Auth, Transport, Upstream};
 
+use crate::upstream::call_rules::CallRules;
 use crate::upstream::fault::{Delivery, Reason, UpstreamError};
 use crate::upstream::mcp::outcome::string_len;
 use crate::upstream::record::{AuthUsed, CallRecord};
@@ -40,6 +41,8 @@ struct Entry {
     done: Option<CallRecord>,
     /// Whether the call writes, and is not refused before it is sent.
     is_write: bool,
+    /// Whether the call may write without counting as a write, and is not refused before it is sent.
+    has_unknown_effect: bool,
     delivery: Delivery,
     /// Whether the record is discarded: after the list of tools was fetched, the call turned out to be invalid and was not made.
     is_discarded: bool,
@@ -80,11 +83,17 @@ impl Records {
         self.lock().iter().filter(|entry| !entry.is_discarded).map(Entry::record).collect()
     }
 
-    /// Marks a call as a write that is about to be sent.
-    pub(super) fn mark_write(&self, entry: usize) {
+    /// Sets the effect of a call that is about to be sent.
+    pub(super) fn set_effect(&self, entry: usize, rules: CallRules) {
         if let Some(entry) = self.lock().get_mut(entry) {
-            entry.is_write = true;
+            entry.is_write = rules.is_write;
+            entry.has_unknown_effect = !rules.is_read && !rules.is_write;
         }
+    }
+
+    /// Whether a call may have written although it does not count as a write, such as a call of an MCP tool.
+    pub(super) fn has_unknown_effects(&self) -> bool {
+        self.lock().iter().any(|entry| entry.has_unknown_effect && !entry.is_discarded)
     }
 
     /// Returns the outcomes of the writes, by the status of the answer. A redirect is the result of a write. A server may have failed
@@ -123,6 +132,7 @@ impl Records {
             started: Instant::now(),
             done: None,
             is_write: false,
+            has_unknown_effect: false,
             delivery: Delivery::Once,
             is_discarded: false,
         };
@@ -176,5 +186,28 @@ impl Records {
             http_status: fault.http_status,
             ..open
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ptc_catalog::McpStdio;
+
+    use super::*;
+
+    #[test]
+    fn calls_of_tools_with_unknown_effects_are_noticed() {
+        static UPSTREAM: Upstream =
+            Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("u")), tools: &[] };
+        let records = Records::default();
+        let start = || records.start(&UPSTREAM, Cow::Borrowed("t"), Progress::default());
+        let rules = |is_read, is_write| CallRules { is_read, is_write, is_repeatable: false };
+        records.set_effect(start(), rules(true, false));
+        records.set_effect(start(), rules(false, true));
+        // A call that was refused before it was sent has no effect.
+        start();
+        assert!(!records.has_unknown_effects());
+        records.set_effect(start(), rules(false, false));
+        assert!(records.has_unknown_effects());
     }
 }
