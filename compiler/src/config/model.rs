@@ -240,7 +240,7 @@ pub struct Override {
     pub paging: Option<Spanned<Json>>,
 }
 
-/// What an override says of the effects of an operation. `None` leaves the default of its method.
+/// The effects that an override declares for an operation. `None` leaves the default of its method.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Effects {
     /// `read_only`

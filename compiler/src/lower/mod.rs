@@ -168,8 +168,12 @@ fn annotations(definition: &Json) -> Annotations {
 
 /// Returns the effect of the tool with this definition.
 pub fn effect(definition: &Json) -> Effect {
-    let method = definition.get("_ptc").map(|ptc| ptc.get("method").and_then(Json::as_str).unwrap_or("GET"));
-    Effect::new(annotations(definition), method)
+    Effect::new(annotations(definition), definition.get("_ptc").map(method))
+}
+
+/// Returns the method of an operation, which is GET where its `_ptc` member names none.
+fn method(ptc: &Json) -> &str {
+    ptc.get("method").and_then(Json::as_str).filter(|method| is_method(method)).unwrap_or("GET")
 }
 
 /// Reads the `_ptc` member that [`openapi`](crate::openapi) puts into a definition.
@@ -192,7 +196,7 @@ fn operation(definition: &Json) -> Option<Operation> {
         default_args,
         types: lines(ptc, "types"),
         headers: lines(ptc, "headers"),
-        method: text(ptc, "method").filter(|method| is_method(method)).unwrap_or_else(|| "GET".to_owned()),
+        method: method(ptc).to_owned(),
         body: Body {
             media_type: text(ptc, "body").filter(|media| !media.contains(char::is_control)).unwrap_or_default(),
             required: ptc.get("bodyRequired").and_then(Json::as_bool) == Some(true),

@@ -92,7 +92,8 @@ pub(super) fn read<'a>(
         return Body::default();
     }
     if has_unusual_body && by_pattern {
-        let message = format!("a {} that requires a body, and only its name includes it", candidate.method.to_ascii_uppercase());
+        let message =
+            format!("a {} that requires a body can be included only by its exact name", candidate.method.to_ascii_uppercase());
         faults.push(Diagnostic::new(Code::RequestBody, message).at(node.place(references.file), ""));
     }
     let configured = overriding.and_then(|overriding| overriding.content_type.as_ref());
@@ -183,8 +184,8 @@ fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Optio
     Some(Body { required, args, needs, definitions, ..Body::default() })
 }
 
-/// Whether an object schema consists of members only, itself, behind its `$ref` and in the parts of its `allOf`: it has no alternatives
-/// and no list of values, and it does not say that it takes further members.
+/// Whether an object schema declares nothing but members: it has no alternatives and no list of values, and it does not declare that
+/// it takes further members. The same must hold for the target of its `$ref` and for the parts of its `allOf`.
 fn is_plain<'a>(read: &Schema<'a>, node: &'a Json, depth: u32) -> bool {
     let has_more = ["anyOf", "oneOf", "not", "if", "enum", "const"].iter().any(|key| node.get(key).is_some());
     let is_open = node.get("additionalProperties").is_some_and(|more| *more != Json::Bool(false));

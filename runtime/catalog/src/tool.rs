@@ -141,7 +141,7 @@ impl Annotations {
 /// An operation of an OpenAPI service.
 #[derive(Debug)]
 pub struct Operation {
-    /// The original `operationId`, or `GET /path` if the document has none.
+    /// The original `operationId`, or the method and the path if the document has none.
     pub id: &'static str,
     /// The HTTP method in capitals.
     pub method: &'static str,

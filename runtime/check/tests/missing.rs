@@ -80,7 +80,7 @@ fn key_that_may_be_there_is_not_told() {
 }
 
 #[test]
-fn object_without_a_schema_is_told_only_where_no_answer_has_the_key() {
+fn key_is_noted_without_a_schema_only_if_no_answer_has_it() {
     let note = "no object of an answer with these keys has :size (2 look-ups give nil): the keys are id, name";
     assert_eq!(told("mystery", "size", object(&["id", "name"]), false), [note]);
     assert_eq!(told("mystery", "size", object(&["id", "name"]), true), [""; 0]);
@@ -89,7 +89,7 @@ fn object_without_a_schema_is_told_only_where_no_answer_has_the_key() {
 }
 
 #[test]
-fn key_whose_absence_the_program_expects_is_told_only_by_a_schema() {
+fn expected_absence_of_a_key_is_noted_only_with_a_schema() {
     let told = |tool, keys: &[&str]| {
         let missing = MissingKey { key: "sum".to_owned(), place: object(keys), count: 1, is_elsewhere: false, is_expected: true };
         keys_not_found(&CATALOG, &[("shop", tool)], &[missing]).len()

@@ -179,7 +179,7 @@ impl Budget {
                 self.demand(run, bytes);
                 check_at = now + VICTIM_CHECK_INTERVAL;
             }
-            // Memory that was released before the waiter was registered has woken nobody.
+            // A release of memory before the waiter was registered woke no waiter.
             if !self.fits(bytes) && !run.is_over() {
                 fiber::park(Some(if is_first { check_at.min(deadline) } else { deadline }));
             }

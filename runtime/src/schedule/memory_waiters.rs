@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(woken(), [0, 0, 0, 0]);
         waiters.wake_run(3);
         assert_eq!(woken(), [0, 0, 0, 1]);
-        // The second one is the first now, and is told so.
+        // The second waiter is the first now, and is woken.
         waiters.leave(0);
         assert_eq!(woken(), [0, 1, 0, 0]);
         let waker = Waker::from(Arc::clone(&counts[1]));

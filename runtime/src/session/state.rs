@@ -101,16 +101,14 @@ impl SessionState {
 
     /// Returns the initial state of the next evaluation.
     pub fn prior_state(&self) -> PriorState {
-        let mut called = Vec::new();
+        let mut prior = PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called: Vec::new() };
         for call in self.upstream_calls.iter().filter_map(|call| serde_json::from_str::<serde_json::Value>(call).ok()) {
-            let named = |name: &str| call.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
-            if let (Some("ok"), Some(server), Some(tool)) = (named("status").as_deref(), named("server"), named("tool"))
-                && !called.contains(&(server.clone(), tool.clone()))
-            {
-                called.push((server, tool));
+            let named = |name: &str| call.get(name).and_then(serde_json::Value::as_str);
+            if let (Some("ok"), Some(server), Some(tool)) = (named("status"), named("server"), named("tool")) {
+                prior.add_called(server, tool);
             }
         }
-        PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called }
+        prior
     }
 
     /// Returns the names that have a value, in alphabetical order.

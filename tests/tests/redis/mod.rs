@@ -1,5 +1,7 @@
 //! Runs a real `redis-server`, which `.ci/peers` installs.
 
+pub(crate) mod replica;
+
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -171,16 +171,16 @@ pub(super) async fn answer(
 }
 
 /// Counts a request that is being read, until it is dropped.
-struct Reading(Arc<HttpState>);
+struct PendingRead(Arc<HttpState>);
 
-impl Reading {
-    fn new(state: &Arc<HttpState>) -> Reading {
+impl PendingRead {
+    fn new(state: &Arc<HttpState>) -> PendingRead {
         state.reading.fetch_add(1, Ordering::AcqRel);
-        Reading(Arc::clone(state))
+        PendingRead(Arc::clone(state))
     }
 }
 
-impl Drop for Reading {
+impl Drop for PendingRead {
     fn drop(&mut self) {
         self.0.reading.fetch_sub(1, Ordering::AcqRel);
     }
@@ -195,7 +195,7 @@ async fn spawn_blocking_call(
     log_fields: &mut AccessLogFields,
 ) -> PostOutcome {
     let (state, headers, mut fields) = (Arc::clone(state), headers.clone(), log_fields.clone());
-    let reading = Reading::new(&state);
+    let reading = PendingRead::new(&state);
     let outcome = tokio::task::spawn_blocking(move || {
         // The shutdown may have begun, and its time may be over, while the request waited for a thread.
         let outcome = if state.is_draining() {

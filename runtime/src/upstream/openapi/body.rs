@@ -37,11 +37,7 @@ pub(super) fn encode(
         return Ok(None);
     }
     let max = usize::try_from(spec.max_request_bytes).unwrap_or(usize::MAX);
-    let too_large = || {
-        Unsendable::Invalid(format!(
-            "the body of the request is larger than {max} bytes (max_request_bytes of the upstream); send less with one call"
-        ))
-    };
+    let too_large = || too_large(max);
     let whole = given.iter().find(|(param, _)| param.name.is_empty());
     let mut content_type = media_type.to_owned();
     let text = match (essence(media_type).as_str(), whole) {
@@ -52,7 +48,7 @@ pub(super) fn encode(
                 Some((param, value)) => members(param, value)?,
                 None => given,
             };
-            let boundary = boundary();
+            let boundary = boundary()?;
             content_type = format!("multipart/form-data; boundary={boundary}");
             let bytes = multipart(&members, &boundary, max, bounds)?.ok_or_else(too_large)?;
             return finish(bytes, &content_type, bounds).map(Some);
@@ -93,11 +89,15 @@ fn finish(bytes: Vec<u8>, content_type: &str, bounds: &Bounds) -> Result<Request
     Ok(RequestBody { bytes: counted(bytes, reservation), content_type })
 }
 
+fn too_large(max: usize) -> Unsendable {
+    Unsendable::Invalid(format!(
+        "the body of the request is larger than {max} bytes (max_request_bytes of the upstream); send less with one call"
+    ))
+}
+
 fn json(value: &Value, max: usize, bounds: &Bounds) -> Result<String, Unsendable> {
     let bytes = arguments::measure(value, max, bounds).map_err(|why| match why {
-        Unsendable::TooLarge => Unsendable::Invalid(format!(
-            "the body of the request is larger than {max} bytes (max_request_bytes of the upstream); send less with one call"
-        )),
+        Unsendable::TooLarge => too_large(max),
         other => other,
     })?;
     let mut text = String::with_capacity(bytes);
@@ -131,8 +131,8 @@ fn decoded(param: &Param<'_>, text: &str) -> Result<Vec<u8>, Unsendable> {
 }
 
 /// Returns a boundary that no content can be expected to contain.
-fn boundary() -> String {
-    format!("ptc-{}", super::random_uuid())
+fn boundary() -> Result<String, Unsendable> {
+    Ok(format!("ptc-{}", super::random_uuid()?))
 }
 
 /// Encodes a multipart form (RFC 7578). `None` if it is larger than `max` bytes.

@@ -1,7 +1,5 @@
 //! Encodes a call of an operation as an HTTP request, with its address and the headers from its arguments.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use litemap::LiteMap;
 use ptc_catalog::{Answers, OpenApi, Operation};
 use ptc_lisp::host::Reservation;
@@ -12,6 +10,7 @@ use url::Url;
 
 use super::body::{self, RequestBody};
 use super::{address, fields, head};
+use crate::random;
 use crate::upstream::arguments::{Bounds, Unsendable};
 use crate::upstream::call_rules::CallRules;
 
@@ -111,7 +110,7 @@ pub(crate) fn encode(
     let url = address::of(spec, operation, &args, bounds)?;
     let mut headers = fields::of(operation, &args, bounds)?;
     if let Some(name) = spec.idempotency_header.filter(|_| rules.is_write) {
-        let key = options.idempotency_key.map_or_else(random_uuid, str::to_owned);
+        let key = options.idempotency_key.map_or_else(random_uuid, |key| Ok(key.to_owned()))?;
         let invalid = |what: &str| Unsendable::Invalid(format!("the idempotency {what} is not valid"));
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("header"))?;
         headers.insert(name, HeaderValue::from_str(&key).map_err(|_| invalid("key"))?);
@@ -126,11 +125,14 @@ pub(crate) fn encode(
 }
 
 /// Returns a random UUID (RFC 9562, version 4).
-pub(super) fn random_uuid() -> String {
-    let random = || RandomState::new().build_hasher().finish();
-    let (high, low) = (random(), random());
+pub(super) fn random_uuid() -> Result<String, Unsendable> {
+    let mut bytes = [0; 16];
+    let failed = |error| Unsendable::Invalid(format!("the operating system has no random bytes: {error}"));
+    random::fill(&mut bytes).map_err(failed)?;
+    let random = u128::from_be_bytes(bytes);
+    let (high, low) = ((random >> 64) as u64, random as u64);
     let (version, variant) = (0x4000 | high & 0x0fff, 0x8000 | (low >> 48) & 0x3fff);
-    format!("{:08x}-{:04x}-{version:04x}-{variant:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, low & 0xffff_ffff_ffff)
+    Ok(format!("{:08x}-{:04x}-{version:04x}-{variant:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff, low & 0xffff_ffff_ffff))
 }
 
 fn accept(answers: Answers, wanted: &str) -> Result<HeaderValue, Unsendable> {
