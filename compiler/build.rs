@@ -8,15 +8,18 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 11] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
     "runtime/json-schema",
     "runtime/lisp",
+    "runtime/log",
+    "runtime/schedule",
     "runtime/search",
     "runtime/secrets",
     "runtime/text",
+    "runtime/upstream",
 ];
 
 /// Parts of each member that are embedded beside its manifest. Cargo requires the files of declared targets even if it does not
@@ -28,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if env::var_os("CARGO_FEATURE_CLI").is_none() {
         return Ok(());
     }
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).parent().ok_or("the package lies in a workspace")?.to_owned();
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).parent().ok_or("the package has no parent folder")?.to_owned();
     let mut files: Vec<PathBuf> = Vec::new();
     for member in MEMBERS {
         let folder = root.join(member);

@@ -13,11 +13,13 @@ use ptc_catalog::{Annotations, Effect};
 
 use crate::config::model::{Config, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
-use crate::ir::{Arg, Json, Tool};
+use crate::ir::{Arg, Tool};
+use crate::json::Json;
+use crate::json_schema::PROSE;
 use crate::lock::read::Places;
+use crate::lock::security::SchemeKind;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
-use crate::lower::schema::PROSE;
 use crate::source::Span;
 
 /// Keywords of a schema whose members are names and not keywords.
@@ -43,6 +45,10 @@ pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnos
     for (name, upstream) in &config.upstreams {
         let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
         count.upstreams += usize::from(!found.server_info.is_empty());
+        for what in found.files {
+            let message = format!("the document of {} {what}", quoted(name));
+            diagnostics.push(finding(upstream, Code::DocumentFileChanged, &message, pinned.upstream(name)));
+        }
         for what in found.server_info {
             let message = format!("{} {what}", quoted(name));
             diagnostics.push(finding(upstream, Code::DescriptionChanged, &message, pinned.upstream(name)));
@@ -66,6 +72,8 @@ pub struct Changes {
     pub server_info: Vec<String>,
     /// Changes of its tools, by exposed name. No list is empty.
     pub tools: BTreeMap<String, Vec<(Code, String)>>,
+    /// The files of its document that differ, if the document has several and tools changed.
+    pub files: Vec<String>,
 }
 
 impl Changes {
@@ -94,7 +102,30 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
             found.tools.insert(tool.clone(), changes);
         }
     }
+    if !found.tools.is_empty() {
+        found.files = document_changes(old, new);
+    }
     found
+}
+
+/// Returns which further files of a document differ, and whether its first file does if there are any.
+fn document_changes(old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Vec<String> {
+    let document = |upstream: Option<&LockedUpstream>| upstream.and_then(|upstream| upstream.document.clone());
+    let (Some(before), Some(after)) = (document(old), document(new)) else { return Vec::new() };
+    let names: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
+    let mut out = Vec::new();
+    if !names.is_empty() && before.digest != after.digest {
+        out.push("has another first file".to_owned());
+    }
+    for name in names {
+        match (before.files.get(name), after.files.get(name)) {
+            (Some(was), Some(now)) if was == now => {}
+            (Some(_), Some(_)) => out.push(format!("has another file {}", quoted(name))),
+            (None, _) => out.push(format!("now has the file {}", quoted(name))),
+            (_, None) => out.push(format!("no longer has the file {}", quoted(name))),
+        }
+    }
+    out
 }
 
 fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Span>) -> Diagnostic {
@@ -129,9 +160,34 @@ fn replaced(was: &str, now: &str) -> String {
 
 /// Returns all differences between two definitions of one tool.
 fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
-    if before.digest == after.digest {
-        return Vec::new();
+    let mut out = Vec::new();
+    out.extend(credential_change(before, after).map(|what| (Code::RequestChanged, what.to_owned())));
+    if before.digest != after.digest {
+        out.extend(definition_changes(server, name, before, after));
     }
+    out
+}
+
+/// Describes a change of the credentials that calls of an operation need. Names of schemes and scopes do not count, nor does any
+/// order.
+fn credential_change(before: &LockedTool, after: &LockedTool) -> Option<&'static str> {
+    let (was, now) = (needed_credentials(before), needed_credentials(after));
+    match (was.is_empty(), now.is_empty()) {
+        _ if was == now => None,
+        (true, _) => Some("now needs credentials"),
+        (_, true) => Some("needs no credentials any more"),
+        _ => Some("needs other credentials"),
+    }
+}
+
+/// Returns the alternatives that an operation needs, or none if calls without credentials are accepted.
+fn needed_credentials(tool: &LockedTool) -> BTreeSet<BTreeSet<&SchemeKind>> {
+    let any_of = tool.security.as_ref().and_then(|security| security.any_of.as_deref()).unwrap_or_default();
+    let any_of: BTreeSet<_> = any_of.iter().map(|all_of| all_of.iter().map(|scheme| &scheme.kind).collect()).collect();
+    if any_of.iter().any(BTreeSet::is_empty) { BTreeSet::new() } else { any_of }
+}
+
+fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
     let takes_anything = input::takes_anything(after.definition.get("inputSchema"));
@@ -149,8 +205,8 @@ fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedToo
     out
 }
 
-/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_anything`: whether
-/// the new schema accepts every value, so that no argument is removed.
+/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_anything`:
+/// whether the new schema accepts every value, so that no argument is removed.
 fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_anything: bool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
     let mut reported = BTreeSet::new();
     let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();

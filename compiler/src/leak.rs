@@ -35,6 +35,7 @@ pub fn leak_static(deployment: &ir::Deployment) -> &'static ptc::Deployment {
     };
     Box::leak(Box::new(ptc::Deployment {
         name: text(&deployment.name),
+        server_name: text(&deployment.server_name),
         compiler: text(&deployment.compiler),
         config_digest: text(&deployment.config_digest),
         credentials: list(credentials),
@@ -138,6 +139,10 @@ pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
         model::Auth::Bearer { binding } => ptc::Auth::Bearer { binding: text(binding) },
         model::Auth::Basic { binding } => ptc::Auth::Basic { binding: text(binding) },
         model::Auth::CustomHeader { header, binding } => ptc::Auth::CustomHeader { header: text(header), binding: text(binding) },
+        model::Auth::ApiKey { place, name, binding } => {
+            ptc::Auth::ApiKey { place: *place, name: text(name), binding: text(binding) }
+        }
+        model::Auth::ClientCertificate { binding } => ptc::Auth::ClientCertificate { binding: text(binding) },
     }))
 }
 

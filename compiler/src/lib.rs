@@ -1,19 +1,27 @@
-//! The compiler of `upstreams.json`. It is pure: it uses no files, processes or network, except in `serve`, which has a feature
-//! of its own.
+//! The compiler of `upstreams.json`. It only transforms texts: it uses no files, processes or network, except in `files`, and in
+//! `serve`, which has a feature of its own.
 
 #![forbid(unsafe_code)]
 
+pub mod checks;
 pub mod config;
 pub mod diag;
 pub mod drift;
+pub mod files;
+mod http_token;
+pub mod input;
 pub mod ir;
+pub mod json;
+pub mod json_schema;
 pub mod leak;
 pub mod lock;
 pub mod lower;
 pub mod openapi;
+pub mod paging;
 pub mod pinned;
 pub mod programs;
 pub mod render;
+pub mod resolve;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod source;

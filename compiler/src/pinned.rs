@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::config::{self, Config};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::input::{Text, Wanted};
 use crate::ir::{Deployment, Program};
-use crate::lock::{self, Lock, LockedUpstream, resolve};
+use crate::lock::{self, Lock, LockedUpstream};
 use crate::lower;
-use crate::openapi::{self, Text};
+use crate::openapi;
 use crate::programs;
 use crate::source::Sources;
+use crate::{checks, resolve};
 
-/// Reads a file beside the config. Arguments: the path relative to the config's folder, and the largest size in bytes.
-pub type Reader<'a> = openapi::Reader<'a>;
+pub use crate::input::Reader;
 
 /// A config and the files beside it.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub struct Loaded {
 /// Reads the config file `name`, such as `upstreams.json`, and the files beside it. Returns `None` if the config or the lock file
 /// cannot be used at all. Less severe faults are in `diagnostics` too, so check [`Diagnostics::has_errors`].
 pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Option<Loaded> {
-    let text = match reader(name, u64::MAX) {
+    let text = match reader(&Wanted::new(name, u64::MAX)) {
         Ok(text) => text,
         Err(reason) => {
             diagnostics.push(Diagnostic::new(Code::ConfigUnreadable, format!("`{name}` cannot be read: {reason}")));
@@ -45,7 +46,7 @@ pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, re
     let config = config::read(sources, file, diagnostics)?;
     let documents = openapi::read(sources, &config, diagnostics, reader);
     let programs = programs::read(sources, &config, diagnostics, reader);
-    let known = match reader(&lock_name(name), u64::MAX) {
+    let known = match reader(&Wanted::new(&lock_name(name), u64::MAX)) {
         Ok(Text { path, text, .. }) => {
             let file = sources.add(path, text);
             lock::read::read(sources, file, diagnostics)?
@@ -77,7 +78,7 @@ pub fn read(
         return None;
     }
     let lock = resolve::merge(&config, &known, documents);
-    lock::check_read_only(&config, &lock, diagnostics);
+    checks::read_only::check(&config, &lock, diagnostics);
     diagnostics.extend(resolve::changes(&config, name, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment, &digest);

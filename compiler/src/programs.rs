@@ -2,9 +2,10 @@
 
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::{Json, Program};
+use crate::input::{Reader, Wanted};
+use crate::ir::Program;
+use crate::json::Json;
 use crate::lock;
-use crate::openapi::Reader;
 use crate::source::Sources;
 
 /// Maximum size of a program in bytes: the default maximum of a call to the server.
@@ -14,7 +15,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 pub fn read(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostics, reader: &mut Reader<'_>) -> Vec<Program> {
     let mut programs = Vec::new();
     for (name, program) in &config.programs {
-        match reader(&program.file.value, MAX_BYTES) {
+        match reader(&Wanted::new(&program.file.value, MAX_BYTES)) {
             Ok(text) => {
                 let file = sources.add(text.path, text.text);
                 // `Sources` has dropped the byte order mark.

@@ -33,7 +33,7 @@ fn check(folder: &Path, format: &str) -> Output {
         .args(["--color", "never", "--format", format])
         .args(options.split_whitespace())
         .current_dir(folder)
-        .env("PATH", program.parent().expect("a program lies in a folder"))
+        .env("PATH", program.parent().expect("the program has a folder"))
         .env_remove("NO_COLOR")
         .output()
         .expect("ptc-compile can be started")

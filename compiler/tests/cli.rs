@@ -214,7 +214,7 @@ fn operations_are_listed_with_reasons_and_filters() {
     assert!(all.contains("getInvoice   as get-invoice"), "an answer of any type can be read:\n{all}");
     assert!(all.contains("listItems    no: PTC0524 an earlier operation is exposed as `list-items` too"), "{all}");
     assert!(all.contains("GET /health  as get-health"), "{all}");
-    assert!(!all.contains("createOrder"), "only GETs, unless asked for more:\n{all}");
+    assert!(!all.contains("createOrder"), "only reads, unless asked for more:\n{all}");
     let writes = text(&run(&["operations", SHOP, "--all-methods", "--match", "createOrder"]).stdout);
     assert_eq!(writes, "createOrder  as create-order (needs `allow_writes` and its exact name)\n");
     for (filter, ids) in [
@@ -231,6 +231,22 @@ fn operations_are_listed_with_reasons_and_filters() {
         let found: Vec<&str> = lines.iter().filter_map(|line| line["operationId"].as_str()).collect();
         assert_eq!(found, ids, "{filter:?}");
     }
+}
+
+#[test]
+fn operations_lists_reads_of_every_method_and_marks_writes() {
+    let operation = serde_json::json!({ "responses": { "200": { "description": "ok" } } });
+    let methods = ["get", "head", "options", "query", "put", "delete"];
+    let item: serde_json::Map<_, _> = methods.iter().map(|method| ((*method).to_owned(), operation.clone())).collect();
+    let document = serde_json::json!({ "openapi": "3.1.0", "info": { "title": "t", "version": "1" }, "paths": { "/a": item } });
+    let document = Scratch::new("methods.openapi.json", document.to_string().as_bytes());
+    let listed = |more: &[&str]| text(&run(&[&["operations", document.path()], more].concat()).stdout);
+    let reads = ["GET /a      as get-a", "HEAD /a     as head-a", "OPTIONS /a  as options-a", "QUERY /a    as query-a"];
+    assert_eq!(listed(&[]).lines().collect::<Vec<_>>(), reads);
+    let all = listed(&["--all-methods"]);
+    let writes: Vec<&str> = all.lines().filter(|line| line.ends_with("(needs `allow_writes` and its exact name)")).collect();
+    assert_eq!((all.lines().count(), writes.len()), (6, 2), "{all}");
+    assert!(writes.iter().all(|line| line.starts_with("DELETE") || line.starts_with("PUT")), "{all}");
 }
 
 /// Runs `ptc-compile` in the quickstart's folder.

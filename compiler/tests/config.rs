@@ -97,6 +97,8 @@ fn what_is_left_out_has_its_default() {
     let Some(Transport::OpenApi(c)) = transport("c") else { panic!("c") };
     assert_eq!((c.http.request_timeout_ms, c.http.connect_timeout_ms), (30_000, 5_000));
     assert_eq!(c.schema_max_bytes, 33_554_432);
+    let calls = (a.max_concurrent_calls, b.http.max_concurrent_calls, c.http.max_concurrent_calls);
+    assert_eq!(calls, (100, 1_000, 1_000), "calls in flight");
     assert!(config.upstreams.values().all(|upstream| upstream.include_tools.is_none()), "all tools are granted");
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_catalog::Type;
 use ptc_compiler::diag::Diagnostics;
-use ptc_compiler::ir::Json;
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::LockedTool;
 use ptc_compiler::lower;
 use ptc_compiler::source::Sources;

@@ -1,5 +1,5 @@
 //! Tests how the operations of the OpenAPI documents in `tests/documents` are lowered. The file beside each document has the
-//! tools, their requests, and their `doc` texts.
+//! tools, their requests, and their `doc` texts. Folders there have further files of the documents.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test documents` writes the expected results; review the difference before
 //! committing.
@@ -24,13 +24,15 @@ fn answer(file: &Path) -> String {
     let name = file.file_name().unwrap().to_str().unwrap();
     // A pattern does not include operations that write.
     let text = Text::new(name, fs::read_to_string(file).unwrap());
-    let listed = openapi::list(&mut Sources::default(), text, None, &mut Diagnostics::default()).unwrap_or_default();
+    let folder = file.parent().unwrap();
+    let read = |path: &str| Ok(Text::new(path, fs::read_to_string(folder.join(path)).map_err(|error| error.to_string())?));
+    let listed = openapi::list(&mut Sources::default(), text, None, &mut Diagnostics::default(), &mut |path, _| read(path));
+    let listed = listed.unwrap_or_default();
     let writes = listed.iter().filter(|operation| !ptc_catalog::effect::is_safe(&operation.method));
     let writes: Vec<String> = writes.map(|operation| format!(", \"{} {}\"", operation.method, operation.path)).collect();
     let id = sources.add("upstreams.json", CONFIG.replace("FILE", name).replace("WRITES", &writes.concat()));
     let config = config::read(&sources, id, &mut diagnostics).unwrap();
-    let mut read = |path: &str, _| Ok(Text::new(path, fs::read_to_string(file).unwrap()));
-    let documents = openapi::read(&mut sources, &config, &mut diagnostics, &mut read);
+    let documents = openapi::read(&mut sources, &config, &mut diagnostics, &mut |wanted| read(wanted.path));
     let mut out = render::short(&sources, &diagnostics, render::Style::Plain);
     for (name, locked) in &documents.get("api").unwrap().tools {
         let tool = lower::tool("api", name, locked);
@@ -63,6 +65,7 @@ fn operations_become_what_is_written_beside_their_document() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
     files.sort();
     let mut wrong = Vec::new();
     let (expected, documents): (Vec<&PathBuf>, Vec<&PathBuf>) =

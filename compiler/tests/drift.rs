@@ -10,7 +10,7 @@ use std::process::Command;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::drift;
-use ptc_compiler::ir::Json;
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::source::Sources;

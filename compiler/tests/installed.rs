@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ptc_compiler::ir::Json;
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
 
 /// Serializes builds, since a build compares the contents of the cache, which another build would change.

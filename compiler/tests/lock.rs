@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use ptc_catalog::Era;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
-use ptc_compiler::ir::Json;
-use ptc_compiler::lock::resolve::{self, Listing, Query};
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream, Server};
 use ptc_compiler::openapi::Text;
 use ptc_compiler::render::{Manifest, Serve};
+use ptc_compiler::resolve::{self, Listing, Query};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, pinned, render};
 
@@ -56,8 +56,7 @@ fn listing(names: &[&str]) -> Listing {
 
 fn documents(config: &Config) -> BTreeMap<String, LockedUpstream> {
     let mut diagnostics = Diagnostics::default();
-    let read = |_: &str, _| Ok(Text::new("pets.json", DOCUMENT));
-    ptc_compiler::openapi::read(&mut Sources::default(), config, &mut diagnostics, &mut { read })
+    ptc_compiler::openapi::read(&mut Sources::default(), config, &mut diagnostics, &mut |_| Ok(Text::new("pets.json", DOCUMENT)))
 }
 
 fn full_lock(config: &Config, names: &[&str]) -> Lock {
@@ -238,7 +237,8 @@ fn a_deployment_is_read_from_files_alone() {
     let read = |lock: Option<String>, document: &str| {
         let mut diagnostics = Diagnostics::default();
         let mut sources = Sources::default();
-        let deployment = pinned::read("upstreams.json", "x", &mut sources, &mut diagnostics, &mut |path, _| {
+        let deployment = pinned::read("upstreams.json", "x", &mut sources, &mut diagnostics, &mut |wanted| {
+            let path = wanted.path;
             let text = match path {
                 "upstreams.json" => CONFIG.to_owned(),
                 "pets.json" => document.to_owned(),

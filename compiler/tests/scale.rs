@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use ptc_compiler::config;
 use ptc_compiler::diag::Diagnostics;
-use ptc_compiler::ir::{Deployment, Json};
+use ptc_compiler::ir::Deployment;
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::{self, Lock, LockedTool, LockedUpstream};
 use ptc_compiler::source::Sources;
 use ptc_compiler::{lower, render};
@@ -20,7 +21,7 @@ use ptc_compiler::{lower, render};
 /// Returns a tool with six arguments and descriptions, similar to those of real servers.
 fn definition(at: usize) -> Json {
     let text = format!(
-        r#"{{"name":"tool_{at}","description":"Does the thing number {at} for whoever asks, and says what came of it in a few words.",
+        r#"{{"name":"tool_{at}","description":"Does the thing number {at} for the caller, and returns the outcome in a few short words.",
             "inputSchema":{{"type":"object","required":["id","name"],"properties":{{
               "id":{{"type":"integer","description":"The id of the thing."}},
               "name":{{"type":"string","description":"What it is called."}},

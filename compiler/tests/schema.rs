@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ptc_compiler::config;
 use ptc_compiler::diag::{Code, Diagnostics, Severity};
-use ptc_compiler::ir::Json;
+use ptc_compiler::json::Json;
 use ptc_compiler::source::Sources;
 use ptc_compiler::tree;
 

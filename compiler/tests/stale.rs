@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A config of two operations.
@@ -83,6 +85,87 @@ fn diff_and_locked_check_agree() {
         assert_eq!(diff.status.code(), Some(i32::from(*is_drift)), "{shown}");
         assert_eq!(check.status.code(), Some(i32::from(*is_drift)), "{shown}");
         assert_eq!(stderr(&diff).ends_with("nothing changed\n"), !is_drift, "{shown}");
+    }
+}
+
+/// Asserts that `diff` and `--check --locked` find drift, or that both find none.
+fn assert_agreement(folder: &Path, what: &str, is_drift: bool) {
+    let diff = compile(folder, &["diff", "upstreams.json", "--fail-on", "note", "--format", "short"]);
+    let check = compile(folder, &["upstreams.json", "--check", "--locked", "--format", "short"]);
+    let shown = format!("{what}\n{}{}", stderr(&diff), stderr(&check));
+    assert_eq!(diff.status.code(), Some(i32::from(is_drift)), "diff of {shown}");
+    assert_eq!(check.status.code(), Some(i32::from(is_drift)), "check of {shown}");
+    assert_eq!(stderr(&diff).ends_with("nothing changed\n"), !is_drift, "{shown}");
+}
+
+/// Serves a file over HTTP until the process ends. Returns its URL.
+fn serve(path: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/shop.json", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let request = BufReader::new(stream.try_clone().unwrap());
+            let _head = request.lines().map_while(Result::ok).take_while(|line| !line.is_empty()).count();
+            let text = fs::read_to_string(&path).unwrap();
+            // A client that has disconnected is not an error.
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}", text.len());
+        }
+    });
+    url
+}
+
+/// `--check` contacts nothing, so that both can only agree about changes of the config, and about documents that say the same.
+#[test]
+fn diff_and_locked_check_agree_about_a_schema_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let plain = document();
+    write("shop.json", &plain);
+    let url = serve(folder.path().join("shop.json"));
+    let config =
+        CONFIG.replace(r#""schema_file": "shop.json""#, &format!(r#""schema_url": "{url}", "allow_insecure_http": true"#));
+    write("upstreams.json", &config);
+    let pinned = compile(folder.path(), &["update", "upstreams.json"]);
+    assert!(pinned.status.success(), "{}", stderr(&pinned));
+    for (what, config, document, is_drift) in [
+        ("nothing", config.clone(), plain.clone(), false),
+        ("white space", config.clone(), spaced(&plain), false),
+        ("an operation that is not included", config.clone(), plain.replace("/other", "/another"), false),
+        ("a new operation", config.replace(r#""show""#, r#""show", "other""#), plain.clone(), true),
+        ("one operation less", config.replace(r#", "show""#, ""), plain.clone(), true),
+    ] {
+        write("upstreams.json", &config);
+        write("shop.json", &document);
+        assert_agreement(folder.path(), what, is_drift);
+    }
+}
+
+#[test]
+fn diff_and_locked_check_agree_about_an_mcp_catalog() {
+    const GRANTED: &str = r#"{"upstreams": {"shop": {"transport": "mcp_stdio", "command": "sh", "args": ["server.sh"], "cd": ".",
+        "include_tools": ["list", "show"]}}}"#;
+    const TOOLS: &str = r#"{"tools":[{"name":"list","description":"Lists.","inputSchema":{"type":"object"}},{"name":"show","inputSchema":{"type":"object"}},{"name":"other","inputSchema":{"type":"object"}}]}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("server.sh", include_str!("../../fixtures/shop.sh"));
+    write("tools.json", &format!("{TOOLS}\n"));
+    write("upstreams.json", GRANTED);
+    let pinned = compile(folder.path(), &["update", "upstreams.json"]);
+    assert!(pinned.status.success(), "{}", stderr(&pinned));
+    let spaced = TOOLS.replace(':', " :  ").replace(',', " , ");
+    let sorted = TOOLS.replace(r#""name":"list","description":"Lists.""#, r#""description":"Lists.","name":"list""#);
+    for (what, config, tools, is_drift) in [
+        ("nothing", GRANTED.to_owned(), TOOLS.to_owned(), false),
+        ("white space", GRANTED.to_owned(), spaced, false),
+        ("the order of members", GRANTED.to_owned(), sorted, false),
+        ("a tool that is not granted", GRANTED.to_owned(), TOOLS.replace("other", "another"), false),
+        ("a new tool", GRANTED.replace(r#""show""#, r#""show", "other""#), TOOLS.to_owned(), true),
+        ("one tool less", GRANTED.replace(r#", "show""#, ""), TOOLS.to_owned(), true),
+        ("all tools", GRANTED.replace(r#""include_tools": ["list", "show"]"#, r#""description": """#), TOOLS.to_owned(), true),
+    ] {
+        write("upstreams.json", &config);
+        write("tools.json", &format!("{tools}\n"));
+        assert_agreement(folder.path(), what, is_drift);
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use proc_macro2::TokenStream;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::diag::render::{self as messages, Style};
-use ptc_compiler::openapi::Text;
+use ptc_compiler::files;
+use ptc_compiler::input::Text;
 use ptc_compiler::source::Sources;
 use ptc_compiler::{pinned, render};
 use quote::quote;
@@ -23,13 +24,13 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let mut inputs = Vec::new();
-    let deployment = pinned::read(&name, &pinned::deployment_name(&path), &mut sources, &mut diagnostics, &mut |wanted, most| {
-        let file = folder.join(wanted);
-        let text = read(&file, most)?;
+    let deployment = pinned::read(&name, &pinned::deployment_name(&path), &mut sources, &mut diagnostics, &mut |wanted| {
+        let text = files::read(&folder, wanted)?;
+        let file = folder.join(wanted.path);
         // The path relative to the crate is the one that people know.
         let path = file.strip_prefix(absolute(Path::new(&crate_folder))).unwrap_or(&file).display().to_string();
         inputs.push(file);
-        Ok(Text::new(path, text))
+        Ok(Text::new(path, text.text))
     });
     let Some(deployment) = deployment else {
         return Err(fault(format!("\n{}", messages::full(&sources, &diagnostics, Style::Plain).trim_end())));
@@ -51,13 +52,4 @@ pub(crate) fn expand(literal: &LitStr, with_args: bool) -> syn::Result<TokenStre
 /// unchanged.
 fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn read(file: &Path, most: u64) -> Result<String, String> {
-    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if size > most {
-        return Err(format!("it has {size} bytes, `schema_max_bytes` is {most}"));
-    }
-    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
-    ptc_compiler::source::decode(bytes).map_err(|fault| fault.to_string())
 }

@@ -16,7 +16,7 @@ fn of_state(state: ListOrdersState) -> ListOrders {
 }
 
 #[test]
-fn what_is_given_is_sent_by_its_own_name() {
+fn given_arguments_serialize_under_the_names_of_the_schema() {
     let all = ListOrders {
         ids: Some(vec!["a".to_owned()]),
         labels: Some([("colour".to_owned(), json!("red"))].into_iter().collect()),
@@ -40,14 +40,14 @@ fn what_is_given_is_sent_by_its_own_name() {
 }
 
 #[test]
-fn what_is_not_given_is_not_sent() {
+fn optional_arguments_without_value_are_not_serialized() {
     let few = of_state(ListOrdersState::Open);
     assert_eq!(serde_json::to_value(few).expect("it is JSON"), json!({ "state": "open" }));
     assert_eq!(serde_json::to_value(Ping::default()).expect("it is JSON"), json!({}));
 }
 
 #[test]
-fn an_argument_that_must_be_given_is_given_as_null() {
+fn required_nullable_argument_serializes_as_null() {
     let words = Words { r#gen: None, option: None };
     let sent = json!({ "gen": null });
     assert_eq!(serde_json::to_value(&words).expect("it is JSON"), sent);
@@ -55,13 +55,13 @@ fn an_argument_that_must_be_given_is_given_as_null() {
 }
 
 #[test]
-fn names_of_the_standard_library_are_names_of_tools_too() {
+fn tool_named_like_a_standard_type_compiles() {
     let sent = serde_json::to_value(Options { vec: Some(true) }).expect("it is JSON");
     assert_eq!(sent, json!({ "vec": true }));
 }
 
 #[test]
-fn types_name_their_tools() {
+fn argument_types_have_constants_for_server_and_tool() {
     let (server, tool) = (GetOrder::SERVER, GetOrder::TOOL);
     let found = shop::CATALOG.upstream(server).and_then(|upstream| upstream.tool(tool)).expect("the tool is in the catalog");
     assert_eq!(found.args.first().map(|arg| arg.name), Some("id"));

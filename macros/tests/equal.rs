@@ -18,13 +18,13 @@ mod written {
 }
 
 #[test]
-fn the_macro_expands_to_what_the_command_line_writes() {
+fn macro_expansion_equals_output_of_command_line() {
     assert_eq!(format!("{:#?}", expanded::DEPLOYMENT), format!("{:#?}", written::DEPLOYMENT));
 }
 
 /// Checks the files that rustc records as inputs. Cargo rebuilds the crate when one of them has changed.
 #[test]
-fn a_change_of_any_input_is_a_reason_to_build_again() {
+fn every_input_file_triggers_a_rebuild() {
     let program = std::env::current_exe().expect("a test has a path");
     let inputs = std::fs::read_to_string(program.with_extension("d")).expect("rustc says what it read");
     for name in ["petstore.json", "petstore.openapi.json", "petstore.lock.json", "pets.clj"] {
@@ -34,12 +34,12 @@ fn a_change_of_any_input_is_a_reason_to_build_again() {
 }
 
 #[test]
-fn the_written_text_is_up_to_date() {
+fn stored_expansion_is_up_to_date() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs");
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
-    let deployment = pinned::read("petstore.json", "petstore", &mut sources, &mut diagnostics, &mut |name, _| {
-        let text = std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string())?;
-        Ok(Text::new(name, text))
+    let deployment = pinned::read("petstore.json", "petstore", &mut sources, &mut diagnostics, &mut |wanted| {
+        let text = std::fs::read_to_string(folder.join(wanted.path)).map_err(|error| error.to_string())?;
+        Ok(Text::new(wanted.path, text))
     });
     let text = render::catalog(&deployment.expect("the config is sound")).expect("the catalog renders");
     let written = folder.join("petstore.catalog.rs");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Copies the configs of the programs to the folder where trybuild's own crate has its `Cargo.toml`, since paths start there.
 fn place_configs() {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target directory");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("CARGO_TARGET_TMPDIR has a parent");
     let place = target.join("tests/trybuild").join(env!("CARGO_PKG_NAME")).join("configs");
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/configs"), &place);
 }
@@ -27,7 +27,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn programs_compile_or_say_what_is_wrong() {
+fn programs_compile_or_fail_with_expected_message() {
     place_configs();
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");

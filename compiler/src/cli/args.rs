@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ptc_compiler::render;
 
+use crate::schema::Kind;
+
 /// Compiles `upstreams.json` into a pinned MCP server binary.
 ///
 /// Reads the config and its lock file, freezes the tools of every upstream into tables, and links them with the
@@ -48,8 +50,8 @@ pub(crate) enum Command {
     CheckProgram(CheckProgram),
     /// Look at the calls that a server left in its --trace-dir, in a browser
     Viewer(Viewer),
-    /// Print the JSON Schema of `upstreams.json`, for editors
-    Schema,
+    /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output
+    Schema(Schema),
     /// Print the completions of a shell, for ptc-compile or a pinned binary
     Completions(Completions),
     /// Write man pages, of ptc-compile or a pinned binary
@@ -58,6 +60,14 @@ pub(crate) enum Command {
     Version(Version),
     /// Show how ptc-compile or one of its commands is used
     Help(Help),
+}
+
+/// `ptc-compile schema`
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// What the schema describes
+    #[arg(value_name = "KIND", value_enum, default_value_t = Kind::Config)]
+    pub(crate) kind: Kind,
 }
 
 /// `ptc-compile version`
@@ -111,8 +121,8 @@ pub(crate) struct Serve {
 
 /// `ptc-compile viewer`
 ///
-/// Prints where the page is, and shows it until Ctrl-C: the list of calls as it grows, each call as a timeline, statistics. It listens on
-/// loopback only, and who has not the printed link sees nothing.
+/// Prints where the page is, and shows it until Ctrl-C: the list of calls as it grows, each call as a timeline, statistics. It
+/// listens on loopback only, and who has not the printed link sees nothing.
 #[derive(Debug, Args)]
 pub(crate) struct Viewer {
     /// The folder that `--trace-dir` of a server names
@@ -249,7 +259,7 @@ pub(crate) struct Operations {
     #[arg(long)]
     pub(crate) refused: bool,
 
-    /// Operations of all methods, not only GET
+    /// Also operations that write
     #[arg(long)]
     pub(crate) all_methods: bool,
 
@@ -277,8 +287,8 @@ pub(crate) struct Build {
     #[arg(value_name = "CONFIG", required = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// Only report what is wrong with the config, its OpenAPI documents, its lock file and its stored programs; nothing is contacted,
-    /// written or built. A lock file that does not cover the config is a warning, with `--locked` an error
+    /// Only report what is wrong with the config, its OpenAPI documents, its lock file and its stored programs; nothing is
+    /// contacted, written or built. A lock file that does not cover the config is a warning, with `--locked` an error
     #[arg(long, conflicts_with = "eval")]
     pub(crate) check: bool,
 
@@ -314,6 +324,10 @@ pub(crate) struct Build {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["check", "emit"], help_heading = "Build")]
     pub(crate) sbom: Option<PathBuf>,
 
+    /// Write the licence texts of all software that is linked into the binary, which must accompany it when it is passed on
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["check", "emit"], help_heading = "Build")]
+    pub(crate) notices: Option<PathBuf>,
+
     /// Contact nothing: no upstreams, no schema URLs, no package registry
     #[arg(long, help_heading = "Build")]
     pub(crate) offline: bool,
@@ -334,8 +348,8 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) viewer: bool,
 
-    /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. Every credential of the
-    /// config goes along, since the model's key may be any of them
+    /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. Every credential
+    /// of the config goes along, since the model's key may be any of them
     #[arg(long, help_heading = "Build")]
     pub(crate) agentic: bool,
 

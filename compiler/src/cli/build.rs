@@ -1,5 +1,6 @@
 //! The default action: builds a pinned binary from a config.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
@@ -7,15 +8,18 @@ use std::time::Instant;
 use ptc_compiler::diag::{Code, Diagnostic};
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::render;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::{Build, Emit, ServeOn};
-use crate::check;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::smoke_test::{self, EvalResult};
 use crate::tools_list_size::ToolsListSize;
-use crate::{Failure, Status, cargo, commands, emit, files, generate, resolve_lock, sbom, source};
+use crate::{
+    Failure, Status, cargo, commands, deployment, emit, environment, files, generate, load, notices, resolve_lock, sbom, source,
+};
 use ptc_compiler::leak::StaticDeployment;
 
 /// `ptc-compile CONFIG`
@@ -24,12 +28,12 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Err(Failure::new("--viewer: a page needs a listener, which `--serve stdio` leaves out"));
     }
     let started = Instant::now();
-    let path = check::config_path(args)?;
-    let mut checked = check::load(path, check::syntax(args))?;
-    check::environment(args, &mut checked);
+    let path = load::config_path(args)?;
+    let mut checked = load::load(path, load::syntax(args))?;
+    environment::check(args, &mut checked);
     let lock = if checked.diagnostics.has_errors() { None } else { resolve_lock::for_build(args, path, &mut checked, console)? };
     let name = generate::name(path, args.output.as_deref());
-    let deployment = lock.as_ref().and_then(|lock| check::deployment(&mut checked, lock, &name, args.agentic));
+    let deployment = lock.as_ref().and_then(|lock| deployment::lowered(&mut checked, lock, &name, args.agentic));
     let (false, Some(config), Some(deployment), Some(lock)) =
         (checked.diagnostics.has_errors(), &checked.config, deployment, lock)
     else {
@@ -77,31 +81,35 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let built = cargo::build(&generated.folder, &source, args, &progress);
     drop(progress);
     let size = files::copy_program(&built?, &output)?;
-    if let Some(path) = &args.sbom {
+    if args.sbom.is_some() || args.notices.is_some() {
         let (metadata, lock) = cargo::resolution(&generated.folder, &source, args.offline)?;
-        files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
+        if let Some(path) = &args.sbom {
+            files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
+        }
+        if let Some(path) = &args.notices {
+            files::write_if_changed(path, notices::document(name, &metadata)?.as_bytes())?;
+        }
     }
     drop(generated);
     let build_digest = render::build_digest(model).map_err(|error| Failure::new(error.to_string()))?;
     let image = render::image_reference(&model.name, &build_digest);
-    let built = || {
-        json!({
-            "upstreams": model.upstreams.iter().map(described).collect::<Vec<_>>(),
-            "tools": model.tool_count(),
-            "tools_list_bytes": prompt.bytes,
-            "tools_list_bytes_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(bytes))).collect::<Map<_, _>>(),
-            "tools_list_tokens": tokens(prompt.bytes),
-            "tools_list_tokens_by_catalog_mode": prompt.modes.iter().map(|(mode, bytes)| ((*mode).to_owned(), json!(tokens(*bytes)))).collect::<Map<_, _>>(),
-            "tools_list_bytes_of": { "agentic": prompt.tasks, "sessions": prompt.sessions, "debug-tool": prompt.debug },
-            "catalog_digest": model.catalog_digest,
-            "build_digest": build_digest,
-            "image": image,
-            "binary": output,
-            "binary_bytes": size,
-            "seconds": started.elapsed().as_secs_f64(),
-        })
+    let built = || Built {
+        upstreams: model.upstreams.iter().map(BuiltUpstream::new).collect(),
+        tools: model.tool_count(),
+        tools_list_bytes: prompt.bytes,
+        tools_list_bytes_by_catalog_mode: prompt.modes.into(),
+        tools_list_tokens: tokens(prompt.bytes),
+        tools_list_tokens_by_catalog_mode: prompt.modes.map(|(mode, bytes)| (mode, tokens(bytes))).into(),
+        tools_list_bytes_of: BytesOf { agentic: prompt.tasks, sessions: prompt.sessions, debug_tool: prompt.debug },
+        catalog_digest: &model.catalog_digest,
+        build_digest: &build_digest,
+        image: &image,
+        binary: &output,
+        binary_bytes: size,
+        seconds: started.elapsed().as_secs_f64(),
     };
-    console.result(&summary(model, &prompt, &image, &output, size, started), || json!({ "built": built() }));
+    let text = summary(model, &prompt, &image, &output, size, started);
+    console.result(&text, || json!(BuildResult::Built(built())));
 
     let Some(program) = &args.eval else {
         // A program that reads the output does not need the suggestion.
@@ -112,7 +120,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     };
     let answer = smoke_test::eval(&output, &checked.folder, program)?;
     let next = format!("\nnext: {}   # speaks MCP on standard input and output\n", shown(&output));
-    console.result(&(told(&answer) + &next), || json!({ "evaluated": answer }));
+    console.result(&(told(&answer) + &next), || json!(BuildResult::Evaluated(&answer)));
     Ok(if answer.ok { Status::Clean } else { Status::Findings })
 }
 
@@ -162,8 +170,66 @@ fn told(answer: &EvalResult) -> String {
     text
 }
 
-fn described(upstream: &ptc_compiler::ir::Upstream) -> Value {
-    json!({ "name": upstream.name, "transport": upstream.transport.name(), "tools": upstream.tools.len() })
+/// A result of a build: a line of `--json` after the findings.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BuildResult<'a> {
+    /// The binary.
+    Built(Built<'a>),
+    /// The result of the program of `--eval`.
+    Evaluated(&'a EvalResult),
+}
+
+/// A new binary.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Built<'a> {
+    upstreams: Vec<BuiltUpstream<'a>>,
+    /// Number of tools of all upstreams.
+    tools: usize,
+    /// Bytes of the answer to `tools/list`.
+    tools_list_bytes: u64,
+    tools_list_bytes_by_catalog_mode: BTreeMap<&'static str, u64>,
+    /// Estimated tokens of this answer: a quarter of the bytes.
+    tools_list_tokens: u64,
+    tools_list_tokens_by_catalog_mode: BTreeMap<&'static str, u64>,
+    tools_list_bytes_of: BytesOf,
+    /// SHA-256 of what is pinned, as in the lock file.
+    catalog_digest: &'a str,
+    /// SHA-256 of everything that goes into the binary.
+    build_digest: &'a str,
+    /// Name and tag of the container image.
+    image: &'a str,
+    /// The path of the binary.
+    binary: &'a Path,
+    binary_bytes: u64,
+    /// Duration of the build.
+    seconds: f64,
+}
+
+/// Bytes of parts of the answer to `tools/list`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct BytesOf {
+    /// The part of `lisp_task`; 0 without it.
+    agentic: u64,
+    /// What `--sessions` adds.
+    sessions: u64,
+    /// What `--debug-tool` adds.
+    #[serde(rename = "debug-tool")]
+    debug_tool: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BuiltUpstream<'a> {
+    name: &'a str,
+    transport: &'static str,
+    /// Number of its tools.
+    tools: usize,
+}
+
+impl<'a> BuiltUpstream<'a> {
+    fn new(upstream: &'a ptc_compiler::ir::Upstream) -> BuiltUpstream<'a> {
+        BuiltUpstream { name: &upstream.name, transport: upstream.transport.name(), tools: upstream.tools.len() }
+    }
 }
 
 /// Returns a program that has a result in every deployment: it lists the tools of the first upstream.

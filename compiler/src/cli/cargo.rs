@@ -32,7 +32,8 @@ const OF_CARGO_RUN: [&str; 8] = [
 /// addresses.
 const FOLD: &str = "-Clink-arg=-Wl,--icf=all";
 
-/// Whether an earlier build has left a compiled runtime. The compiled runtime may be one of another version or with other features.
+/// Whether an earlier build has left a compiled runtime. The compiled runtime may be one of another version or with other
+/// features.
 pub(crate) fn has_compiled_runtime(source: &Source) -> bool {
     let entries = std::fs::read_dir(source.target.join("release/deps")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).any(|name| name.starts_with("libptc_runtime-"))

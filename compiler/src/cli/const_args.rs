@@ -4,7 +4,7 @@
 //! the whole schema is used, so that calls that the upstream is likely to refuse are found.
 
 use ptc_catalog::{Catalog, Tool};
-use ptc_check::argument;
+use ptc_check::{CallSpans, argument};
 use ptc_lisp::{Program, Span, Value, json};
 use ptc_runtime::schema::{Mismatch, Schema};
 
@@ -13,6 +13,8 @@ pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
 /// A constant argument that does not match its schema.
 pub(crate) struct ArgMismatch {
+    /// The position of the call, if the mismatch is in the call as it is written.
+    written: Option<Span>,
     /// The position of the value, or of its name.
     pub(crate) span: Span,
     /// The mismatch.
@@ -23,8 +25,10 @@ pub(crate) struct ArgMismatch {
 
 /// Returns the first mismatch of every constant argument, except those that the server itself refuses.
 pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatch> {
-    let mut out = Vec::new();
-    for site in program.tool_calls_by_name() {
+    let mut out: Vec<ArgMismatch> = Vec::new();
+    let mut sites = program.tool_calls_by_name();
+    sites.sort_by_key(|site| site.call.is_some());
+    for site in sites {
         let (Some(server), Some(name), Some(args)) = (&site.server, &site.tool, &site.args) else { continue };
         let Some(tool) = catalog.upstream(server).and_then(|upstream| upstream.tool(name)) else { continue };
         let constants = args.iter().filter_map(|(name, value)| Some((name, value.as_ref().filter(|value| !value.is_nil())?)));
@@ -35,11 +39,17 @@ pub(crate) fn mismatches(program: &Program, catalog: &Catalog) -> Vec<ArgMismatc
                 continue;
             }
             let Some(mismatch) = first_mismatch(tool, arg.name, value) else { continue };
-            let request = site.request.unwrap_or(site.span);
-            let entry = |path: &[&str]| program.entry(request, path).map(|entry| entry.value);
+            let message = format!("the schema of '{server}.{name}' does not allow '{}': {}", mismatch.path, mismatch.message());
+            let span = CallSpans::new(program, &site).value(&["args", written]);
+            // A mismatch that does not depend on the arguments of a function is found again in each call of the function.
+            let is_same = |known: &ArgMismatch| known.written == Some(site.span) || known.span == span;
+            if site.call.is_some() && out.iter().any(|known| known.message == message && is_same(known)) {
+                continue;
+            }
             out.push(ArgMismatch {
-                span: entry(&["args", written]).or_else(|| entry(&["args"])).unwrap_or(request),
-                message: format!("the schema of '{server}.{name}' does not allow '{}': {}", mismatch.path, mismatch.message()),
+                written: site.call.is_none().then_some(site.span),
+                span,
+                message,
                 hint: format!("(doc \"{server}/{name}\") shows its arguments"),
             });
         }

@@ -4,10 +4,10 @@
 //! runtime's validator checks the rest of JSON Schema.
 
 use ptc_compiler::config::model::OpenApi;
+use ptc_compiler::config::operation_selector;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
-use ptc_compiler::ir::Json;
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::LockedUpstream;
-use ptc_compiler::openapi;
 use ptc_compiler::source::Span;
 use ptc_lisp::{Value, json};
 
@@ -55,6 +55,6 @@ fn given(entry: &OpenApi, operation: &Json, name: &str, value: &Json) -> Option<
         defaults.find(|default| default.value.canonical() == value.canonical()).map(|default| default.place.clone())
     };
     named(&|key| key == said("operationId"))
-        .or_else(|| named(&|key| openapi::names_operation(key, said("method"), said("path"))))
+        .or_else(|| named(&|key| operation_selector::names_operation(key, said("method"), said("path"))))
         .or_else(|| named(&|_| true))
 }

@@ -3,22 +3,23 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::read::Places;
-use ptc_compiler::lock::resolve::{self, MissingPin, Query};
-use ptc_compiler::lock::{self, Lock, lint};
+use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::resolve::{self, MissingPin, Query};
 use ptc_compiler::tree::Syntax;
 
 use crate::args::{Diff, Threshold, Update};
-use crate::check::{self, Checked};
 use crate::console::Console;
+use crate::load::{self, Checked};
 use crate::{Failure, Status, files, query_upstreams, resolve_lock};
 
 /// Runs `diff`: compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
-    let mut checked = check::load(&args.config, Syntax::CONFIG)?;
+    let mut checked = load::load(&args.config, Syntax::CONFIG)?;
     let lock_path = resolve_lock::path(&args.config);
     if !lock_path.exists() {
         return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
@@ -65,7 +66,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
 
 /// Runs `update`: compares, and writes the current state into the lock file.
 pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure> {
-    let mut checked = check::load(&args.config, Syntax::CONFIG)?;
+    let mut checked = load::load(&args.config, Syntax::CONFIG)?;
     let found = locks(&args.config, &args.names, &mut checked, console)?;
     // Only findings that prevent the update are errors; changes are merely reported.
     let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors())
@@ -122,7 +123,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
     let (Some(config), true) = (&checked.config, is_comparable(&checked.diagnostics)) else { return Ok(None) };
     let names = chosen(config, names)?;
     let (old, places) = if lock_path.exists() {
-        let Some(file) = check::read_source(&lock_path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(None) };
+        let Some(file) = load::read_source(&lock_path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(None) };
         let Some(read) = lock::read::read_with_places(&checked.sources, file, &mut checked.diagnostics) else { return Ok(None) };
         read
     } else {

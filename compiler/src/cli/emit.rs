@@ -6,9 +6,10 @@ use std::path::{Component, Path};
 
 use ptc_catalog::Type;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
-use ptc_compiler::ir::{Deployment, Json, Tool};
+use ptc_compiler::ir::{Deployment, Tool};
+use ptc_compiler::json::Json;
 use ptc_compiler::lock::{self, Lock};
-use ptc_compiler::render;
+use ptc_compiler::{openapi, render};
 
 use crate::args::Emit;
 use crate::{Failure, resolve_lock};
@@ -21,8 +22,8 @@ pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Co
         Emit::Docs => Ok(docs(deployment)),
         Emit::Lock => Ok(lock::write::write(lock)),
         Emit::Html => render::html(deployment),
-        Emit::Container => render::dockerfile(deployment, &context(config, path)?),
-        Emit::Dockerignore => Ok(render::dockerignore(&context(config, path)?)),
+        Emit::Container => render::dockerfile(deployment, &context(config, lock, path)?),
+        Emit::Dockerignore => Ok(render::dockerignore(&context(config, lock, path)?)),
         Emit::K8s => render::kubernetes(deployment),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),
     };
@@ -31,22 +32,20 @@ pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Co
 
 /// Returns the files that a build of the config reads. All of them must be in the config's folder, since a build in a container
 /// sees only that folder.
-fn context(config: &Config, path: &Path) -> Result<render::Context, Failure> {
-    let documents = config.upstreams.values().filter_map(|upstream| match &upstream.transport {
-        Transport::OpenApi(api) => match &api.schema.value {
-            SchemaSource::File(file) => Some(file),
-            SchemaSource::Url(_) => None,
-        },
-        Transport::McpStdio(_) | Transport::McpHttp(_) => None,
-    });
-    let files: BTreeSet<String> = documents.chain(config.programs.values().map(|program| &program.file.value)).cloned().collect();
+fn context(config: &Config, lock: &Lock, path: &Path) -> Result<render::Context, Failure> {
+    let mut files: BTreeSet<String> = config.programs.values().map(|program| program.file.value.clone()).collect();
+    for (name, upstream) in &config.upstreams {
+        let Transport::OpenApi(api) = &upstream.transport else { continue };
+        let SchemaSource::File(file) = &api.schema.value else { continue };
+        files.insert(file.clone());
+        let document = lock.upstreams.get(name).and_then(|locked| locked.document.as_ref());
+        files.extend(document.iter().flat_map(|document| document.files.keys()).map(|part| openapi::beside(file, part)));
+    }
     let is_inside =
         |file: &&String| Path::new(file).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if let Some(outside) = files.iter().find(|file| !is_inside(file)) {
-        return Err(Failure::new(format!(
-            "`{outside}` lies outside of the config's folder, which is what a container is built from"
-        ))
-        .hint("move it beside the config"));
+        return Err(Failure::new(format!("`{outside}` is outside of the config's folder, from which the container is built"))
+            .hint("move it beside the config"));
     }
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(render::Context { config: name(path), lock: name(&resolve_lock::path(path)), files })

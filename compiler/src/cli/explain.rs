@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use ptc_compiler::diag::{Code, pages, suggest};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::Explain;
 use crate::console::Console;
@@ -16,7 +18,7 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
         for code in Code::ALL {
             // Writing to a string cannot fail.
             let _ = if args.json {
-                writeln!(list, "{}", described(*code))
+                writeln!(list, "{}", json!(described(*code)))
             } else {
                 writeln!(list, "{}  {:<7}  {}", code.name(), code.severity().name(), code.title())
             };
@@ -35,19 +37,27 @@ pub(crate) fn run(args: &Explain, console: &Console) -> Result<Status, Failure> 
     };
     let page = pages::page(code).unwrap_or("");
     if args.json {
-        let mut object = described(code);
-        if let Some(members) = object.as_object_mut() {
-            members.insert("page".into(), page.into());
-        }
-        console.data(&format!("{object}\n"));
+        console.data(&format!("{}\n", json!(ExplainedCode { page: Some(page), ..described(code) })));
         return Ok(Status::Clean);
     }
     console.data(&format!("{} ({}): {}\n\n{page}\n", code.name(), code.severity().name(), code.title()));
     Ok(Status::Clean)
 }
 
-fn described(code: Code) -> Value {
-    json!({ "code": code.name(), "severity": code.severity().name(), "title": code.title() })
+/// A line of `explain --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExplainedCode {
+    code: &'static str,
+    /// `error`, `warning` or `note`.
+    severity: &'static str,
+    title: &'static str,
+    /// Cause, example and fix in Markdown. The list of all codes has no pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<&'static str>,
+}
+
+fn described(code: Code) -> ExplainedCode {
+    ExplainedCode { code: code.name(), severity: code.severity().name(), title: code.title(), page: None }
 }
 
 /// Returns the full name of a code: `ptc0201` and `201` mean PTC0201.

@@ -109,7 +109,7 @@ mod tests {
                 if path.is_dir() {
                     waiting.extend(Some(path).filter(|path| !path.ends_with(".cargo")));
                 } else {
-                    let name = path.strip_prefix(folder).expect("it lies in the crate").to_owned();
+                    let name = path.strip_prefix(folder).expect("the path is in the crate").to_owned();
                     found.insert(name, std::fs::read_to_string(&path).expect("generated files are text"));
                 }
             }
@@ -120,6 +120,7 @@ mod tests {
     fn clinic() -> ir::Deployment {
         ir::Deployment {
             name: "clinic".into(),
+            server_name: String::new(),
             compiler: "0.1.0".into(),
             config_digest: "sha256:1".into(),
             catalog_digest: "sha256:2".into(),
@@ -148,7 +149,7 @@ mod tests {
         let configuration = folder.join(".cargo/config.toml");
         std::fs::remove_file(&configuration).expect("it was written");
         std::fs::create_dir_all(configuration.join("in the way")).expect("a folder");
-        assert!(generate(&clinic(), Serve::Https, &source).is_err(), "a folder stands where a file belongs");
+        assert!(generate(&clinic(), Serve::Https, &source).is_err(), "there is a folder at the path of a file");
         std::fs::remove_dir_all(&configuration).expect("it was made");
         generate(&clinic(), Serve::Https, &source).expect("nothing is in the way");
         let lock = std::fs::read_to_string(folder.join("Cargo.lock")).expect("a lock");
@@ -167,8 +168,8 @@ mod tests {
             .iter()
             .map(|place| {
                 let generated = generate(&deployment, Serve::Http, &source(place)).expect("it can be generated");
-                let configuration =
-                    std::fs::read_to_string(generated.folder.join(".cargo/config.toml")).expect("cargo is told where to look");
+                let configuration = std::fs::read_to_string(generated.folder.join(".cargo/config.toml"))
+                    .expect("cargo's configuration is generated");
                 assert!(configuration.contains(&place.display().to_string()), "{configuration}");
                 texts(&generated.folder)
             })

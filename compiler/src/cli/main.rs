@@ -4,11 +4,14 @@
 //! | module | purpose |
 //! |---|---|
 //! | `args` | options and subcommands |
-//! | `check` | reads a config with all files that belong to it; `--check` |
-//! | `commands` | finds the commands of stdio upstreams on this machine |
-//! | `build` | the default action: builds a binary |
+//! | `build` | the default action: builds a binary, in the stages of the following rows |
+//! | `load` | reads a config with all files that belong to it |
+//! | `environment`, `commands` | checks the secrets and the commands of this machine |
 //! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
+//! | `deployment` | makes the deployment from config and lock file, and checks its programs |
 //! | `source`, `generate`, `cargo` | finds the runtime; writes the generated crate; builds it |
+//! | `check` | `--check`: the same stages without a binary |
+//! | `notices` | the licence texts of what is linked |
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | the texts of `--emit` |
@@ -21,6 +24,7 @@
 //! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | prints data and messages |
 //! | `status` | exit codes and failures |
+//! | `schema` | `schema [KIND]` |
 //! | `version` | `version` |
 
 #![forbid(unsafe_code)]
@@ -33,12 +37,16 @@ mod commands;
 mod console;
 mod const_args;
 mod defaults;
+mod deployment;
 mod drift;
 mod emit;
+mod environment;
 mod explain;
 mod files;
 mod generate;
+mod load;
 mod manual;
+mod notices;
 mod operations;
 mod program;
 mod progress;
@@ -46,6 +54,7 @@ mod query_upstreams;
 mod resolve_lock;
 mod run;
 mod sbom;
+mod schema;
 mod smoke_test;
 mod source;
 mod status;
@@ -58,7 +67,6 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
-use ptc_compiler::config;
 use ptc_compiler::diag::suggest;
 
 use args::{Cli, Color, Command, Messages};
@@ -162,8 +170,8 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => drift::diff(args, &console),
         Some(Command::Update(args)) => drift::update(args, &console),
         Some(Command::CheckProgram(args)) => program::run(args, &console),
-        Some(Command::Schema) => {
-            console.data(&format!("{:#}\n", config::schema::schema()));
+        Some(Command::Schema(args)) => {
+            console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)
         }
         Some(Command::Completions(args)) => manual::completions(args, &console),

@@ -88,7 +88,7 @@ fn abilities(binary: &Path) -> Result<Vec<String>, Failure> {
     let output = Process::new(binary).args(["version", "--json"]).stdin(Stdio::null()).output();
     let output = output.map_err(|why| unasked(why.to_string()))?;
     let told: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|why| unasked(format!("its `version --json` is no JSON: {why}")))?;
+        serde_json::from_slice(&output.stdout).map_err(|why| unasked(format!("its `version --json` is not JSON: {why}")))?;
     let abilities = told.get("abilities").and_then(serde_json::Value::as_array);
     let abilities = abilities.ok_or_else(|| unasked("its `version --json` has no `abilities`".into()))?;
     Ok(abilities.iter().filter_map(|ability| ability.as_str().map(str::to_owned)).collect())

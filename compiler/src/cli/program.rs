@@ -11,9 +11,9 @@ use ptc_runtime::schema::Schema;
 
 use crate::args::CheckProgram;
 use crate::console::Console;
-use crate::{Failure, Status, check, const_args};
+use crate::{Failure, Status, const_args, load};
+use ptc_compiler::files;
 use ptc_compiler::leak;
-use ptc_compiler::serve::files;
 
 /// Reports the findings about each program.
 pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Failure> {
@@ -23,13 +23,12 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     let programs: Vec<(String, String)> = args
         .programs
         .iter()
-        .map(|path| Ok((path.display().to_string(), check::read_text(path)?)))
+        .map(|path| Ok((path.display().to_string(), load::read_text(path)?)))
         .collect::<Result<_, Failure>>()?;
     let folder = files::folder(&args.config);
     let name = args.config.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let deployment = pinned::read(&name, "check-program", &mut sources, &mut diagnostics, &mut |path, most| {
-        files::read(&folder, path, most, "the limit of `schema_max_bytes`")
-    });
+    let deployment =
+        pinned::read(&name, "check-program", &mut sources, &mut diagnostics, &mut |wanted| files::read(&folder, wanted));
     let Some(deployment) = deployment else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());
     };
@@ -105,6 +104,9 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             for mismatch in const_args::mismatches(&program, catalog) {
                 let finding = Diagnostic::new(Code::CallDoubtful, mismatch.message).at(place(Some(mismatch.span)), "");
                 diagnostics.push(finding.hint(mismatch.hint));
+            }
+            for call in ptc_check::computed_calls(&program) {
+                diagnostics.push(Diagnostic::new(Code::CallNotChecked, call.message).at(place(Some(call.span)), ""));
             }
             diagnostics.push(Diagnostic::new(Code::ProgramCost, review.cost.to_string()).at(place(None), ""));
         }

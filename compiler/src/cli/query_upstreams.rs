@@ -8,7 +8,7 @@ use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::lock::LockedUpstream;
-use ptc_compiler::lock::resolve::MissingPin;
+use ptc_compiler::resolve::MissingPin;
 use ptc_compiler::serve::ask::{self, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use ptc_compiler::checks::lint;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Upstream;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
-use ptc_compiler::lock::resolve::{self, MissingPin, Query};
-use ptc_compiler::lock::{self, Lock, lint};
+use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::pinned;
+use ptc_compiler::resolve::{self, MissingPin, Query};
 use ptc_compiler::serve::catalog;
 use ptc_runtime::command::Preparation;
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Contacts;
 
 use crate::args::Build;
-use crate::check::{self, Checked};
 use crate::console::Console;
+use crate::load::{self, Checked};
 use crate::{Failure, files, query_upstreams};
 
 /// Returns the path of the lock file: `upstreams.lock.json` beside `upstreams.json`.
@@ -161,7 +162,7 @@ fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, 
     if matches!(path.try_exists(), Ok(false)) {
         return Ok(Ok(None));
     }
-    let Some(file) = check::read_source(path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(Err(())) };
+    let Some(file) = load::read_source(path, &mut checked.sources, &mut checked.diagnostics)? else { return Ok(Err(())) };
     Ok(lock::read::read(&checked.sources, file, &mut checked.diagnostics).map(Some).ok_or(()))
 }
 

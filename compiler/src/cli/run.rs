@@ -6,16 +6,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::Deployment;
 use ptc_compiler::diag::Code;
 use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
 
 use crate::args::{Color, Messages, Serve};
-use crate::check::{self, Checked};
 use crate::console::Console;
-use crate::{Failure, Status, commands, generate, resolve_lock, version};
+use crate::load::{self, Checked};
+use crate::{Failure, Status, commands, deployment, generate, resolve_lock, version};
 
 /// Serves until the client disconnects.
 pub(crate) fn run(args: &Serve) -> ExitCode {
@@ -67,14 +67,7 @@ fn default_config() -> Option<PathBuf> {
 }
 
 /// The deployment without upstreams.
-static PLAIN: Deployment = Deployment {
-    name: "ptc-compile",
-    compiler: ptc_compiler::VERSION,
-    config_digest: "",
-    credentials: &[],
-    catalog: &Catalog::EMPTY,
-    programs: &[],
-};
+static PLAIN: Deployment = Deployment { name: "ptc-compile", compiler: ptc_compiler::VERSION, ..Deployment::EMPTY };
 
 /// Opens the deployment of a config. Returns `None` if there are faults, which are then printed.
 fn of_config(
@@ -83,7 +76,7 @@ fn of_config(
     preparation: Preparation<'_>,
     console: &Console,
 ) -> Result<Option<Origin>, Failure> {
-    let mut checked = check::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
+    let mut checked = load::load(path, ptc_compiler::tree::Syntax::CONFIG)?;
     if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
         commands::check_self(config, folder, None, diagnostics);
         // An unused binding may be the key of a planner, whose flags are parsed later.
@@ -95,7 +88,7 @@ fn of_config(
         resolve_lock::ephemeral(path, &mut checked, mode, preparation, console)?
     };
     let (lock, contacts) = found.map_or((None, None), |(lock, contacts)| (Some(lock), contacts));
-    let deployment = lock.and_then(|lock| check::deployment(&mut checked, &lock, &generate::name(path, None), true));
+    let deployment = lock.and_then(|lock| deployment::lowered(&mut checked, &lock, &generate::name(path, None), true));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;

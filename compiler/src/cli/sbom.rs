@@ -17,18 +17,34 @@ use ptc_compiler::leak::StaticDeployment;
 const DEPLOYMENT: &str = "deployment";
 
 /// Cargo's facts about a package that is linked, or that runs while others are built.
-struct Package<'a> {
-    facts: &'a Value,
+pub(crate) struct Package<'a> {
+    pub(crate) facts: &'a Value,
     /// References of its dependencies.
     depends_on: BTreeSet<String>,
     /// Whether it is linked into the binary, and not only used while the binary is built.
-    linked: bool,
+    pub(crate) linked: bool,
+}
+
+impl Package<'_> {
+    /// Returns the name with the version.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", text(self.facts.get("name")), text(self.facts.get("version")))
+    }
+
+    /// Returns the licences as an SPDX expression.
+    pub(crate) fn licence(&self) -> Option<String> {
+        // Older manifests separate alternatives by a slash, which is not valid in SPDX expressions.
+        self.facts.get("license").and_then(Value::as_str).map(|licence| {
+            let alternatives: Vec<&str> = licence.split('/').map(str::trim).collect();
+            alternatives.join(" OR ")
+        })
+    }
 }
 
 /// Returns the document. `metadata` is the output of `cargo metadata` for the generated crate, `cargo_lock` its lock file.
 pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lock: &str) -> Result<String, Failure> {
     let packages = packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
-    let root = text(metadata.get("resolve").and_then(|resolve| resolve.get("root")));
+    let root = root(metadata);
     let checksums = checksums(cargo_lock);
     let StaticDeployment { model: deployment, tables, .. } = deployment;
     let catalog = tables.catalog;
@@ -78,8 +94,13 @@ pub(crate) fn document(deployment: &StaticDeployment, metadata: &Value, cargo_lo
     Ok(format!("{document:#}\n"))
 }
 
+/// Returns cargo's id of the generated crate.
+pub(crate) fn root(metadata: &Value) -> &str {
+    text(metadata.get("resolve").and_then(|resolve| resolve.get("root")))
+}
+
 /// Returns every package that the root depends on, by cargo's id. Dependencies of tests and benchmarks are left out.
-fn packages(metadata: &Value) -> Option<BTreeMap<&str, Package<'_>>> {
+pub(crate) fn packages(metadata: &Value) -> Option<BTreeMap<&str, Package<'_>>> {
     let facts: BTreeMap<&str, &Value> =
         list(metadata, "packages").iter().map(|package| (text(package.get("id")), package)).collect();
     let resolve = metadata.get("resolve")?;
@@ -122,9 +143,8 @@ fn component(package: &Package<'_>, checksums: &BTreeMap<(&str, &str), &str>) ->
     out.insert("version".to_owned(), version.into());
     out.insert("scope".to_owned(), if package.linked { "required" } else { "excluded" }.into());
     out.insert("purl".to_owned(), reference(facts).into());
-    if let Some(license) = facts.get("license").and_then(Value::as_str) {
-        // Older manifests separate alternatives by a slash, which is not valid in SPDX expressions.
-        out.insert("licenses".to_owned(), json!([{ "expression": license.replace('/', " OR ") }]));
+    if let Some(licence) = package.licence() {
+        out.insert("licenses".to_owned(), json!([{ "expression": licence }]));
     }
     if let Some(checksum) = checksums.get(&(name, version)) {
         out.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": checksum }]));

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Failure;
 
 /// The result of the program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EvalResult {
     /// Its value as clients receive it, or its error.
     pub(crate) text: String,

@@ -1,4 +1,6 @@
-//! Reads `auth`: the headers that carry secrets.
+//! Reads `auth`: the credentials that each request carries.
+
+use ptc_catalog::KeyPlace;
 
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
@@ -8,17 +10,19 @@ use super::model::{Auth, Spanned};
 use super::reader::ConfigReader;
 use super::table::Table;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
+use crate::source::Span;
 use crate::tree::Node;
 
-/// Reads the emitters of one entry, in order.
+/// Reads the emitters of one entry in order, with their positions.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     owner: &str,
     emitters: &[Node],
     bindings: &Bindings,
     seen: &mut Seen,
-) -> Vec<Auth> {
-    emitters.iter().filter_map(|node| emitter(reader, owner, node, bindings, seen)).collect()
+) -> Vec<(Auth, Span)> {
+    let read = |node| Some((emitter(reader, owner, node, bindings, seen)?, node.place(reader.file)));
+    emitters.iter().filter_map(read).collect()
 }
 
 fn emitter(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &Bindings, seen: &mut Seen) -> Option<Auth> {
@@ -29,19 +33,87 @@ fn emitter(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &B
     if let Some(binding) = &binding {
         check_binding(reader, scheme, &fields, binding, bindings);
     }
-    if matches!(scheme, "bearer" | "basic") {
-        let place = fields.node("scheme").unwrap_or(node).place(reader.file);
-        seen.set(reader, "Authorization", place);
-        let binding = binding?.value;
-        return Some(if scheme == "bearer" { Auth::Bearer { binding } } else { Auth::Basic { binding } });
+    match scheme {
+        "bearer" | "basic" => {
+            let place = fields.node("scheme").unwrap_or(node).place(reader.file);
+            seen.set(reader, "header", "Authorization", place);
+            let binding = binding?.value;
+            Some(if scheme == "bearer" { Auth::Bearer { binding } } else { Auth::Basic { binding } })
+        }
+        "mtls" => Some(Auth::ClientCertificate { binding: binding?.value }),
+        "api_key" => {
+            let key = api_key(reader, &subject, &fields, seen);
+            let (kind, Spanned { value: name, .. }, binding) = (key.0, key.1?, binding?.value);
+            Some(match kind {
+                None => Auth::CustomHeader { header: name, binding },
+                Some(place) => Auth::ApiKey { place, name, binding },
+            })
+        }
+        _ => {
+            let header = fields.spanned(reader, "header");
+            check_header(reader, Setter::Auth, header.as_ref(), seen);
+            Some(Auth::CustomHeader { header: header?.value, binding: binding?.value })
+        }
     }
-    let header = fields.spanned(reader, "header");
-    if let Some(header) = &header
-        && headers::check_name(reader, Setter::Auth, &header.value, None, header.place.clone())
+}
+
+/// Reads place and name of an `api_key`. The place of a header is `None`.
+fn api_key(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    seen: &mut Seen,
+) -> (Option<KeyPlace>, Option<Spanned<String>>) {
+    let place = match fields.node("in").and_then(Node::as_str) {
+        Some("query") => Some(KeyPlace::Query),
+        Some("cookie") => Some(KeyPlace::Cookie),
+        _ => None,
+    };
+    let (named, header) = (fields.spanned(reader, "name"), fields.spanned(reader, "header"));
+    match (&named, fields.member("header")) {
+        (Some(_), Some(member)) => {
+            let diagnostic = Diagnostic::new(Code::UnknownKey, "`header` is another way to write `name`, which is given as well");
+            reader.report(diagnostic.at(reader.key_place(member), "").hint("remove it"));
+        }
+        (None, Some(member)) if place.is_some() => {
+            let diagnostic =
+                Diagnostic::new(Code::UnknownKey, "`header` names a header, and `in` says that the secret is elsewhere");
+            reader.report(diagnostic.at(reader.key_place(member), "").hint("here it is called `name`"));
+        }
+        (None, None) if fields.unfit("name").is_none() && fields.unfit("header").is_none() => {
+            let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `name`", subject.name));
+            let hint = "`name` is the name of the header, query parameter or cookie that carries the secret";
+            reader.report(diagnostic.at(subject.place.clone(), "`name` is missing").hint(hint));
+        }
+        _ => {}
+    }
+    let name = named.or(header);
+    let Some(found) = &name else { return (place, None) };
+    let kind = match place {
+        None => {
+            check_header(reader, Setter::ApiKey, Some(found), seen);
+            return (place, name);
+        }
+        Some(KeyPlace::Query) => "query",
+        Some(KeyPlace::Cookie) => "cookie",
+    };
+    if headers::can_carry_key(kind, &found.value) {
+        seen.set(reader, kind, &found.value, found.place.clone());
+    } else {
+        let message =
+            format!("{} is not a name of a {}", quoted(&found.value), if kind == "query" { "query parameter" } else { kind });
+        let hint = if kind == "query" { "it is one line of text" } else { "names are letters, digits and !#$%&'*+-.^_`|~" };
+        reader.report(Diagnostic::new(Code::BadHeaderName, message).at(found.place.clone(), "").hint(hint));
+    }
+    (place, name)
+}
+
+fn check_header(reader: &mut ConfigReader<'_>, setter: Setter, header: Option<&Spanned<String>>, seen: &mut Seen) {
+    if let Some(header) = header
+        && headers::check_name(reader, setter, &header.value, None, header.place.clone())
     {
-        seen.set(reader, &header.value, header.place.clone());
+        seen.set(reader, "header", &header.value, header.place.clone());
     }
-    Some(Auth::CustomHeader { header: header?.value, binding: binding?.value })
 }
 
 fn check_binding(
@@ -94,13 +166,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("jwt", "bearer"),
     ("header", "custom_header"),
     ("password", "basic"),
+    ("query", "api_key"),
+    ("cookie", "api_key"),
+    ("mutualTLS", "mtls"),
+    ("client_certificate", "mtls"),
 ];
 
 fn unknown_scheme(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) -> Option<&'static Table> {
     let meant = suggest::meant(wrong, keys::AUTH.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
-        None => "schemes are `bearer`, `basic`, `custom_header` and its other name `api_key`".to_owned(),
+        None => "schemes are `bearer`, `basic`, `api_key`, `custom_header` and `mtls`".to_owned(),
     };
     reader.fault(Code::UnknownScheme, node, format!("unknown auth scheme {}", quoted(wrong)), "", &hint);
     meant.and_then(|tag| keys::AUTH.case(tag))

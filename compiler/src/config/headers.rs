@@ -3,6 +3,7 @@
 use super::placeholder;
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, Severity, quoted};
+use crate::http_token::{is_token, is_token_char};
 use crate::source::Span;
 use crate::tree::Node;
 
@@ -11,8 +12,10 @@ use crate::tree::Node;
 pub(super) enum Setter {
     /// `static_headers`
     Static,
-    /// `custom_header` or `api_key` in `auth`
+    /// `custom_header` in `auth`
     Auth,
+    /// `api_key` in `auth`
+    ApiKey,
     /// `idempotency_header`
     IdempotencyHeader,
 }
@@ -22,30 +25,30 @@ struct Reserved {
     name: &'static str,
     why: &'static str,
     hint: &'static str,
-    /// Whether it is reserved in `static_headers` only.
-    static_only: bool,
+    /// The parts of a config that can set it all the same.
+    permitted: &'static [Setter],
     /// An error if the header is refused, else a warning. The contract reserves fewer names than the client sets.
     severity: Severity,
 }
 
 const fn reserved(name: &'static str, why: &'static str, hint: &'static str) -> Reserved {
-    Reserved { name, why, hint, static_only: false, severity: Severity::Error }
+    Reserved { name, why, hint, permitted: &[], severity: Severity::Error }
 }
 
 const fn without_effect(name: &'static str, why: &'static str) -> Reserved {
-    Reserved { name, why, hint: "remove it", static_only: false, severity: Severity::Warning }
+    Reserved { name, why, hint: "remove it", permitted: &[], severity: Severity::Warning }
 }
 
 const BY_AUTH: &str = "use the `bearer` or `basic` scheme in `auth`";
 const BY_CLIENT: &str = "the client sets it by itself; remove it";
-const NO_COOKIES: &str = "cookies are not sent; if the secret can go into another header, use `custom_header` in `auth`";
+const COOKIES: &str = "`{\"scheme\": \"api_key\", \"in\": \"cookie\", \"name\": …}` in `auth` sends a cookie";
 
 /// Names in their usual spelling; they are compared without case.
 const RESERVED: &[Reserved] = &[
-    reserved("Authorization", "it carries a secret", BY_AUTH),
+    Reserved { permitted: &[Setter::ApiKey], ..reserved("Authorization", "it carries a secret", BY_AUTH) },
     reserved("Proxy-Authorization", "it carries a secret for the proxy", "give the proxy its credentials outside of this config"),
-    reserved("Cookie", "it carries a session", NO_COOKIES),
-    reserved("Set-Cookie", "it belongs to answers", NO_COOKIES),
+    reserved("Cookie", "it carries a session", COOKIES),
+    reserved("Set-Cookie", "it belongs to answers", COOKIES),
     reserved("Host", "it says where the request goes", "it follows from the URL; remove it"),
     reserved("MCP-Protocol-Version", "it belongs to the protocol", BY_CLIENT),
     reserved("Mcp-Session-Id", "it belongs to the protocol", BY_CLIENT),
@@ -59,7 +62,7 @@ const RESERVED: &[Reserved] = &[
         name: "X-Api-Key",
         why: "it carries a secret",
         hint: "use the `api_key` scheme in `auth`, with the secret in `credentials`",
-        static_only: true,
+        permitted: &[Setter::Auth, Setter::ApiKey],
         severity: Severity::Error,
     },
     without_effect("Accept", "the client asks for what it can read, whatever is written here"),
@@ -75,6 +78,18 @@ const RESERVED: &[Reserved] = &[
 /// Whether `static_headers` cannot set a header of that name.
 pub(super) fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|row| row.name.eq_ignore_ascii_case(name))
+}
+
+/// Whether `api_key` in `auth` can send a key in a parameter of this place and name.
+pub(crate) fn can_carry_key(place: &str, name: &str) -> bool {
+    let is_reserved = |row: &Reserved| {
+        row.name.eq_ignore_ascii_case(name) && row.severity == Severity::Error && !row.permitted.contains(&Setter::ApiKey)
+    };
+    match place {
+        "query" => !name.is_empty() && !name.contains(char::is_control),
+        "header" => is_token(name) && !RESERVED.iter().any(is_reserved),
+        _ => is_token(name),
+    }
 }
 
 /// Returns what to write instead of an `Authorization` header whose value is `Bearer ${VARIABLE}`.
@@ -93,7 +108,7 @@ pub(super) fn authorization_hint(name: &str, value: &str) -> Option<String> {
 /// Checks the name of a header at its position. `value` is its value if it is literal. Returns whether the header can be set.
 pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, value: Option<&str>, place: Span) -> bool {
     let before = reader.errors();
-    if let Some(wrong) = name.chars().find(|c| !is_token(*c)) {
+    if let Some(wrong) = name.chars().find(|c| !is_token_char(*c)) {
         let message = format!("{} is not a name of a header", quoted(name));
         let label = format!("{} cannot be part of one", character(wrong));
         let hint = "names are letters, digits and !#$%&'*+-.^_`|~";
@@ -101,11 +116,11 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
     } else if name.is_empty() {
         reader.report(Diagnostic::new(Code::BadHeaderName, "a header needs a name").at(place, "empty"));
     } else if let Some(row) = RESERVED.iter().find(|row| row.name.eq_ignore_ascii_case(name))
-        && !(row.static_only && setter == Setter::Auth)
+        && !row.permitted.contains(&setter)
     {
         let owner = match setter {
             Setter::Static => "static_headers",
-            Setter::Auth => "auth",
+            Setter::Auth | Setter::ApiKey => "auth",
             Setter::IdempotencyHeader => "idempotency_header",
         };
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
@@ -131,30 +146,28 @@ pub(super) fn check_value(reader: &mut ConfigReader<'_>, name: &str, node: &Node
     );
 }
 
-/// The headers set so far, to detect a header that is set twice.
+/// The headers, query parameters and cookies set so far, to detect one that is set twice.
 #[derive(Default)]
-pub(super) struct Seen(Vec<(String, Span)>);
+pub(super) struct Seen(Vec<(&'static str, String, Span)>);
 
 impl Seen {
-    /// Adds a header, or reports that it is already set.
-    pub(super) fn set(&mut self, reader: &mut ConfigReader<'_>, name: &str, place: Span) {
-        let folded = name.to_ascii_lowercase();
-        match self.0.iter().find(|(seen, _)| *seen == folded) {
-            Some((_, first)) => {
-                let diagnostic = Diagnostic::new(Code::RepeatedHeader, format!("the header {} is set twice", quoted(name)))
+    /// Adds a parameter in `kind`, which is `header`, `query` or `cookie`, or reports that it is already set.
+    pub(super) fn set(&mut self, reader: &mut ConfigReader<'_>, kind: &'static str, name: &str, place: Span) {
+        let name = if kind == "header" { name.to_ascii_lowercase() } else { name.to_owned() };
+        match self.0.iter().find(|(known, seen, _)| *known == kind && *seen == name) {
+            Some((_, _, first)) => {
+                let what = if kind == "query" { "query parameter" } else { kind };
+                let message = format!("the {what} {} is set twice", quoted(&name));
+                let hint = if kind == "header" { "case makes no difference in the name of a header; " } else { "" };
+                let diagnostic = Diagnostic::new(Code::RepeatedHeader, message)
                     .at(place, "set again here")
                     .also(first.clone(), "first set here")
-                    .hint("case makes no difference in the name of a header; keep one of the two");
+                    .hint(format!("{hint}keep one of the two"));
                 reader.report(diagnostic);
             }
-            None => self.0.push((folded, place)),
+            None => self.0.push((kind, name, place)),
         }
     }
-}
-
-/// Whether a character is a `tchar` of RFC 9110.
-fn is_token(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }
 
 fn character(c: char) -> String {

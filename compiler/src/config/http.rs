@@ -35,14 +35,16 @@ pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Field
     // A single emitter without brackets has been reported as an error; its contents are checked nevertheless.
     let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
     let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
-    let auth = auth::read(reader, owner, emitters, bindings, &mut seen);
+    let (auth, auth_places) = auth::read(reader, owner, emitters, bindings, &mut seen).into_iter().unzip();
     for member in fields.members("static_headers") {
         headers::check_name(reader, Setter::Static, &member.key, member.value.as_str(), reader.key_place(member));
         headers::check_value(reader, &member.key, &member.value);
-        seen.set(reader, &member.key, reader.key_place(member));
+        seen.set(reader, "header", &member.key, reader.key_place(member));
     }
     HttpOptions {
         auth,
+        auth_places,
+        auth_place: fields.member("auth").map(|member| reader.key_place(member)),
         static_headers: fields
             .members("static_headers")
             .iter()

@@ -29,6 +29,8 @@ pub static CONFIG: Table = Table {
     tag: "",
     title: "a config",
     groups: &[&[
+        key("name", Kind::Text, Optional, "name of the server for clients, and in manifests, logs and metrics")
+            .or(&["server_name"]),
         key("upstreams", Kind::Object, Required, "upstream tool servers by name").or(&["mcpServers", "servers"]),
         key("credentials", Kind::Object, Optional, "where secrets come from, by binding name").or(&["secrets", "bindings"]),
         key("programs", Kind::Object, Optional, "programs that clients call as tools, by the tool's name")
@@ -90,7 +92,8 @@ const MCP: &[Key] = &[
 
 /// The keys of every entry that uses HTTP.
 const HTTP: &[Key] = &[
-    key("auth", Kind::List, Optional, "headers that carry secrets, in order").or(&["authentication", "credentials"]),
+    key("auth", Kind::List, Optional, "credentials that each request carries, in order; `[]` if calls need none")
+        .or(&["authentication", "credentials"]),
     key("static_headers", Kind::TextMap, Optional, "literal headers that are not secrets").or(&["headers"]),
     key("request_timeout_ms", MILLISECONDS, Default(30_000), "time for one request").or(&["timeout", "timeout_ms"]),
     key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
@@ -241,7 +244,7 @@ pub static PROGRAM: Table = Table {
 
 const SCHEME_HINT: Key = key(
     "scheme_hint",
-    Kind::Choice(&["bearer", "basic", "custom_header", "api_key"]),
+    Kind::Choice(&["bearer", "basic", "custom_header", "api_key", "mtls"]),
     Optional,
     "the scheme that the secret is meant for",
 );
@@ -292,7 +295,28 @@ pub static AUTH: Variants = Variants {
         Table { tag: "bearer", title: "a `bearer` emitter", groups: &[&[SCHEME, BINDING]] },
         Table { tag: "basic", title: "a `basic` emitter", groups: &[&[SCHEME, BINDING]] },
         Table { tag: "custom_header", title: "a `custom_header` emitter", groups: &[&[SCHEME, BINDING, HEADER]] },
-        Table { tag: "api_key", title: "an `api_key` emitter", groups: &[&[SCHEME, BINDING, HEADER]] },
+        Table {
+            tag: "api_key",
+            title: "an `api_key` emitter",
+            groups: &[&[
+                SCHEME,
+                BINDING,
+                key(
+                    "in",
+                    Kind::Choice(&["header", "query", "cookie"]),
+                    Optional,
+                    "where the secret is sent; in a header where left out",
+                ),
+                key("name", Kind::Text, Optional, "the header, query parameter or cookie that carries the secret").or(&[
+                    "header_name",
+                    "parameter",
+                    "cookie",
+                    "query",
+                ]),
+                key("header", Kind::Text, Optional, "another way to write the `name` of a header"),
+            ]],
+        },
+        Table { tag: "mtls", title: "an `mtls` emitter", groups: &[&[SCHEME, BINDING]] },
     ],
 };
 

@@ -13,7 +13,7 @@ use crate::tree::{Member, Node, Tree};
 /// Keys of a credential whose values are not secret.
 const PUBLIC_CREDENTIAL_KEYS: &[&str] = &["source", "var", "path", "scheme_hint"];
 /// Keys of an auth emitter whose values are not secret.
-const PUBLIC_AUTH_KEYS: &[&str] = &["scheme", "binding", "header"];
+const PUBLIC_AUTH_KEYS: &[&str] = &["scheme", "binding", "header", "in", "name"];
 /// Keys whose values are shown even if a file cannot be parsed.
 const PUBLIC_KEYS: &[&str] = &[
     "source",

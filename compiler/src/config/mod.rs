@@ -9,7 +9,7 @@
 //! | `fields`, `kinds` | read an object and a value by their rows |
 //! | `upstream`, `stdio`, `http`, `openapi` | read the entries of `upstreams` |
 //! | `programs` | reads programs that clients call as tools |
-//! | `credentials`, `auth` | read the sources of secrets, and the headers that carry them |
+//! | `credentials`, `auth` | read the sources of secrets, and the credentials that requests carry |
 //! | `headers`, `urls`, `placeholder`, `names` | check single values |
 //! | `packages` | warns of packages that are fetched and run without a fixed version |
 //! | `suspects` | warns of values that look like misplaced secrets |
@@ -29,6 +29,8 @@ mod kinds;
 mod mask_secrets;
 mod names;
 mod openapi;
+pub(crate) mod operation_name;
+pub mod operation_selector;
 pub mod packages;
 mod placeholder;
 mod programs;
@@ -44,6 +46,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Node, Syntax};
 use fields::{Fields, Subject};
+pub(crate) use headers::can_carry_key;
 pub use model::Config;
 use reader::ConfigReader;
 
@@ -95,5 +98,6 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     }
     credentials::warn_of_unused(&mut reader, &fields, &bindings);
     let read_only = fields.node("read_only").filter(|node| node.as_bool() == Some(true)).map(|node| node.place(file));
-    Some(Config { file, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
+    let name = fields.node("name").and_then(|node| names::deployment(&mut reader, node));
+    Some(Config { file, name, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
 }

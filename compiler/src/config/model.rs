@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ptc_catalog::ListingLimits;
 
 use crate::diag::Code;
-use crate::ir::Json;
+use crate::json::Json;
 use crate::source::{FileId, Span};
 
 /// A value and its position.
@@ -22,6 +22,8 @@ pub struct Spanned<T> {
 pub struct Config {
     /// The config file.
     pub file: FileId,
+    /// `name`: the name of the deployment.
+    pub name: Option<String>,
     /// Upstreams by name.
     pub upstreams: BTreeMap<String, Upstream>,
     /// Entries with errors, as far as they could be read. Later phases check them so that all faults are found in one run, but
@@ -139,6 +141,10 @@ pub enum InheritEnv {
 pub struct HttpOptions {
     /// `auth`, in order.
     pub auth: Vec<Auth>,
+    /// Positions of the elements of `auth`.
+    pub auth_places: Vec<Span>,
+    /// Position of the key `auth`, if it is given.
+    pub auth_place: Option<Span>,
     /// `static_headers`, by name in the original spelling.
     pub static_headers: BTreeMap<String, String>,
     /// `request_timeout_ms`
@@ -152,13 +158,15 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// Iterates over the names of the headers that every request has, beside `Authorization`.
+    /// Iterates over place and name of the parameters that every request has: `header`, `query` or `cookie`.
+    pub fn sent_parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let static_headers = self.static_headers.keys().map(|name| ("header", name.as_str()));
+        self.auth.iter().filter_map(Auth::parameter).chain(static_headers)
+    }
+
+    /// Iterates over the names of the headers that every request has.
     pub fn sent_headers(&self) -> impl Iterator<Item = &str> {
-        let by_auth = self.auth.iter().filter_map(|auth| match auth {
-            Auth::CustomHeader { header, .. } => Some(header.as_str()),
-            Auth::Bearer { .. } | Auth::Basic { .. } => None,
-        });
-        by_auth.chain(self.static_headers.keys().map(String::as_str))
+        self.sent_parameters().filter(|(place, _)| *place == "header").map(|(_, name)| name)
     }
 }
 
@@ -258,27 +266,8 @@ impl Effects {
     }
 }
 
-/// One `auth` emitter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Auth {
-    /// `bearer`
-    Bearer {
-        /// `binding`
-        binding: String,
-    },
-    /// `basic`
-    Basic {
-        /// `binding`
-        binding: String,
-    },
-    /// `custom_header`, `api_key`
-    CustomHeader {
-        /// `header`
-        header: String,
-        /// `binding`
-        binding: String,
-    },
-}
+/// One element of `auth`.
+pub type Auth = ptc_catalog::Auth<String>;
 
 /// One entry of `credentials`.
 #[derive(Debug, Clone)]

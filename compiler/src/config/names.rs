@@ -1,4 +1,4 @@
-//! Checks the names of upstreams, which programs write after `:server`.
+//! Checks the name of the deployment, and the names of upstreams, which programs write after `:server`.
 
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
@@ -57,12 +57,8 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
         let name: &str = &member.key;
         let place = reader.key_place(member);
         if let Some(reason) = fault(name) {
-            let hint = match plain(name) {
-                Some(plain) => format!("call it {}", quoted(&plain)),
-                None => "a name starts with a letter or digit and goes on with letters, digits, `-`, `_` and `.`".to_owned(),
-            };
             let message = format!("{} cannot be the name of an upstream: {reason}", quoted(name));
-            reader.report(Diagnostic::new(Code::UpstreamName, message).at(place, "").hint(hint));
+            reader.report(Diagnostic::new(Code::UpstreamName, message).at(place, "").hint(hint(name)));
             continue;
         }
         if NAMESPACES.contains(&name) {
@@ -81,6 +77,28 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
                 .hint("say in the names what sets them apart");
             reader.report(diagnostic);
         }
+    }
+}
+
+/// Returns the name of the deployment, if it is one.
+pub(super) fn deployment(reader: &mut ConfigReader<'_>, node: &Node) -> Option<String> {
+    let name = node.as_str()?;
+    let Some(reason) = fault(name) else { return Some(name.to_owned()) };
+    reader.fault(
+        Code::DeploymentName,
+        node,
+        format!("{} cannot be the name of a deployment: {reason}", quoted(name)),
+        "",
+        &hint(name),
+    );
+    None
+}
+
+/// Suggests a name.
+fn hint(name: &str) -> String {
+    match plain(name) {
+        Some(plain) => format!("call it {}", quoted(&plain)),
+        None => "a name starts with a letter or digit and goes on with letters, digits, `-`, `_` and `.`".to_owned(),
     }
 }
 

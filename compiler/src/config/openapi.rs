@@ -6,10 +6,11 @@ use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
 use super::headers::{self, Setter};
 use super::model::{Effects, HttpOptions, OpenApi, Override, SchemaSource, Spanned};
+use super::operation_selector;
 use super::reader::ConfigReader;
 use super::{http, keys, urls};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::ir::Json;
+use crate::json::Json;
 use crate::tree::Node;
 
 /// Reads the keys that only an `openapi` entry has.
@@ -130,7 +131,7 @@ fn check_origin(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: &urls:
 fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Override> {
     let included: Vec<&str> = fields.nodes("include_operations").iter().filter_map(Node::as_str).collect();
     // The operations that a pattern includes, and the id of a path, are known only once the document is read.
-    let is_id = |entry: &str| !crate::openapi::is_pattern(entry) && !crate::openapi::is_path(entry);
+    let is_id = |entry: &str| !operation_selector::is_pattern(entry) && !operation_selector::is_path(entry);
     let all_named = included.iter().all(|entry| is_id(entry));
     let mut overrides = BTreeMap::new();
     for member in fields.members("operation_overrides") {
@@ -139,7 +140,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
         if let Some(list) = fields.node("include_operations")
             && all_named
             && is_id(id)
-            && !crate::openapi::may_be_included(included.iter().copied(), id, member.value.get("name").and_then(Node::as_str))
+            && !operation_selector::may_be_included(included.iter().copied(), id, member.value.get("name").and_then(Node::as_str))
         {
             let mut diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))

@@ -5,7 +5,7 @@ use super::keys;
 use super::model::Program;
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted};
-use crate::ir::Json;
+use crate::json::Json;
 use crate::tool_name;
 use crate::tree::{Member, Node};
 

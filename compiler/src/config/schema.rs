@@ -26,7 +26,7 @@ const INNER: [(&str, Inner); 6] = [
 ];
 
 /// Pairs of keys of which an object must have exactly one, by the tag of the object.
-const EXACTLY_ONE: [(&str, [&str; 2]); 1] = [("openapi", ["schema_file", "schema_url"])];
+const EXACTLY_ONE: [(&str, [&str; 2]); 2] = [("openapi", ["schema_file", "schema_url"]), ("api_key", ["name", "header"])];
 
 /// Returns the schema, in draft 2020-12.
 pub fn schema() -> Value {

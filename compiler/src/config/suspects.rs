@@ -57,7 +57,7 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, root: &Node) {
                 "env" => "write `${NAME}`, and set that variable where the server starts",
                 "args" => "set it in `env` as `${NAME}`, where the program can take it from there",
                 "operation_overrides" => {
-                    "models read it there; name it in `credentials` and send it as a header with `auth`: secrets never go into a query"
+                    "models read it there; name it in `credentials` and send it with `auth`, as `api_key` if the service takes it in a query"
                 }
                 _ => "name it in `credentials` and send it with `auth`",
             };

@@ -9,7 +9,7 @@ use super::reader::ConfigReader;
 use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
 use crate::diag::{Code, quoted, suggest};
-use crate::ir::Json;
+use crate::json::Json;
 use crate::source::Span;
 use crate::tree::{Member, Node};
 

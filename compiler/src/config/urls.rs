@@ -68,7 +68,7 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
         );
     }
     if key == "base_url" && url.query().is_some() {
-        let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation, and a key as a header with `auth`";
+        let hint = "paths of operations are appended to it; give fixed parameters as `default_args` of each operation, and a key as `api_key` in `auth`";
         reader.fault(Code::UrlParts, node, format!("`{key}` has a query"), "", hint);
     }
     (reader.errors() == before).then_some(Named { key, node, url })
@@ -121,6 +121,14 @@ pub(super) fn check_security(reader: &mut ConfigReader<'_>, fields: &Fields<'_>,
             .at(reader.key_place(auth), "sends a secret")
             .also(plain.node.place(reader.file), "without TLS to here")
             .hint("use `https://`; for a network that you trust \"allow_insecure_auth\": true permits it, beside \"allow_insecure_http\": true");
+        reader.report(diagnostic);
+    }
+    let is_certificate = |node: &&Node| node.get("scheme").and_then(Node::as_str) == Some("mtls");
+    if let (Some(plain), Some(certificate)) = (plain, fields.nodes("auth").iter().find(is_certificate)) {
+        let diagnostic = Diagnostic::new(Code::InsecureAuth, "a client certificate is part of TLS, and the URL does not use it")
+            .at(certificate.place(reader.file), "cannot be sent")
+            .also(plain.node.place(reader.file), "without TLS to here")
+            .hint("use `https://`");
         reader.report(diagnostic);
     }
     if !named.is_empty() {

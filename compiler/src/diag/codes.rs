@@ -45,7 +45,7 @@ codes! {
     TooLarge = "PTC0104" Error "a file of more than 1 GiB";
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
     YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
-    BeyondJson = "PTC0107" Error "a comment or trailing comma where only JSON may stand";
+    BeyondJson = "PTC0107" Error "a comment or trailing comma where only JSON is allowed";
 
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
@@ -97,7 +97,7 @@ codes! {
     OverrideNotIncluded = "PTC0502" Error "an override for an operation that is not included";
 
     SchemaUnreadable = "PTC0510" Error "an OpenAPI document that cannot be read";
-    NotOpenApi = "PTC0511" Error "not an OpenAPI document of version 3.0 or 3.1";
+    NotOpenApi = "PTC0511" Error "not an OpenAPI document of version 3.0, 3.1 or 3.2";
     UnknownOperation = "PTC0512" Error "an operation that the document does not have";
     AmbiguousOperation = "PTC0513" Error "an operation id that the document gives twice";
     WriteNotAllowed = "PTC0514" Error "an operation that writes, and an entry that does not allow it";
@@ -116,6 +116,14 @@ codes! {
     IncludedAndExcluded = "PTC0529" Error "an operation both included and excluded";
     DocumentSlip = "PTC0530" Note "a slip of a document that is passed over";
     OtherServer = "PTC0531" Note "a base_url that the document does not name";
+    ForeignReference = "PTC0532" Error "a $ref out of the document's folder or origin";
+    TooManyFiles = "PTC0533" Error "a document of too many or too large files";
+
+    MissingCredential = "PTC0540" Error "an operation without the credential that it needs";
+    CredentialScheme = "PTC0541" Warning "an operation that needs another credential than the entry sends";
+    CredentialPlace = "PTC0542" Warning "a credential in another place, or under another name, than operations need";
+    UnusedCredential = "PTC0543" Warning "a credential that no operation uses";
+    UnsupportedScheme = "PTC0544" Warning "an operation with an authentication scheme that is not supported";
 
     LockVersion = "PTC0601" Error "a lock file of another format";
     LockShape = "PTC0602" Error "a lock file that no compiler wrote";
@@ -143,6 +151,7 @@ codes! {
     SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
     AcceptsNothing = "PTC0626" Warning "an acceptance that no definition needs";
     NotReadOnly = "PTC0627" Error "a tool that is not a read, in a config that permits only reads";
+    DocumentFileChanged = "PTC0628" Note "a file of a document whose operations changed";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
@@ -150,6 +159,7 @@ codes! {
     ProgramName = "PTC0704" Error "not a name that a program can have";
     ToolName = "PTC0705" Warning "a tool whose name is not plain";
     ToolsAlike = "PTC0706" Warning "tools whose names are easily confused";
+    DeploymentName = "PTC0707" Error "not a name that a deployment can have";
 
     ProgramFault = "PTC0801" Error "a program that does not compile";
     CallFails = "PTC0802" Error "an upstream call that fails whenever it is made";
@@ -160,6 +170,7 @@ codes! {
     ProgramUnreadable = "PTC0807" Error "a stored program that cannot be read";
     ProgramSchema = "PTC0808" Error "a schema of a stored program that cannot be used";
     ResultUsedAsValue = "PTC0809" Error "a result that is taken for its value";
+    CallNotChecked = "PTC0810" Note "a call whose name or arguments are computed";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";

@@ -95,13 +95,18 @@ impl Diagnostic {
         self
     }
 
-    /// Whether this is a note with this code whose primary place lies in `within`.
+    /// Whether this is a note of a code at a place inside `within`.
     fn is_note_of(&self, code: Code, within: &Span) -> bool {
         let lies_within = |label: &Label| {
             let Span { file, range } = &label.place;
             *file == within.file && range.start >= within.range.start && range.end <= within.range.end
         };
         self.code == code && self.severity == Severity::Note && self.primary.as_ref().is_some_and(lies_within)
+    }
+
+    /// Applies `translate` to each place.
+    pub(crate) fn translate(&mut self, translate: impl Fn(&mut Span)) {
+        self.primary.iter_mut().chain(&mut self.secondary).for_each(|label| translate(&mut label.place));
     }
 
     /// Adds a hint that suggests a fix.
@@ -148,6 +153,12 @@ impl Diagnostics {
         for diagnostic in diagnostics {
             self.push(diagnostic);
         }
+    }
+
+    /// Returns the diagnostics with `translate` applied to each place.
+    pub(crate) fn translated(mut self, translate: impl Fn(&mut Span)) -> Vec<Diagnostic> {
+        self.list.iter_mut().for_each(|diagnostic| diagnostic.translate(&translate));
+        self.list
     }
 
     /// Whether there is a diagnostic with this code at exactly this place.

@@ -11,7 +11,7 @@ mod short;
 
 pub use full::full;
 pub use github::github;
-pub use json::json_lines;
+pub use json::{Finding, json_lines};
 pub use sarif::sarif;
 pub use short::short;
 

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use super::without_annotations;
 use crate::diag::{Code, quoted};
-use crate::ir::{Arg, Json};
-use crate::lower::schema::{PROSE, Schema};
+use crate::ir::Arg;
+use crate::json::Json;
+use crate::json_schema::{PROSE, Schema};
 use crate::lower::text::one_line;
 
 /// Keywords that are bounds, and whether a larger value admits more.

@@ -5,26 +5,23 @@
 //!
 //! - [`read`]: parses a [`Lock`] and reports faults of the file.
 //! - [`mod@write`]: formats a [`Lock`].
-//! - [`resolve`]: finds pins that the lock lacks for a config.
-//! - [`mod@lint`]: checks texts of upstreams for possible attacks.
-//! - `read_only`: enforces that every granted tool is a read.
+//! - `digest`: SHA-256 of texts and of documents.
+//! - [`security`]: the credentials that operations need.
 
-pub mod lint;
+mod digest;
 pub mod read;
-mod read_only;
-pub mod resolve;
+pub mod security;
 pub mod write;
 
-pub use read_only::check as check_read_only;
+pub use digest::{sha256, sha256_of_node};
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use ptc_catalog::{Era, Paging};
-use sha2::{Digest, Sha256};
 
-use crate::ir::Json;
-use crate::lower::paging;
+use self::security::Security;
+use crate::json::Json;
+use crate::paging;
 
 /// Version of the format that this compiler reads and writes.
 pub const VERSION: u32 = 1;
@@ -69,8 +66,11 @@ pub struct Server {
 pub struct Document {
     /// `schema_file` or `schema_url` as configured.
     pub source: String,
-    /// SHA-256 of its canonical JSON: white space, the order of members and the choice of JSON or YAML do not count.
+    /// SHA-256 of the canonical JSON of its first file: white space, the order of members and the choice of JSON or YAML do not
+    /// count.
     pub digest: String,
+    /// SHA-256 of the canonical JSON of each further file, by its path in the folder of the document, or by its URL.
+    pub files: BTreeMap<String, String>,
     /// SHA-256 of the config's selection from the document. The pin is valid while both digests are unchanged.
     pub selection: String,
 }
@@ -87,6 +87,8 @@ pub struct LockedTool {
     /// How the tool's list is paged, inferred from its schemas when it was pinned. An unchanged definition keeps this value, even
     /// if a later compiler would infer another.
     pub paging: Option<Paging>,
+    /// The credentials that calls of an operation need. `None` if its document declares nothing, and in files of older compilers.
+    pub security: Option<Security>,
 }
 
 impl LockedTool {
@@ -97,7 +99,7 @@ impl LockedTool {
         let canonical = definition.canonical();
         let digest = sha256(canonical.as_bytes());
         let paging = paging::inferred(&definition);
-        LockedTool { definition, canonical, digest, paging }
+        LockedTool { definition, canonical, digest, paging, security: None }
     }
 }
 
@@ -134,14 +136,4 @@ impl Lock {
         let upstreams = Json::Object(upstreams.collect());
         sha256(upstreams.canonical().as_bytes())
     }
-}
-
-/// Returns `sha256:` and the digest in lower-case hex.
-pub fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(71);
-    text.push_str("sha256:");
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

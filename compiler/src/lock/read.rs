@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use ptc_catalog::{Era, Paging};
 
+use super::security::Security;
 use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::Json;
-use crate::lower::paging;
+use crate::json::Json;
+use crate::paging;
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Member, Node};
 
@@ -130,9 +131,12 @@ impl Reader<'_> {
             upstream.server = Some(Server { name: self.string(server, "name")?, version: self.string(server, "version")? });
         }
         if let Some(document) = node.get("document") {
+            let files = document.get("files").map(Node::members).unwrap_or_default();
+            let digest = |member: &Member| Some((member.key.to_string(), member.value.as_str()?.to_owned()));
             upstream.document = Some(Document {
                 source: self.string(document, "source")?,
                 digest: self.string(document, "digest")?,
+                files: files.iter().filter_map(digest).collect(),
                 selection: self.string(document, "selection")?,
             });
         }
@@ -142,6 +146,12 @@ impl Reader<'_> {
             let mut tool = LockedTool::new(definition);
             if self.has_paging {
                 tool.paging = self.paging(&member.value);
+            }
+            if let Some(pinned) = member.value.get("security") {
+                tool.security = Security::from_json(&Json::from(pinned));
+                if tool.security.is_none() {
+                    self.fault(Code::LockShape, pinned, "expected the credentials that the operation needs".to_owned());
+                }
             }
             if tool.digest != pinned {
                 let message =

@@ -1,8 +1,8 @@
 //! Formats a lock as text.
 
 use super::{Lock, LockedUpstream, VERSION};
-use crate::ir::Json;
-use crate::lower::paging;
+use crate::json::Json;
+use crate::paging;
 
 /// Returns the text of the lock file, which ends in a line break.
 pub fn write(lock: &Lock) -> String {
@@ -22,6 +22,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
         if let Some(paging) = &tool.paging {
             entry.set("paging", paging::json(paging));
         }
+        if let Some(security) = &tool.security {
+            entry.set("security", security.to_json());
+        }
         (name.clone(), entry)
     });
     let mut entry =
@@ -39,13 +42,17 @@ fn upstream(upstream: &LockedUpstream) -> Json {
         entry.set("instructions", Json::string(&**instructions));
     }
     match &upstream.document {
-        Some(document) => entry.set(
-            "document",
-            Json::object()
+        Some(document) => {
+            let mut pinned = Json::object()
                 .with("source", Json::string(&*document.source))
                 .with("digest", Json::string(&*document.digest))
-                .with("selection", Json::string(&*document.selection)),
-        ),
+                .with("selection", Json::string(&*document.selection));
+            if !document.files.is_empty() {
+                let files = document.files.iter().map(|(name, digest)| (name.clone(), Json::string(&**digest)));
+                pinned.set("files", Json::Object(files.collect()));
+            }
+            entry.set("document", pinned);
+        }
         None => entry.set("grants", Json::string(if upstream.all_tools { "all" } else { "listed" })),
     }
     entry

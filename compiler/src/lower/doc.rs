@@ -7,10 +7,12 @@ use ptc_catalog::BodyKind;
 use super::lines;
 use super::notes::{Side, inner_members, notes};
 use super::sample::sample;
-use super::schema::Schema;
 use super::shape;
+use super::summary::{begins_with, title};
 use super::text::{self, key, literal, one_line};
-use crate::ir::{Arg, Json};
+use crate::ir::Arg;
+use crate::json::Json;
+use crate::json_schema::Schema;
 
 /// Target size in bytes of the types of all arguments together, and of one argument. Labels may exceed it.
 const MAX_TYPES: usize = 2_000;
@@ -18,11 +20,12 @@ const MAX_TYPE: usize = 400;
 /// Media types of answers that are listed.
 const MAX_ANSWERS: usize = 6;
 
-/// Returns the whole text: the tool's name, its description, its arguments, the required ones, a call to edit, the shape of the
-/// result, how its list is paged, and notes on single arguments and on fields of the result.
+/// Returns the whole text: the tool's name, its title, its description, its arguments, the required ones, a call to edit, the
+/// shape of the result, how its list is paged, and notes on single arguments and on fields of the result.
 ///
 /// ```text
 /// petstore/list-pets
+/// Pets for sale
 /// Lists the pets of the store.
 /// args: {:status enum<string>? :limit integer?}
 /// required: []
@@ -42,6 +45,9 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
 
     let mut out = format!("{server}/{tool}\n");
     let prose = definition.get("description").and_then(Json::as_str).map(|d| one_line(d, text::LONG)).unwrap_or_default();
+    if let Some(title) = title(tool, definition).filter(|title| !begins_with(&prose, title)) {
+        let _ = writeln!(out, "{}", one_line(title, text::SHORT));
+    }
     if !prose.is_empty() {
         let _ = writeln!(out, "{prose}");
     }

@@ -3,20 +3,18 @@
 //! Everything that programs and models see of a tool is decided here, from the locked definition alone. Equal locks therefore
 //! give equal catalogs.
 //!
-//! - [`schema`]: reads arguments, types and bounds from JSON Schema.
 //! - [`shape`]: renders the shape of a result.
 //! - [`doc`]: renders the text of `(doc "server/tool")`.
 //! - [`notes`]: renders the lines of that text about arguments and fields of the result.
 //! - [`sample`]: chooses the values in the example call of that text.
-//! - [`paging`]: infers how the list of a tool is paged.
+//! - `summary`: summarizes a tool or an upstream in lists.
 //! - [`text`]: formats prose on one line, and PTC-Lisp literals.
 
 pub mod doc;
 pub mod notes;
-pub mod paging;
 pub mod sample;
-pub mod schema;
 pub mod shape;
+mod summary;
 pub mod text;
 
 use std::collections::BTreeSet;
@@ -25,8 +23,12 @@ use ptc_catalog::paging::NOT_PAGED;
 use ptc_catalog::{Annotations, Effect, Place, Style};
 
 use crate::config::model::{Auth, Config, Transport};
-use crate::ir::{Arg, Body, Credential, Deployment, Json, Operation, Param, Tool, Upstream};
+use crate::http_token::is_token;
+use crate::ir::{Arg, Body, Credential, Deployment, Operation, Param, Tool, Upstream};
+use crate::json::Json;
+use crate::json_schema::Schema;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
+use crate::paging;
 
 /// Returns the deployment of a checked config and a lock that covers it. Stored programs are left out, since they are read from
 /// files. Upstreams that the lock does not have get no tools.
@@ -57,7 +59,8 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
     let used: BTreeSet<&str> = config.upstreams.values().flat_map(|u| auth(&u.transport)).map(binding).collect();
     let credentials = credentials(config, |name| used.contains(name));
     Deployment {
-        name: name.to_owned(),
+        name: config.name.clone().unwrap_or_else(|| name.to_owned()),
+        server_name: config.name.clone().unwrap_or_default(),
         compiler: crate::VERSION.to_owned(),
         config_digest: config_digest.to_owned(),
         credentials,
@@ -83,12 +86,12 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     let definition = &locked.definition;
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
     let operation = operation(definition);
-    let (mut args, mut closed) = schema::Schema::new(&input).arguments();
+    let (mut args, mut closed) = Schema::new(&input).arguments();
     if let Some(operation) = &operation {
         closed = true;
         optional_where_defaulted(&mut args, operation);
     }
-    let prose = definition.get("description").and_then(Json::as_str).or_else(|| definition.get("title").and_then(Json::as_str));
+    let prose = definition.get("description").and_then(Json::as_str).unwrap_or_default();
     let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
     let configured = paging.or_else(|| definition.get("_ptc")?.get("paging"));
     let inferred = locked.paging.clone();
@@ -100,11 +103,11 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     let pages = match &paging {
         Some(paging) => Some(paging.described()),
         None if is_configured_off => None,
-        None => paging::is_decided_by_answer(definition, &args).then(|| "the first answer tells how".to_owned()),
+        None => paging::is_decided_by_answer(definition, &args).then(|| "the first answer shows how".to_owned()),
     };
     Tool {
         name: name.to_owned(),
-        description: text::one_line(prose.unwrap_or_default(), text::SHORT),
+        description: summary::summary(summary::title(name, definition), prose),
         doc: doc::doc(server, name, definition, &args, &result, pages.as_deref()),
         result,
         args,
@@ -137,7 +140,7 @@ fn description(configured: Option<&str>, locked: Option<&LockedUpstream>) -> Str
         let locked = locked?;
         locked.instructions.as_deref().or(locked.server.as_ref().map(|s| s.name.as_str()))
     };
-    configured.map_or_else(|| text::one_line(said().unwrap_or_default(), text::SHORT), |d| text::one_line(d, text::SHORT))
+    summary::summary(None, configured.or_else(said).unwrap_or_default())
 }
 
 /// Returns the emitters of a transport.
@@ -151,9 +154,7 @@ pub fn auth(transport: &Transport) -> &[Auth] {
 
 /// Returns the binding whose secret an emitter sends.
 pub fn binding(auth: &Auth) -> &str {
-    match auth {
-        Auth::Bearer { binding } | Auth::Basic { binding } | Auth::CustomHeader { binding, .. } => binding,
-    }
+    auth.binding()
 }
 
 fn annotations(definition: &Json) -> Annotations {
@@ -173,7 +174,7 @@ pub fn effect(definition: &Json) -> Effect {
 
 /// Returns the method of an operation, which is GET where its `_ptc` member names none.
 fn method(ptc: &Json) -> &str {
-    ptc.get("method").and_then(Json::as_str).filter(|method| is_method(method)).unwrap_or("GET")
+    ptc.get("method").and_then(Json::as_str).filter(|method| is_token(method)).unwrap_or("GET")
 }
 
 /// Reads the `_ptc` member that [`openapi`](crate::openapi) puts into a definition.
@@ -209,10 +210,6 @@ fn operation(definition: &Json) -> Option<Operation> {
 pub(super) fn lines(node: &Json, key: &str) -> Vec<String> {
     let texts = node.get(key).map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str);
     texts.filter(|text| !text.contains(char::is_control)).map(str::to_owned).collect()
-}
-
-fn is_method(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 fn param(node: &Json) -> Option<Param> {

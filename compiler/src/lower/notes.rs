@@ -10,9 +10,10 @@
 use std::fmt::Write as _;
 use std::ptr;
 
-use super::schema::Schema;
+use super::summary::letters;
 use super::text::{self, key, literal, one_line};
-use crate::ir::Json;
+use crate::json::Json;
+use crate::json_schema::Schema;
 
 /// Maximum number of members of a nested object for which notes are shown.
 const MAX_INNER: usize = 20;
@@ -252,9 +253,4 @@ fn range(least: Option<&str>, most: Option<&str>, unit: &str) -> Option<String> 
         (Some(least), Some(most)) if least == most => Some(format!("exactly {least}{unit}")),
         (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
     }
-}
-
-/// Returns the letters and digits of a text in lower case. A description that equals the name in this form adds nothing.
-fn letters(text: &str) -> String {
-    text.chars().take(MAX_VALUE).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -3,9 +3,9 @@
 use ptc_catalog::Type;
 
 use super::notes::keyword;
-use super::schema::Schema;
 use super::text::literal;
-use crate::ir::Json;
+use crate::json::Json;
+use crate::json_schema::Schema;
 
 /// Maximum size in bytes of a value that the schema offers.
 const MAX_OFFERED: usize = 80;

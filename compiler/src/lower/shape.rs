@@ -3,21 +3,21 @@
 
 use ptc_catalog::Types;
 
-use super::schema::Schema;
 use super::text::key;
-use crate::ir::Json;
+use crate::json::Json;
+use crate::json_schema::Schema;
 
 /// Target size of a shape in bytes. The nesting depth is reduced until the shape fits.
 const BUDGET: usize = 1_200;
 
 /// Maximum nesting depth of a result's shape.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// Maximum nesting depth of an argument's shape.
-const DEEPEST_INNER: usize = 3;
+const MAX_INNER_DEPTH: usize = 3;
 
 /// Maximum number of members shown of one object.
-const WIDEST: usize = 40;
+const MAX_MEMBERS: usize = 40;
 
 /// Maximum number of nested alternatives and lists that are followed without an object between them.
 const NESTED: usize = 16;
@@ -27,7 +27,7 @@ const ALTERNATIVES: usize = 4;
 
 /// Returns the shape of a schema; `any` if the schema does not restrict values.
 pub fn shape(root: &Json) -> String {
-    let mut depth = DEEPEST;
+    let mut depth = MAX_DEPTH;
     loop {
         let schema = Schema::new(root);
         let mut out = String::new();
@@ -42,7 +42,7 @@ pub fn shape(root: &Json) -> String {
 /// Returns the shape of a schema inside a document, as deep as `max_bytes` allows. The result has at least the type.
 pub fn shape_of<'s>(schema: &Schema<'s>, node: &'s Json, max_bytes: usize) -> String {
     let mut out = String::new();
-    for depth in (0..=DEEPEST_INNER).rev() {
+    for depth in (0..=MAX_INNER_DEPTH).rev() {
         out.clear();
         write(schema, node, depth, 0, &mut out);
         if out.len() <= max_bytes {
@@ -94,7 +94,7 @@ fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mu
     let types = schema.types(node);
     let members = schema.members(node);
     if depth > 0 && !members.properties.is_empty() {
-        let last = members.properties.len().min(WIDEST);
+        let last = members.properties.len().min(MAX_MEMBERS);
         out.push('{');
         for (at, (name, value)) in members.properties.iter().take(last).enumerate() {
             if at > 0 {

@@ -1,7 +1,7 @@
 //! Formats prose of upstreams on one line, and names and values as PTC-Lisp text.
 
-use crate::ir::Json;
-use crate::ir::json::quote;
+use crate::json::Json;
+use crate::json::quote;
 
 /// Maximum length of a description in lists (`dir`, `apropos`, the tool description), in characters.
 pub const SHORT: usize = 240;

@@ -1,18 +1,19 @@
 //! Reads the request body of an operation: its media type, and its members as arguments.
 
 use ptc_catalog::body_kind::essence;
-use ptc_catalog::{Type, Types};
+use ptc_catalog::{BodyKind, RequestKind, Type, Types};
 
 use super::context::Context;
 use super::faults::Faults;
 use super::parameter::Sent;
+use super::reference::{Content, contents};
 use super::schema;
 use super::select::Candidate;
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted_list};
-use crate::ir::Json;
-use crate::lower::schema::Schema;
-use crate::tree::{Member, Node};
+use crate::json::Json;
+use crate::json_schema::Schema;
+use crate::tree::Node;
 
 /// Maximum number of `$ref`s and `allOf`s around the members of a body. A deeper schema is one argument.
 const MAX_DEPTH: u32 = 16;
@@ -31,50 +32,33 @@ pub(super) struct Body {
     pub(super) definitions: Option<Json>,
 }
 
-/// How the content of a body is written, in the order of preference among several media types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Json,
-    OtherJson,
-    Form,
-    Multipart,
-    Text,
-    Xml,
-    Bytes,
+/// Ranks the media types of a body, the preferred one first: by kind, `application/json` before other JSON, and plain text before
+/// text with a format.
+fn preference(media: &str) -> (RequestKind, bool) {
+    let kind = RequestKind::of(media);
+    let is_special = match kind {
+        RequestKind::Json => essence(media) != "application/json",
+        RequestKind::Text => {
+            let essence = essence(media);
+            BodyKind::of(media) == BodyKind::List || essence.ends_with("xml") || !essence.starts_with("text/")
+        }
+        RequestKind::Form | RequestKind::Multipart | RequestKind::Bytes => false,
+    };
+    (kind, is_special)
 }
 
-impl Kind {
-    fn of(media: &str) -> Kind {
-        match essence(media).as_str() {
-            "application/json" => Kind::Json,
-            "*/*" | "application/*" => Kind::OtherJson,
-            essence if essence.ends_with("+json") || essence.ends_with("/json") => Kind::OtherJson,
-            "application/x-www-form-urlencoded" => Kind::Form,
-            "multipart/form-data" => Kind::Multipart,
-            essence if essence.ends_with("/xml") || essence.ends_with("+xml") => Kind::Xml,
-            essence if essence.starts_with("text/") => Kind::Text,
-            _ => Kind::Bytes,
-        }
-    }
-
-    /// Whether the body is one string, which is sent as it is or decoded from base64.
-    fn is_string(self) -> bool {
-        matches!(self, Kind::Text | Kind::Xml | Kind::Bytes)
-    }
-
-    /// Returns the media type that is sent where the document declares the range `media`.
-    fn of_range(self, media: &str) -> &str {
-        match self {
-            _ if !media.contains('*') => media,
-            Kind::Text => "text/plain",
-            Kind::Bytes => "application/octet-stream",
-            _ => "application/json",
-        }
+/// Returns the media type that is sent where the document declares the range `media`.
+fn of_range(kind: RequestKind, media: &str) -> &str {
+    match kind {
+        _ if !media.contains('*') => media,
+        RequestKind::Text => "text/plain",
+        RequestKind::Bytes => "application/octet-stream",
+        _ => "application/json",
     }
 }
 
-/// Returns the body of an operation. A body that a read declares is left out unless it is required, because servers may ignore it;
-/// only the exact name includes such an operation. `QUERY` always has its body.
+/// Returns the body of an operation. A body that a read declares is left out unless it is required, because servers may ignore
+/// it; only the exact name includes such an operation. `QUERY` always has its body.
 pub(super) fn read<'a>(
     context: Context<'a, '_>,
     candidate: &Candidate<'a>,
@@ -86,23 +70,22 @@ pub(super) fn read<'a>(
     let Some(node) = candidate.operation.get("requestBody") else { return Body::default() };
     let Some(node) = faults.keep(references.resolve(node)) else { return Body::default() };
     let required = node.get("required").and_then(Node::as_bool) == Some(true);
-    let contents = node.get("content").map(Node::members).unwrap_or_default();
-    let has_unusual_body = matches!(candidate.method, "get" | "head" | "options");
+    let contents = contents(node);
+    let has_unusual_body = matches!(candidate.method, "GET" | "HEAD" | "OPTIONS");
     if contents.is_empty() || has_unusual_body && !required {
         return Body::default();
     }
     if has_unusual_body && by_pattern {
-        let message =
-            format!("a {} that requires a body can be included only by its exact name", candidate.method.to_ascii_uppercase());
+        let message = format!("a {} that requires a body can be included only by its exact name", candidate.method);
         faults.push(Diagnostic::new(Code::RequestBody, message).at(node.place(references.file), ""));
     }
     let configured = overriding.and_then(|overriding| overriding.content_type.as_ref());
     let content = match configured {
-        None => contents.iter().min_by_key(|content| Kind::of(&content.key)),
+        None => contents.iter().min_by_key(|content| preference(content.media_type)),
         Some(wanted) => {
-            let found = contents.iter().find(|content| essence(&content.key) == essence(&wanted.value));
+            let found = contents.iter().find(|content| essence(content.media_type) == essence(&wanted.value));
             if found.is_none() {
-                let types = quoted_list(contents.iter().map(|content| &*content.key));
+                let types = quoted_list(contents.iter().map(|content| content.media_type));
                 let message = format!("the operation takes no body of the type `{}`", wanted.value);
                 let hint = format!("the document declares {types}");
                 faults.push(Diagnostic::new(Code::RequestBody, message).at(wanted.place.clone(), "").hint(hint));
@@ -110,9 +93,10 @@ pub(super) fn read<'a>(
             found
         }
     };
+    let content = content.and_then(|content| references.resolve_content(*content, faults));
     let Some(content) = content else { return Body::default() };
-    let kind = Kind::of(&content.key);
-    let media = kind.of_range(content.key.trim());
+    let kind = RequestKind::of(content.media_type);
+    let media = of_range(kind, content.media_type.trim());
     if !media.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
         let message = "the media type of a request body has characters that a header cannot carry";
         faults.push(Diagnostic::new(Code::RequestBody, message).at(content.value.place(references.file), ""));
@@ -124,24 +108,24 @@ pub(super) fn read<'a>(
         Some(node) => schema::argument(references, node, faults),
     };
     let prose = node.get("description").and_then(Node::as_str);
-    let by_members = if kind.is_string() { None } else { members(&schema, content, required, kind) };
+    let by_members = if kind.is_string() { None } else { members(&schema, &content, required, kind) };
     Body { media: media.to_owned(), ..by_members.unwrap_or_else(|| whole(schema, required, kind, prose)) }
 }
 
 /// Returns a body that is one argument.
-fn whole(mut schema: Json, required: bool, kind: Kind, prose: Option<&str>) -> Body {
+fn whole(mut schema: Json, required: bool, kind: RequestKind, prose: Option<&str>) -> Body {
     let definitions = schema.remove("$defs");
     if schema == Json::Bool(true) {
         schema = Json::object();
     }
-    if kind == Kind::Bytes {
+    if kind == RequestKind::Bytes {
         mark_base64(&mut schema, prose);
     } else if let Some(prose) = prose
         && schema.get("description").is_none()
     {
         schema.set("description", Json::string(prose));
     }
-    let style = if matches!(kind, Kind::Form | Kind::Multipart) { "form" } else { "json" };
+    let style = if matches!(kind, RequestKind::Form | RequestKind::Multipart) { "form" } else { "json" };
     let wire = wire("", style, true).with("arg", Json::string("body"));
     Body { required, args: vec![Sent { name: "body".to_owned(), required, schema, wire }], definitions, ..Body::default() }
 }
@@ -156,7 +140,7 @@ fn mark_base64(schema: &mut Json, prose: Option<&str>) {
 }
 
 /// Returns a body whose members are arguments. `None` if the schema is not an object of declared members without alternatives.
-fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Option<Body> {
+pub(super) fn members(schema: &Json, content: &Content<'_>, required: bool, kind: RequestKind) -> Option<Body> {
     let read = Schema::new(schema);
     if !is_plain(&read, schema, MAX_DEPTH) {
         return None;
@@ -184,8 +168,8 @@ fn members(schema: &Json, content: &Member, required: bool, kind: Kind) -> Optio
     Some(Body { required, args, needs, definitions, ..Body::default() })
 }
 
-/// Whether an object schema declares nothing but members: it has no alternatives and no list of values, and it does not declare that
-/// it takes further members. The same must hold for the target of its `$ref` and for the parts of its `allOf`.
+/// Whether an object schema declares nothing but members: it has no alternatives and no list of values, and it does not declare
+/// that it takes further members. The same must hold for the target of its `$ref` and for the parts of its `allOf`.
 fn is_plain<'a>(read: &Schema<'a>, node: &'a Json, depth: u32) -> bool {
     let has_more = ["anyOf", "oneOf", "not", "if", "enum", "const"].iter().any(|key| node.get(key).is_some());
     let is_open = node.get("additionalProperties").is_some_and(|more| *more != Json::Bool(false));
@@ -194,29 +178,29 @@ fn is_plain<'a>(read: &Schema<'a>, node: &'a Json, depth: u32) -> bool {
     depth > 0 && !has_more && !is_open && inner.all(|part| is_plain(read, part, depth - 1))
 }
 
-/// Returns how a member is written, and whether each item of a list is written by itself: as the `encoding` of a form says, as a file,
-/// or as JSON.
-fn style(read: &Schema<'_>, member: &Json, content: &Member, name: &str, kind: Kind) -> (&'static str, bool) {
+/// Returns how a member is written, and whether each item of a list is written by itself: as the `encoding` of a form says, as a
+/// file, or as JSON.
+fn style(read: &Schema<'_>, member: &Json, content: &Content<'_>, name: &str, kind: RequestKind) -> (&'static str, bool) {
     let encoding = content.value.get("encoding").and_then(|encoding| encoding.get(name));
     let text = |key| encoding.and_then(|encoding| encoding.get(key)).and_then(Node::as_str);
     let explode = encoding.and_then(|encoding| encoding.get("explode")).and_then(Node::as_bool);
     let is_object = read.types(member) == Types::of(&[Type::Object]);
-    let of_content = text("contentType").map(|media| Kind::of(media.split(',').next().unwrap_or_default()));
+    let of_content = text("contentType").map(|media| RequestKind::of(media.split(',').next().unwrap_or_default()));
     match kind {
         // The content type of a member counts only if nothing is said of its style. That of an object is JSON by default.
-        Kind::Form if text("style").is_none() && explode.is_none() => match of_content {
-            Some(Kind::Json | Kind::OtherJson) => ("json", false),
+        RequestKind::Form if text("style").is_none() && explode.is_none() => match of_content {
+            Some(RequestKind::Json) => ("json", false),
             None if is_object => ("json", false),
             _ => ("form", true),
         },
-        Kind::Form => {
+        RequestKind::Form => {
             let named = ["form", "spaceDelimited", "pipeDelimited", "deepObject"];
             let style = text("style").and_then(|style| named.into_iter().find(|known| *known == style)).unwrap_or("form");
             (style, explode.unwrap_or(matches!(style, "form" | "deepObject")))
         }
-        Kind::Multipart if is_file(read, member) || of_content == Some(Kind::Bytes) => ("base64", true),
-        Kind::Multipart if is_object || matches!(of_content, Some(Kind::Json | Kind::OtherJson)) => ("json", true),
-        Kind::Multipart => ("form", true),
+        RequestKind::Multipart if is_file(read, member) || of_content == Some(RequestKind::Bytes) => ("base64", true),
+        RequestKind::Multipart if is_object || matches!(of_content, Some(RequestKind::Json)) => ("json", true),
+        RequestKind::Multipart => ("form", true),
         _ => ("json", false),
     }
 }
@@ -226,7 +210,7 @@ fn is_file<'a>(read: &Schema<'a>, member: &'a Json) -> bool {
     let is_binary = |node: &'a Json| {
         let text = |key| read.keyword(node, key).and_then(Json::as_str);
         // Content with an encoding is text already.
-        let has_media_type = text("contentMediaType").is_some_and(|media| Kind::of(media) == Kind::Bytes);
+        let has_media_type = text("contentMediaType").is_some_and(|media| RequestKind::of(media) == RequestKind::Bytes);
         text("format") == Some("binary") || has_media_type && text("contentEncoding").is_none()
     };
     is_binary(member) || read.keyword(member, "items").is_some_and(is_binary)

@@ -7,8 +7,8 @@ use super::parameter::Sent;
 use super::reference::References;
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::ir::Json;
-use crate::lower::schema::Schema;
+use crate::json::Json;
+use crate::json_schema::Schema;
 use crate::source::Span;
 use crate::tree::{Node, Tree};
 
@@ -56,9 +56,9 @@ pub(super) fn read(
             faults.push(diagnostic);
             continue;
         };
-        if let Some(misfit) = misfit(&Schema::new(&param.schema), &param.schema, &value, &quoted(&name), 0) {
-            let mut diagnostic = Diagnostic::new(Code::DefaultArgs, misfit.message).at(place, "");
-            diagnostic.hints.extend(misfit.hint);
+        if let Some(mismatch) = mismatch(&Schema::new(&param.schema), &param.schema, &value, &quoted(&name), 0) {
+            let mut diagnostic = Diagnostic::new(Code::DefaultArgs, mismatch.message).at(place, "");
+            diagnostic.hints.extend(mismatch.hint);
             faults.push(diagnostic);
         }
         out.set(name, value);
@@ -67,15 +67,15 @@ pub(super) fn read(
 }
 
 /// Why every call with a value would be refused. The value may be a secret, so the message never contains it.
-struct Misfit {
+struct Mismatch {
     message: String,
     hint: Option<String>,
 }
 
 /// Returns the first certain mismatch of a value: its type, listed values, bounds, and those of its elements and members. `what`
 /// names the value in a sentence.
-fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<Misfit> {
-    let plain = |message: String| Some(Misfit { message, hint: None });
+fn mismatch(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<Mismatch> {
+    let plain = |message: String| Some(Mismatch { message, hint: None });
     let kind = value.kind();
     // JSON Schema treats `1.0` as an integer.
     let number = if let Json::Number(text) = value { text.parse::<f64>().ok() } else { None };
@@ -90,7 +90,7 @@ fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usi
     if !allowed.is_empty() && !allowed.iter().any(same) {
         let bare: Vec<&str> = allowed.iter().map(|text| text.trim_matches('"')).collect();
         let hint = value.as_str().and_then(|text| suggest::hint(text, "value", bare));
-        return Some(Misfit { message: format!("the default of the argument {what} is none of its values"), hint });
+        return Some(Mismatch { message: format!("the default of the argument {what} is none of its values"), hint });
     }
     let bound = |key: &str| match schema.keyword(node, key) {
         Some(Json::Number(text)) => text.parse::<f64>().ok().map(|bound| (bound, text.as_str())),
@@ -121,13 +121,13 @@ fn misfit(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usi
         return None;
     }
     if let (Json::Array(values), Some(items)) = (value, schema.keyword(node, "items")) {
-        let inner = |(at, value)| misfit(schema, items, value, &format!("{what}[{at}]"), depth + 1);
+        let inner = |(at, value)| mismatch(schema, items, value, &format!("{what}[{at}]"), depth + 1);
         return values.iter().enumerate().find_map(inner);
     }
     let members = schema.members(node);
     value.members().iter().find_map(|(name, value)| {
         let inner = members.get(name)?;
-        misfit(schema, inner, value, &format!("{what}.{}", quoted(name)), depth + 1)
+        mismatch(schema, inner, value, &format!("{what}.{}", quoted(name)), depth + 1)
     })
 }
 

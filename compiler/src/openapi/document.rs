@@ -4,29 +4,61 @@ use ptc_text::join_limited;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Context;
+use super::files::{Files, PartReader};
+use super::location::{Location, name_of_url};
 use super::reference::{Followed, References};
 use super::secret_parameter::Credentials;
-use super::select::{self, Chosen, is_path, is_pattern};
-use super::{Text, operation, operation::Defined, selection, server, source};
-use crate::config::model::{OpenApi, Override, Spanned};
+use super::select::{self, Chosen};
+use super::{operation, operation::Defined, selection, server, source};
+use crate::config::model::{OpenApi, Override, SchemaSource, Spanned};
+use crate::config::operation_selector::{self, is_path, is_pattern};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
-use crate::ir::Json;
+use crate::input::Text;
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Node, Tree};
+use url::Url;
 
-/// Lowers the included operations of one document. Returns `None` if the text is not an OpenAPI document.
-pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &mut Diagnostics) -> Option<LockedUpstream> {
+/// Lowers the included operations of one document, whose further files `reader` reads. Returns `None` if the text is not an
+/// OpenAPI document.
+pub fn lower(
+    sources: &mut Sources,
+    text: Text,
+    entry: &OpenApi,
+    diagnostics: &mut Diagnostics,
+    reader: &mut PartReader<'_>,
+) -> Option<LockedUpstream> {
     let file = sources.add(text.path, text.text);
-    for code in &entry.silence {
-        diagnostics.silence(*code, Span { file, range: 0..u32::MAX });
-    }
+    let (location, name) = match &entry.schema.value {
+        SchemaSource::File(path) => (Location::Folder, path.rsplit('/').next().unwrap_or_default().to_owned()),
+        SchemaSource::Url(url) => {
+            let url = Url::parse(url).ok()?;
+            (Location::Origin(url.clone()), name_of_url(url))
+        }
+    };
+    let silence = |file: FileId, diagnostics: &mut Diagnostics| {
+        for code in &entry.silence {
+            diagnostics.silence(*code, Span { file, range: 0..u32::MAX });
+        }
+    };
+    silence(file, diagnostics);
     let root = read_document(sources, file, diagnostics)?;
-    let digest = lock::sha256(Json::from(&root).sorted().canonical().as_bytes());
-    server::check(file, &entry.base_url, &root, diagnostics);
+    let files = Files::load(sources, (file, root), (&location, name), entry.schema_max_bytes, diagnostics, reader);
+    files.ids().skip(1).for_each(|file| silence(file, diagnostics));
+    let mut found = Diagnostics::default();
+    let root = files.root(0)?;
+    let locked = lower_files(file, root, &files, entry, &mut found);
+    diagnostics.extend(found.translated(|place| files.translate(place)));
+    let document = Document { source: source(entry).to_owned(), digest: lock::sha256_of_node(root), files: files.digests(), selection: selection(entry) };
+    Some(LockedUpstream { document: Some(document), ..locked })
+}
+
+/// Lowers the operations. The result has no document.
+fn lower_files(file: FileId, root: &Node, files: &Files, entry: &OpenApi, diagnostics: &mut Diagnostics) -> LockedUpstream {
+    server::check(file, &entry.base_url, root, diagnostics);
     let followed = Followed::default();
-    let references = References::new(file, &root, &followed);
-    let credentials = Credentials::new(&root, Some(entry));
+    let references = References::new(file, root, files, &followed);
+    let credentials = Credentials::new(references, Some(entry));
     let context =
         Context { references, base_url: &entry.base_url.value, server_origins: &entry.server_origins, credentials: &credentials };
     let operations = select::operations(references);
@@ -44,7 +76,7 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
                     diagnostics.push(fault.also(chosen.wanted.place.clone(), "included here"));
                 }
             }
-            Ok(Defined { exposed, definition, .. }) => {
+            Ok(Defined { exposed, definition, security, .. }) => {
                 for note in notes {
                     diagnostics.push(note);
                 }
@@ -54,7 +86,8 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
                     }
                     Some((_, first)) => diagnostics.push(collision(file, &exposed, first, chosen)),
                     None => {
-                        tools.insert(exposed, (LockedTool::new(definition), chosen));
+                        let security = Some(security).filter(|security| !security.is_empty());
+                        tools.insert(exposed, (LockedTool { security, ..LockedTool::new(definition) }, chosen));
                     }
                 }
             }
@@ -62,13 +95,12 @@ pub fn lower(sources: &mut Sources, text: Text, entry: &OpenApi, diagnostics: &m
     }
     left_out.report(tools.values().map(|(_, chosen)| *chosen), diagnostics);
     let info = |key: &str| root.get("info").and_then(|i| i.get(key)).and_then(Node::as_str).unwrap_or_default().to_owned();
-    Some(LockedUpstream {
+    LockedUpstream {
         transport: "openapi".to_owned(),
         server: Some(Server { name: info("title"), version: info("version") }),
-        document: Some(Document { source: source(entry).to_owned(), digest, selection: selection(entry) }),
         tools: tools.into_iter().map(|(name, (tool, _))| (name, tool)).collect(),
         ..LockedUpstream::default()
-    })
+    }
 }
 
 /// Parses a document and checks that its OpenAPI version is supported.
@@ -99,7 +131,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
     let named = || entry.include_operations.iter().map(|wanted| wanted.value.as_str());
     let is_reported = |id: &str, overriding: &Override| {
         let name = overriding.name.as_ref().map(|name| name.value.as_str());
-        are_ids && is_id(id) && !select::may_be_included(named(), id, name)
+        are_ids && is_id(id) && !operation_selector::may_be_included(named(), id, name)
     };
     let used: BTreeSet<*const Override> = included
         .iter()
@@ -111,7 +143,8 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
         if used.contains(&std::ptr::from_ref(overriding)) || is_reported(id, overriding) {
             continue;
         }
-        let is_meant = |chosen: &&Chosen<'_, '_>| select::names_operation(id, chosen.candidate.method, chosen.candidate.path);
+        let is_meant =
+            |chosen: &&Chosen<'_, '_>| operation_selector::names_operation(id, chosen.candidate.method, chosen.candidate.path);
         if let Some(chosen) = included.iter().find(is_meant) {
             let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
             let diagnostic =
@@ -174,11 +207,11 @@ impl<'c> LeftOut<'c> {
 
 fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Option<()> {
     let version = root.get("openapi").and_then(Node::as_str);
-    if version.is_some_and(|v| v.starts_with("3.0") || v.starts_with("3.1")) {
+    if version.is_some_and(|v| ["3.0", "3.1", "3.2"].iter().any(|known| v.starts_with(known))) {
         return Some(());
     }
     let (message, hint) = match (version, root.get("swagger")) {
-        (Some(version), _) => (format!("the document is of OpenAPI {version}"), "versions 3.0 and 3.1 are understood"),
+        (Some(version), _) => (format!("the document is of OpenAPI {version}"), "versions 3.0, 3.1 and 3.2 are understood"),
         (None, Some(_)) => {
             ("the document is of Swagger 2.0".to_owned(), "convert it to OpenAPI 3, for example with `npx swagger2openapi`")
         }
@@ -187,7 +220,7 @@ fn check_version(root: &Node, file: FileId, diagnostics: &mut Diagnostics) -> Op
         }
         (None, None) => (
             "the document does not say that it is OpenAPI".to_owned(),
-            "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0 and 3.1",
+            "it needs `\"openapi\": \"3.0.3\"` or another version of 3.0, 3.1 and 3.2",
         ),
     };
     let at =

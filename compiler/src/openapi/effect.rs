@@ -6,7 +6,7 @@ use ptc_catalog::{Annotations, Effect};
 
 use super::select::Candidate;
 use crate::config::model::Override;
-use crate::ir::Json;
+use crate::json::Json;
 
 /// Returns the effects of an operation: those of its method (RFC 9110, section 9.2), unless the override says otherwise. Only a
 /// `DELETE` is destructive.
@@ -16,8 +16,8 @@ fn declared(candidate: &Candidate<'_>, overriding: Option<&Override>) -> Annotat
     let of_write = |flag: Option<bool>, default| (!is_read).then(|| flag.unwrap_or(default));
     Annotations {
         read_only: Some(is_read),
-        destructive: of_write(effects.destructive, candidate.method == "delete"),
-        idempotent: of_write(effects.idempotent, matches!(candidate.method, "put" | "delete")),
+        destructive: of_write(effects.destructive, candidate.method == "DELETE"),
+        idempotent: of_write(effects.idempotent, matches!(candidate.method, "PUT" | "DELETE")),
         open_world: None,
     }
 }

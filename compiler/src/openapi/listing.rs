@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use super::context::Context;
 use super::document::read_document;
+use super::files::{Files, PartReader};
+use super::location::Location;
 use super::reference::{Followed, References};
 use super::secret_parameter::Credentials;
-use super::{Text, operation, select};
+use super::{operation, select};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::lower::paging;
-use crate::source::{Sources, Span};
+use crate::input::Text;
+use crate::paging;
+use crate::source::{FileId, MAX_BYTES, Sources, Span};
 use crate::tree::Node;
 
 /// One operation.
@@ -38,13 +41,33 @@ pub struct Listed {
 
 /// Returns all operations of a document in its order, followed by the paths that cannot be read. Operations of servers other than
 /// `base_url` cannot be tools; without `base_url`, every server is accepted. Returns `None` if the text is not an OpenAPI
-/// document.
-pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnostics: &mut Diagnostics) -> Option<Vec<Listed>> {
+/// document. `reader` reads its further files.
+pub fn list(
+    sources: &mut Sources,
+    text: Text,
+    base_url: Option<&str>,
+    diagnostics: &mut Diagnostics,
+    reader: &mut PartReader<'_>,
+) -> Option<Vec<Listed>> {
+    let name = text.path.rsplit('/').next().unwrap_or_default().to_owned();
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
+    let files = Files::load(sources, (file, root), (&Location::Folder, name), MAX_BYTES as u64, diagnostics, reader);
+    let mut listed = list_files(file, &files, base_url)?;
+    for operation in &mut listed {
+        files.translate(&mut operation.place);
+        for fault in operation.outcome.as_mut().err().into_iter().flatten() {
+            fault.translate(|place| files.translate(place));
+        }
+    }
+    Some(listed)
+}
+
+fn list_files(file: FileId, files: &Files, base_url: Option<&str>) -> Option<Vec<Listed>> {
+    let root = files.root(0)?;
     let followed = Followed::default();
-    let references = References::new(file, &root, &followed);
-    let credentials = Credentials::new(&root, None);
+    let references = References::new(file, root, files, &followed);
+    let credentials = Credentials::new(references, None);
     let base_url = base_url.unwrap_or_default();
     let context = Context { references, base_url, server_origins: &[], credentials: &credentials };
     let mut exposed: BTreeMap<String, Span> = BTreeMap::new();
@@ -53,8 +76,8 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
     for candidate in operations.known {
         let place = Span { file, range: candidate.place.clone() };
         let (mut paging, mut needs) = (None, Vec::new());
-        let outcome = if candidate.method == "trace" {
-            let message = "a TRACE operation, which cannot be included".to_owned();
+        let outcome = if candidate.is_refused() {
+            let message = format!("a {} operation, which cannot be included", candidate.method);
             Err(vec![Diagnostic::new(Code::WriteNotAllowed, message).at(place.clone(), "")])
         } else {
             operation::definition(context, &candidate, false, None, &mut Vec::new()).and_then(|defined| {
@@ -66,7 +89,7 @@ pub fn list(sources: &mut Sources, text: Text, base_url: Option<&str>, diagnosti
         let said = |key| candidate.operation.get(key).and_then(Node::as_str).map(str::trim).filter(|text| !text.is_empty());
         let summary = said("summary").or_else(|| said("description")).and_then(|text| text.lines().next());
         out.push(Listed {
-            method: candidate.method.to_ascii_uppercase(),
+            method: candidate.method.to_owned(),
             path: candidate.path.to_owned(),
             id: candidate.id.map(str::to_owned),
             tags: candidate.tags().map(str::to_owned).collect(),

@@ -1,4 +1,4 @@
-//! OpenAPI 3.0 and 3.1 documents: the operations that a config includes, as tool definitions.
+//! OpenAPI 3.0, 3.1 and 3.2 documents: the operations that a config includes, as tool definitions.
 //!
 //! A document is never deserialised as a whole. The included operations are selected from its tree, resolved and normalised. A
 //! fault that makes one unusable is a diagnostic at its place and does not affect other operations.
@@ -8,8 +8,9 @@
 //! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `body`, `response`, `server`, `defaults` are its
 //!   parts, and `effect` decides whether it writes.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
-//! - `secret_parameter`: which parameters carry credentials; `context`: what all operations of a document share.
-//! - `reference`: local `$ref`s.
+//! - `security`: the credentials that operations need; `secret_parameter`: which parameters carry credentials; `context`: what all
+//!   operations of a document share.
+//! - `reference`: `$ref`s; `files`: the files to which they lead, and `location`: the names of those.
 //! - `name`: exposed names.
 
 mod body;
@@ -18,14 +19,16 @@ mod defaults;
 mod document;
 mod effect;
 mod faults;
+mod files;
 mod listing;
-pub mod name;
+mod location;
 mod operation;
 mod parameter;
 mod reference;
 mod response;
 mod schema;
 mod secret_parameter;
+mod security;
 mod select;
 mod server;
 
@@ -34,33 +37,15 @@ use std::path::Path;
 
 use crate::config::model::{Config, OpenApi, SchemaSource, Spanned, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::ir::Json;
+pub use crate::input::{Reader, Text, Unreadable, Wanted};
+use crate::json::Json;
 use crate::lock::{self, LockedUpstream};
 use crate::source::Sources;
 pub use document::lower;
+pub use files::{MAX_FILES, PartReader, referenced_urls};
 pub use listing::{Listed, list};
-pub use select::{is_path, is_pattern, may_be_included, names_operation};
-
-/// The text of a document with its path or URL.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Text {
-    /// The path or URL that diagnostics show.
-    pub path: String,
-    /// The whole text.
-    pub text: String,
-}
-
-impl Text {
-    /// Creates a text with the path or URL that diagnostics show.
-    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Text {
-        Text { path: path.into(), text: text.into() }
-    }
-}
-
-/// Reads a `schema_file`. Arguments: the path as configured, and the largest size in bytes. Returns the document, or the reason
-/// why it cannot be read.
-pub type Reader<'a> = dyn FnMut(&str, u64) -> Result<Text, String> + 'a;
+pub use location::name_of_url;
+pub(crate) use secret_parameter::is_same_parameter;
 
 /// Reads every `schema_file` of a config and lowers the included operations. Returns the entries of the lock file by upstream.
 ///
@@ -76,19 +61,26 @@ pub fn read(
     for (name, upstream) in config.upstreams.iter().chain(&config.faulty) {
         let Transport::OpenApi(entry) = &upstream.transport else { continue };
         let SchemaSource::File(path) = &entry.schema.value else { continue };
-        match reader(path, entry.schema_max_bytes) {
+        match reader(&Wanted::new(path, entry.schema_max_bytes)) {
             Ok(text) => {
-                if let Some(locked) = lower(sources, text, entry, diagnostics)
+                let mut part = |name: &str, max_bytes| read_part(reader, path, name, max_bytes);
+                if let Some(locked) = lower(sources, text, entry, diagnostics, &mut part)
                     && config.upstreams.contains_key(name)
                 {
                     out.insert(name.clone(), locked);
                 }
             }
             Err(reason) => {
+                let is_too_large = matches!(reason, Unreadable::TooLarge(max_bytes) if max_bytes == entry.schema_max_bytes);
+                let reason = match reason {
+                    Unreadable::TooLarge(max) if is_too_large => {
+                        format!("it is larger than {max} bytes, the limit of `schema_max_bytes`")
+                    }
+                    reason => reason.to_string(),
+                };
                 let message = format!("`{path}` cannot be read: {reason}");
                 let diagnostic = Diagnostic::new(Code::SchemaUnreadable, message).at(entry.schema.place.clone(), "");
-                let limit = entry.schema_max_place.clone().filter(|_| reason.contains("`schema_max_bytes`"));
-                diagnostics.push(match limit {
+                diagnostics.push(match entry.schema_max_place.clone().filter(|_| is_too_large) {
                     Some(place) => diagnostic.also(place, "the limit"),
                     None if Path::new(path).is_relative() => diagnostic.hint("the path is relative to the folder of the config"),
                     None => diagnostic,
@@ -97,6 +89,17 @@ pub fn read(
         }
     }
     out
+}
+
+/// Reads a further file of the document at `path`. It must be in the folder of that document.
+pub fn read_part(reader: &mut Reader<'_>, path: &str, name: &str, max_bytes: u64) -> Result<Text, Unreadable> {
+    let folder = path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder });
+    reader(&Wanted { path: &beside(path, name), max_bytes, within: Some(folder) })
+}
+
+/// Returns the path of a further file of the document at `path`.
+pub fn beside(path: &str, name: &str) -> String {
+    path.rsplit_once('/').map_or_else(|| name.to_owned(), |(folder, _)| format!("{folder}/{name}"))
 }
 
 /// Reports faults of the included operations of every `schema_file`.
@@ -167,9 +170,15 @@ pub fn selection(entry: &OpenApi) -> String {
     if !entry.server_origins.is_empty() {
         all.set("server_origins", texts(&entry.server_origins));
     }
-    let headers: Vec<String> = entry.http.sent_headers().map(str::to_ascii_lowercase).collect();
+    let is_parameter = |name: &&str| !name.eq_ignore_ascii_case("authorization");
+    let headers: Vec<String> = entry.http.sent_headers().filter(is_parameter).map(str::to_ascii_lowercase).collect();
     if !headers.is_empty() {
         all.set("headers", sorted(headers.iter().map(String::as_str)));
+    }
+    let keys: Vec<String> =
+        entry.http.sent_parameters().filter(|(place, _)| *place != "header").map(|(p, n)| format!("{p} {n}")).collect();
+    if !keys.is_empty() {
+        all.set("keys", sorted(keys.iter().map(String::as_str)));
     }
     lock::sha256(all.canonical().as_bytes())
 }

@@ -5,11 +5,14 @@ use super::faults::Faults;
 use super::parameter::{self, Parameters, Sent};
 use super::reference::References;
 use super::select::Candidate;
-use super::{body, defaults, effect, name, response, server};
+use super::{body, defaults, effect, response, security, server};
 use crate::config::model::Override;
+use crate::config::operation_name as name;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
-use crate::ir::Json;
-use crate::lower::schema::Schema;
+use crate::http_token::is_token;
+use crate::json::Json;
+use crate::json_schema::Schema;
+use crate::lock::security::Security;
 use crate::source::Span;
 use crate::tool_name;
 use crate::tree::{Node, Tree};
@@ -19,6 +22,8 @@ pub(super) struct Defined {
     /// The exposed name.
     pub(super) exposed: String,
     pub(super) definition: Json,
+    /// The credentials that calls need.
+    pub(super) security: Security,
     /// What an entry must say to include it, beside its exact name.
     pub(super) needs: Vec<String>,
 }
@@ -41,7 +46,7 @@ pub(super) fn definition<'a>(
     extensions(references, operation, &mut faults);
     refuse(references, candidate, by_pattern, overriding, &mut faults);
     let before = faults.count();
-    let Parameters { sent: params, credentials } = parameter::all(context, candidate, overriding, &mut faults, notes);
+    let Parameters { sent: params, credentials, by_entry } = parameter::all(context, candidate, overriding, &mut faults, notes);
     // If a parameter cannot be read, it may be the one that the template misses, so the template is not checked.
     if faults.count() == before {
         check_template(references, candidate, &params, &mut faults);
@@ -89,7 +94,7 @@ pub(super) fn definition<'a>(
     );
     let mut ptc = Json::object()
         .with("operationId", Json::string(id))
-        .with("method", Json::string(candidate.method.to_ascii_uppercase()))
+        .with("method", Json::string(candidate.method))
         .with("path", Json::string(path))
         .with("params", Json::Array(wires));
     if !defaults.members().is_empty() {
@@ -149,7 +154,8 @@ pub(super) fn definition<'a>(
     for (place, name) in credentials {
         needs.push(format!("the {place} parameter {} from `auth`, or in `secret_args` of its override", quoted(&name)));
     }
-    Ok(Defined { exposed, definition, needs })
+    let security = Security { any_of: security::any_of(references, operation), sent: by_entry };
+    Ok(Defined { exposed, definition, security, needs })
 }
 
 /// Returns the only value that a required parameter can have. It is sent without asking.
@@ -186,7 +192,7 @@ fn extensions(references: References<'_>, operation: &Node, faults: &mut Faults)
     }
 }
 
-/// Reports a deprecated operation that a pattern includes.
+/// Reports an operation with an invalid method, and a deprecated one that a pattern includes.
 fn refuse(
     references: References<'_>,
     candidate: &Candidate<'_>,
@@ -195,6 +201,11 @@ fn refuse(
     faults: &mut Faults,
 ) {
     let operation = candidate.operation;
+    if !is_token(candidate.method) {
+        let message = format!("{} is not a method of HTTP", quoted(candidate.method));
+        let place = Span { file: references.file, range: candidate.place.clone() };
+        faults.push(Diagnostic::new(Code::NotOpenApi, message).at(place, "of this operation"));
+    }
     if let Some(flag) = operation.get("deprecated").filter(|d| d.as_bool() == Some(true))
         && by_pattern
         && !overriding.is_some_and(|o| o.allow_deprecated)
@@ -259,7 +270,8 @@ pub(super) fn exposed_name(
     Ok(exposed)
 }
 
-/// Moves the `$defs` of single arguments, and those that members of the body share, to the root of the input schema, where `#/$defs/…` points.
+/// Moves the `$defs` of single arguments, and those that members of the body share, to the root of the input schema, where
+/// `#/$defs/…` points.
 fn hoist_definitions(shared: Json, mut input: Json) -> Json {
     let mut all = shared;
     if let Some(Json::Object(properties)) = input.get_mut("properties") {

@@ -1,16 +1,19 @@
 //! Reads the parameters of an operation.
 
 use openapiv3::{Parameter, PathStyle, QueryStyle};
+use ptc_catalog::RequestKind;
 
 use super::context::Context;
 use super::faults::Faults;
-use super::reference::References;
+use super::reference::{References, contents};
 use super::secret_parameter::Sender;
 use super::select::Candidate;
-use super::{effect, response, schema};
+use super::{body, effect, response, schema};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, quoted_list};
-use crate::ir::Json;
+use crate::http_token::is_token;
+use crate::json::Json;
+use crate::source::Span;
 use crate::tree::{Node, Tree};
 
 /// A parameter that calls send.
@@ -29,6 +32,8 @@ pub(super) struct Parameters {
     pub(super) sent: Vec<Sent>,
     /// Place and name of required parameters that carry credentials, which are assumed to be sent.
     pub(super) credentials: Vec<(&'static str, String)>,
+    /// Place and name of parameters that the entry sends.
+    pub(super) by_entry: Vec<(String, String)>,
 }
 
 /// Header parameters that OpenAPI requires to be ignored, because other parts of a document describe them.
@@ -91,21 +96,21 @@ pub(super) fn all<'a>(
     if effect::of(candidate, overriding).is_write() {
         nodes.retain(|(name, place, _)| !context.credentials.is_idempotency_key(place, name));
     }
-    let mut parameters = Parameters { sent: Vec::new(), credentials: Vec::new() };
+    let mut parameters = Parameters { sent: Vec::new(), credentials: Vec::new(), by_entry: Vec::new() };
     for (_, _, node) in nodes {
-        let read = one(context, node, candidate.path, overriding, faults, notes);
-        match faults.keep(read) {
-            Some(Read::Sent(sent)) => parameters.sent.push(*sent),
-            Some(Read::Credential(place, name)) => parameters.credentials.push((place, name)),
-            Some(Read::LeftOut) | None => {}
-        }
+        let read = if node.get("in").and_then(Node::as_str) == Some("querystring") {
+            querystring(context, node, overriding, faults, notes, &mut parameters)
+        } else {
+            one(context, node, candidate.path, overriding, faults, notes, &mut parameters)
+        };
+        faults.keep(read);
     }
     tell_apart(&mut parameters.sent);
     parameters
 }
 
-/// Renames a parameter to `NAME_query`, `NAME_header` or `NAME_cookie` if an earlier place has a parameter with the same name, since
-/// arguments share one namespace.
+/// Renames a parameter to `NAME_query`, `NAME_header` or `NAME_cookie` if an earlier place has a parameter with the same name,
+/// since arguments share one namespace.
 fn tell_apart(params: &mut [Sent]) {
     let mut names: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
     for place in ["query", "header", "cookie"] {
@@ -128,14 +133,6 @@ fn tell_apart(params: &mut [Sent]) {
     }
 }
 
-/// What becomes of a parameter.
-enum Read {
-    Sent(Box<Sent>),
-    LeftOut,
-    /// A required credential that the entry is assumed to send, with its place and name.
-    Credential(&'static str, String),
-}
-
 fn one<'a>(
     context: Context<'a, '_>,
     node: &'a Node,
@@ -143,7 +140,8 @@ fn one<'a>(
     overriding: Option<&Override>,
     faults: &mut Faults,
     notes: &mut Vec<Diagnostic>,
-) -> Result<Read, Diagnostic> {
+    out: &mut Parameters,
+) -> Result<(), Diagnostic> {
     let references = context.references;
     let place = node.place(references.file);
     let fault = |message: String| Diagnostic::new(Code::BadParameter, message).at(place.clone(), "");
@@ -157,19 +155,20 @@ fn one<'a>(
     let (kind, style, default_explode, allow_reserved) = match &parameter {
         Parameter::Header { .. } => {
             if IGNORED_HEADERS.iter().any(|ignored| name.eq_ignore_ascii_case(ignored)) {
-                return Ok(Read::LeftOut);
+                return Ok(());
             }
             if CLIENT_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own)) {
                 notes.push(left_out(format!("the header parameter `{name}` is left out, because the client sets this header")));
-                return Ok(Read::LeftOut);
+                return Ok(());
             }
             ("header", "simple", false, false)
         }
+        Parameter::Cookie { .. } if has_cookie_style(node) => ("cookie", "cookie", true, false),
         Parameter::Cookie { .. } => ("cookie", "form", true, false),
         Parameter::Path { style, .. } => {
             if !template.contains(&format!("{{{name}}}")) {
                 notes.push(left_out(format!("the path parameter `{name}` is not in the path `{template}` and left out")));
-                return Ok(Read::LeftOut);
+                return Ok(());
             }
             let style = match style {
                 PathStyle::Simple => "simple",
@@ -195,36 +194,25 @@ fn one<'a>(
             return Err(fault(message));
         }
         notes.push(left_out(format!("{message}, so that the parameter is left out")));
-        return Ok(Read::LeftOut);
+        return Ok(());
     }
-    match context.credentials.sender(kind, &name, overriding) {
-        Sender::Program => {}
-        Sender::Entry => return Ok(Read::LeftOut),
-        Sender::Missing if !required => {
-            notes.push(left_out(format!(
-                "the {kind} parameter `{name}` carries a secret and is left out, because `auth` does not send it"
-            )));
-            return Ok(Read::LeftOut);
-        }
-        Sender::Missing if context.credentials.are_assumed => return Ok(Read::Credential(kind, name)),
-        Sender::Missing => {
-            let message = format!("the {kind} parameter `{name}` is required and carries a secret, and `auth` does not send it");
-            return Err(Diagnostic::new(Code::SecretParameter, message).at(place.clone(), "").hint(secret_hint(kind, &name)));
-        }
+    if !is_argument(context, (kind, &name), required, &place, overriding, notes, out)? {
+        return Ok(());
     }
     let mut style = style;
     let mut described = node.get("schema");
-    if let (None, Some(content)) = (described, node.get("content")) {
-        let Some(media) = content.members().iter().find(|m| response::json_rank(&m.key).is_some()) else {
-            let types = quoted_list(content.members().iter().map(|m| &*m.key));
+    if described.is_none() && node.get("content").is_some() {
+        let contents = contents(node);
+        let Some(media) = contents.iter().find(|content| response::json_rank(content.media_type).is_some()) else {
+            let types = quoted_list(contents.iter().map(|content| content.media_type));
             if required {
                 return Err(fault(format!("the parameter `{name}` is written as {types}, and calls write JSON only")));
             }
             notes.push(left_out(format!("the parameter `{name}` is written as {types}, optional and left out")));
-            return Ok(Read::LeftOut);
+            return Ok(());
         };
         style = "json";
-        described = media.value.get("schema");
+        described = references.resolve(media.value)?.get("schema");
     }
     let mut schema = described.map_or_else(Json::object, |schema| schema::argument(references, schema, faults));
     if schema == Json::Bool(true) {
@@ -247,21 +235,105 @@ fn one<'a>(
     if allow_reserved {
         wire.set("allowReserved", Json::Bool(true));
     }
-    Ok(Read::Sent(Box::new(Sent { name, required, schema, wire })))
+    out.sent.push(Sent { name, required, schema, wire });
+    Ok(())
 }
 
-/// Whether a text is a `token` of RFC 9110, as names of headers and cookies are.
-fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
+/// Whether a parameter is an argument of the program. Notes one that the entry sends, and a secret that the entry should send.
+fn is_argument(
+    context: Context<'_, '_>,
+    (kind, name): (&'static str, &str),
+    required: bool,
+    place: &Span,
+    overriding: Option<&Override>,
+    notes: &mut Vec<Diagnostic>,
+    out: &mut Parameters,
+) -> Result<bool, Diagnostic> {
+    match context.credentials.sender(kind, name, overriding) {
+        Sender::Program => return Ok(true),
+        Sender::Entry => out.by_entry.push((kind.to_owned(), name.to_owned())),
+        Sender::Missing if !required => {
+            let message =
+                format!("the {kind} parameter `{name}` carries a secret and is left out, because `auth` does not send it");
+            notes.push(Diagnostic::new(Code::ParameterLeftOut, message).at(place.clone(), ""));
+        }
+        Sender::Missing if context.credentials.are_assumed => out.credentials.push((kind, name.to_owned())),
+        Sender::Missing => {
+            let message = format!("the {kind} parameter `{name}` is required and carries a secret, and `auth` does not send it");
+            return Err(Diagnostic::new(Code::SecretParameter, message).at(place.clone(), "").hint(secret_hint(kind, name)));
+        }
+    }
+    Ok(false)
+}
+
+/// Reads a parameter that is the whole query string (OpenAPI 3.2). The members of a form are arguments like other query
+/// parameters. Otherwise the argument is sent as JSON or as text.
+fn querystring<'a>(
+    context: Context<'a, '_>,
+    node: &'a Node,
+    overriding: Option<&Override>,
+    faults: &mut Faults,
+    notes: &mut Vec<Diagnostic>,
+    out: &mut Parameters,
+) -> Result<(), Diagnostic> {
+    let references = context.references;
+    let contents = contents(node);
+    let Some(content) = contents.iter().min_by_key(|content| RequestKind::of(content.media_type)) else {
+        let message = "a parameter in `querystring` needs a media type under `content`";
+        return Err(Diagnostic::new(Code::BadParameter, message).at(node.place(references.file), ""));
+    };
+    let Some(content) = references.resolve_content(*content, faults) else { return Ok(()) };
+    let name = node.get("name").and_then(Node::as_str).unwrap_or("querystring");
+    let required = node.get("required").and_then(Node::as_bool) == Some(true);
+    let kind = RequestKind::of(content.media_type);
+    let mut schema = match content.value.get("schema") {
+        Some(schema) if matches!(kind, RequestKind::Json | RequestKind::Form) => schema::argument(references, schema, faults),
+        _ => Json::object(),
+    };
+    if kind == RequestKind::Form
+        && let Some(body) = body::members(&schema, &content, required, kind)
+    {
+        let place = node.place(references.file);
+        for mut sent in body.args {
+            if !is_argument(context, ("query", &sent.name), sent.required, &place, overriding, notes, out)? {
+                continue;
+            }
+            sent.wire.set("in", Json::string("query"));
+            if let Some(definitions) = &body.definitions {
+                sent.schema.set("$defs", definitions.clone());
+            }
+            out.sent.push(sent);
+        }
+        return Ok(());
+    }
+    let (style, explode) = match kind {
+        RequestKind::Json => ("json", false),
+        RequestKind::Form => ("form", true),
+        _ => ("form", false),
+    };
+    if !matches!(kind, RequestKind::Json | RequestKind::Form) {
+        schema.set("type", Json::string("string"));
+    }
+    if let Some(prose) = node.get("description").and_then(Node::as_str) {
+        schema.set("description", Json::string(prose));
+    }
+    let wire = Json::object().with("name", Json::string("")).with("in", Json::string("query"));
+    let wire = wire.with("style", Json::string(style)).with("explode", Json::Bool(explode)).with("arg", Json::string(name));
+    out.sent.push(Sent { name: name.to_owned(), required, schema, wire });
+    Ok(())
+}
+
+/// Whether a parameter has the style `cookie` of OpenAPI 3.2.
+fn has_cookie_style(node: &Node) -> bool {
+    let text = |key| node.get(key).and_then(Node::as_str);
+    text("in") == Some("cookie") && text("style") == Some("cookie")
 }
 
 fn secret_hint(kind: &str, name: &str) -> String {
-    let by_override = format!("`\"secret_args\": [{name:?}]` in its override lets programs pass it");
-    if kind == "header" {
-        format!("add `{{\"scheme\": \"api_key\", \"header\": {name:?}, \"binding\": …}}` to `auth`; {by_override}")
-    } else {
-        by_override
-    }
+    format!(
+        "add `{{\"scheme\": \"api_key\", \"in\": \"{kind}\", \"name\": {name:?}, \"binding\": …}}` to `auth`; \
+         `\"secret_args\": [{name:?}]` in its override lets programs pass it"
+    )
 }
 
 /// Members of a parameter besides its name that the types of `openapiv3` parse.
@@ -290,7 +362,7 @@ fn typed(node: &Node, without: &str) -> Result<Parameter, serde_json::Error> {
     use serde_json::{Map, Value};
     let mut head = Map::new();
     for key in ["name"].into_iter().chain(TYPED).filter(|key| *key != without) {
-        let Some(value) = node.get(key) else { continue };
+        let Some(value) = node.get(key).filter(|_| key != "style" || !has_cookie_style(node)) else { continue };
         let value = match (value.as_str(), value.as_bool()) {
             (Some(text), _) => Value::from(text),
             (_, Some(flag)) => Value::from(flag),

@@ -4,11 +4,11 @@ use ptc_catalog::BodyKind;
 use ptc_catalog::body_kind::essence;
 
 use super::faults::Faults;
-use super::reference::References;
+use super::reference::{self, Content, References};
 use super::schema;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::Json;
-use crate::tree::{Member, Node, Tree};
+use crate::json::Json;
+use crate::tree::{Node, Tree};
 
 /// The shape of a successful response.
 pub(super) struct Success {
@@ -24,8 +24,8 @@ pub(super) struct Success {
     pub(super) headers: Vec<String>,
 }
 
-/// Returns what an operation answers if it succeeds. The payload is that of the lowest success status with JSON, or else of the lowest
-/// with content. Every answer is accepted where nothing is declared.
+/// Returns what an operation answers if it succeeds. The payload is that of the lowest success status with JSON, or else of the
+/// lowest with content. Every answer is accepted where nothing is declared.
 pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, faults: &mut Faults) -> Option<Success> {
     let responses = operation.get("responses").filter(|responses| !matches!(responses.value, Tree::Null));
     if let Some(responses) = responses.filter(|responses| !matches!(responses.value, Tree::Object(_))) {
@@ -51,44 +51,62 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
                 headers.push(name);
             }
         }
-        contents.extend(response.get("content").map(Node::members).unwrap_or_default());
+        contents.extend(reference::contents(response));
     }
     let is_empty = !statuses.is_empty() && statuses.iter().all(|(status, _)| matches!(*status, "204" | "205"));
-    let payload = |member: &&&'a Member| json_rank(&member.key).filter(|_| !is_file(references, &member.value));
-    let json = contents.iter().filter(|member| payload(member).is_some()).min_by_key(|member| payload(member));
+    let payload = |content: &Content<'a>| json_rank(content.media_type).filter(|_| !is_file(references, content.value));
+    let json = contents.iter().filter(|content| payload(content).is_some()).min_by_key(|content| payload(content));
     let (schema, cut) = match json.or_else(|| contents.first()) {
         None if is_empty => (Json::object().with("type", Json::string("null")), false),
         None => (Json::object(), false),
-        Some(member) => body(references, member, faults),
+        Some(content) => body(references, references.resolve_content(*content, faults)?, faults),
     };
     Some(Success { schema, cut, has_links, types: types(&contents), headers })
 }
 
 /// Returns the schema of what a program gets of a body, and whether it was cut.
-fn body<'a>(references: References<'a>, content: &'a Member, faults: &mut Faults) -> (Json, bool) {
+fn body<'a>(references: References<'a>, content: Content<'a>, faults: &mut Faults) -> (Json, bool) {
     let kind = |name: &str| Json::object().with("type", Json::string(name));
     let described = content.value.get("schema");
-    match BodyKind::of(&content.key) {
+    match BodyKind::of(content.media_type) {
         BodyKind::Text => (kind("string"), false),
-        BodyKind::List => (kind("array"), false),
+        BodyKind::List => match item_schema(references, content) {
+            None => (kind("array"), false),
+            Some(node) => {
+                let (mut item, cut) = schema::result(references, node, faults);
+                let definitions = item.remove("$defs");
+                let list = kind("array").with("items", item);
+                (definitions.map_or(list.clone(), |definitions| list.with("$defs", definitions)), cut)
+            }
+        },
         BodyKind::Bytes => {
             let members =
                 Json::object().with("content_type", kind("string")).with("bytes", kind("integer")).with("base64", kind("string"));
             let required = Json::Array(vec![Json::string("content_type"), Json::string("bytes")]);
             (kind("object").with("properties", members).with("required", required), false)
         }
-        BodyKind::Json | BodyKind::Unknown if is_file(references, &content.value) => (Json::object(), false),
+        BodyKind::Json | BodyKind::Unknown if is_file(references, content.value) => (Json::object(), false),
         BodyKind::Json | BodyKind::Unknown => {
             described.map_or_else(|| (Json::object(), false), |node| schema::result(references, node, faults))
         }
     }
 }
 
+/// Returns the schema of the values of a stream. Of an event, a program gets the data, which `contentSchema` describes if it is
+/// JSON.
+fn item_schema<'a>(references: References<'a>, content: Content<'a>) -> Option<&'a Node> {
+    let item = content.value.get("itemSchema")?;
+    if essence(content.media_type) != "text/event-stream" {
+        return Some(item);
+    }
+    references.resolve(item).ok()?.get("properties")?.get("data")?.get("contentSchema")
+}
+
 /// Returns the media types of contents as written, each once: JSON, then the others, then ranges. Without content, any type.
-fn types(contents: &[&Member]) -> Vec<String> {
+fn types(contents: &[Content<'_>]) -> Vec<String> {
     let is_type = |text: &str| text.contains('/') && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let mut types: Vec<&str> = Vec::new();
-    for content in contents.iter().map(|member| member.key.trim()).filter(|text| is_type(text)) {
+    for content in contents.iter().map(|content| content.media_type.trim()).filter(|text| is_type(text)) {
         if !types.iter().any(|known| essence(known) == essence(content)) {
             types.push(content);
         }
@@ -127,6 +145,6 @@ pub(super) fn json_rank(media: &str) -> Option<u8> {
 
 /// Whether a schema describes a file, which OpenAPI 3.0 writes as a string of format `binary`.
 fn is_file<'a>(references: References<'a>, media: &'a Node) -> bool {
-    let schema = media.get("schema").and_then(|schema| references.resolve(schema).ok());
+    let schema = references.resolve(media).ok().and_then(|media| references.resolve(media.get("schema")?).ok());
     schema.and_then(|schema| schema.get("format")).and_then(Node::as_str) == Some("binary")
 }

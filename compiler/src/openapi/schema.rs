@@ -1,14 +1,14 @@
 //! Normalises schemas of a document to JSON Schema 2020-12. The result is independent of the document: referenced schemas move
 //! into `$defs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use ptc_catalog::Type;
 
 use super::faults::Faults;
 use super::reference::{References, unescape};
 use crate::diag::{quoted, suggest};
-use crate::ir::Json;
+use crate::json::Json;
 use crate::source::FileId;
 use crate::tree::{Node, Tree};
 
@@ -83,8 +83,8 @@ struct Walk<'a, 'f> {
     mode: Mode,
     budget: usize,
     spent: usize,
-    /// Maps a pointer to its name in `$defs`.
-    names: BTreeMap<String, String>,
+    /// The names in `$defs` by the address of the schema. Files of one document may use the same pointer for different schemas.
+    names: HashMap<*const Node, String>,
     /// The names in use.
     taken: BTreeSet<String>,
     /// Definitions that have a name but are not written yet.
@@ -103,7 +103,7 @@ impl<'a, 'f> Walk<'a, 'f> {
             mode,
             budget,
             spent: 0,
-            names: BTreeMap::new(),
+            names: HashMap::new(),
             taken: BTreeSet::new(),
             waiting: Vec::new(),
             hidden: "writeOnly",
@@ -226,22 +226,33 @@ impl<'a, 'f> Walk<'a, 'f> {
         has_flag(member) || member.get("$ref").is_some() && self.references.resolve(member).is_ok_and(has_flag)
     }
 
-    /// Returns the name in `$defs` for the target of a reference.
-    fn name(&mut self, pointer: &str, target: &'a Node) -> String {
-        if let Some(name) = self.names.get(pointer) {
+    /// Returns the name in `$defs` for the target of a reference: the last part of its pointer, or the name of its file.
+    fn name(&mut self, reference: &str, target: &'a Node) -> String {
+        if let Some(name) = self.names.get(&std::ptr::from_ref(target)) {
             return name.clone();
         }
-        let last = unescape(pointer.rsplit('/').next().unwrap_or_default());
+        let last = match reference.split_once('#') {
+            Some((_, pointer)) if pointer.len() > 1 => unescape(pointer.rsplit('/').next().unwrap_or_default()),
+            _ => file_stem(reference),
+        };
         let mut name = last.clone();
         let mut count = 1;
         while !self.taken.insert(name.clone()) {
             count += 1;
             name = format!("{last}-{count}");
         }
-        self.names.insert(pointer.to_owned(), name.clone());
+        self.names.insert(std::ptr::from_ref(target), name.clone());
         self.waiting.push((name.clone(), target));
         name
     }
+}
+
+/// Returns the name of the file of a reference without folder and extension.
+fn file_stem(reference: &str) -> String {
+    let file = unescape(reference.split('#').next().unwrap_or_default());
+    let name = file.rsplit('/').next().unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    if stem.is_empty() { "root".to_owned() } else { stem.to_owned() }
 }
 
 /// Keywords, the kind of value that they require in words, and a predicate for it.

@@ -2,10 +2,12 @@
 
 use ptc_secrets::heuristics::names_a_credential;
 
+use super::reference::References;
+use super::security;
 use crate::config::model::{OpenApi, Override};
-use crate::tree::Node;
+use crate::lock::security::SchemeKind;
 
-/// Who sends a parameter.
+/// The sender of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
     /// The program, as an argument.
@@ -16,13 +18,13 @@ pub(super) enum Sender {
     Missing,
 }
 
-/// The security schemes of a document that are parameters, and what an entry sends.
+/// The security schemes of a document, and the parameters that an entry sends.
 #[derive(Debug)]
 pub(super) struct Credentials<'a> {
-    /// `in` and `name` of every `apiKey` scheme.
-    schemes: Vec<(&'a str, &'a str)>,
-    /// Names of the headers that the entry sends.
-    headers: Vec<String>,
+    /// The security schemes of the document.
+    schemes: Vec<SchemeKind>,
+    /// Place and name of the parameters that the entry sends.
+    sent: Vec<(&'a str, &'a str)>,
     /// `idempotency_header`
     idempotency_header: Option<&'a str>,
     /// Whether missing credentials are assumed to be sent. This lists what an entry could include.
@@ -30,17 +32,11 @@ pub(super) struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
-    /// Reads the schemes of the document `root`. Without an entry, credentials are assumed to be sent.
-    pub(super) fn new(root: &'a Node, entry: Option<&'a OpenApi>) -> Self {
-        let schemes = root.get("components").and_then(|components| components.get("securitySchemes")).map(Node::members);
-        let api_key = |scheme: &'a Node| {
-            let text = |key| scheme.get(key).and_then(Node::as_str);
-            (text("type")? == "apiKey").then_some((text("in")?, text("name")?))
-        };
-        let headers = entry.map(|entry| entry.http.sent_headers().map(str::to_ascii_lowercase).collect()).unwrap_or_default();
+    /// Reads the schemes of a document. Without an entry, credentials are assumed to be sent.
+    pub(super) fn new(references: References<'_>, entry: Option<&'a OpenApi>) -> Self {
         Credentials {
-            schemes: schemes.unwrap_or_default().iter().filter_map(|member| api_key(&member.value)).collect(),
-            headers,
+            schemes: security::kinds(references),
+            sent: entry.map(|entry| entry.http.sent_parameters().collect()).unwrap_or_default(),
             idempotency_header: entry.and_then(|entry| entry.idempotency_header.as_deref()),
             are_assumed: entry.is_none(),
         }
@@ -48,25 +44,30 @@ impl<'a> Credentials<'a> {
 
     /// Whether a parameter is the header that carries the key of each write.
     pub(super) fn is_idempotency_key(&self, place: &str, name: &str) -> bool {
-        place == "header" && self.idempotency_header.is_some_and(|header| header.eq_ignore_ascii_case(name))
+        self.idempotency_header.is_some_and(|header| is_same_parameter(("header", header), (place, name)))
     }
 
-    /// Returns who sends a parameter. Parameters of the path are always arguments.
+    /// Returns the sender of a parameter. Parameters of the path are always arguments.
     pub(super) fn sender(&self, place: &str, name: &str, overriding: Option<&Override>) -> Sender {
-        if place == "header" && self.headers.iter().any(|sent| sent.eq_ignore_ascii_case(name)) {
+        let is_it = |known: &(&str, &str)| is_same_parameter(*known, (place, name));
+        if self.sent.iter().any(is_it) {
             return Sender::Entry;
         }
         let is_permitted = overriding.is_some_and(|overriding| {
             overriding.secret_args.iter().any(|permitted| permitted == name)
                 || overriding.default_args.as_ref().is_some_and(|defaults| defaults.contains_key(name))
         });
-        let is_scheme = self.schemes.iter().any(|(is_in, scheme)| {
-            *is_in == place && if place == "header" { scheme.eq_ignore_ascii_case(name) } else { *scheme == name }
-        });
+        let is_scheme =
+            self.schemes.iter().any(|kind| matches!(kind, SchemeKind::ApiKey { place, name } if is_it(&(place, name))));
         if place == "path" || is_permitted || !(is_scheme || names_a_credential(name)) {
             Sender::Program
         } else {
             Sender::Missing
         }
     }
+}
+
+/// Whether two parameters, each as place and name, are the same. Case makes no difference in the name of a header.
+pub(crate) fn is_same_parameter((place, name): (&str, &str), (other_place, other_name): (&str, &str)) -> bool {
+    place == other_place && if place == "header" { name.eq_ignore_ascii_case(other_name) } else { name == other_name }
 }

@@ -5,15 +5,16 @@ use url::Url;
 use super::context::Context;
 use super::faults::Faults;
 use super::reference::References;
-use super::select::{Candidate, fits};
+use super::select::Candidate;
 use crate::config::model::Spanned;
+use crate::config::operation_selector::matches_wildcard;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
 use crate::tree::Node;
 
 /// Returns the path template to append to `base_url`, with a leading slash and without its fragment, which is never sent. If the
-/// operation or its path item has servers, one of them must have the origin of `base_url` or an origin that the entry lists. If its
-/// path starts with that of `base_url`, the rest of it precedes the template; otherwise the result is a whole URL.
+/// operation or its path item has servers, one of them must have the origin of `base_url` or an origin that the entry lists. If
+/// its path starts with that of `base_url`, the rest of it precedes the template; otherwise the result is a whole URL.
 ///
 /// Servers of the whole document are ignored, since `base_url` replaces them; [`check`] notes a `base_url` that is not one of
 /// them.
@@ -103,7 +104,7 @@ fn is_server(name: &str, base: &Url) -> bool {
         None if pattern.len() > 1 && pattern.starts_with('/') => base.path().to_owned(),
         None => return true,
     };
-    fits(pattern.trim_end_matches('/'), here.to_lowercase().trim_end_matches('/'))
+    matches_wildcard(pattern.trim_end_matches('/'), here.to_lowercase().trim_end_matches('/'))
 }
 
 /// Adds a leading slash if it is missing; without it, the path would continue the host name. Removes the fragment.

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::literal::string;
 use super::{RenderError, markdown, rust, template};
-use crate::ir::{self, Deployment, Json};
-use crate::lower::schema::Schema;
+use crate::ir::{self, Deployment};
+use crate::json::Json;
+use crate::json_schema::Schema;
 
 /// Maximum depth to which arrays and objects get types of their own; deeper values are any JSON.
 const MAX_LEVELS: usize = 3;

@@ -10,7 +10,7 @@ use super::{RenderError, build_digest, template};
 use crate::config::model::{CredentialSource, EnvPart, InheritEnv, McpStdio, Transport};
 use crate::config::packages::{Fetched, Installer, fetched};
 use crate::ir::Deployment;
-use crate::ir::json::quote;
+use crate::json::quote;
 
 /// Folder of the binary in the image. Relative paths of the config start there.
 const HOME: &str = "/app";
@@ -101,6 +101,7 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
     };
     let (npm, uv_tools) = (installed(Installer::Npm), installed(Installer::Uv));
     let binary = format!("{HOME}/{}", deployment.name);
+    let notices = format!("{HOME}/NOTICES");
     let command = [
         "ptc-compile",
         &context.config,
@@ -111,6 +112,8 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
         "redis",
         "--output",
         &binary,
+        "--notices",
+        &notices,
     ];
     let sources = [&*context.config, &*context.lock].into_iter().chain(context.files.iter().map(String::as_str));
     let view = View {

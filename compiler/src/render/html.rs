@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::literal::shown;
 use super::{RenderError, template};
-use crate::config::model::{HttpOptions, Transport};
+use crate::config::model::{Auth, HttpOptions, Transport};
 use crate::ir::{self, Deployment};
 use crate::lower;
 
@@ -130,10 +130,9 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
         }
     }
     for auth in lower::auth(&upstream.transport) {
-        let scheme = match auth {
-            crate::config::model::Auth::Bearer { .. } => "bearer".to_owned(),
-            crate::config::model::Auth::Basic { .. } => "basic".to_owned(),
-            crate::config::model::Auth::CustomHeader { header, .. } => format!("header {header}"),
+        let scheme = match (auth, auth.parameter()) {
+            (Auth::CustomHeader { .. } | Auth::ApiKey { .. }, Some((place, name))) => format!("{place} {name}"),
+            _ => auth.scheme().to_owned(),
         };
         fact("auth", format!("{scheme} from binding {}", lower::binding(auth)));
     }

@@ -122,7 +122,7 @@ pub(super) struct View {
 pub fn toml_string(text: &str) -> String {
     if text.contains('\'') || text.chars().any(char::is_control) {
         let mut out = String::new();
-        crate::ir::json::quote(text, &mut out);
+        crate::json::quote(text, &mut out);
         out
     } else if text.contains('\\') {
         format!("'{text}'")

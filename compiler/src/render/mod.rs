@@ -76,8 +76,8 @@ fn tables(view: view::Catalog) -> Result<String, RenderError> {
     template("catalog.rs", include_str!("../../../templates/catalog.rs.j2"), AutoEscape::None, view)
 }
 
-/// Returns a digest of everything that the binary is built from: config, catalog, stored programs and compiler, but not the name of
-/// the output file.
+/// Returns a digest of everything that the binary is built from: config, catalog, stored programs and compiler, but not the name
+/// of the output file.
 pub fn build_digest(deployment: &Deployment) -> Result<String, RenderError> {
     let view = view::Catalog::new(deployment).without_name();
     Ok(crate::lock::sha256(tables(view)?.as_bytes()))

@@ -15,6 +15,7 @@ use crate::ir;
 #[derive(Debug, Serialize)]
 pub(super) struct Catalog {
     name: String,
+    server_name: String,
     compiler: String,
     config_digest: String,
     credentials: Vec<Binding>,
@@ -97,6 +98,7 @@ impl Catalog {
         constants.extend(share("ANNOTATIONS", "ptc::Annotations", tools(&mut upstreams).map(|tool| &mut tool.annotations)));
         Catalog {
             name: string(&deployment.name),
+            server_name: string(&deployment.server_name),
             compiler: string(&deployment.compiler),
             config_digest: string(&deployment.config_digest),
             credentials: credentials.map(|c| Binding { name: string(&c.name), source: source(&c.source) }).collect(),
@@ -217,6 +219,14 @@ fn auth(auth: &Auth) -> String {
         Auth::CustomHeader { header, binding } => {
             format!("ptc::Auth::CustomHeader {{ header: {}, binding: {} }}", string(header), string(binding))
         }
+        Auth::ApiKey { place, name, binding } => {
+            format!(
+                "ptc::Auth::ApiKey {{ place: ptc::KeyPlace::{place:?}, name: {}, binding: {} }}",
+                string(name),
+                string(binding)
+            )
+        }
+        Auth::ClientCertificate { binding } => format!("ptc::Auth::ClientCertificate {{ binding: {} }}", string(binding)),
     }
 }
 

@@ -11,15 +11,22 @@ use ptc_runtime::upstream::{self, UpstreamSettings, Upstreams};
 use super::catalog::listing_of;
 use crate::config::model::{self, Config, SchemaSource, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::lock::resolve::{self, MissingPin, Query};
+use crate::input::{Text, Unreadable};
 use crate::lock::{Lock, LockedUpstream};
+use crate::resolve::{self, MissingPin, Query};
 use crate::source::{Sources, decode};
 use crate::{leak, lower, openapi};
 
 /// The reply of one upstream.
 enum Reply {
     Tools(upstream::Listing),
-    Document(Vec<u8>),
+    Document(Fetched),
+}
+
+/// A document with its further files by their URLs.
+struct Fetched {
+    first: Vec<u8>,
+    files: BTreeMap<String, Result<Vec<u8>, Unreadable>>,
 }
 
 /// The unprocessed answer to one [`MissingPin`].
@@ -116,7 +123,7 @@ pub fn locked(
         let locked = match reply {
             Ok(Reply::Tools(listing)) => listing_of(&name, listing, sources, diagnostics)
                 .map(|listing| resolve::select_tools(&name, entry, listing, diagnostics)),
-            Ok(Reply::Document(bytes)) => document(entry, bytes, sources, diagnostics),
+            Ok(Reply::Document(fetched)) => document(entry, fetched, sources, diagnostics),
             Err(reason) => {
                 let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
                 diagnostics.push(
@@ -184,6 +191,7 @@ fn remedy(transport: &Transport, reason: &str) -> &'static str {
 
 /// An OpenAPI document that must be fetched.
 struct Document {
+    /// The name of its first file.
     url: &'static str,
     max_bytes: u64,
     api: &'static OpenApi,
@@ -196,25 +204,62 @@ impl Document {
             return None;
         };
         let SchemaSource::Url(url) = &config.schema.value else { return None };
-        Some(Document { url: url.clone().leak(), max_bytes: config.schema_max_bytes, api })
+        let url = url::Url::parse(url).map_or_else(|_| url.clone(), openapi::name_of_url);
+        Some(Document { url: url.leak(), max_bytes: config.schema_max_bytes, api })
     }
 
-    async fn fetch(&self, secrets: &Secrets) -> Result<Vec<u8>, upstream::UpstreamError> {
-        upstream::fetch_document(self.url, self.max_bytes, self.api, secrets).await
+    /// Fetches the document, and the files on its origin to which its `$ref`s lead. A file that is not there is a fault only of
+    /// the operations that need it.
+    async fn fetch(&self, secrets: &Secrets) -> Result<Fetched, upstream::UpstreamError> {
+        let first = upstream::fetch_document(self.url, self.max_bytes, self.api, secrets).await?;
+        let mut room = self.max_bytes.saturating_sub(first.len() as u64);
+        let mut files = BTreeMap::new();
+        let mut waiting = self.referenced(self.url, &first);
+        while let Some(name) = waiting.pop() {
+            if name == self.url || files.contains_key(&name) || files.len() == openapi::MAX_FILES {
+                continue;
+            }
+            let url: &'static str = name.clone().leak();
+            let reply = upstream::fetch_document(url, room, self.api, secrets).await;
+            if let Ok(bytes) = &reply {
+                room = room.saturating_sub(bytes.len() as u64);
+                waiting.extend(self.referenced(url, bytes));
+            }
+            let reply = reply.map_err(|fault| match fault.reason {
+                upstream::Reason::ResponseTooLarge => Unreadable::TooLarge(self.max_bytes),
+                _ => Unreadable::Other(fault.to_string()),
+            });
+            files.insert(name, reply);
+        }
+        Ok(Fetched { first, files })
+    }
+
+    /// Returns the URLs to which the `$ref`s of a file lead.
+    fn referenced(&self, name: &str, bytes: &[u8]) -> Vec<String> {
+        let Ok(origin) = url::Url::parse(self.url) else { return Vec::new() };
+        std::str::from_utf8(bytes).map(|text| openapi::referenced_urls(&origin, name, text)).unwrap_or_default()
     }
 }
 
 /// Lowers a fetched document.
 fn document(
     entry: &model::Upstream,
-    bytes: Vec<u8>,
+    fetched: Fetched,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
 ) -> Option<LockedUpstream> {
     let Transport::OpenApi(api) = &entry.transport else { return None };
     let SchemaSource::Url(url) = &api.schema.value else { return None };
-    match decode(bytes) {
-        Ok(text) => openapi::lower(sources, openapi::Text::new(url.clone(), text), api, diagnostics),
+    let Fetched { first, mut files } = fetched;
+    let mut reader = |name: &str, max_bytes: u64| {
+        let bytes = files.remove(name).unwrap_or_else(|| Err(Unreadable::Other("it was not fetched".to_owned())))?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(Unreadable::TooLarge(max_bytes));
+        }
+        Ok(Text::new(name, decode(bytes).map_err(|fault| fault.to_string())?))
+    };
+    match decode(first) {
+        Ok(text) => openapi::lower(sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
         Err(fault) => {
             let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));

@@ -9,11 +9,12 @@ use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::{self, Load};
 
 use super::ask::{granted, only};
+use crate::checks::lint;
 use crate::config::model::{Config, Transport};
 use crate::diag::{Diagnostics, Severity};
-use crate::ir::Json;
-use crate::lock::resolve::{self, Listing, MissingPin, Query};
-use crate::lock::{Lock, LockedUpstream, Server, lint};
+use crate::json::Json;
+use crate::lock::{Lock, LockedUpstream, Server};
+use crate::resolve::{self, Listing, MissingPin, Query};
 use crate::source::Sources;
 use crate::tree::{self, Syntax};
 use crate::{leak, lower};

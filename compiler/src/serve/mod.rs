@@ -1,12 +1,11 @@
 //! Serves a config without building a binary. Upstreams are asked for everything that the lock file does not have.
 //!
-//! `ptc-compile run` and embedding programs share this module. It is the only part of the library that reads files and contacts
-//! upstreams. It needs the feature `serve`.
+//! `ptc-compile run` and embedding programs share this module. It is the only part of the library that contacts upstreams. It
+//! needs the feature `serve`.
 //!
 //! - [`Source`]: a config file; [`Source::open`] gives a deployment and a builder of engines over it.
 //! - [`ask`]: asks several upstreams at the same time.
 //! - [`catalog`]: selects the upstreams that must be asked, and makes the lock and the tables from their answers.
-//! - [`files`]: reads files beside a config.
 //!
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
 //!
@@ -15,7 +14,6 @@
 
 pub mod ask;
 pub mod catalog;
-pub mod files;
 mod source;
 
 pub use ptc_runtime::settings::SnapshotMode;

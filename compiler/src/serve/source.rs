@@ -13,11 +13,13 @@ use ptc_runtime::upstream::{Load, UpstreamSettings, Upstreams};
 use tokio::runtime::Handle;
 
 use super::ask::{self, Asker};
-use super::{catalog, files};
+use super::catalog;
 use crate::diag::render::{self, Style};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::lock::resolve::Query;
+use crate::files;
+use crate::input::Wanted;
 use crate::pinned::{self, Loaded};
+use crate::resolve::Query;
 use crate::source::{MAX_BYTES, Sources};
 use crate::{leak, lower};
 
@@ -91,8 +93,9 @@ impl Source {
         let Findings { sources, diagnostics } = &mut findings;
         let lock_name = pinned::lock_name(&name);
         let mut lock_fault = None;
-        let loaded = pinned::load(&name, sources, diagnostics, &mut |path, max_bytes| {
-            let read = files::read(&folder, path, max_bytes.min(MAX_BYTES as u64), "the limit of what is read");
+        let loaded = pinned::load(&name, sources, diagnostics, &mut |wanted| {
+            let Wanted { path, max_bytes, .. } = *wanted;
+            let read = files::read(&folder, &Wanted { max_bytes: max_bytes.min(MAX_BYTES as u64), ..*wanted });
             // A missing lock file means that upstreams are asked. An existing but unreadable one must not count as missing.
             if let (true, Err(reason)) = (path == lock_name && !matches!(folder.join(path).try_exists(), Ok(false)), &read) {
                 lock_fault = Some(Diagnostic::new(Code::ConfigUnreadable, format!("`{path}` cannot be read: {reason}")));

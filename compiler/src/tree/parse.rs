@@ -193,8 +193,8 @@ impl<'a> Parser<'a> {
                     "strings are written in straight double quotes, `\"`"
                 }
                 Some('=') => "a key and its value are joined by `:`",
-                Some('<') => "this looks like HTML or XML; only JSON can stand here",
-                _ => "only JSON can stand here",
+                Some('<') => "this looks like HTML or XML; only JSON is allowed here",
+                _ => "only JSON is allowed here",
             };
             let found = found.map(String::from).unwrap_or_default();
             self.fault(at, &format!("{} is not expected here", quoted(&found)), "", hint)?;

@@ -317,7 +317,7 @@ fn number(text: &str) -> Option<Box<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::Json;
+    use crate::json::Json;
 
     fn read(text: &str) -> (Option<Node>, Diagnostics) {
         let mut sources = Sources::default();

@@ -4,6 +4,7 @@ use ::ptc_catalog as ptc;
 /// What this binary is made of.
 pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
     name: "petstore",
+    server_name: "",
     compiler: "0.1.0",
     config_digest: "sha256:a533aaabafda096225aa8906c9845f7a92319985b8121720970ad2a1c5a914eb",
     credentials: &[],

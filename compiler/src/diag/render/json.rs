@@ -5,23 +5,32 @@ use serde::Serialize;
 use crate::diag::{Diagnostics, Label};
 use crate::source::Sources;
 
-/// One line of output.
-#[derive(Serialize)]
-struct Line<'a> {
+/// A finding: a line of `--format json`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct Finding<'a> {
+    /// The code, which `ptc-compile explain` explains.
     code: &'static str,
+    /// `error`, `warning` or `note`.
     severity: &'static str,
+    /// What is wrong.
     message: &'a str,
+    /// The title of the code.
     title: &'static str,
-    /// The primary place; omitted if there is none.
+    /// The primary position. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<At<'a>>,
+    /// Further positions.
     related: Vec<At<'a>>,
+    /// Advice, each in a sentence.
     hints: &'a [String],
 }
 
-/// A place. Lines and columns start at 1, columns count characters, and the end is exclusive. Byte offsets start at 0.
-#[derive(Serialize)]
+/// A position. Lines and columns start at 1, columns count characters, and the end is exclusive. Byte offsets start at 0.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 struct At<'a> {
+    /// The file as it was named on the command line or in the config.
     path: &'a str,
     line: usize,
     column: usize,
@@ -29,6 +38,7 @@ struct At<'a> {
     end_column: usize,
     start_byte: u32,
     end_byte: u32,
+    /// What is at this position. May be empty.
     label: &'a str,
 }
 
@@ -36,7 +46,7 @@ struct At<'a> {
 pub fn json_lines(sources: &Sources, diagnostics: &Diagnostics) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics.sorted() {
-        let line = Line {
+        let line = Finding {
             code: diagnostic.code.name(),
             severity: diagnostic.severity.name(),
             message: &diagnostic.message,

@@ -1,0 +1,123 @@
+//! The form of the lock file. The library writes and reads it member by member (`lock::write`, `lock::read`), so that these types
+//! only describe it; a test compares them with lock files.
+#![expect(dead_code, reason = "the types are described and never constructed")]
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+/// `upstreams.lock.json`: the tools of each upstream when they were pinned.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct LockFile {
+    /// The version of the format.
+    lock_version: u32,
+    /// SHA-256 of everything that is pinned.
+    catalog_digest: String,
+    /// The upstreams by their names in the config.
+    upstreams: BTreeMap<String, Upstream>,
+}
+
+/// The pinned state of an upstream.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Upstream {
+    /// The transport's name in the config.
+    transport: String,
+    /// The granted tools by the names under which programs call them.
+    tools: BTreeMap<String, Tool>,
+    /// The protocol era of an MCP server.
+    era: Option<Era>,
+    /// Name and version of an MCP server, or title and version of an OpenAPI document.
+    server: Option<Server>,
+    /// The instructions of an MCP server for models.
+    instructions: Option<String>,
+    /// Which tools of an MCP server are granted.
+    grants: Option<Grants>,
+    /// The OpenAPI document that was read.
+    document: Option<Document>,
+}
+
+/// `handshake` for a server with `initialize`, `stateless` for a later protocol.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum Era {
+    Handshake,
+    Stateless,
+}
+
+/// `all` tools, or those that the config lists.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum Grants {
+    All,
+    Listed,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Server {
+    name: String,
+    /// May be empty.
+    version: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Document {
+    /// `schema_file` or `schema_url` of the config.
+    source: String,
+    /// SHA-256 of the canonical JSON of its first file.
+    digest: String,
+    /// SHA-256 of each further file, by its path or URL.
+    files: Option<BTreeMap<String, String>>,
+    /// SHA-256 of the config's selection from the document.
+    selection: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Tool {
+    /// SHA-256 of the canonical JSON of the definition.
+    digest: String,
+    /// The definition of the tool, as in `tools/list` of MCP.
+    definition: Map<String, Value>,
+    /// How its list is paged, in the form of `paging` in the config.
+    paging: Option<Map<String, Value>>,
+    /// The credentials that an operation needs.
+    security: Option<Security>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Security {
+    /// The alternatives, each a list of credentials that are needed together.
+    any_of: Option<Vec<Vec<Credential>>>,
+    /// Parameters that send a credential.
+    sent: Option<Vec<Parameter>>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Parameter {
+    r#in: String,
+    name: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Credential {
+    /// The name in the document.
+    scheme: String,
+    /// Such as `bearer` or `api_key`.
+    r#type: Option<String>,
+    /// The words of the document for a kind that no entry of `auth` can satisfy, instead of `type`.
+    unsupported: Option<String>,
+    /// The place of an API key.
+    r#in: Option<String>,
+    /// The name of the parameter of an API key.
+    name: Option<String>,
+    /// The scopes of OAuth2.
+    scopes: Option<Vec<String>>,
+}

@@ -1,0 +1,122 @@
+//! Entries of `include_operations`, `exclude_operations` and `operation_overrides`, which select operations of a document.
+
+use super::operation_name::kebab;
+
+/// Whether an entry names an operation by its path instead of its id.
+pub fn is_path(entry: &str) -> bool {
+    matches!(Selector::parse(entry), Selector::Path(..))
+}
+
+/// Whether an entry is a pattern, which may match any number of operations.
+pub fn is_pattern(entry: &str) -> bool {
+    Selector::parse(entry).is_pattern()
+}
+
+/// Whether one of the `included` names may be that of the operation `id`: its id, or its exposed name, which is `name` if the
+/// override sets one.
+pub fn may_be_included<'n>(mut included: impl Iterator<Item = &'n str>, id: &str, name: Option<&str>) -> bool {
+    let exposed = kebab(name.unwrap_or(id));
+    included.any(|entry| entry == id || kebab(entry) == exposed)
+}
+
+/// An entry of `include_operations` or `exclude_operations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Selector<'e> {
+    /// An `operationId`, in which `*` matches any characters.
+    Id(&'e str),
+    /// A method and a path, in which `*` matches any characters.
+    Path(&'e str, &'e str),
+    /// A tag, in which `*` matches any characters.
+    Tag(&'e str),
+}
+
+impl<'e> Selector<'e> {
+    pub(crate) fn parse(text: &'e str) -> Self {
+        if let Some(tag) = text.strip_prefix("tag:") {
+            return Selector::Tag(tag.trim());
+        }
+        if text.starts_with('/') {
+            return Selector::Path("get", text);
+        }
+        match text.split_once(char::is_whitespace) {
+            Some((method, path)) if path.trim_start().starts_with('/') => Selector::Path(method, path.trim()),
+            _ => Selector::Id(text),
+        }
+    }
+
+    pub(crate) fn is_pattern(self) -> bool {
+        match self {
+            Selector::Id(text) | Selector::Path(_, text) => text.contains('*'),
+            Selector::Tag(_) => true,
+        }
+    }
+
+    /// Whether this is the `GET` operation of exactly that path.
+    pub(crate) fn is_path(self, path: &str) -> bool {
+        matches!(self, Selector::Path(method, wanted) if wanted == path && method.eq_ignore_ascii_case("get"))
+    }
+
+    /// Whether this may match a GET operation of that path. `unknown` is the result for ids and tags, which are not known.
+    pub(crate) fn may_fit(self, path: &str, unknown: bool) -> bool {
+        match self {
+            Selector::Id(_) | Selector::Tag(_) => unknown,
+            Selector::Path(method, pattern) => method.eq_ignore_ascii_case("get") && matches_wildcard(pattern, path),
+        }
+    }
+}
+
+/// Whether a text matches a pattern, in which `*` matches any characters.
+pub(crate) fn matches_wildcard(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(head) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let tail = parts.pop().unwrap_or("");
+    // Each part is matched at its first occurrence, which leaves the longest rest for the following parts.
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = left.get(at + part.len()..).unwrap_or("");
+    }
+    left.len() >= tail.len() && left.ends_with(tail)
+}
+
+/// Whether an override names an operation by its method and path.
+pub fn names_operation(name: &str, method: &str, path: &str) -> bool {
+    matches!(Selector::parse(name), Selector::Path(named, wanted) if wanted == path && named.eq_ignore_ascii_case(method))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("list*", "listOrders", true),
+            ("list*", "getOrders", false),
+            ("*Orders", "listOrders", true),
+            ("a*b*c", "a1b2b3c", true),
+            ("a*b*c", "a1c", false),
+            ("ab*bc", "abc", false),
+            ("/repos/*/issues", "/repos/{owner}/{repo}/issues", true),
+            ("exact", "exact", true),
+            ("exact", "exactly", false),
+        ] {
+            assert_eq!(matches_wildcard(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn entries_are_told_apart() {
+        for (text, expected, is_pattern) in [
+            ("listOrders", Selector::Id("listOrders"), false),
+            ("GET /orders", Selector::Path("GET", "/orders"), false),
+            ("/orders/*", Selector::Path("get", "/orders/*"), true),
+            ("tag: orders", Selector::Tag("orders"), true),
+            ("List orders", Selector::Id("List orders"), false),
+        ] {
+            assert_eq!((Selector::parse(text), Selector::parse(text).is_pattern()), (expected, is_pattern), "{text}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Finds the pins that a lock lacks for a config, and merges new ones into it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ptc_catalog::Era;
+
+use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list, suggest};
+use crate::drift;
+use crate::json::Json;
+use crate::lock::{Lock, LockedTool, LockedUpstream, Server};
+use crate::openapi;
+
+/// The answer of an MCP upstream to `tools/list`.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The protocol era.
+    pub era: Era,
+    /// Name and version of the server.
+    pub server: Option<Server>,
+    /// The server's instructions for models.
+    pub instructions: Option<String>,
+    /// The definitions in the server's order.
+    pub tools: Vec<Json>,
+}
+
+/// A pin that requires a query of an upstream or of the host of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPin {
+    /// The upstream.
+    pub upstream: String,
+    /// The query.
+    pub what: Query,
+    /// Why the lock is not sufficient, as a clause: "is not in the lock file".
+    pub why: String,
+}
+
+/// A query for a missing pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Query {
+    /// `tools/list` of an MCP server.
+    Tools,
+    /// The document behind a `schema_url`.
+    Document,
+}
+
+/// Returns the pins that a lock for `config` lacks. Upstreams with a `schema_file` never lack one, because every build reads
+/// their document.
+pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
+    config
+        .upstreams
+        .iter()
+        .filter_map(|(name, upstream)| {
+            let (what, why) = missing_pin(upstream, lock.upstreams.get(name))?;
+            Some(MissingPin { upstream: name.clone(), what, why })
+        })
+        .collect()
+}
+
+fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Query, String)> {
+    let what = match &upstream.transport {
+        Transport::OpenApi(entry) => match entry.schema.value {
+            SchemaSource::File(_) => return None,
+            SchemaSource::Url(_) => Query::Document,
+        },
+        _ => Query::Tools,
+    };
+    let Some(locked) = locked else { return Some((what, "is not in the lock file".to_owned())) };
+    let transport = upstream.transport.name();
+    if locked.transport != transport {
+        return Some((what, format!("is locked as `{}`, the config says `{transport}`", locked.transport)));
+    }
+    if let Transport::OpenApi(entry) = &upstream.transport {
+        let same = locked.document.as_ref().is_some_and(|d| d.selection == openapi::selection(entry));
+        return (!same).then(|| (what, "selects other operations than the lock file has".to_owned()));
+    }
+    match &upstream.include_tools {
+        None if !locked.all_tools => Some((what, "grants all tools, the lock file has a selection".to_owned())),
+        None => None,
+        Some(wanted) => {
+            let wanted = wanted.iter().map(|tool| tool.value.as_str());
+            let missing: Vec<&str> = wanted.filter(|tool| !locked.tools.contains_key(*tool)).collect();
+            let verb = if missing.len() == 1 { "is" } else { "are" };
+            let why = || format!("grants {}, which {verb} not in the lock file", quoted_list(missing.iter().copied()));
+            (!missing.is_empty()).then(|| (what, why()))
+        }
+    }
+}
+
+/// Merges the lock for a config from new listings, new documents and the old lock, without tools that are no longer granted. All
+/// queries of [`missing_pins`] must be answered; an upstream without a pin is left out.
+pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
+    let mut fresh = fresh;
+    let mut lock = Lock::default();
+    for (name, upstream) in &config.upstreams {
+        let pinned = old.upstreams.get(name);
+        let Some(mut locked) = fresh.remove(name).or_else(|| pinned.cloned()) else { continue };
+        for (tool, locked) in &mut locked.tools {
+            if let Some(same) = pinned.and_then(|pinned| pinned.tools.get(tool)).filter(|same| same.digest == locked.digest) {
+                locked.paging.clone_from(&same.paging);
+            }
+        }
+        if let Some(wanted) = &upstream.include_tools {
+            let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
+            locked.tools.retain(|tool, _| wanted.contains(tool.as_str()));
+            locked.all_tools = false;
+        }
+        lock.upstreams.insert(name.clone(), locked);
+    }
+    lock
+}
+
+/// Selects the granted tools of a listing.
+pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnostics: &mut Diagnostics) -> LockedUpstream {
+    if listing.tools.is_empty() {
+        let message = format!("the upstream `{name}` offers no tools");
+        diagnostics.push(Diagnostic::new(Code::NoTools, message).at(upstream.place.clone(), "nothing to call"));
+    }
+    let wanted: Option<BTreeSet<&str>> =
+        upstream.include_tools.as_ref().map(|list| list.iter().map(|tool| tool.value.as_str()).collect());
+    let mut offered: BTreeMap<String, Json> = BTreeMap::new();
+    // Names of tools that are already reported.
+    let mut broken = BTreeSet::new();
+    for (at, tool) in listing.tools.into_iter().enumerate() {
+        // Ignore malformed tools that are not granted. A duplicate of a granted name still matters.
+        if let (Some(wanted), Some(tool_name)) = (&wanted, tool.get("name").and_then(Json::as_str))
+            && !wanted.contains(tool_name)
+        {
+            offered.entry(tool_name.to_owned()).or_insert(tool);
+            continue;
+        }
+        match check_definition(&tool) {
+            Ok(tool_name) if offered.contains_key(&tool_name) => diagnostics.push(
+                Diagnostic::new(Code::BadListing, format!("the upstream `{name}` offers two tools named `{tool_name}`"))
+                    .at(upstream.place.clone(), ""),
+            ),
+            Ok(tool_name) => {
+                offered.insert(tool_name, tool);
+            }
+            Err(reason) => {
+                broken.extend(tool.get("name").and_then(Json::as_str).map(str::to_owned));
+                diagnostics.push(
+                    Diagnostic::new(Code::BadListing, format!("tool {} of the upstream `{name}` {reason}", at + 1))
+                        .at(upstream.place.clone(), ""),
+                );
+            }
+        }
+    }
+    for wanted in upstream.include_tools.iter().flatten() {
+        if !offered.contains_key(&wanted.value) && !broken.contains(&wanted.value) {
+            diagnostics.push(not_offered(name, wanted, &offered));
+        }
+    }
+    let granted = |tool: &str| wanted.as_ref().is_none_or(|wanted| wanted.contains(tool));
+    LockedUpstream {
+        transport: upstream.transport.name().to_owned(),
+        era: Some(listing.era),
+        server: listing.server,
+        instructions: listing.instructions,
+        all_tools: upstream.include_tools.is_none(),
+        document: None,
+        tools: offered.into_iter().filter(|(tool, _)| granted(tool)).map(|(tool, def)| (tool, LockedTool::new(def))).collect(),
+    }
+}
+
+/// Returns the name of a valid definition, or the fault of an invalid one.
+fn check_definition(tool: &Json) -> Result<String, String> {
+    let Json::Object(_) = tool else { return Err("is not an object".to_owned()) };
+    let Some(name) = tool.get("name").and_then(Json::as_str).filter(|n| !n.is_empty()) else {
+        return Err("has no name".to_owned());
+    };
+    match tool.get("inputSchema") {
+        Some(input @ Json::Object(_)) => match input_fault(input) {
+            None => Ok(name.to_owned()),
+            Some(what) => Err(format!("(`{name}`) has an inputSchema {what}")),
+        },
+        Some(_) => Err(format!("(`{name}`) has an inputSchema that is not an object")),
+        None => Err(format!("(`{name}`) has no inputSchema")),
+    }
+}
+
+/// Returns why no arguments can match an input schema. Arguments are always an object.
+fn input_fault(input: &Json) -> Option<String> {
+    let is_object = |kind: &Json| kind.as_str() == Some("object");
+    match input.get("type") {
+        Some(kind) if !is_object(kind) && !kind.elements().iter().any(is_object) => {
+            return Some(format!("of the type {}, and arguments are an object", kind.canonical()));
+        }
+        _ => {}
+    }
+    let properties = input.get("properties").filter(|properties| !matches!(properties, Json::Object(_)));
+    properties.map(|_| "whose `properties` are not an object".to_owned())
+}
+
+fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, Json>) -> Diagnostic {
+    let message = format!("the upstream `{name}` offers no tool `{}`", wanted.value);
+    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message).at(wanted.place.clone(), "");
+    match suggest::hint(&wanted.value, "tool", offered.keys().map(String::as_str)) {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
+    }
+}
+
+/// Returns one finding for each upstream whose pinned tools or own description would change. `config_path` is for the command in
+/// the hints.
+pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for (name, upstream) in &config.upstreams {
+        let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
+        let changes = drift::changes(name, before, after);
+        let what = match changes.tools.iter().next() {
+            None if changes.is_empty() => continue,
+            None => "describes itself differently than in the lock file".to_owned(),
+            Some((tool, _)) if changes.tools.len() == 1 => {
+                let has = |side: Option<&LockedUpstream>| side.is_some_and(|upstream| upstream.tools.contains_key(tool));
+                match (has(before), has(after)) {
+                    (false, _) => format!("now has `{tool}`, which is not in the lock file"),
+                    (_, false) => format!("no longer has `{tool}`, which is in the lock file"),
+                    _ => format!("now has another definition of `{tool}` than the lock file"),
+                }
+            }
+            Some((tool, _)) => {
+                format!("now has other tools than the lock file: `{tool}` and {} more differ", changes.tools.len() - 1)
+            }
+        };
+        found.push(
+            Diagnostic::new(Code::LockStale, format!("the upstream `{name}` {what}"))
+                .at(upstream.place.clone(), "")
+                .hint(update_hint(config_path, name)),
+        );
+    }
+    found
+}
+
+/// Returns the hint for a stale pin: the command that renews it.
+pub fn update_hint(config_path: &str, upstream: &str) -> String {
+    format!("`ptc-compile update {config_path} {upstream}` shows the change and pins it; review the lock file and commit it")
+}
