@@ -17,13 +17,12 @@ use http_body_util::{BodyExt, Full};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::Deployment;
 
 use figures::{median, quantiles, ratio, resident_kib};
 use flood::flood;
 
-static DEPLOYMENT: Deployment =
-    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
+static DEPLOYMENT: Deployment = Deployment { name: "bench", compiler: "none", ..Deployment::EMPTY };
 
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_BENCH_ROLE";

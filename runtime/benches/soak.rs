@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
+use ptc_catalog::{Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
 use serde_json::{Value, json};
 
 use figures::resident_kib;
@@ -38,19 +38,7 @@ fn main() -> ExitCode {
 }
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
-    let annotations = Annotations::default();
-    Tool {
-        name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations,
-        operation,
-        paging: "",
-    }
+    Tool { name, operation, ..Tool::EMPTY }
 }
 
 fn deployment() -> &'static Deployment {
@@ -83,7 +71,7 @@ fn deployment() -> &'static Deployment {
         },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment { name: "soak", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
+    Box::leak(Box::new(Deployment { name: "soak", catalog, ..Deployment::EMPTY }))
 }
 
 /// Runs an MCP server on standard input and output.

@@ -11,13 +11,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::Deployment;
 
 use figures::{median, quantiles, ratio, resident_kib};
 use flood::flood;
 
-static DEPLOYMENT: Deployment =
-    Deployment { name: "bench", compiler: "none", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
+static DEPLOYMENT: Deployment = Deployment { name: "bench", compiler: "none", ..Deployment::EMPTY };
 
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_BENCH_ROLE";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use ptc_catalog::{Annotations, Arg, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 use ptc_runtime::secrets::{Redactor, Secrets};
@@ -79,33 +79,14 @@ fn page(number: i64) -> String {
 }
 
 fn tool(name: &'static str, description: &'static str) -> Tool {
-    let annotations = Annotations::default();
-    Tool {
-        name,
-        description,
-        args: &[],
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations,
-        operation: None,
-        paging: "",
-    }
+    Tool { name, description, ..Tool::EMPTY }
 }
 
 fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime::Handle) -> Arc<Upstreams> {
     tools.sort_by_key(|tool| tool.name);
     let upstream = Upstream { name: "peer", description: "", transport, tools: tools.leak() };
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() }));
-    let deployment = Box::leak(Box::new(Deployment {
-        name: "bench",
-        compiler: "",
-        config_digest: "",
-        credentials: &[],
-        catalog,
-        programs: &[],
-    }));
+    let deployment = Box::leak(Box::new(Deployment { name: "bench", catalog, ..Deployment::EMPTY }));
     let secrets = Secrets::resolve(deployment, "/".as_ref()).unwrap_or_else(|missing| panic!("{missing:?}"));
     let mut settings = UpstreamSettings::new("/", handle.clone());
     settings.on_drift = OnDrift::Off;
@@ -214,7 +195,7 @@ fn redaction() {
     ];
     for count in [1, 5, 20] {
         let made = Instant::now();
-        let redactor = Redactor::of(secrets[..count].iter().map(String::as_str));
+        let redactor = Redactor::new(secrets[..count].iter().map(String::as_str));
         println!("{count} secrets, made in {:.1?}", made.elapsed());
         for (what, text) in &texts {
             let mut bytes = text.clone().into_bytes();

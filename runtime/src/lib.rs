@@ -3,10 +3,10 @@
 //! A pinned binary consists of generated data and one call:
 //!
 //! ```no_run
-//! use ptc_catalog::{Catalog, Deployment};
+//! use ptc_catalog::Deployment;
 //!
 //! static DEPLOYMENT: Deployment =
-//!     Deployment { name: "plain", compiler: "0.1.0", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
+//!     Deployment { name: "plain", compiler: "0.1.0", ..Deployment::EMPTY };
 //!
 //! fn main() -> std::process::ExitCode {
 //!     ptc_runtime::main(&DEPLOYMENT)
@@ -16,25 +16,31 @@
 //! The path of a call:
 //!
 //! ```text
-//! client ─ frame ─ dispatch ─ place ─ pool thread: check ─ evaluate ──(tool/call)──▶ upstream
+//! client ─ frame ─ dispatch ─ permit ─ fiber: check ─ evaluate ──(tool/call)──▶ upstream
 //!    ▲                                                        └─ preview ─ redact ─ profile ─ outbox ─▶ client
 //! ```
 //!
+//! Modules of this crate, each above those that it uses:
+//!
 //! - [`command`]: the command lines `start`, `eval`, `repl` and `version`, and those of `ptc-compile run` and `ptc-compile repl`.
-//! - [`settings`]: the table of flags and environment variables.
-//! - [`protocol`], [`server`]: MCP messages, and the methods that answer them. [`schedule`]: admission, processors and the memory
-//!   budget of programs.
-//! - [`evaluation`], [`fibers`], [`pool`], [`alloc`]: evaluation of programs, with their threads and memory.
-//! - [`schema`]: validates results against the JSON Schema of a call.
-//! - [`session`]: definitions and results that outlive a call.
-//! - [`response`], [`tools_list`]: formats of answers, and the definitions of tools.
-//! - [`upstream`], [`discovery`], [`secrets`]: clients of upstreams, the catalog in programs, credentials and redaction.
+//! - [`server`]: the methods of MCP, over standard input and output and over HTTP. `viewer`: a web page that shows traces, with the
+//!   feature of that name.
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
-//! - [`diagnostics`]: `lisp_debug`, trace files and metrics of calls.
 //! - [`embed`]: the runtime as a library in a program with its own tools. [`ptc_runner_compat`]: the description and answers of
 //!   `lisp_eval` in such a program.
-//! - `viewer`: a web page that shows traces, with the feature of that name.
-//! - [`digest`]: SHA-256. [`log`]: log lines on standard error. [`random`]: unguessable names.
+//! - [`diagnostics`]: `lisp_debug`, trace files and metrics of calls.
+//! - [`session`]: definitions and results that outlive a call.
+//! - [`tools_list`], [`response`]: definitions of tools, and formats of answers.
+//! - [`evaluation`]: the evaluation of a program, from its text to its result.
+//! - [`settings`]: the table of flags and environment variables.
+//! - [`protocol`]: MCP messages. [`digest`]: SHA-256.
+//!
+//! Crates below it:
+//!
+//! - [`upstream`]: clients of upstreams, and the catalog in programs.
+//! - [`schedule`]: admission, processors and the memory budget of programs, with their [fibers], [threads](pool) and
+//!   [allocator](alloc).
+//! - [`log`]: log lines. [`schema`]: validates results against the JSON Schema of a call. [`secrets`]: credentials and redaction.
 
 /// The guide to embedding, whose examples are tested as part of this crate.
 #[cfg(doctest)]
@@ -43,28 +49,20 @@ mod guide {}
 
 #[cfg(feature = "agentic")]
 pub mod agentic;
-pub mod alloc;
+pub(crate) mod build_info;
 pub mod command;
-#[cfg(feature = "http-server")]
-mod descriptors;
+pub mod description;
 pub mod diagnostics;
 pub mod digest;
-pub mod discovery;
 pub mod embed;
 pub mod evaluation;
-pub mod fibers;
-pub mod log;
-pub mod pool;
 pub mod protocol;
 pub mod ptc_runner_compat;
-pub mod random;
 pub mod response;
-pub mod schedule;
 pub mod server;
 pub mod session;
 pub mod settings;
 pub mod tools_list;
-pub mod upstream;
 #[cfg(feature = "viewer")]
 pub mod viewer;
 
@@ -74,4 +72,8 @@ pub use command::main;
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");
 
 pub use ptc_json_schema as schema;
+pub use ptc_log as log;
+pub use ptc_schedule as schedule;
+pub use ptc_schedule::{alloc, fibers, pool};
 pub use ptc_secrets as secrets;
+pub use ptc_upstream as upstream;

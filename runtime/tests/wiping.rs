@@ -47,11 +47,9 @@ fn secrets_are_overwritten_before_they_are_freed() {
     let upstream = Upstream { name: "web", description: "", transport, tools: &[] };
     let deployment: &'static Deployment = Box::leak(Box::new(Deployment {
         name: "wiping",
-        compiler: "",
-        config_digest: "",
         credentials: vec![Binding { name: "file", source: Source::File { path: "wiped" } }].leak(),
         catalog: Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() })),
-        programs: &[],
+        ..Deployment::EMPTY
     }));
     // This excludes the copy that was written to the file.
     let before = freed();

@@ -5,8 +5,10 @@ use crate::{Tool, Upstream};
 /// The data that generated code passes to `ptc_runtime::main`.
 #[derive(Debug)]
 pub struct Deployment {
-    /// The name of the deployment, which is the file stem of its output.
+    /// The name of the deployment in logs and metrics: `name` of the config, or else the file stem of its output.
     pub name: &'static str,
+    /// The name of the server for clients. If it is empty, the server uses its own name.
+    pub server_name: &'static str,
     /// The version of the `ptc-compile` that rendered the tables, followed by `+` and the SHA-256 of its sources in lower-case
     /// hex, if known.
     pub compiler: &'static str,
@@ -22,6 +24,17 @@ pub struct Deployment {
 }
 
 impl Deployment {
+    /// A deployment without a name and without contents, for `..Deployment::EMPTY`.
+    pub const EMPTY: Deployment = Deployment {
+        name: "",
+        server_name: "",
+        compiler: "",
+        config_digest: "",
+        credentials: &[],
+        catalog: &Catalog::EMPTY,
+        programs: &[],
+    };
+
     /// Returns the stored program with exactly this name.
     pub fn program(&self, name: &str) -> Option<&'static StoredProgram> {
         let at = self.programs.binary_search_by(|program| program.name.cmp(name)).ok()?;

@@ -25,8 +25,8 @@ pub enum EffectKind {
 }
 
 impl Effect {
-    /// Decides the effect from the declared annotations and, for an operation, from its HTTP method. An annotation takes precedence
-    /// over the method.
+    /// Decides the effect from the declared annotations and, for an operation, from its HTTP method. An annotation takes
+    /// precedence over the method.
     pub fn new(declared: Annotations, method: Option<&str>) -> Effect {
         let kind = match declared.read_only.or_else(|| method.map(is_safe)) {
             Some(true) => EffectKind::Read,

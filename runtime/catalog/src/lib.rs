@@ -23,7 +23,7 @@
 //! assert_eq!(CATALOG.tool_count(), 0);
 //! ```
 //!
-//! - [`body_kind`]: how a body is read, by its media type.
+//! - [`body_kind`]: how a body is read and written, by its media type.
 //! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
@@ -39,11 +39,11 @@ pub mod paging;
 pub mod tool;
 pub mod upstream;
 
-pub use body_kind::BodyKind;
+pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
-    Auth, EnvPart, Era, InheritEnv, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
+    Auth, EnvPart, Era, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
 };

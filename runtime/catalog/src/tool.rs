@@ -29,6 +29,20 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// A tool without name, arguments and declared effects. Tests and benchmarks begin with it.
+    pub const EMPTY: Tool = Tool {
+        name: "",
+        description: "",
+        args: &[],
+        closed: false,
+        doc: "",
+        definition: "{}",
+        digest: "",
+        annotations: Annotations::NONE,
+        operation: None,
+        paging: "",
+    };
+
     /// Returns the argument with exactly this name.
     pub fn arg(&self, name: &str) -> Option<&'static Arg> {
         self.args.iter().find(|a| a.name == name)
@@ -181,8 +195,8 @@ impl Body {
     pub const NONE: Body = Body { media_type: "", required: false, needs: "" };
 }
 
-/// The declared media types and headers of an operation's successful answers, one per line: `type text/csv`, `header x-total`. The
-/// types are in order of preference.
+/// The declared media types and headers of an operation's successful answers, one per line: `type text/csv`, `header x-total`.
+/// The types are in order of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answers(pub &'static str);
 
@@ -222,7 +236,7 @@ impl Params {
 /// The encoding of one argument. Its `Display` formats the line in [`Params`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Param<'a> {
-    /// The name in the document and in requests. It has no line break.
+    /// The name in the document and in requests. It has no line break. It is empty for a whole body or a whole query string.
     pub name: &'a str,
     /// The name in `:args`. It differs if path and query have parameters of the same name.
     pub arg: &'a str,
@@ -314,11 +328,13 @@ pub enum Style {
     Json,
     /// A file in a multipart body, given as base64.
     Base64,
+    /// `a=1` in a cookie, without percent-encoding of what a cookie can carry.
+    Cookie,
 }
 
 impl Style {
     /// All styles.
-    pub const ALL: [Style; 9] = [
+    pub const ALL: [Style; 10] = [
         Style::Form,
         Style::SpaceDelimited,
         Style::PipeDelimited,
@@ -328,6 +344,7 @@ impl Style {
         Style::Matrix,
         Style::Json,
         Style::Base64,
+        Style::Cookie,
     ];
 
     /// Returns OpenAPI's name of the style, or `json`.
@@ -342,6 +359,7 @@ impl Style {
             Style::Matrix => "matrix",
             Style::Json => "json",
             Style::Base64 => "base64",
+            Style::Cookie => "cookie",
         }
     }
 

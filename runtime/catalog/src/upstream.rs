@@ -151,7 +151,7 @@ pub enum InheritEnv {
 pub struct McpHttp {
     /// The URL of the endpoint.
     pub url: &'static str,
-    /// The headers that carry secrets, in order.
+    /// The credentials that requests carry, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
     pub static_headers: &'static [(&'static str, &'static str)],
@@ -203,7 +203,7 @@ pub struct OpenApi {
     pub idempotency_header: Option<&'static str>,
     /// Maximum bytes of a request body.
     pub max_request_bytes: u64,
-    /// The headers that carry secrets, in order.
+    /// The credentials that requests carry, in order.
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
     pub static_headers: &'static [(&'static str, &'static str)],
@@ -235,33 +235,60 @@ impl OpenApi {
     }
 }
 
-/// A header that carries a secret.
+/// A credential that each request carries, with texts of the type `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Auth {
+pub enum Auth<T = &'static str> {
     /// `Authorization: Bearer v`.
     Bearer {
         /// The credential binding.
-        binding: &'static str,
+        binding: T,
     },
     /// `Authorization: Basic base64(user:pass)`.
     Basic {
         /// The credential binding.
-        binding: &'static str,
+        binding: T,
     },
     /// `header: v`.
     CustomHeader {
         /// The name of the header.
-        header: &'static str,
+        header: T,
         /// The credential binding.
-        binding: &'static str,
+        binding: T,
+    },
+    /// A query parameter or a cookie.
+    ApiKey {
+        /// Where the secret is.
+        place: KeyPlace,
+        /// The name of the parameter or cookie.
+        name: T,
+        /// The credential binding.
+        binding: T,
+    },
+    /// A client certificate: PEM certificates with their private key.
+    ClientCertificate {
+        /// The credential binding.
+        binding: T,
     },
 }
 
-impl Auth {
+/// Where a key is that is not in a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// A parameter of the query.
+    Query,
+    /// A cookie.
+    Cookie,
+}
+
+impl<T> Auth<T> {
     /// Returns the credential binding whose value is sent.
-    pub fn binding(&self) -> &'static str {
+    pub fn binding(&self) -> &T {
         match self {
-            Auth::Bearer { binding } | Auth::Basic { binding } | Auth::CustomHeader { binding, .. } => binding,
+            Auth::Bearer { binding }
+            | Auth::Basic { binding }
+            | Auth::CustomHeader { binding, .. }
+            | Auth::ApiKey { binding, .. }
+            | Auth::ClientCertificate { binding } => binding,
         }
     }
 
@@ -271,6 +298,21 @@ impl Auth {
             Auth::Bearer { .. } => "bearer",
             Auth::Basic { .. } => "basic",
             Auth::CustomHeader { .. } => "custom_header",
+            Auth::ApiKey { .. } => "api_key",
+            Auth::ClientCertificate { .. } => "mtls",
+        }
+    }
+}
+
+impl<T: AsRef<str>> Auth<T> {
+    /// Returns place and name of the parameter that carries the secret. `None` for a certificate.
+    pub fn parameter(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Auth::Bearer { .. } | Auth::Basic { .. } => Some(("header", "Authorization")),
+            Auth::CustomHeader { header, .. } => Some(("header", header.as_ref())),
+            Auth::ApiKey { place: KeyPlace::Query, name, .. } => Some(("query", name.as_ref())),
+            Auth::ApiKey { place: KeyPlace::Cookie, name, .. } => Some(("cookie", name.as_ref())),
+            Auth::ClientCertificate { .. } => None,
         }
     }
 }

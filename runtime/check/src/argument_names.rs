@@ -34,9 +34,9 @@ pub fn declared(tool: &Tool, written: &str, is_keyword: bool) -> Option<&'static
     tool.arg(written).or_else(|| tool.args.iter().find(|arg| is_keyword && is_underscored(arg)))
 }
 
-/// Whether a value omits an argument. Nil does, unless the schema of the argument admits null, and the argument is required or a member
-/// of a request body: there, null can mean something else than a missing member. An optional member whose schema admits any value
-/// is omitted.
+/// Whether a value omits an argument. Nil does, unless the schema of the argument admits null, and the argument is required or a
+/// member of a request body: there, null can mean something else than a missing member. An optional member whose schema admits
+/// any value is omitted.
 pub fn is_left_out(tool: &Tool, arg: &Arg, value: &Value) -> bool {
     let is_null = || arg.types.admits(Type::Null) && (arg.required || arg.types != Types::ANY && is_in_body(tool, arg.name));
     value.is_nil() && !is_null()

@@ -49,8 +49,8 @@ impl Path<'_> {
 struct Walk {
     schema: &'static InputSchema,
     steps: u32,
-    /// Whether the argument is a request body or a member of one. Only there, required members of nested maps are checked: MCP servers
-    /// may fill in their defaults.
+    /// Whether the argument is a request body or a member of one. Only there, required members of nested maps are checked: MCP
+    /// servers may fill in their defaults.
     is_in_body: bool,
 }
 
@@ -136,8 +136,8 @@ impl Walk {
         }
     }
 
-    /// Returns a required member that a map in a request body does not have. A name that the same schema does not declare is skipped:
-    /// its member may be `readOnly`, which is left out of arguments.
+    /// Returns a required member that a map in a request body does not have. A name that the same schema does not declare is
+    /// skipped: its member may be `readOnly`, which is left out of arguments.
     fn missing_member(&mut self, schema: &'static Value, value: &Value) -> Option<&'static str> {
         let names = schema.get("required").filter(|_| self.is_in_body).and_then(Value::items)?.filter_map(Value::as_str);
         let is_given = |name: &str| value.entries().into_iter().flatten().any(|(key, _)| key.as_name() == Some(name));

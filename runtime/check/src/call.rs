@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use ptc_catalog::{Catalog, Tool, Upstream};
-use ptc_lisp::{ErrorKind, Program, Span, ToolCallSite, Value};
+use ptc_lisp::{EntrySpans, ErrorKind, Program, Span, ToolCallSite, Value, WrittenMap};
 
 use crate::argument_names::{self, MAX_COMPARED, Refusal};
 use crate::call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_refusal};
@@ -21,16 +21,16 @@ const WRITTEN: &str = "write (tool/call {:server \"name\" :tool \"name\" :args {
 
 pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, findings: &mut Vec<Finding>) {
     let request = site.request.unwrap_or(site.span);
-    // The map is parsed at most once, and only if there is something to report.
-    let written = OnceCell::new();
-    let entry = |path: &[&str]| written.get_or_init(|| program.written_map(request)).as_ref()?.entry(path);
-    let whole = |path: &[&str]| path.get(..1).and_then(entry).map_or(request, |entry| entry.value);
-    // The value of a name comes from another place in the text. In that case the finding points to the name.
-    let key = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.key);
-    let value = |path: &[&str]| entry(path).map_or_else(|| whole(path), |entry| entry.value);
+    let spans = CallSpans::new(program, site);
+    let key = |path: &[&str]| spans.key(path);
+    let value = |path: &[&str]| spans.value(path);
     let named = |text: String| of_function(text, site.function);
-    let finding =
-        |kind, message, hint: Option<String>, span: Span| Finding { kind, message: named(message), hint: hint.map(named), span };
+    let finding = |kind, message, hint: Option<String>, span| Finding {
+        kind,
+        message: named(message),
+        hint: hint.map(named),
+        span: site.shown_at(span),
+    };
     let (unknown, rejects) = (FindingKind::Fails(ErrorKind::UnknownTool), FindingKind::Fails(ErrorKind::ToolError));
     if let Some(message) = site.arity.clone() {
         return findings.push(finding(FindingKind::Fails(ErrorKind::ArityError), message, Some(WRITTEN.to_owned()), site.span));
@@ -137,6 +137,54 @@ pub(crate) fn check(program: &Program, site: &ToolCallSite, catalog: &Catalog, f
         let Refusal { message, hint } = argument_names::unknown(tool, name, near);
         let kind = if tool.closed { rejects } else { FindingKind::Suspicious };
         findings.push(finding(kind, rejected(upstream, tool, &message), hint, key(&["args", name])));
+    }
+}
+
+/// The ranges of the parts of a call.
+#[derive(Debug)]
+pub struct CallSpans<'p> {
+    program: &'p Program,
+    site: &'p ToolCallSite,
+    /// The map is parsed at most once, and only if there is something to report.
+    written: OnceCell<Option<WrittenMap<'p>>>,
+}
+
+impl<'p> CallSpans<'p> {
+    /// The ranges of a call of this program.
+    pub fn new(program: &'p Program, site: &'p ToolCallSite) -> Self {
+        CallSpans { program, site, written: OnceCell::new() }
+    }
+
+    /// Returns the range of the key at a path in the request, such as `["args", "limit"]`, or of the part that contains it.
+    pub fn key(&self, path: &[&str]) -> Span {
+        self.entry(path).map_or_else(|| self.whole(path), |entry| entry.key)
+    }
+
+    /// Returns the range of the value at a path in the request, or of the part that contains it. The value of a name comes from
+    /// another place in the text. In that case this is the name, or the literal that a call of a function passes for it.
+    pub fn value(&self, path: &[&str]) -> Span {
+        self.entry(path).map_or_else(|| self.whole(path), |entry| entry.value)
+    }
+
+    fn request(&self) -> Span {
+        self.site.request.unwrap_or(self.site.span)
+    }
+
+    fn whole(&self, path: &[&str]) -> Span {
+        let whole = path.get(..1).and_then(|path| self.entry(path)).map_or_else(|| self.request(), |entry| entry.value);
+        self.site.shown_at(whole)
+    }
+
+    fn entry(&self, path: &[&str]) -> Option<EntrySpans> {
+        let (first, rest) = path.split_first()?;
+        if let Some((_, passed)) = self.site.passed.iter().find(|(key, _)| key == first) {
+            return match rest {
+                [] => Some(EntrySpans { key: *passed, value: *passed }),
+                rest => self.program.entry(*passed, rest),
+            };
+        }
+        let entry = self.written.get_or_init(|| self.program.written_map(self.request())).as_ref()?.entry(path)?;
+        Some(EntrySpans { key: self.site.shown_at(entry.key), value: self.site.shown_at(entry.value) })
     }
 }
 

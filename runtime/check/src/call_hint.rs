@@ -7,7 +7,8 @@ use ptc_lisp::{Error, ErrorKind};
 
 use crate::meant_tool::{near_tool, near_upstream};
 
-/// Adds a hint to an error at a name that nothing is bound to, if the name means a tool of the catalog: `petstore/get-pet`, `tool/get-pet`,
+/// Adds a hint to an error at a name that nothing is bound to, if the name means a tool of the catalog: `petstore/get-pet`,
+/// `tool/get-pet`,
 /// `:petstore/get-pet` or `get-pet`. The hint shows the call, also if only the upstream exists.
 pub fn add_call_hint(error: Error, source: &str, catalog: &Catalog) -> Error {
     let text = error.span.and_then(|span| source.get(span.start as usize..span.end as usize));

@@ -1,4 +1,5 @@
-//! What a request may say beside the tool and its arguments: `:accept`, `:body` and `:idempotency_key`, for operations of OpenAPI upstreams.
+//! What a request may say beside the tool and its arguments: `:accept`, `:body` and `:idempotency_key`, for operations of OpenAPI
+//! upstreams.
 
 use ptc_catalog::{Tool, Transport, Upstream};
 use ptc_lisp::Value;

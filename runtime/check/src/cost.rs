@@ -62,7 +62,7 @@ pub fn of(program: &Program, catalog: &Catalog) -> Cost {
         },
         None => Effects::Unknown,
     };
-    let mut effects = sites.iter().map(of_site).max().unwrap_or(Effects::None);
+    let mut effects = sites.iter().filter(|site| !site.is_covered).map(of_site).max().unwrap_or(Effects::None);
     let mut count =
         Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new(), expressions_left: MAX_EXPRESSIONS };
     count.collect(program.ir());

@@ -103,24 +103,14 @@ pub(crate) fn admits(schema: &Value, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{Annotations, Tool};
+    use ptc_catalog::Tool;
 
     use super::InputSchema;
 
     #[test]
     fn definition_is_decoded_once() {
-        const TOOL: Tool = Tool {
-            name: "read",
-            description: "",
-            doc: "",
-            args: &[],
-            closed: false,
-            definition: r#"{"inputSchema": {"properties": {"path": {"pattern": "^/"}}}}"#,
-            digest: "",
-            annotations: Annotations::NONE,
-            operation: None,
-            paging: "",
-        };
+        const TOOL: Tool =
+            Tool { name: "read", definition: r#"{"inputSchema": {"properties": {"path": {"pattern": "^/"}}}}"#, ..Tool::EMPTY };
         let (first, second) = (InputSchema::of(&TOOL).unwrap(), InputSchema::of(&TOOL).unwrap());
         assert!(std::ptr::eq(first, second));
         assert_eq!(

@@ -16,6 +16,7 @@
 //!
 //! - `call`: checks one call in the text against the catalog.
 //! - `call_options`: what a request says beside the tool and its arguments.
+//! - `computed`: finds calls that cannot be checked, since their names or arguments are computed.
 //! - [`argument`]: checks one argument against its row and its schema.
 //! - [`argument_names`]: checks the names of a call's arguments.
 //! - `bounds`: checks the constraints of an argument's schema.
@@ -37,6 +38,7 @@ mod bounds;
 mod call;
 mod call_hint;
 mod call_options;
+mod computed;
 pub mod cost;
 mod flow;
 pub mod host_tools;
@@ -50,9 +52,10 @@ pub mod paging;
 use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 
-pub use call::{requires_server, requires_tool};
+pub use call::{CallSpans, requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
+pub use computed::{ComputedCall, computed_calls};
 pub use cost::{Cost, Effects};
 pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;
@@ -203,22 +206,43 @@ fn look<const ALL: bool>(program: &Program, catalog: &Catalog, deadline: &Deadli
     }
     if ALL {
         sites = program.tool_calls_by_name();
-        let mut by_name = Vec::new();
-        for site in &sites {
-            if by_name.len() >= MAX_FINDINGS {
-                break;
-            }
-            call::check(program, site, catalog, &mut by_name);
-        }
+        let mut by_name = found_by_name(program, &sites, catalog);
         by_name.retain(|finding| !findings.contains(finding));
         // The program may have tested for just this value, so that the finding is not certain.
         findings.extend(by_name.into_iter().map(|finding| Finding { kind: FindingKind::Suspicious, ..finding }));
     }
     if !sites.is_empty() {
+        sites.retain(|site| site.call.is_none());
         flow::follow::<ALL>(program, catalog, &sites, &mut findings, deadline);
         findings.sort_by_key(|finding| finding.span);
     }
     findings
+}
+
+/// Returns the findings about calls, whose names count as the literals that they are bound to.
+fn found_by_name(program: &Program, sites: &[ToolCallSite], catalog: &Catalog) -> Vec<Finding> {
+    let mut as_written: Vec<(Span, Finding)> = Vec::new();
+    let mut followed: Vec<Finding> = Vec::new();
+    let (written, in_calls): (Vec<_>, Vec<_>) = sites.iter().partition(|site| site.call.is_none());
+    for site in written.into_iter().chain(in_calls) {
+        if as_written.len() + followed.len() >= MAX_FINDINGS {
+            break;
+        }
+        let mut found = Vec::new();
+        call::check(program, site, catalog, &mut found);
+        if site.call.is_none() {
+            as_written.extend(found.into_iter().map(|finding| (site.span, finding)));
+            continue;
+        }
+        // A fault that does not depend on the arguments of a function is found again in each call of the function.
+        let is_known = |finding: &Finding| {
+            followed.contains(finding)
+                || as_written.iter().any(|(span, known)| *span == site.span && known.message == finding.message)
+        };
+        found.retain(|finding| !is_known(finding));
+        followed.extend(found);
+    }
+    as_written.into_iter().map(|(_, finding)| finding).chain(followed).collect()
 }
 
 /// Returns the tool that a call names, if it exists.

@@ -1,6 +1,6 @@
 //! Constraints of arguments, and doubles that are encoded as integers.
 
-use ptc_catalog::{Annotations, Arg, Tool, Type, Types};
+use ptc_catalog::{Arg, Tool, Type, Types};
 use ptc_check::argument;
 use ptc_lisp::{Program, Run, Value, print};
 
@@ -10,18 +10,7 @@ fn tool(schema: &str) -> &'static Tool {
     static ARGS: [Arg; 1] = [Arg { name: "a", required: false, types: ANY, label: "any", allowed: "" }];
     let defs = r#""$defs":{"page":{"type":"integer","minimum":1}}"#;
     let definition = format!(r#"{{"inputSchema":{{{defs},"properties":{{"a":{schema}}},"type":"object"}},"name":"t"}}"#);
-    Box::leak(Box::new(Tool {
-        name: "t",
-        description: "",
-        args: &ARGS,
-        closed: true,
-        doc: "",
-        definition: definition.leak(),
-        digest: "",
-        annotations: Annotations::NONE,
-        operation: None,
-        paging: "",
-    }))
+    Box::leak(Box::new(Tool { name: "t", args: &ARGS, closed: true, definition: definition.leak(), ..Tool::EMPTY }))
 }
 
 fn value(source: &str) -> Value {

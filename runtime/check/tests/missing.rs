@@ -1,23 +1,12 @@
 //! Keys that a run looked up in vain, with the resulting notes.
 
-use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
+use ptc_catalog::{Catalog, McpStdio, Tool, Transport, Upstream};
 use ptc_check::keys_not_found;
 use ptc_lisp::Kind;
 use ptc_lisp::missing_keys::{MissingKey, Place};
 
 const fn tool(name: &'static str, definition: &'static str) -> Tool {
-    Tool {
-        name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition,
-        digest: "",
-        annotations: Annotations::NONE,
-        operation: None,
-        paging: "",
-    }
+    Tool { name, definition, ..Tool::EMPTY }
 }
 
 const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"required":["orders"],

@@ -7,7 +7,7 @@
 
 mod conventions;
 
-use conventions::{CONVENTIONS, COUNTS, Convention, SIZE, Service, TROUBLES, Trouble, is_unnoticed};
+use conventions::{CONVENTIONS, COUNTS, Convention, SIZE, Service, TROUBLES, Trouble, announces_pages, is_unnoticed};
 use ptc_catalog::{McpStdio, OpenApi, Tool, Transport, Upstream};
 use ptc_check::paging::{Pages, Progress, announced};
 use ptc_lisp::{Value, json};
@@ -53,18 +53,32 @@ fn is_by_number(convention: &Convention) -> bool {
     convention.args.iter().any(|(name, _)| matches!(*name, "page" | "offset" | "startAt" | "$skip"))
 }
 
+/// Reads pages of a tool with the same budget of calls after each answer.
+fn read_with_calls(tool: Tool, answers: &[&str], calls_left: usize) -> Result<usize, String> {
+    read_pages(tool, "{}", answers, |_| calls_left)
+}
+
+/// Reads pages of a tool with a budget of calls after the first answer.
+fn read_with_budget(tool: Tool, answers: &[&str], calls: usize) -> Result<usize, String> {
+    read_pages(tool, "{}", answers, |at| calls - at)
+}
+
 /// Reads pages of a tool with this paging, as the texts of the answers. Returns the number of items or the message.
 fn read_answers(tool: Tool, args: &str, answers: &[&str]) -> Result<usize, String> {
+    read_pages(tool, args, answers, |_| 1000)
+}
+
+fn read_pages(tool: Tool, args: &str, answers: &[&str], calls_left: impl Fn(usize) -> usize) -> Result<usize, String> {
     let template = upstream(&CONVENTIONS[0]);
     let tool: &'static Tool = Box::leak(Box::new(tool));
     let args = json::decode(args.as_bytes()).expect("JSON");
     let mut pages = Pages::new(template, tool, args, None).map_err(|error| error.message)?;
     let mut due = 1;
     pages.first();
-    for text in answers {
+    for (at, text) in answers.iter().enumerate() {
         assert!(due > 0, "no request is left for {text}");
         due -= 1;
-        match pages.receive(&json::decode(text.as_bytes()).expect("JSON"), None, 1000).map_err(|error| error.message)? {
+        match pages.receive(&json::decode(text.as_bytes()).expect("JSON"), None, calls_left(at)).map_err(|error| error.message)? {
             Progress::Done => return Ok(pages.into_items().len()),
             Progress::Next(_) => due += 1,
             Progress::Rest(requests) => due += requests.len(),
@@ -98,30 +112,44 @@ fn total_that_ends_with_a_full_page_is_checked_by_one_more_request() {
     assert_eq!(read_answers(counted(), r#"{"size": 10}"#, &[r#"{"rows": [1, 2], "total": 2}"#]), Ok(2));
 }
 
+/// Returns pages that wait for the answer behind the counted end.
+fn probing(tool: Tool, answer: &str) -> Pages {
+    let mut pages =
+        Pages::new(upstream(&CONVENTIONS[0]), Box::leak(Box::new(tool)), Value::nil(), None).expect("a tool that reads");
+    pages.first();
+    assert!(pages.end_with_failure("tool_error", "no such page", Some(404), 9).is_none(), "the first page");
+    assert!(matches!(pages.receive(&json::decode(answer.as_bytes()).expect("JSON"), None, 9), Ok(Progress::Next(_))));
+    pages
+}
+
 #[test]
-fn failed_request_behind_the_last_page_ends_the_list() {
-    let template = upstream(&CONVENTIONS[0]);
-    let tool: &'static Tool = Box::leak(Box::new(counted()));
-    let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
-    pages.first();
-    assert!(pages.end_with_failure("upstream_error").is_none());
-    let full = json::decode(br#"{"rows": [1, 2], "total": 2}"#).unwrap();
-    assert!(matches!(pages.receive(&full, None, 9), Ok(Progress::Next(_))));
-    assert!(pages.end_with_failure("timeout").is_none());
-    assert!(matches!(pages.end_with_failure("upstream_error"), Some(Ok(()))));
+fn failed_request_behind_the_last_page_ends_the_list_if_there_is_no_such_page() {
+    let full = r#"{"rows": [1, 2], "total": 2}"#;
+    let ended = |reason, message, status| probing(counted(), full).end_with_failure(reason, message, status, 9);
+    for status in [400, 404, 416, 422] {
+        assert!(matches!(ended("tool_error", "", Some(status)), Some(Ok(Progress::Done))), "{status}");
+    }
+    for status in [401, 403, 409, 410, 429, 500, 503] {
+        assert!(ended("tool_error", "no such page", Some(status)).is_none(), "{status}");
+    }
+    // MCP tools describe the failure in words.
+    for message in ["Invalid page", "HTTP 404", "Not found", "The offset is out of range"] {
+        assert!(matches!(ended("tool_error", message, None), Some(Ok(Progress::Done))), "{message}");
+    }
+    for message in ["page 3: status 503", "HTTP 429: too many pages", "database is locked", ""] {
+        assert!(ended("tool_error", message, None).is_none(), "{message}");
+    }
+    for reason in ["timeout", "upstream_unavailable", "upstream_error"] {
+        assert!(ended(reason, "no such page", None).is_none(), "{reason}");
+    }
     // The items are compared with the total after the failure, too.
-    let pages_of_total =
+    let of_pages =
         Tool { paging: "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nfirst 1", ..counted() };
-    let mut pages = Pages::new(template, Box::leak(Box::new(pages_of_total)), Value::nil(), None).unwrap();
-    pages.first();
-    let less = json::decode(br#"{"rows": [1, 2], "total": 5, "page": 1, "pages": 1}"#).unwrap();
-    assert!(matches!(pages.receive(&less, None, 9), Ok(Progress::Next(_))));
-    let ended = pages.end_with_failure("upstream_error").expect("the end").expect_err("three items are missing");
+    let mut pages = probing(of_pages, r#"{"rows": [1, 2], "total": 5, "page": 1, "pages": 1}"#);
+    let ended = pages.end_with_failure("tool_error", "", Some(404), 9).expect("the end").expect_err("three items are missing");
     assert!(ended.message.contains("5 items were announced, and 2 are there at the end"), "{}", ended.message);
     // Without budget for the request, the announced total is trusted.
-    let mut pages = Pages::new(template, tool, Value::nil(), None).unwrap();
-    pages.first();
-    assert!(matches!(pages.receive(&full, None, 0), Ok(Progress::Done)));
+    assert_eq!(read_with_calls(counted(), &[full], 0), Ok(2));
 }
 
 #[test]
@@ -138,21 +166,77 @@ fn total_is_compared_where_the_program_names_the_first_page() {
     assert!(read_answers(counted(), r#"{"page": 2}"#, &missing).is_err());
 }
 
+/// A tool with pages by offset, in which nothing but a flag announces more.
+fn flagged() -> Tool {
+    let convention = CONVENTIONS.iter().find(|convention| convention.name == "stripe").expect("it is in the table");
+    Tool { paging: "by cursor\nitems rows\nargument starting_after\nnext next", ..conventions::tool(convention, false) }
+}
+
 #[test]
-fn item_that_two_pages_have_is_an_error() {
-    let row = |id: usize, name: &str| format!(r#"{{"id": {id}, "name": "{name}"}}"#);
-    let page = |rows: &[String]| format!(r#"{{"rows": [{}]}}"#, rows.join(","));
-    let first = page(&[row(1, "a"), row(2, "b")]);
-    for second in [page(&[row(1, "a"), row(3, "c")]), page(&[row(2, "changed"), row(3, "c")]), page(&[row(3, "c"), row(2, "b")])]
-    {
-        let found = read_answers(counted(), "{}", &[&first, &second]).unwrap_err();
-        assert!(found.contains("a page has an item of an earlier page"), "{second}: {found}");
+fn item_that_two_pages_have_is_an_error_if_ids_are_unique() {
+    let row = |id: &str, name: &str| format!(r#"{{"{id}, "name": "{name}"}}"#);
+    let page = |next: &str, rows: &[String]| format!(r#"{{"rows": [{}], "next": {next}}}"#, rows.join(","));
+    let read = |id: &str, pages: &[&[(usize, &str)]]| {
+        let text = |at: usize, rows: &[(usize, &str)]| {
+            let rows: Vec<String> = rows.iter().map(|(value, name)| row(&format!("{id}\": {value}"), name)).collect();
+            page(&if at + 1 < pages.len() { format!("\"t{at}\"") } else { "null".to_owned() }, &rows)
+        };
+        let texts: Vec<String> = pages.iter().enumerate().map(|(at, rows)| text(at, rows)).collect();
+        read_answers(flagged(), "{}", &texts.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let first: &[(usize, &str)] = &[(1, "a"), (2, "b")];
+    for second in [&[(1, "a"), (3, "c")], &[(2, "changed"), (3, "c")], &[(3, "c"), (2, "b")]] {
+        for id in ["id", "_id", "uuid"] {
+            let found = read(id, &[first, second]).unwrap_err();
+            assert!(found.contains("a page has an item of an earlier page"), "{second:?}: {found}");
+        }
+        // A key may name several settings.
+        assert_eq!(read("key", &[first, second]), Ok(4), "{second:?}");
+        // One page has two items with the same id, so that ids do not identify items here: songs of a playlist, lines of an
+        // order.
+        for third in [&[(5, "x"), (5, "x")], &[(5, "x"), (5, "y")]] {
+            assert_eq!(read("id", &[first, second, third]), Ok(6), "{second:?}, {third:?}");
+        }
     }
-    // Items without an id may be equal, as may members of one page.
-    let [first, second] = [r#"{"rows": [{"kind": "a"}, {"kind": "b"}]}"#, r#"{"rows": [{"kind": "b"}]}"#];
-    assert_eq!(read_answers(counted(), "{}", &[first, second, r#"{"rows": []}"#]), Ok(3));
-    let twice = page(&[row(1, "a"), row(1, "a")]);
-    assert_eq!(read_answers(counted(), "{}", &[&twice, r#"{"rows": []}"#]), Ok(2));
+    // An item with the id of an earlier one may be another one, unless it is at the boundary.
+    assert_eq!(read("id", &[first, &[(3, "c"), (1, "other")]]), Ok(4));
+    assert_eq!(read("id", &[&[(1, "a"), (1, "a")], &[(1, "a"), (2, "b")]]), Ok(4));
+    // Items without an id may be equal.
+    let [first, second] =
+        [r#"{"rows": [{"kind": "a"}, {"kind": "b"}], "next": "t"}"#, r#"{"rows": [{"kind": "b"}], "next": null}"#];
+    assert_eq!(read_answers(flagged(), "{}", &[first, second]), Ok(3));
+}
+
+/// A tool with pages by number, in which nothing is announced.
+fn unannounced() -> Tool {
+    Tool { paging: "by page\nitems rows\nargument page\nfirst 1", ..counted() }
+}
+
+#[test]
+fn list_without_announcements_is_read_again() {
+    let rows = |ids: &[usize]| {
+        let rows: Vec<String> = ids.iter().map(|id| format!(r#"{{"id": {id}}}"#)).collect();
+        format!(r#"{{"rows": [{}]}}"#, rows.join(","))
+    };
+    let read = |pages: &[&[usize]], calls| {
+        let texts: Vec<String> = pages.iter().map(|ids| rows(ids)).collect();
+        read_with_calls(unannounced(), &texts.iter().map(String::as_str).collect::<Vec<_>>(), calls)
+    };
+    // The short last page needs no second reading.
+    assert_eq!(read(&[&[1, 2], &[3, 4], &[5], &[], &[1, 2], &[3, 4]], 9), Ok(5));
+    // Only the empty page shows that a full page is the last one.
+    assert_eq!(read(&[&[1, 2], &[3, 4], &[], &[1, 2], &[3, 4]], 9), Ok(4));
+    assert_eq!(read(&[&[1, 2], &[], &[1, 2]], 9), Ok(2));
+    assert_eq!(read(&[&[]], 9), Ok(0));
+    // Item 3 was removed from page 2 after it was read, so that 5 is now in page 2.
+    let found = read(&[&[1, 2], &[3, 4], &[6], &[], &[1, 2], &[4, 5]], 9).unwrap_err();
+    let wanted = "page 2 has other items when it is read again: the list changed while it was read, after 4 pages with 5 items";
+    assert!(found.ends_with(wanted), "{found}");
+    let found = read(&[&[1, 2], &[], &[2]], 9).unwrap_err();
+    assert!(found.contains("the first page has other items when it is read again"), "{found}");
+    let found = read(&[&[1, 2], &[3, 4], &[5], &[]], 1).unwrap_err();
+    assert!(found.contains("no total is announced, so that 2 of its pages have to be read again"), "{found}");
+    assert!(found.contains("and the budget of calls has 1 left"), "{found}");
 }
 
 #[test]
@@ -176,8 +260,8 @@ fn number_of_the_first_page_is_taken_from_the_input_schema() {
     let declared = r#"{"inputSchema": {"properties": {"page": {"type": "integer", "minimum": 1}}}}"#;
     let tool = |definition| Tool { definition, ..conventions::tool(convention, false) };
     // Without the schema, page 1 is requested first, which may be the first or the second page.
-    assert_eq!(read_answers(tool(declared), "{}", &["[1, 2]", "[3]", "[]"]), Ok(3));
-    assert_eq!(read_answers(tool("{}"), "{}", &["[1, 2]", "[1, 2]", "[3]", "[]"]), Ok(3));
+    assert_eq!(read_answers(tool(declared), "{}", &["[1, 2]", "[3]", "[]", "[1, 2]"]), Ok(3));
+    assert_eq!(read_answers(tool("{}"), "{}", &["[1, 2]", "[1, 2]", "[3]", "[]", "[1, 2]"]), Ok(3));
 }
 
 #[test]
@@ -208,10 +292,9 @@ fn list_that_breaks_while_it_is_read_is_whole_or_an_error() {
                 }
             }
             let is_seen = match trouble {
-                // A token that names the last item still finds the following ones after items were removed.
-                Trouble::WrongTotal | Trouble::LowTotal | Trouble::Shrinks => convention.has_total,
+                Trouble::WrongTotal | Trouble::LowTotal => convention.has_total,
                 // A token that names the last item still finds the following ones.
-                Trouble::Grows => is_by_number(convention),
+                Trouble::Grows | Trouble::Shrinks => is_by_number(convention),
                 Trouble::EmptyPage => !convention.is_blind,
                 // Page numbers are counted by the reader, and ids come from the items, so that a loop is impossible.
                 Trouble::Loops => !is_by_number(convention) && convention.args.iter().all(|(name, _)| *name != "starting_after"),
@@ -233,6 +316,58 @@ fn max_ends_the_list_with_as_few_calls_as_needed() {
             assert!(answered <= calls + usize::from(convention.is_blind), "{}: {answered} calls for {max}", convention.name);
         }
     }
+}
+
+#[test]
+fn max_above_the_length_of_the_list_takes_the_calls_of_the_whole_list() {
+    for convention in CONVENTIONS {
+        for count in COUNTS {
+            let whole = read(convention, count, Trouble::None, None);
+            for max in [count + 1, 2000] {
+                assert_eq!(
+                    read(convention, count, Trouble::None, Some(max)),
+                    whole,
+                    "{} with {count} items: {max}",
+                    convention.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn list_with_announced_number_of_pages_takes_few_more_calls_than_pages() {
+    for convention in CONVENTIONS.iter().filter(|convention| announces_pages(convention) && convention.args[0].0 == "page") {
+        let (ids, calls) = read(convention, 1000, Trouble::None, None).expect(convention.name);
+        // The number of the first page and up to three pages that are read again.
+        assert!(ids.len() == 1000 && calls <= 34 + 3, "{}: {calls} calls", convention.name);
+    }
+}
+
+#[test]
+fn all_pages_before_the_last_one_are_read_again_if_the_number_of_the_first_page_was_unknown() {
+    let tool = || Tool { paging: "by page\nitems rows\nargument page\npages pages", ..counted() };
+    let page = |ids: [usize; 2]| format!(r#"{{"rows": [{{"id": {}}}, {{"id": {}}}], "pages": 4}}"#, ids[0], ids[1]);
+    let read = |second_again: [usize; 2]| {
+        // The last page is read before the third one, and the page behind the end is requested once.
+        let pages = [[1, 2], [3, 4], [7, 8], [5, 6]].map(page);
+        let again = [[1, 2], second_again, [7, 8]].map(page);
+        let none = [r#"{"rows": [], "pages": 4}"#.to_owned()];
+        let texts: Vec<&str> = pages.iter().chain(&none).chain(&again).map(String::as_str).collect();
+        read_answers(tool(), "{}", &texts)
+    };
+    assert_eq!(read([3, 4]), Ok(8));
+    let found = read([4, 5]).unwrap_err();
+    assert!(found.contains("page 1 has other items when it is read again"), "{found}");
+}
+
+#[test]
+fn page_behind_the_end_is_not_requested_with_a_call_that_another_page_needs() {
+    let counted = || Tool { paging: "by page\nitems rows\nargument page\npages pages\nfirst 1", ..counted() };
+    let [first, last, none] = [r#"{"rows": [1, 2], "pages": 2}"#, r#"{"rows": [3, 4], "pages": 2}"#, r#"{"rows": []}"#];
+    // The first page is read again.
+    assert_eq!(read_with_budget(counted(), &[first, last, first], 2), Ok(4));
+    assert_eq!(read_with_budget(counted(), &[first, last, none, first], 3), Ok(4));
 }
 
 #[test]

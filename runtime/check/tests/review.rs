@@ -6,18 +6,7 @@ use ptc_lisp::Program;
 
 const fn tool(name: &'static str, definition: &'static str, read_only: Option<bool>) -> Tool {
     let annotations = Annotations { read_only, ..Annotations::NONE };
-    Tool {
-        name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition,
-        digest: "",
-        annotations,
-        operation: None,
-        paging: "",
-    }
+    Tool { name, definition, annotations, ..Tool::EMPTY }
 }
 
 const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"properties":{

@@ -29,7 +29,10 @@ fn upstream() -> &'static Upstream {
     let unpaged = |name, args: Vec<Arg>| Tool { args: args.leak(), ..tool(name, "") };
     let (find, limited) = (vec![arg("owner", Type::String)], vec![arg("limit", Type::Integer)]);
     let tools = vec![tool("list", declared), tool("undeclared", ""), tool("whole", "false")];
-    let tools = tools.into_iter().chain([unpaged("find", find), unpaged("invoice", limited)]).collect::<Vec<_>>().leak();
+    let search = vec![arg("owner", Type::String), arg("body", Type::Object)];
+    let linked = Tool { paging: "by link\nitems rows\nnext next", ..unpaged("linked", vec![arg("owner", Type::String)]) };
+    let others = [unpaged("find", find), unpaged("invoice", limited), unpaged("search", search), linked];
+    let tools = tools.into_iter().chain(others).collect::<Vec<_>>().leak();
     Box::leak(Box::new(Upstream { name: "api", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }))
 }
 
@@ -40,7 +43,6 @@ fn notes(tool: usize, calls: &[(&str, &str)]) -> Vec<String> {
     let value = |text: &str| json::decode(text.as_bytes()).expect("JSON");
     let mut lists = Vec::new();
     for (args, answer) in calls {
-        pages.ask(upstream, &upstream.tools[tool], &value(args), false);
         lists.push(pages.receive(upstream, &upstream.tools[tool], &value(args), &value(answer), None));
     }
     pages.notes()
@@ -100,7 +102,7 @@ fn list_that_is_not_read_to_its_end_is_noted() {
     assert_eq!(notes(0, &calls), [wanted]);
     assert_eq!(notes(1, &calls), [wanted.replace("list\"", "undeclared\"").replace("api/list", "api/undeclared")]);
     assert_eq!(notes(0, &calls[1..]), [""; 0], "pages in the middle");
-    // A total alone also tells whether there are more.
+    // A total alone also shows whether there are more.
     let by_total = |rows: &str| format!(r#"{{"rows": [{rows}], "total": 5}}"#);
     let (one, two, three) = (by_total("1, 2"), by_total("3, 4"), by_total("5"));
     let calls = [("{}", one.as_str()), (r#"{"page": 2}"#, two.as_str()), (r#"{"page": 3}"#, three.as_str())];
@@ -114,7 +116,7 @@ fn reading_all_pages_silences_the_note() {
     let first = json::decode(FIRST.as_bytes()).unwrap();
     let list = pages.receive(upstream, &upstream.tools[0], &Value::map([]), &first, None);
     assert_eq!(pages.notes().len(), 1);
-    pages.ask(upstream, &upstream.tools[0], &Value::map([]), true);
+    pages.read_all(upstream, &upstream.tools[0], &Value::map([]));
     assert_eq!(pages.notes(), [""; 0]);
     drop(list);
 }
@@ -150,4 +152,34 @@ fn answer_of_a_tool_without_an_argument_for_pages_is_noted_if_it_says_that_there
     {
         assert_eq!(notes(3, &[("{}", whole)]), [""; 0], "{whole}");
     }
+}
+
+#[test]
+fn reading_all_pages_is_not_advised_where_no_argument_asks_for_them() {
+    let more = r#"{"files": [1, 2], "has_more": true}"#;
+    let found = notes(3, &[(r#"{"owner": "a"}"#, more), (r#"{"owner": "b"}"#, more)]);
+    assert!(
+        found.len() == 1 && found[0].starts_with("api/find: 2 answers say that there are more, and the tool has no"),
+        "{found:?}"
+    );
+    // The link has a parameter that the tool does not take.
+    let link = r#"{"rows": [1, 2], "next": "/rows?skiptoken=7"}"#;
+    let found = notes(6, &[("{}", link)]);
+    let wanted = "api/linked: the answer has 2 items and says that there are more, and the link to the next page cannot be followed: \
+                  its parameters (skiptoken) are not arguments of the tool: narrow the list by its arguments (owner)";
+    assert_eq!(found, [wanted]);
+    let link = r#"{"rows": [1, 2], "next": "/rows?owner=a"}"#;
+    assert!(notes(6, &[("{}", link)])[0].contains("tool/all"));
+}
+
+#[test]
+fn page_that_is_chosen_within_the_body_counts() {
+    let more = r#"{"files": [1, 2], "has_more": true}"#;
+    let first = (r#"{"body": {"q": "x"}}"#, more);
+    assert_eq!(notes(5, &[first]).len(), 1);
+    let page = |body: &'static str| (body, more);
+    let second = page(r#"{"body": {"q": "x", "page": 2}}"#);
+    assert_eq!(notes(5, &[first, second]), [""; 0]);
+    assert_eq!(notes(5, &[page(r#"{"body": {"q": "x", "page": 1}}"#), second]), [""; 0]);
+    assert_eq!(notes(5, &[first, page(r#"{"body": {"q": "y", "page": 2}}"#)]).len(), 1, "a page of another list");
 }

@@ -105,7 +105,7 @@ impl Check {
     }
 
     /// Whether it depends on what other assertions have evaluated.
-    pub(super) fn asks_what_was_evaluated(&self) -> bool {
+    pub(super) fn needs_evaluations(&self) -> bool {
         matches!(self, Check::UnevaluatedItems(_) | Check::UnevaluatedProperties(_))
     }
 }

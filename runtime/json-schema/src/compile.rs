@@ -11,13 +11,13 @@ use regex::Regex;
 use super::check::{Bound, Check, Id, Node, Properties, Size};
 use super::exact::Exact;
 use super::report::{described, quoted, type_name};
-use super::{MAX_DEPTH, Refused, Schema};
+use super::{CompileError, MAX_DEPTH, Schema};
 
 /// Maximum number of reachable subschemas.
 const MAX_NODES: usize = 10_000;
 
 /// Compiles a keyword. Returns `None` if it asserts nothing by itself.
-type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, Refused>;
+type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, CompileError>;
 
 /// All supported keywords.
 const KEYWORDS: &[(&str, Read)] = &[
@@ -98,9 +98,14 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 
 impl Schema {
     /// Compiles a schema that was decoded from JSON.
-    pub fn compile(schema: &Value) -> Result<Schema, Refused> {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for an unsupported keyword, an invalid value of a keyword, an unresolved reference, a reference cycle
+    /// that does not descend into the value, and a schema that exceeds a maximum.
+    pub fn compile(schema: &Value) -> Result<Schema, CompileError> {
         if schema.depth() as usize > MAX_DEPTH {
-            return Err(Refused { at: "#".into(), why: format!("the schema nests deeper than {MAX_DEPTH}") });
+            return Err(CompileError { at: "#".into(), why: format!("the schema nests deeper than {MAX_DEPTH}") });
         }
         let mut compiler = Compiler { root: schema, places: LiteMap::new(), pending: Vec::new(), nodes: Vec::new() };
         compiler.node("#", schema)?;
@@ -111,8 +116,8 @@ impl Schema {
             }
         }
         let nodes = compiler.nodes;
-        refuse_endless(&nodes)?;
-        let asks = |node: &Node| matches!(node, Node::All(checks) if checks.iter().any(Check::asks_what_was_evaluated));
+        reject_reference_cycles(&nodes)?;
+        let asks = |node: &Node| matches!(node, Node::All(checks) if checks.iter().any(Check::needs_evaluations));
         Ok(Schema { tracks: nodes.iter().any(asks), nodes })
     }
 }
@@ -136,13 +141,13 @@ struct Place<'p> {
 
 impl<'v> Compiler<'v> {
     /// Returns the node of the subschema at `pointer`, which is compiled later.
-    fn node(&mut self, pointer: &str, value: &'v Value) -> Result<Id, Refused> {
+    fn node(&mut self, pointer: &str, value: &'v Value) -> Result<Id, CompileError> {
         if let Some(id) = self.places.get(pointer) {
             return Ok(*id);
         }
         let id = self.nodes.len();
         if id >= MAX_NODES {
-            return Err(Refused { at: pointer.to_owned(), why: format!("the schema has more than {MAX_NODES} subschemas") });
+            return Err(CompileError { at: pointer.to_owned(), why: format!("the schema has more than {MAX_NODES} subschemas") });
         }
         self.nodes.push(Node::Constant(true));
         self.places.insert(pointer.to_owned(), id);
@@ -150,7 +155,7 @@ impl<'v> Compiler<'v> {
         Ok(id)
     }
 
-    fn compile(&mut self, pointer: &str, value: &'v Value) -> Result<Node, Refused> {
+    fn compile(&mut self, pointer: &str, value: &'v Value) -> Result<Node, CompileError> {
         if let Some(constant) = value.as_bool() {
             return Ok(Node::Constant(constant));
         }
@@ -161,7 +166,7 @@ impl<'v> Compiler<'v> {
                 ""
             };
             let why = format!("a schema is an object or a boolean, got {}{instead}", type_name(value));
-            return Err(Refused { at: pointer.to_owned(), why });
+            return Err(CompileError { at: pointer.to_owned(), why });
         };
         let mut checks = Vec::new();
         for (name, given) in members {
@@ -171,17 +176,17 @@ impl<'v> Compiler<'v> {
             };
             checks.extend(read(self, &place, given)?);
         }
-        checks.sort_by_key(Check::asks_what_was_evaluated);
+        checks.sort_by_key(Check::needs_evaluations);
         Ok(Node::All(checks))
     }
 
     /// Compiles the schema that is the keyword's value.
-    fn below(&mut self, at: &Place<'_>) -> Result<Id, Refused> {
+    fn below(&mut self, at: &Place<'_>) -> Result<Id, CompileError> {
         self.sibling(at, at.keyword)?.ok_or_else(|| at.refuse("must be a schema"))
     }
 
     /// Compiles the schema under another keyword of the same object.
-    fn sibling(&mut self, at: &Place<'_>, keyword: &str) -> Result<Option<Id>, Refused> {
+    fn sibling(&mut self, at: &Place<'_>, keyword: &str) -> Result<Option<Id>, CompileError> {
         let pointer = join(at.schema, keyword);
         // The look-up starts from the root, so that the reference lives long enough.
         match self.find(&pointer) {
@@ -190,7 +195,7 @@ impl<'v> Compiler<'v> {
         }
     }
 
-    fn listed(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<Id>, Refused> {
+    fn listed(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<Id>, CompileError> {
         let count = at.list(value)?.len();
         if count == 0 {
             return Err(at.refuse("must have at least one schema"));
@@ -198,14 +203,14 @@ impl<'v> Compiler<'v> {
         (0..count).map(|n| self.member(&at.pointer(), &n.to_string())).collect()
     }
 
-    fn named(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<(String, Id)>, Refused> {
+    fn named(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<(String, Id)>, CompileError> {
         let names: Vec<String> = at.names(value)?;
         names.into_iter().map(|name| self.member(&at.pointer(), &name).map(|id| (name, id))).collect()
     }
 
-    fn member(&mut self, pointer: &str, name: &str) -> Result<Id, Refused> {
+    fn member(&mut self, pointer: &str, name: &str) -> Result<Id, CompileError> {
         let pointer = join(pointer, name);
-        let value = self.find(&pointer).ok_or_else(|| Refused { at: pointer.clone(), why: "must be a schema".into() })?;
+        let value = self.find(&pointer).ok_or_else(|| CompileError { at: pointer.clone(), why: "must be a schema".into() })?;
         self.node(&pointer, value)
     }
 
@@ -235,11 +240,11 @@ impl Place<'_> {
         self.schema == "#"
     }
 
-    fn refuse(&self, why: impl Into<String>) -> Refused {
-        Refused { at: self.pointer(), why: why.into() }
+    fn refuse(&self, why: impl Into<String>) -> CompileError {
+        CompileError { at: self.pointer(), why: why.into() }
     }
 
-    fn unknown(&self) -> Refused {
+    fn unknown(&self) -> CompileError {
         let name = self.keyword;
         if let Some((_, instead)) = UNSUPPORTED.iter().find(|(keyword, _)| *keyword == name) {
             return self.refuse(format!("`{name}` is not supported{instead}"));
@@ -249,34 +254,34 @@ impl Place<'_> {
         self.refuse(format!("unknown keyword{near}"))
     }
 
-    fn must<T>(&self, what: &str, value: &Value, found: Option<T>) -> Result<T, Refused> {
+    fn must<T>(&self, what: &str, value: &Value, found: Option<T>) -> Result<T, CompileError> {
         found.ok_or_else(|| self.refuse(format!("must be {what}, got {}", described(value))))
     }
 
-    fn string<'v>(&self, value: &'v Value) -> Result<&'v str, Refused> {
+    fn string<'v>(&self, value: &'v Value) -> Result<&'v str, CompileError> {
         self.must("a string", value, value.as_str())
     }
 
-    fn boolean(&self, value: &Value) -> Result<bool, Refused> {
+    fn boolean(&self, value: &Value) -> Result<bool, CompileError> {
         self.must("true or false", value, value.as_bool())
     }
 
     /// Parses a count. `2.0` is accepted.
-    fn count(&self, value: &Value) -> Result<u64, Refused> {
+    fn count(&self, value: &Value) -> Result<u64, CompileError> {
         let whole = value.as_f64().filter(|n| n.fract() == 0.0 && (0.0..9e15).contains(n)).map(|n| n as u64);
         self.must("a whole number, zero or more", value, whole)
     }
 
-    fn list<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Refused> {
+    fn list<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, CompileError> {
         self.must("an array", value, (value.kind() == Kind::Vector).then(|| value.items().into_iter().flatten().collect()))
     }
 
-    fn filled<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, Refused> {
+    fn filled<'v>(&self, value: &'v Value) -> Result<Vec<&'v Value>, CompileError> {
         let all = self.list(value)?;
         if all.is_empty() { Err(self.refuse("must have at least one item: nothing matches an empty one")) } else { Ok(all) }
     }
 
-    fn names_once(&self, value: &Value) -> Result<Vec<String>, Refused> {
+    fn names_once(&self, value: &Value) -> Result<Vec<String>, CompileError> {
         let all: Option<Vec<String>> = self.list(value)?.into_iter().map(|item| item.as_str().map(str::to_owned)).collect();
         let all = self.must("an array of strings", value, all)?;
         let mut sorted: Vec<&String> = all.iter().collect();
@@ -289,7 +294,7 @@ impl Place<'_> {
         }
     }
 
-    fn names(&self, value: &Value) -> Result<Vec<String>, Refused> {
+    fn names(&self, value: &Value) -> Result<Vec<String>, CompileError> {
         let entries = self.must("an object", value, value.entries())?;
         Ok(entries.filter_map(|(name, _)| name.as_str().map(str::to_owned)).collect())
     }
@@ -300,21 +305,21 @@ fn join(pointer: &str, step: &str) -> String {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all rows have this signature")]
-fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     Ok(None)
 }
 
 /// Accepts a string that asserts nothing, such as a title.
-fn wording(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn wording(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     at.string(value).map(|_| None)
 }
 
 /// Accepts a boolean that asserts nothing.
-fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     at.boolean(value).map(|_| None)
 }
 
-fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let uri = at.string(value)?;
     let known = uri.trim_end_matches('#');
     // Keywords in which older dialects differ are rejected by name.
@@ -326,7 +331,7 @@ fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option
     Err(at.refuse(format!("only the dialect {} is supported, got {}", quoted(ours[0]), quoted(uri))))
 }
 
-fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let names = if value.as_str().is_some() { vec![value] } else { at.filled(value)? };
     let mut bits = 0;
     for given in names {
@@ -342,31 +347,33 @@ fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<C
     Ok(Some(Check::Type(Types(bits))))
 }
 
-fn bound(at: &Place<'_>, value: &Value, bound: Bound) -> Result<Option<Check>, Refused> {
+fn bound(at: &Place<'_>, value: &Value, bound: Bound) -> Result<Option<Check>, CompileError> {
     at.must("a number", value, value.as_f64())?;
     Ok(Some(Check::Bound(bound, value.clone())))
 }
 
-fn multiple_of(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
-    let unit = value.as_f64().and_then(|_| Exact::of(value)).filter(Exact::is_positive);
+fn multiple_of(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+    let unit = value.as_f64().and_then(|_| Exact::from_value(value)).filter(Exact::is_positive);
     Ok(Some(Check::MultipleOf(at.must("a number above zero", value, unit)?, value.clone())))
 }
 
-fn size(at: &Place<'_>, value: &Value, size: Size) -> Result<Option<Check>, Refused> {
+fn size(at: &Place<'_>, value: &Value, size: Size) -> Result<Option<Check>, CompileError> {
     Ok(Some(Check::Size(size, at.count(value)?)))
 }
 
-fn dependent_required(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn dependent_required(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let entries = at.must("an object", value, value.entries())?;
     let read = |(name, needs): (&Value, &Value)| Ok((name.as_str().unwrap_or_default().to_owned(), at.names_once(needs)?));
-    Ok(Some(Check::DependentRequired(entries.map(read).collect::<Result<_, Refused>>()?)))
+    Ok(Some(Check::DependentRequired(entries.map(read).collect::<Result<_, CompileError>>()?)))
 }
 
-fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
-    const TOGETHER: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
+fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+    const MERGED_KEYWORDS: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
     let place = |keyword| Place { keyword, ..*at };
     let given = |keyword: &str| at.siblings.get(keyword);
-    if TOGETHER.iter().find(|keyword| given(keyword).is_some()) != TOGETHER.iter().find(|keyword| **keyword == at.keyword) {
+    if MERGED_KEYWORDS.iter().find(|keyword| given(keyword).is_some())
+        != MERGED_KEYWORDS.iter().find(|keyword| **keyword == at.keyword)
+    {
         return Ok(None);
     }
     let mut found = Properties::default();
@@ -384,7 +391,7 @@ fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<
     Ok(Some(Check::Properties(found)))
 }
 
-fn items(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+fn items(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     let prefix = at.siblings.get("prefixItems");
     if at.keyword == "items" && prefix.is_some() {
         return Ok(None);
@@ -396,18 +403,18 @@ fn items(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Optio
     Ok(Some(Check::Items { prefix, rest: compiler.sibling(at, "items")? }))
 }
 
-fn contains(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+fn contains(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     let count = |keyword| at.siblings.get(keyword).map(|n| Place { keyword, ..*at }.count(n)).transpose();
     let (least, most) = (count("minContains")?.unwrap_or(1), count("maxContains")?);
     Ok(Some(Check::Contains { schema: compiler.below(at)?, least, most }))
 }
 
-fn condition(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, Refused> {
+fn condition(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     let (then, otherwise) = (compiler.sibling(at, "then")?, compiler.sibling(at, "else")?);
     Ok(Some(Check::If { condition: compiler.below(at)?, then, otherwise }))
 }
 
-fn reference(compiler: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, Refused> {
+fn reference(compiler: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let text = at.string(value)?;
     let outside = || {
         let why = "only references inside this schema are supported (`#/$defs/name`)";
@@ -445,7 +452,7 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
 }
 
 /// Compiles a pattern of ECMA-262. Its matches are not anchored.
-fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
+fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, CompileError> {
     crate::pattern_of(text).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
@@ -454,7 +461,7 @@ fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, Refused> {
 }
 
 /// Rejects a schema with a reference cycle that does not descend into the value, since validation would not terminate.
-fn refuse_endless(nodes: &[Node]) -> Result<(), Refused> {
+fn reject_reference_cycles(nodes: &[Node]) -> Result<(), CompileError> {
     let next = |id: Id| match nodes.get(id) {
         Some(Node::All(checks)) => checks.iter().flat_map(Check::in_place).collect(),
         _ => Vec::new(),
@@ -474,7 +481,7 @@ fn refuse_endless(nodes: &[Node]) -> Result<(), Refused> {
                     let below: Vec<Id> = next(id);
                     if below.iter().any(|id| state.get(*id) == Some(&1)) {
                         let why = "the schema refers to itself without going into the value: it would never end";
-                        return Err(Refused { at: "#".into(), why: why.into() });
+                        return Err(CompileError { at: "#".into(), why: why.into() });
                     }
                     stack.extend(below.into_iter().map(|id| (id, false)));
                 }

@@ -13,7 +13,7 @@ pub(super) struct Exact {
 
 impl Exact {
     /// Converts the shortest decimal representation of a number. Returns `None` for other values.
-    pub(super) fn of(value: &Value) -> Option<Exact> {
+    pub(super) fn from_value(value: &Value) -> Option<Exact> {
         // A number's text has a few hundred bytes, unless it is a big integer.
         let text = json::encode(value, 1 << 20).ok()?;
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
@@ -42,11 +42,11 @@ mod tests {
     use super::*;
 
     fn exact(text: &str) -> Exact {
-        Exact::of(&json::decode(text.as_bytes()).unwrap()).unwrap()
+        Exact::from_value(&json::decode(text.as_bytes()).unwrap()).unwrap()
     }
 
     #[test]
-    fn multiples() {
+    fn multiple_of_is_exact_for_decimals() {
         for (number, unit, is) in [
             ("0.3", "0.1", true),
             ("0.0075", "0.0001", true),

@@ -12,6 +12,7 @@
 //! - [`pattern_of`]: compiles a `pattern`.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod check;
 mod compile;
@@ -36,20 +37,20 @@ pub struct Schema {
 
 /// The reason why a schema is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct CompileError {
     /// The position in the schema, as a JSON pointer: `#/properties/id`.
     pub at: String,
     /// The error, and what is expected.
     pub why: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.at, self.why)
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for CompileError {}
 
 /// The reason why a validation ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn schema(text: &str) -> Result<Schema, Refused> {
+    fn schema(text: &str) -> Result<Schema, CompileError> {
         Schema::compile(&json::decode(text.as_bytes()).unwrap())
     }
 
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn mismatches_name_their_place() {
+    fn mismatches_contain_the_path_of_the_value() {
         let items = r#"{"type":"object","required":["items"],"properties":{"items":{"type":"array","items":
             {"type":"object","required":["id"],"properties":{"id":{"type":"integer"}},"additionalProperties":false}}}}"#;
         assert_eq!(
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn values_can_be_left_out() {
+    fn message_without_value_contains_no_value() {
         for (text, value, expected) in [
             ("{\"pattern\":\"^[a-z]$\"}", "\"hunter2\"", "expected a string that matches /^[a-z]$/"),
             ("{\"const\":1}", "\", got hunter2\"", "expected 1"),
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_branch_explains() {
+    fn mismatch_of_alternatives_reports_the_closest_branch() {
         let either = r#"{"anyOf":[{"type":"integer"},{"type":"object","required":["a"]}]}"#;
         assert_eq!(
             mismatches(either, "{}"),
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_refused_by_name() {
+    fn unsupported_keyword_is_refused_by_name() {
         for (text, at, why) in [
             ("3", "#", "a schema is an object or a boolean, got integer"),
             (r#"{"properties":{"a":{"tpye":"string"}}}"#, "#/properties/a/tpye", "unknown keyword; did you mean `type`?"),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn costly_and_stopped_validations_end() {
+    fn validation_ends_at_step_limit_and_when_stopped() {
         // Each of 25 levels doubles the work.
         let defs: Vec<String> = (0..26)
             .map(|n| format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1))
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_schemas_and_values_end() {
+    fn deep_schemas_and_values_do_not_overflow_the_stack() {
         let deep = format!("{}true{}", r#"{"not":"#.repeat(1_000), "}".repeat(1_000));
         assert!(schema(&deep).unwrap_err().why.contains("nests"));
         let list = schema(r##"{"items":{"$ref":"#"}}"##).unwrap();

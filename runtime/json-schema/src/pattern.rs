@@ -3,7 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 /// Maximum bytes of a compiled pattern.
-const PATTERN_BYTES: usize = 1 << 20;
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 /// Compiles a pattern of ECMA-262, the dialect of JSON Schema. Its matches are not anchored.
 ///
@@ -12,7 +12,7 @@ const PATTERN_BYTES: usize = 1 << 20;
 /// Returns an error for syntax that `regex` does not support, such as look-around, and for a pattern that compiles to more than 1
 /// MiB.
 pub fn pattern_of(text: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(&translated(text)).size_limit(PATTERN_BYTES).build()
+    RegexBuilder::new(&translated(text)).size_limit(MAX_PATTERN_BYTES).build()
 }
 
 /// Translates a pattern for `regex`. In ECMA-262, digits and word characters are ASCII.

@@ -5,9 +5,9 @@ use std::fmt;
 use ptc_lisp::{Kind, Value, json};
 
 /// Maximum number of mismatches in a report.
-const KEPT: usize = 8;
+const MAX_REPORTED: usize = 8;
 /// Maximum bytes of a value in a message.
-const SHOWN: usize = 80;
+const MAX_SHOWN_BYTES: usize = 80;
 
 /// A mismatch at one place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Report {
     /// Adds a mismatch with alternatives.
     pub(super) fn add_near(&mut self, path: &Path<'_>, nearest: Option<Box<Mismatch>>, what: impl FnOnce() -> String) {
         self.total += 1;
-        if self.mismatches.len() < KEPT {
+        if self.mismatches.len() < MAX_REPORTED {
             self.mismatches.push(Mismatch { path: path.to_string(), what: what(), nearest });
         }
     }
@@ -117,7 +117,7 @@ pub(super) fn described(value: &Value) -> String {
     if value.is_nil() {
         return name.to_owned();
     }
-    match json::encode(value, SHOWN) {
+    match json::encode(value, MAX_SHOWN_BYTES) {
         Ok(text) => format!("{name} {text}"),
         Err(_) => match value.kind() {
             Kind::String => format!("{name} of {} characters", value.as_str().unwrap_or_default().chars().count()),

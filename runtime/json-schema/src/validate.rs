@@ -12,16 +12,24 @@ use super::report::{Mismatch, Path, Report, described, listed};
 use super::{Interrupted, MAX_DEPTH, MAX_STEPS, Schema};
 
 /// Number of visits between two checks of `stop`.
-const BETWEEN_LOOKS: u64 = 4_096;
+const CHECK_INTERVAL: u64 = 4_096;
 
 impl Schema {
     /// Validates a value, which must have been decoded from JSON. `stop` is polled and interrupts the validation when it returns
     /// true.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `stop` returned true, or if the validation needs more steps or recursion than its maximum.
     pub fn validate(&self, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
         self.validate_named("return", value, stop)
     }
 
     /// Like [`Schema::validate`], for a value with a name, with which paths start.
+    ///
+    /// # Errors
+    ///
+    /// See [`Schema::validate`].
     pub fn validate_named(&self, name: &str, value: &Value, stop: &dyn Fn() -> bool) -> Result<Report, Interrupted> {
         let mut validation = Validation { schema: self, steps: 0, depth: 0, stop };
         let mut report = Report::default();
@@ -57,7 +65,7 @@ type Answer<'v> = Result<(bool, Seen<'v>), Interrupted>;
 impl<'s> Validation<'s> {
     fn step(&mut self) -> Result<(), Interrupted> {
         self.steps += 1;
-        if self.steps % BETWEEN_LOOKS == 1 {
+        if self.steps % CHECK_INTERVAL == 1 {
             if (self.stop)() {
                 return Err(Interrupted::Stopped);
             }
@@ -385,7 +393,7 @@ fn failed<'c>(check: &'c Check, value: &'c Value) -> Option<Failed<'c, impl FnOn
             }
         }
         Check::MultipleOf(unit, _) => {
-            value.as_f64().is_some() && Exact::of(value).is_some_and(|number| !number.is_multiple_of(unit))
+            value.as_f64().is_some() && Exact::from_value(value).is_some_and(|number| !number.is_multiple_of(unit))
         }
         Check::Size(size, limit) => measured(*size, value).is_some_and(|found| match size {
             Size::MinLength | Size::MinItems | Size::MinProperties => found < *limit,

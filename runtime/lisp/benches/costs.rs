@@ -93,7 +93,7 @@ fn resident() {
 fn alone(name: &str) {
     let one = suite::programs().into_iter().find(|program| program.name == name).unwrap_or_else(|| panic!("no program {name}"));
     one.check();
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells it");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux provides the file");
     let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map_or("", str::trim).replace(" kB", "");
     println!("{name:<28} {:>10} {:>10}", line("VmRSS:"), line("VmHWM:"));
 }

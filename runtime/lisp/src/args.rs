@@ -68,7 +68,8 @@ pub(crate) fn expected(m: &mut Machine, name: &str, what: &str, index: usize, fo
     m.raise_with_hint(ErrorKind::TypeError, text, hint)
 }
 
-/// The hint for a wrong argument, by the value that was found. A value that looks like an argument at the wrong position has none.
+/// The hint for a wrong argument, by the value that was found. A value that looks like an argument at the wrong position has
+/// none.
 fn advice(wanted: &str, found: &Value, parameters: &str) -> Option<&'static str> {
     let number = wanted.contains("number") || wanted.contains("integer") || wanted.contains("index");
     let takes = |names: &[&str]| parameters.split_whitespace().any(|parameter| names.contains(&parameter));

@@ -89,8 +89,12 @@ impl Bindings {
             }
             true
         });
-        let known =
-            sources.iter().map(|source| source.known + source.own.get().copied().unwrap_or(u32::MAX - source.known)).max();
+        let known = sources
+            .iter()
+            .map(|source| {
+                source.imported_globals + source.declared_globals.get().copied().unwrap_or(u32::MAX - source.imported_globals)
+            })
+            .max();
         let mentioned: HashSet<&str> = sources.iter().flat_map(|source| words(&source.text)).collect();
         let mut values = values.into_iter();
         let (mut names, nameless) = (Vec::new(), Arc::<str>::from(""));
@@ -137,7 +141,7 @@ impl Bindings {
     /// Makes the source of a program that is compiled with these bindings.
     pub(crate) fn before(&self, text: Arc<str>) -> Source {
         let unbound = (0..).zip(self.places()).filter(|(_, (_, value))| value.is_none()).map(|(place, _)| place);
-        Source { text, known: self.names.len() as u32, unbound: unbound.collect(), own: OnceLock::new() }
+        Source { text, imported_globals: self.names.len() as u32, unbound: unbound.collect(), declared_globals: OnceLock::new() }
     }
 
     /// Returns the names of these bindings followed by a program's own names.

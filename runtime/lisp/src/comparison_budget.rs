@@ -2,8 +2,8 @@
 //!
 //! Comparisons have no access to a [`Machine`](crate::machine::Machine): their work is charged to the thread, and the machine
 //! drains the charges at its next step. A single comparison of values that share their parts, or the many comparisons of one
-//! insertion among equal hashes, can exceed the time limit. Charging therefore checks the clock and the cancel flag regularly. Once
-//! the run is over, comparisons of containers end at once with an arbitrary outcome. None of these outcomes leaves the run:
+//! insertion among equal hashes, can exceed the time limit. Charging therefore checks the clock and the cancel flag regularly.
+//! Once the run is over, comparisons of containers end at once with an arbitrary outcome. None of these outcomes leaves the run:
 //! [`Machine::fail_if_comparison_gave_up`](crate::machine::Machine::fail_if_comparison_gave_up) guards the exits.
 
 use std::cell::{Cell, RefCell};
@@ -156,7 +156,7 @@ mod tests {
     use crate::Value;
 
     #[test]
-    fn comparisons_end_early_only_for_a_run_that_is_over() {
+    fn comparisons_end_early_only_after_the_run_has_ended() {
         let large = || Value::vector((0..1000).map(|_| Value::vector((0..3000).map(Value::from).collect())).collect());
         let (a, b) = (large(), large());
         let other = Value::vector(vec![Value::from(1); 1000]);

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::Cancel;
 
 /// Steps between two reads of the clock. A step is a form or an expression and takes about 100 ns.
-const STEPS_PER_LOOK: u64 = 512;
+const CHECK_INTERVAL: u64 = 512;
 
 /// A point in time, and a flag that stops the work earlier. For use by one thread.
 ///
@@ -50,7 +50,7 @@ impl Deadline {
     pub fn step(&self) -> bool {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        if steps.is_multiple_of(STEPS_PER_LOOK) {
+        if steps.is_multiple_of(CHECK_INTERVAL) {
             return self.is_passed();
         }
         self.passed.get().is_some()

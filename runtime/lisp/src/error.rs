@@ -10,7 +10,7 @@ use crate::Value;
 pub(crate) const MAX_MESSAGE_LEN: usize = 4096;
 
 /// Truncates a message or hint to [`MAX_MESSAGE_LEN`] bytes.
-pub(crate) fn told(mut text: String) -> String {
+pub(crate) fn truncated(mut text: String) -> String {
     if text.len() > MAX_MESSAGE_LEN {
         text.truncate(head(&text, MAX_MESSAGE_LEN).len());
         text.push('…');
@@ -38,6 +38,12 @@ impl Span {
     pub const fn to(self, other: Span) -> Self {
         Span { start: self.start, end: other.end }
     }
+
+    /// Whether `other` is within this range.
+    #[must_use]
+    pub const fn contains(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
 }
 
 /// A human-readable position in the text. Lines and columns are counted from 1, columns in characters.
@@ -51,7 +57,7 @@ pub struct Position {
 
 impl Position {
     /// Computes the position of byte `offset` of `source`. An offset past the end counts as the end.
-    pub fn of(source: &str, offset: u32) -> Self {
+    pub fn at_offset(source: &str, offset: u32) -> Self {
         let before = head(source, offset as usize);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
@@ -115,15 +121,15 @@ pub struct Call {
 impl Error {
     /// Makes an error at `span` of `source`.
     pub fn at(kind: ErrorKind, message: impl Into<String>, source: &str, span: Span) -> Self {
-        let position = Some(Position::of(source, span.start));
+        let position = Some(Position::at_offset(source, span.start));
         let hint = kind.advice().map(str::to_owned);
-        Error { kind, message: told(message.into()), hint, span: Some(span), position, value: None, trace: Box::default() }
+        Error { kind, message: truncated(message.into()), hint, span: Some(span), position, value: None, trace: Box::default() }
     }
 
     /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(told(hint.into()));
+        self.hint = Some(truncated(hint.into()));
         self
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::comparison_budget;
 
 /// Longest single wait of a wait without a deadline.
-const LONG: Duration = Duration::from_hours(1);
+const MAX_PARK: Duration = Duration::from_hours(1);
 
 /// A fiber, implemented by the host. A fiber never moves to another thread.
 pub trait Fiber {
@@ -80,7 +80,7 @@ fn current() -> Option<Rc<dyn Fiber>> {
 /// Blocks until [`waker`] of the same thread or fiber is used, or until the deadline. Spurious returns are possible.
 pub fn park(until: Option<Instant>) {
     match (current(), until) {
-        (Some(fiber), until) => fiber.park(until.unwrap_or_else(|| Instant::now() + LONG)),
+        (Some(fiber), until) => fiber.park(until.unwrap_or_else(|| Instant::now() + MAX_PARK)),
         (None, None) => std::thread::park(),
         (None, Some(until)) => {
             let left = until.saturating_duration_since(Instant::now());

@@ -21,7 +21,7 @@ impl Interrupt {
     }
 }
 
-/// A list of waits that one event ends, such as a cancellation. A wait is on the list while its [`Watch`] exists.
+/// A list of waits that one event ends, such as a cancellation. A wait is on the list while its [`InterruptGuard`] exists.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts {
     list: Arc<Mutex<Registered>>,
@@ -35,19 +35,19 @@ struct Registered {
 
 /// Keeps a wait on the list of waits that one event ends, until this is dropped.
 #[must_use = "the wait is taken off the list when this is dropped"]
-pub struct Watch {
+pub struct InterruptGuard {
     interrupts: Interrupts,
     number: u64,
 }
 
 impl Interrupts {
-    pub(crate) fn add(&self, wait: Interrupt) -> Watch {
+    pub(crate) fn add(&self, wait: Interrupt) -> InterruptGuard {
         let mut list = self.lock();
         let number = list.next;
         list.next += 1;
         list.waits.insert(number, wait);
         drop(list);
-        Watch { interrupts: self.clone(), number }
+        InterruptGuard { interrupts: self.clone(), number }
     }
 
     /// Ends every wait on the list.
@@ -63,7 +63,7 @@ impl Interrupts {
     }
 }
 
-impl Drop for Watch {
+impl Drop for InterruptGuard {
     fn drop(&mut self) {
         let wait = self.interrupts.lock().waits.remove(&self.number);
         // Dropped outside of the lock, since the closure may own any value.
@@ -71,9 +71,9 @@ impl Drop for Watch {
     }
 }
 
-impl std::fmt::Debug for Watch {
+impl std::fmt::Debug for InterruptGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").finish_non_exhaustive()
+        f.debug_struct("InterruptGuard").finish_non_exhaustive()
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::Cancel;
 
     #[test]
-    fn waits_are_on_the_list_while_they_are_watched() {
+    fn wait_is_interrupted_only_while_its_guard_lives() {
         let (cancel, ended) = (Cancel::default(), Arc::new(AtomicUsize::new(0)));
         let wait = || {
             let ended = Arc::clone(&ended);

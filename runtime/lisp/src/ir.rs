@@ -30,7 +30,7 @@ pub struct Local {
 
 impl Local {
     /// A read that is not known to be the last one.
-    pub const fn of(slot: u32) -> Self {
+    pub const fn new(slot: u32) -> Self {
         Local { slot, last: false }
     }
 }
@@ -195,11 +195,11 @@ pub struct Source {
     /// The source text.
     pub text: Arc<str>,
     /// Number of names that earlier programs had defined. They have the first indices of the globals.
-    pub known: u32,
+    pub imported_globals: u32,
     /// The indices of those names that had no value any more.
     pub unbound: Box<[u32]>,
     /// Number of names that the program itself defines. They have the next indices. Set during analysis.
-    pub own: OnceLock<u32>,
+    pub declared_globals: OnceLock<u32>,
 }
 
 /// One function, or several that can call each other, with their captures.
@@ -268,7 +268,7 @@ pub struct Unit {
     /// The names of all globals by index: those known before the program, then its own.
     pub globals: Arc<[Arc<str>]>,
     /// Number of globals that were known before the program.
-    pub known: u32,
+    pub imported_globals: u32,
     /// The indices of the globals that `def` binds, in the order of the text.
     pub definitions: Box<[u32]>,
     /// Size of the top-level frame in slots.

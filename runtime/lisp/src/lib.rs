@@ -22,10 +22,11 @@
 //! - A [`Program`] is compiled once and run many times. A [`Run`] takes limits, a host, data and the [`Bindings`] of earlier
 //!   programs, and returns an [`Outcome`]. [`Cancel`] stops it from another thread. With [`share`] a scheduler divides processors
 //!   and memory among runs. With [`fiber`] many of them wait on few threads.
-//! - [`json`] and [`print`](mod@print) args values from and to text. An [`image`] transfers bindings, functions included, to
+//! - [`json`] and [`print`](mod@print) convert values from and to text. An [`image`] transfers bindings, functions included, to
 //!   another process. [`host`] is the only interface to the outside world. [`signature`] describes and checks the arguments and
 //!   results of tools.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod analyzer;
 mod args;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::interrupt::{Interrupt, Interrupts, Watch};
+use crate::interrupt::{Interrupt, InterruptGuard, Interrupts};
 
 /// Limits of one run. The default, 1 s and 10 MB, is meant for use as a library.
 ///
@@ -118,9 +118,9 @@ impl Cancel {
         self.inner.cancelled.load(Ordering::Acquire)
     }
 
-    /// Registers `wait` to be ended by a later [`Cancel::cancel`] while the [`Watch`] exists. If the run is already cancelled,
-    /// ends it at once.
-    pub fn watch(&self, wait: Interrupt) -> Watch {
+    /// Registers `wait` to be ended by a later [`Cancel::cancel`] while the [`InterruptGuard`] exists. If the run is already
+    /// cancelled, ends it at once.
+    pub fn watch(&self, wait: Interrupt) -> InterruptGuard {
         let watch = self.inner.waits.add(wait);
         if self.is_cancelled() {
             self.inner.waits.interrupt();

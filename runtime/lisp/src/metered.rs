@@ -1,9 +1,9 @@
 //! Operations on whole collections that count their steps and charge their memory before they allocate.
 //!
-//! Builtins process all items of a collection through this module or through [`SeqIter`](crate::args::SeqIter), so that the limits
-//! apply everywhere.
+//! Builtins process all items of a collection through this module or through [`SeqIter`](crate::args::SeqIter), so that the
+//! limits apply everywhere.
 
-#![expect(clippy::mutable_key_type, reason = "what may change in a function is no part of its hash")]
+#![expect(clippy::mutable_key_type, reason = "the mutable parts of a function are not hashed")]
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -23,8 +23,8 @@ const ENTRY: usize = 2 * ITEM + 8;
 /// Maximum number of small items that are sorted without a check of the clock.
 const MAX_CHEAP_ITEMS: usize = 32 * 1024;
 
-/// Maximum number of parts of these items together. Each takes part in at most 15 comparisons, which stays well below the number of
-/// comparisons between two checks.
+/// Maximum number of parts of these items together. Each takes part in at most 15 comparisons, which stays well below the number
+/// of comparisons between two checks.
 const MAX_CHEAP_PARTS: u32 = comparison_budget::MAX_CONSISTENT_PARTS / 32;
 
 /// The entries of a map.
@@ -51,12 +51,12 @@ pub(crate) fn members(m: &mut Machine, set: Set) -> Result<Vec<Value>, Raised> {
     Ok(set.into_members())
 }
 
-/// A map of entries in any order. The value of the last of equal keys and the spelling of the first are kept, also if a keyword and
-/// a string are the same name.
+/// A map of entries in any order. The value of the last of equal keys and the spelling of the first are kept, also if a keyword
+/// and a string are the same name.
 pub(crate) fn map(m: &mut Machine, entries: Vec<(Value, Value)>) -> Result<Map, Raised> {
     let mut names = NameKinds::default();
     for (key, _) in &entries {
-        names.add(NameKinds::of(key));
+        names.add(NameKinds::from_key(key));
     }
     if !names.are_both() {
         return map_of_exact_keys(m, entries);
@@ -169,11 +169,11 @@ pub(crate) fn insert_seen(m: &mut Machine, seen: &mut HashSet<Value, Hasher>, va
     Ok(seen.insert(value))
 }
 
-/// The key of a table for `key`: `key` itself, or the other spelling of that name if the table contains only that. `names` are the
-/// kinds of names in the table.
+/// The key of a table for `key`: `key` itself, or the other spelling of that name if the table contains only that. `names` are
+/// the kinds of names in the table.
 #[inline]
 pub(crate) fn held_key<V>(table: &HashMap<Value, V, Hasher>, names: &mut NameKinds, key: Value) -> Value {
-    let kind = NameKinds::of(&key);
+    let kind = NameKinds::from_key(&key);
     if names.may_hold_other_spelling(kind)
         && !table.contains_key(&key)
         && let Some(other) = key.other_spelling()

@@ -5,6 +5,7 @@
 //! the host has. A run therefore returns what it recorded as [`MissingKey`]s.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -62,6 +63,9 @@ pub(crate) struct MissingKeys {
     is_recording: AtomicBool,
     examined: AtomicU32,
     recorded: Mutex<Vec<MissingKey>>,
+    /// Number of examined reads of `data/key` without a value, and their keys.
+    examined_in_context: AtomicU32,
+    of_context: Mutex<BTreeSet<String>>,
     names: NameFilter,
 }
 
@@ -71,6 +75,8 @@ impl MissingKeys {
             is_recording: AtomicBool::new(false),
             examined: AtomicU32::new(0),
             recorded: Mutex::default(),
+            examined_in_context: AtomicU32::new(0),
+            of_context: Mutex::default(),
             names: NameFilter::default(),
         }
     }
@@ -102,6 +108,24 @@ impl MissingKeys {
         self.record_as(coll, key, true);
     }
 
+    /// Records that the context has no value for `data/key`.
+    #[cold]
+    pub(crate) fn record_in_context(&self, key: &Value) {
+        if self.examined_in_context.fetch_add(1, Ordering::Relaxed) > MAX_EXAMINED {
+            return;
+        }
+        let Some(key) = key.as_name() else { return };
+        let mut recorded = self.of_context.lock().unwrap_or_else(PoisonError::into_inner);
+        if recorded.len() < MAX_RECORDED && !recorded.contains(key) {
+            recorded.insert(key.to_owned());
+        }
+    }
+
+    /// Returns the keys that the context does not have.
+    pub(crate) fn take_of_context(&self) -> Vec<String> {
+        std::mem::take(&mut *self.of_context.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+    }
+
     /// Records that the program adds a key to an object of an answer. Other objects of the same list may lack it.
     #[cold]
     pub(crate) fn add(&self, key: &Value) {
@@ -122,7 +146,7 @@ impl MissingKeys {
             known.count += 1;
             known.is_expected &= is_expected;
         } else if recorded.len() < MAX_RECORDED
-            && let Some(place) = Place::of(coll)
+            && let Some(place) = Place::classify(coll)
         {
             recorded.push(MissingKey { key: key.into_owned(), place, count: 1, is_elsewhere: false, is_expected });
         }
@@ -171,7 +195,7 @@ const HTTP_KEYS: [&str; 3] = ["body", "headers", "status"];
 
 impl Place {
     /// Classifies a value. `None` for values in which a missing key is not worth recording.
-    fn of(coll: &Value) -> Option<Place> {
+    fn classify(coll: &Value) -> Option<Place> {
         match coll {
             Value::Map(map) if map.is_empty() || map.len() > MAX_KEYS => None,
             Value::Map(map) => match names(map) {
@@ -201,8 +225,8 @@ impl Place {
     }
 }
 
-/// The sorted names of the fields of an object: its string keys, or the keywords that replace them. An object of an answer may also
-/// have keys that the program has added, which are keywords beside string keys. `None` for other maps.
+/// The sorted names of the fields of an object: its string keys, or the keywords that replace them. An object of an answer may
+/// also have keys that the program has added, which are keywords beside string keys. `None` for other maps.
 fn names(map: &Map) -> Option<impl Iterator<Item = &str>> {
     let mut has_text = false;
     for (key, _) in map.untracked_iter() {
@@ -291,6 +315,16 @@ mod tests {
     }
 
     #[test]
+    fn reads_of_missing_keys_of_the_context_are_examined_up_to_a_limit() {
+        let missing = MissingKeys::new();
+        for _ in 0..=MAX_EXAMINED {
+            missing.record_in_context(&Value::keyword("a"));
+        }
+        missing.record_in_context(&Value::keyword("b"));
+        assert_eq!(missing.take_of_context(), ["a"]);
+    }
+
+    #[test]
     fn look_ups_of_one_key_at_one_place_are_counted() {
         let missing = MissingKeys::new();
         missing.start();
@@ -354,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn filter_tells_names_apart_after_thousands_of_others() {
+    fn filter_distinguishes_names_after_thousands_of_insertions() {
         let filter = NameFilter::default();
         for row in 0..1000 {
             let names: Vec<Value> = (0..5).map(|at| Value::string(format!("name-{}", row * 5 + at))).collect();

@@ -107,7 +107,7 @@ fn long(value: &Value) -> u32 {
 pub(crate) fn is_within(value: &Value, left: &mut u32) -> bool {
     let Some(rest) = left.checked_sub(1 + long(value)) else { return false };
     *left = rest;
-    match Children::of(value) {
+    match Children::new(value) {
         Some(mut parts) => value.depth() <= SHALLOW && parts.all(|part| is_within(part, left)),
         None => true,
     }
@@ -167,7 +167,7 @@ fn compare_flat(a: &Value, b: &Value) -> Option<Ordering> {
 
 /// Compares part by part. `None` if there are more than `left` parts.
 fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
-    let (Some(xs), Some(ys)) = (Children::of(a), Children::of(b)) else { return Some(Ordering::Equal) };
+    let (Some(xs), Some(ys)) = (Children::new(a), Children::new(b)) else { return Some(Ordering::Equal) };
     for (x, y) in xs.zip(ys) {
         *left = left.checked_sub(1 + weight(x, y))?;
         let order = match compare_flat(x, y) {
@@ -190,7 +190,7 @@ fn compare_parts(a: &Value, b: &Value, left: &mut u32) -> Option<Ordering> {
 struct Classes(HashMap<usize, usize>);
 
 impl Classes {
-    fn of(&mut self, mut value: usize) -> usize {
+    fn find(&mut self, mut value: usize) -> usize {
         while let Some(next) = self.0.get(&value).copied() {
             // Path halving.
             let after = self.0.get(&next).copied().unwrap_or(next);
@@ -203,7 +203,7 @@ impl Classes {
     /// Merges two classes. Returns false if they were one already.
     fn join(&mut self, a: &Value, b: &Value) -> bool {
         let (Some(a), Some(b)) = (a.address(), b.address()) else { return true };
-        let (to, other) = (self.of(a), self.of(b));
+        let (to, other) = (self.find(a), self.find(b));
         to != other && self.0.insert(other, to).is_none()
     }
 }
@@ -220,7 +220,7 @@ fn is_large(x: &Value, y: &Value) -> bool {
 fn compare_deep(a: &Value, b: &Value) -> Ordering {
     let mut work = Vec::new();
     let mut equal = Classes::default();
-    work.extend(Children::of(a).zip(Children::of(b)));
+    work.extend(Children::new(a).zip(Children::new(b)));
     let mut parts = 0_u32;
     while let Some((xs, ys)) = work.last_mut() {
         let (Some(x), Some(y)) = (xs.next(), ys.next()) else {
@@ -244,7 +244,7 @@ fn compare_deep(a: &Value, b: &Value) -> Ordering {
         match compare_flat(x, y) {
             Some(Ordering::Equal) => parts = parts.saturating_add(weight(x, y)),
             Some(order) => return order,
-            None => work.extend(Children::of(x).zip(Children::of(y))),
+            None => work.extend(Children::new(x).zip(Children::new(y))),
         }
     }
     Ordering::Equal
@@ -260,7 +260,7 @@ impl Hash for Value {
             return;
         }
         let mut work: Vec<Children<'_>> = Vec::new();
-        work.extend(Children::of(self));
+        work.extend(Children::new(self));
         let mut left = HASHED;
         while let Some(parts) = work.last_mut() {
             let Some(part) = parts.next().filter(|_| left > 0) else {
@@ -269,7 +269,7 @@ impl Hash for Value {
             };
             left = left.saturating_sub(1 + long(part) as usize);
             hash_flat(part, state);
-            work.extend(Children::of(part));
+            work.extend(Children::new(part));
         }
     }
 }

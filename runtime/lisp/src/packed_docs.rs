@@ -1,7 +1,7 @@
 //! The documentation of a table row, packed into one string.
 //!
-//! Each separate string takes 16 bytes and a relocation of 24 bytes in a position-independent binary, and dirties a page at start.
-//! Thousands of short strings would be a tenth of the binary.
+//! Each separate string takes 16 bytes and a relocation of 24 bytes in a position-independent binary, and dirties a page at
+//! start. Thousands of short strings would be a tenth of the binary.
 
 /// Separators before an argument list, a program, and the value that the program prints.
 pub(crate) const ARGLIST: char = '\u{1}';
@@ -41,7 +41,7 @@ impl PackedDocs {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_parts_come_back() {
+    fn packed_parts_round_trip() {
         let notes = packed_docs!("Adds.", ["[]", "[a & more]"], [("(+)", "0"), ("(str \"\n\")", "\"\n\"")]);
         assert_eq!(notes.doc(), "Adds.");
         assert_eq!(notes.arglists().collect::<Vec<_>>(), ["[]", "[a & more]"]);

@@ -1,9 +1,9 @@
 //! `pmap` and `pcalls`: threads that share the run's meters process the items of a job in order.
 //!
-//! Every evaluating thread holds one of the run's permits, and a processor lease if a scheduler divides the processors among runs.
-//! A thread that waits for an upstream releases its permit and starts another thread for the job's next item, so that many calls
-//! overlap while few threads compute. Without a free permit the caller does all the work itself. The fault of the lowest item wins,
-//! so that the outcome does not depend on timing; items after it are stopped.
+//! Every evaluating thread holds one of the run's permits, and a processor lease if a scheduler divides the processors among
+//! runs. A thread that waits for an upstream releases its permit and starts another thread for the job's next item, so that many
+//! calls overlap while few threads compute. Without a free permit the caller does all the work itself. The fault of the lowest
+//! item wins, so that the outcome does not depend on timing; items after it are stopped.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -31,19 +31,31 @@ pub struct EntrySpans {
 }
 
 impl Program {
-    /// Parses, resolves and compiles a program without earlier definitions. The error is the first fault.
+    /// Parses, resolves and compiles a program without earlier definitions.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of the text.
     pub fn compile(source: &str) -> Result<Program, Error> {
         Program::compile_with(source, &Bindings::default())
     }
 
     /// Compiles a program that may refer to definitions of earlier ones. It can be run with the given bindings, whose values may
     /// have changed, but not with others.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of the text.
     pub fn compile_with(source: &str, known: &Bindings) -> Result<Program, Error> {
         Program::compile_for(source, known, &[])
     }
 
     /// Like [`Program::compile_with`], but also with tools of the embedding program. `tool/NAME` calls the tool of that name
     /// through [`Host::submit_tool`](crate::Host::submit_tool). Hyphens and underscores are equivalent.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of the text.
     pub fn compile_for(source: &str, known: &Bindings, tools: &[&str]) -> Result<Program, Error> {
         Program::compile_until(source, known, tools, &Deadline::none())
     }
@@ -87,8 +99,9 @@ impl Program {
         call_sites::upstream_calls::<false>(&self.unit)
     }
 
-    /// Like [`Program::tool_calls`], but a name counts as the literal that `let` or its only `def` binds it to. A reported call
-    /// may be in a branch that is never executed because of these values.
+    /// Like [`Program::tool_calls`], but a name counts as the literal that `let` or its only `def` binds it to. A call in a
+    /// function of the program is also reported for each call of that function, with the literals that are passed there
+    /// ([`ToolCallSite::call`]). A reported call may be in a branch that is never executed because of these values.
     pub fn tool_calls_by_name(&self) -> Vec<ToolCallSite> {
         call_sites::upstream_calls::<true>(&self.unit)
     }

@@ -40,10 +40,16 @@ pub const STACK_SLACK_BYTES: usize = SLACK;
 /// ```
 #[must_use]
 pub struct Run<'p> {
+    /// Each method moves the run, and a box is cheaper to move than its fields.
+    inputs: Box<Inputs<'p>>,
+}
+
+/// What a run starts with.
+struct Inputs<'p> {
     program: &'p Program,
     limits: Limits,
     host: Option<Arc<dyn Host>>,
-    inputs: RunContext,
+    context: RunContext,
     input_bytes: i64,
     has_answers: bool,
     bindings: Bindings,
@@ -73,6 +79,8 @@ pub struct Outcome {
     pub failed_calls: FailedCalls,
     /// Keys that were looked up in answers of tools and are missing there.
     pub missing_keys: Vec<MissingKey>,
+    /// Keys that the program read as `data/key` and that the context does not have.
+    pub missing_context_keys: Vec<String>,
     /// Comparisons of values of different kinds.
     pub mixed_comparison: Option<MixedComparison>,
     /// Steps of all threads.
@@ -86,11 +94,11 @@ pub struct Outcome {
 impl<'p> Run<'p> {
     /// Makes a run of `program` with the default limits, no host and an empty context.
     pub fn new(program: &'p Program) -> Self {
-        Run {
+        let inputs = Inputs {
             program,
             limits: Limits::default(),
             host: None,
-            inputs: RunContext::default(),
+            context: RunContext::default(),
             input_bytes: 0,
             has_answers: false,
             bindings: Bindings::default(),
@@ -99,111 +107,114 @@ impl<'p> Run<'p> {
             started: None,
             stack: STACK_BYTES,
             share: None,
-        }
+        };
+        Run { inputs: Box::new(inputs) }
     }
 
     /// Sets the resource limits.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.inputs.limits = limits;
         self
     }
 
     /// Sets the environment of the program.
     pub fn host(mut self, host: Arc<dyn Host>) -> Self {
-        self.host = Some(host);
+        self.inputs.host = Some(host);
         self
     }
 
     /// Sets the map whose keys the program reads as `data/key`.
     pub fn context(mut self, context: Value) -> Self {
-        self.inputs.context = context;
+        self.inputs.context.context = context;
         self
     }
 
-    /// Says that the bindings have parts of answers of earlier runs, so that keys which are missing there are recorded.
+    /// Declares that the bindings and the history contain parts of answers of earlier runs, so that keys that are missing there
+    /// are recorded.
     pub fn has_answers(mut self) -> Self {
-        self.has_answers = true;
+        self.inputs.has_answers = true;
         self
     }
 
-    /// Counts `bytes` that were allocated for the inputs, such as the context, as memory of the program. The [`Share`] is not told
-    /// of them.
+    /// Counts `bytes` that were allocated for the inputs, such as the context, as memory of the program. They are not reported to
+    /// the [`Share`].
     pub fn input_bytes(mut self, bytes: i64) -> Self {
-        self.input_bytes = bytes;
+        self.inputs.input_bytes = bytes;
         self
     }
 
     /// Sets the last results, newest first: `*1`, `*2`, `*3`.
     pub fn history(mut self, results: Vec<Value>) -> Self {
-        self.inputs.history = results;
+        self.inputs.context.history = results;
         self
     }
 
     /// Sets the definitions of earlier programs. They must be those that this program was compiled with.
     pub fn bindings(mut self, bindings: Bindings) -> Self {
-        self.bindings = bindings;
+        self.inputs.bindings = bindings;
         self
     }
 
     /// Sets the memory of `(task id …)`: a map from ids to values, such as [`Outcome::journal`] of an earlier run. Without it
     /// every task is evaluated.
     pub fn journal(mut self, tasks: Value) -> Self {
-        self.inputs.journal = Some(Journal::new(tasks));
+        self.inputs.context.journal = Some(Journal::new(tasks));
         self
     }
 
     /// Sets the function that reads the calling thread's net allocated bytes. Without it only single large allocations are
     /// limited.
     pub fn gauge(mut self, gauge: Gauge) -> Self {
-        self.gauge = Some(gauge);
+        self.inputs.gauge = Some(gauge);
         self
     }
 
     /// Sets the handle that stops the run from another thread.
     pub fn cancel(mut self, cancel: Cancel) -> Self {
-        self.cancel = cancel;
+        self.inputs.cancel = cancel;
         self
     }
 
     /// Measures the wall-clock time from `started`, for instance from before the program was compiled.
     pub fn started(mut self, started: Instant) -> Self {
-        self.started = Some(started);
+        self.inputs.started = Some(started);
         self
     }
 
     /// Sets the run's share of the processors and the memory of the process. The calling thread of [`Run::execute`] must have
     /// acquired a processor already.
     pub fn share(mut self, share: Arc<dyn Share>) -> Self {
-        self.share = Some(share);
+        self.inputs.share = Some(share);
         self
     }
 
     /// Sets the bytes of native stack that the run may use on its thread, instead of [`STACK_BYTES`]. It bounds the nesting of
     /// calls.
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
-        self.stack = bytes;
+        self.inputs.stack = bytes;
         self
     }
 
     /// Runs on the calling thread, which must have the native stack described at [`STACK_BYTES`].
     pub fn execute(self) -> Outcome {
-        let started = self.started.unwrap_or_else(Instant::now);
-        let meters = Arc::new(Meters::new(self.limits, self.cancel, self.gauge, started, self.share));
-        meters.count_inputs(self.input_bytes);
-        if self.has_answers {
+        let inputs = *self.inputs;
+        let started = inputs.started.unwrap_or_else(Instant::now);
+        let meters = Arc::new(Meters::new(inputs.limits, inputs.cancel, inputs.gauge, started, inputs.share));
+        meters.count_inputs(inputs.input_bytes);
+        if inputs.has_answers {
             meters.missing_keys.start();
         }
-        let host = self.host.unwrap_or_else(|| Arc::new(NoHost));
+        let host = inputs.host.unwrap_or_else(|| Arc::new(NoHost));
         let account = Account::new(Arc::clone(&meters));
         host.begin_run(&account);
         if let Some(share) = &meters.share {
             share.begin_run(&account);
         }
-        let globals = Rc::new(globals(self.program, &self.bindings));
-        let run_context = Arc::new(self.inputs);
-        let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&run_context), Rc::clone(&globals), self.stack);
-        let result = if self.bindings.is_prefix_of(&self.program.unit.globals) {
-            let result = top_level(self.program, &mut machine, &globals);
+        let globals = Rc::new(globals(inputs.program, &inputs.bindings));
+        let run_context = Arc::new(inputs.context);
+        let mut machine = Machine::new(Arc::clone(&meters), host, Arc::clone(&run_context), Rc::clone(&globals), inputs.stack);
+        let result = if inputs.bindings.is_prefix_of(&inputs.program.unit.globals) {
+            let result = top_level(inputs.program, &mut machine, &globals);
             machine.checked_result(result)
         } else {
             let message = "the program was compiled for other bindings than those of the run";
@@ -214,16 +225,16 @@ impl<'p> Run<'p> {
         let (result, returned) = match (result, fault) {
             (Ok(value), _) => (Ok(value), false),
             (Err(_), Some(fault)) if fault.returned => (Ok(fault.value.unwrap_or_default()), true),
-            (Err(_), fault) => (Err(error(self.program, fault)), false),
+            (Err(_), fault) => (Err(error(inputs.program, fault)), false),
         };
         let (bindings, progress) = match &result {
-            Ok(_) if globals.is_empty() => (self.bindings, machine.take_progress()),
+            Ok(_) if globals.is_empty() => (inputs.bindings, machine.take_progress()),
             Ok(_) => (Bindings::of_globals(&globals), machine.take_progress()),
-            Err(_) => (self.bindings, Vec::new()),
+            Err(_) => (inputs.bindings, Vec::new()),
         };
         drop(machine);
-        let missing_keys =
-            meters.missing_keys.take(bindings.places().filter_map(|(_, value)| value.filter(|_| self.has_answers)));
+        let earlier = bindings.places().filter_map(|(_, value)| value).chain(&run_context.history);
+        let missing_keys = meters.missing_keys.take(earlier.filter(|_| inputs.has_answers));
         let journal = run_context.journal.as_ref().map(Journal::tasks).unwrap_or_default();
         Outcome {
             result,
@@ -234,6 +245,7 @@ impl<'p> Run<'p> {
             progress,
             failed_calls: meters.failed_calls.clone(),
             missing_keys,
+            missing_context_keys: meters.missing_keys.take_of_context(),
             mixed_comparison: meters.mixed_comparisons.take(),
             steps: meters.steps.load(Ordering::Relaxed),
             peak_bytes: meters.peak(),
@@ -244,12 +256,12 @@ impl<'p> Run<'p> {
     /// Runs on a new thread with enough native stack, and waits for it.
     pub fn execute_on_thread(self) -> Outcome {
         let started = Instant::now();
-        let (stack, before) = (self.stack + STACK_SLACK_BYTES, self.bindings.clone());
+        let (stack, before) = (self.inputs.stack + STACK_SLACK_BYTES, self.inputs.bindings.clone());
         let outcome = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("ptc-run".into()).stack_size(stack);
             thread.spawn_scoped(scope, || self.execute()).ok().and_then(|running| running.join().ok())
         });
-        outcome.unwrap_or_else(|| lost(started, before))
+        outcome.unwrap_or_else(|| lost_thread_outcome(started, before))
     }
 }
 
@@ -260,15 +272,15 @@ fn top_level(program: &Program, m: &mut Machine, globals: &Globals) -> Result<Va
     let result = (program.code)(m, &mut Frame { slots: &mut slots, this: &program.top, globals });
     // A fault without a span is attributed to the whole program.
     let value = result.map_err(|raised| m.at(raised, program.unit.body.span))?;
-    if m.meters.made_infinite_seq.load(Ordering::Relaxed) && has_endless(&value) {
+    if m.meters.made_infinite_seq.load(Ordering::Relaxed) && has_infinite(&value) {
         let raised =
-            m.raise_with_hint(ErrorKind::TypeError, "the program's value has a sequence without an end", INFINITE_SEQ_HINT);
+            m.raise_with_hint(ErrorKind::TypeError, "the program's value contains an infinite sequence", INFINITE_SEQ_HINT);
         return Err(m.at(raised, program.unit.body.span));
     }
     Ok(value)
 }
 
-fn has_endless(value: &Value) -> bool {
+fn has_infinite(value: &Value) -> bool {
     let mut found = false;
     each_distinct([value], |part| {
         found |= matches!(part, Value::InfiniteSeq(_));
@@ -288,7 +300,7 @@ fn error(program: &Program, fault: Option<Box<Fault>>) -> Error {
 }
 
 /// The outcome if the thread could not start or panicked.
-fn lost(started: Instant, bindings: Bindings) -> Outcome {
+fn lost_thread_outcome(started: Instant, bindings: Bindings) -> Outcome {
     let fault = Fault::new(ErrorKind::InternalError, "the evaluation's thread was lost");
     Outcome {
         result: Err(fault.into_error(&Arc::from(""))),
@@ -299,6 +311,7 @@ fn lost(started: Instant, bindings: Bindings) -> Outcome {
         progress: Vec::new(),
         failed_calls: FailedCalls::default(),
         missing_keys: Vec::new(),
+        missing_context_keys: Vec::new(),
         mixed_comparison: None,
         steps: 0,
         peak_bytes: 0,

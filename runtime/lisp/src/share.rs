@@ -42,7 +42,7 @@ pub trait Share: Send + Sync {
     /// Called before the run grows by `bytes`, and regularly with 0. If the process has no memory, blocks until `deadline` for
     /// it, or ends this run or another one through its [`Account`]. True if the run may grow. Then the bytes count as live, and
     /// a later [`Share::report_bytes`] subtracts them once the allocation is reported.
-    fn make_room(&self, bytes: i64, deadline: Instant) -> bool;
+    fn reserve_growth(&self, bytes: i64, deadline: Instant) -> bool;
 
     /// Ends the waits of all threads of the run, because it was cancelled or has run out of memory.
     fn interrupt(&self);

@@ -1,10 +1,10 @@
-;; Programs that try to take everything. Each is followed by how it may end:
-;;   ;=! kind …    by one of these limits or faults
-;;   ;=*           by a value or by any limit
-;; A line after `;x n` stands n times, with 0 to n-1 for TURN.
-;; The clock may end any of them.
+;; Programs that try to exhaust a resource. The line after each lists its allowed outcomes:
+;;   ;=! kind …    one of these limits or faults
+;;   ;=*           a value or any limit
+;; A line after `;x n` is repeated n times, with TURN replaced by 0 to n-1.
+;; The wall-clock limit is allowed for all of them.
 
-;; Calls that never come back.
+;; Infinite recursion.
 
 (defn f [n] (+ 1 (f n))) (f 1)
 ;=! depth_exceeded
@@ -69,7 +69,7 @@
 (pmap (fn [x] ((fn g [n] (inc (g n))) x)) (range 50))
 ;=! depth_exceeded memory_exceeded
 
-;; Loops without an end.
+;; Infinite loops.
 
 (loop [] (recur))
 ;=! timeout
@@ -104,7 +104,7 @@
 (while true 1)
 ;=! timeout unbound_var
 
-;; Comparators that lie.
+;; Inconsistent comparators.
 
 (sort (fn [a b] true) (range 20000))
 ;=*
@@ -112,7 +112,7 @@
 (sort (fn [a b] (rand-nth [-1 0 1])) (range 20000))
 ;=*
 
-;; Text that grows.
+;; Growing texts.
 
 (loop [s "ab"] (recur (str s s)))
 ;=! memory_exceeded
@@ -162,7 +162,7 @@
 (loop [v [1]] (println v) (recur (into v v)))
 ;=! memory_exceeded
 
-;; Collections that grow.
+;; Growing collections.
 
 (loop [v [1]] (recur (into v v)))
 ;=! memory_exceeded
@@ -275,7 +275,7 @@
 (apply pcalls (map (fn [x] (fn [] (vec (range 100000)))) (range 200)))
 ;=! memory_exceeded
 
-;; Numbers that grow.
+;; Growing numbers.
 
 (loop [n 2] (recur (* n n)))
 ;=! memory_exceeded arithmetic_error
@@ -328,7 +328,7 @@
 (Math/pow 10 1e308)
 ;=*
 
-;; Values that are deep.
+;; Deep values.
 
 (reduce (fn [v _] [v]) [] (range 100000))
 ;=*
@@ -366,7 +366,7 @@
 (tree-seq vector? seq (reduce (fn [v _] [v]) [] (range 100000)))
 ;=*
 
-;; Values that share parts, so that they print as more than the world can hold.
+;; Values that share parts, whose printed form is exponentially long.
 
 (reduce (fn [v _] [v v]) [] (range 40))
 ;=*
@@ -422,7 +422,7 @@
 (let [x (reduce (fn [v _] [v v]) [1] (range 40))] (loop [i 0] (hash x) (recur (inc i))))
 ;=! timeout unbound_var
 
-;; Work that one step hides.
+;; Much work in a single step.
 
 (let [a (vec (range 300000)) b (vec (range 300000))] (loop [i 0] (= a b) (recur (inc i))))
 ;=! timeout memory_exceeded
@@ -558,7 +558,7 @@
 (str/replace (apply str (range 100000)) #"(?=1)|(?<=2)" "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
 ;=*
 
-;; Searches of a short text, which nothing stops, one after the other.
+;; Many searches of a short text, each without an interrupt check.
 
 (count (re-seq #"(?s)a(?:.*z)?" (apply str (repeat 300000 "a"))))
 ;=! timeout
@@ -575,7 +575,7 @@
 (let [s (apply str (repeatedly 10000 (fn [] (rand-nth ["a" "b"]))))] (loop [] (re-find #"a(?:[ab]*a[ab]{12}z)?" s) (recur)))
 ;=! timeout
 
-;; Steps of many characters or of many places to go back to.
+;; Backtracking steps over many characters or with many backtrack points.
 
 (re-find #"a++b" (apply str (repeat 300000 "a")))
 ;=*
@@ -583,7 +583,7 @@
 (re-find #"(?<=(?:|){9000}(?:bb|c))x" (apply str (repeat 100000 "b")))
 ;=*
 
-;; Patterns that a search of no text may be asked at once.
+;; Patterns whose search of an empty text is expensive.
 
 (re-find #"[xy]*y[xy]{290}[a-w]" (str (apply str (repeat 400000 "xxy")) "!"))
 ;=*
@@ -627,7 +627,7 @@
 (re-find (re-pattern (apply str "(?=a)" (repeat 900 "(x?)"))) (apply str (repeat 900 "ax")))
 ;=*
 
-;; The rest.
+;; Other programs.
 
 (distinct (map str (range 200000)))
 ;=*
@@ -692,7 +692,7 @@
 (let [v (reduce (fn [v _] [v 0]) [] (range 100000)) w (reduce (fn [v _] [v 0]) [] (range 100000))] [(= v w) (count #{v w}) (count (pr-str v)) (hash-map v 1)])
 ;=*
 
-;; Sequences without an end.
+;; Infinite sequences.
 
 (count (iterate inc 0))
 ;=! timeout memory_exceeded type_error runtime_error
@@ -742,7 +742,7 @@
 (shuffle (cycle [1 2]))
 ;=! timeout memory_exceeded type_error runtime_error
 
-;; What memoize keeps.
+;; Results of memoize.
 
 (let [f (memoize (fn [n] (vec (range 1000))))] (doseq [i (range)] (f i)))
 ;=! memory_exceeded
@@ -759,7 +759,7 @@
 (def f (memoize (fn [n] (if (zero? n) 0 (inc (f (dec n))))))) (f 1000000)
 ;=! depth_exceeded
 
-;; What is called many times, by builtins that count nothing of their own.
+;; Many calls by builtins that count no steps themselves.
 
 (count (apply map vector (repeat 100000 (vec (range 1000)))))
 ;=! memory_exceeded timeout
@@ -817,7 +817,7 @@
 (let [ms (mapv (fn [i] {:a i}) (range 20000)) by (zipmap (range 60000) (range 60000))] (loop [] (set/join ms ms by) (recur)))
 ;=! timeout memory_exceeded
 
-;; Collections that become others at once.
+;; Conversions of whole collections.
 
 (count (frequencies (set (range 500000))))
 ;=! memory_exceeded timeout
@@ -855,7 +855,7 @@
 (str/join (apply str (repeat 1000000 "x")) (range 100000))
 ;=! memory_exceeded timeout
 
-;; Texts, over and over.
+;; Repeated work on texts.
 
 (let [s (apply str (repeat 50000 "abcdéfghi "))] (loop [] (subs s 400000) (recur)))
 ;=! timeout
@@ -928,7 +928,7 @@
 (reduce (fn [all i] (conj all (re-pattern (str "(x{1,50}|y{1,50}){1,40}" i)))) [] (range))
 ;=! memory_exceeded timeout
 
-;; Keys of literals, of which a program's text may hold thousands.
+;; Literals with thousands of keys.
 
 (def v (vec (range 20000)))
 (def f (fn [i] (conj v (mod (* i 7919) 100003))))
@@ -946,7 +946,7 @@
 } (recur))
 ;=! timeout memory_exceeded
 
-;; One comparison that takes long: of values that are equal and not the same, each beside each.
+;; One long comparison of equal values that share no parts.
 
 (def t (apply str (repeat 40000 "a")))
 (defn texts [] (mapv (fn [_] (str (subs t 1) "a")) (range 200)))
@@ -1003,7 +1003,7 @@
 (let [v (vec (repeat 300000 n))] (pmap (fn [k] (= v (vec (repeat 300000 (+' k (-' n k)))))) (range 1 20)))
 ;=*
 
-;; Values that take long to show when the program has ended.
+;; Values whose rendering after the program takes long.
 
 (def n (loop [n 3 i 0] (if (< i 19) (recur (*' n n) (inc i)) n)))
 (vec (repeat 100000 n))
@@ -1026,7 +1026,7 @@
 (fail (vec (repeat 3000 (reduce (fn [x _] [x]) (vec (range 40000)) (range 31)))))
 ;=! fail
 
-;; What is given back by one thread is not for the others to take.
+;; Memory that one thread frees is not available to other threads after a rejection.
 
 (count (pmap (fn [i] (pmap (fn [j] (vec (range 20000))) (range 100))) (range 100)))
 ;=! memory_exceeded
@@ -1034,7 +1034,7 @@
 (loop [s "a"] (recur (str s "b" s)))
 ;=! memory_exceeded
 
-;; As many values as there is memory for, and then a walk over all of them.
+;; Values that fill the memory, followed by a walk over all of them.
 
 (json/generate-string (vec (range 1200000)))
 ;=! memory_exceeded

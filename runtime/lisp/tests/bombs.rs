@@ -72,7 +72,7 @@ fn main() {
     }
     let trials = bombs().into_iter().map(|bomb| {
         let name = format!("line_{}", bomb.line);
-        Trial::test(name, move || judge(&bomb, TIGHT, &watch(&bomb, TIGHT)?))
+        Trial::test(name, move || verify(&bomb, TIGHT, &watch(&bomb, TIGHT)?))
     });
     libtest_mimic::run(&Arguments::from_iter(arguments), trials.collect()).exit();
 }
@@ -104,7 +104,7 @@ fn figures(part: &str) {
                 let (computed, late, grew) = (report.computed.as_millis(), report.late.as_millis(), report.grew >> 20);
                 println!("{computed:6} | {late:4} | {grew:4} | {end:16} | {}", program.replace('\n', " "));
                 (latest, most) = (latest.max(late), most.max(grew));
-                judge(bomb, may, &report)
+                verify(bomb, may, &report)
             });
             if let Err(fault) = verdict {
                 faults += 1;
@@ -116,7 +116,7 @@ fn figures(part: &str) {
     std::process::exit(i32::from(faults > 0));
 }
 
-fn judge(bomb: &Bomb, may: May, report: &Report) -> Result<(), Failed> {
+fn verify(bomb: &Bomb, may: May, report: &Report) -> Result<(), Failed> {
     // Unoptimised code needs larger stacks, and programs with many workers have many of them.
     let unoptimised = if cfg!(debug_assertions) { 16 << 20 } else { 0 };
     let most = may.bytes / 5 * 6 + (8 << 20) + unoptimised;
@@ -201,7 +201,7 @@ fn ordinary() -> String {
 }
 
 /// Maximum bytes of a preview in any profile of a server.
-const SHOWN: usize = 64 << 10;
+const SHOWN_BYTES: usize = 64 << 10;
 
 /// Runs a program, reports its end, and processes its value like a host.
 #[expect(clippy::print_stdout, reason = "the pipe to the watching process")]
@@ -219,14 +219,14 @@ fn bomb(source: &str, limits: Limits) -> String {
     println!("ended");
     match &outcome.result {
         Ok(value) => {
-            let shown = print::preview(value, SHOWN).text;
+            let shown = print::preview(value, SHOWN_BYTES).text;
             let is_over = || started.elapsed() >= wall;
             let encoded = json::encode_until(value, 4 << 20, &is_over).map_or(0, |text| text.len());
             let peak = outcome.peak_bytes >> 20;
             format!("value: peak {peak} MB, {} and {encoded} bytes", shown.len())
         }
         Err(error) => {
-            let value = error.value.as_ref().map_or(0, |value| print::preview(value, SHOWN).text.len());
+            let value = error.value.as_ref().map_or(0, |value| print::preview(value, SHOWN_BYTES).text.len());
             let peak = outcome.peak_bytes >> 20;
             format!("{}: peak {peak} MB, {} and {} and {value} bytes", error.kind, error.message, error.render(source).len())
         }

@@ -15,7 +15,7 @@ fn printed(program: &str) -> Result<String, String> {
 }
 
 #[test]
-fn every_example_prints_what_it_says() {
+fn every_example_prints_the_documented_value() {
     let mut wrong = Vec::new();
     for row in builtins::all() {
         for (program, expected) in row.notes.examples() {
@@ -37,7 +37,7 @@ fn every_row_is_complete() {
         assert!(seen.insert(name.clone()), "{name} has two rows");
         assert!(row.notes.arglists().next().is_some(), "{name} has no argument list");
         assert!(row.notes.arglists().all(|list| list.starts_with('[') && list.ends_with(']')), "{name} has a bad argument list");
-        assert!(row.notes.doc().ends_with(['.', '…']), "{name}: its documentation is no sentence: {}", row.notes.doc());
+        assert!(row.notes.doc().ends_with(['.', '…']), "{name}: its documentation is not a sentence: {}", row.notes.doc());
         assert!(!row.notes.doc().contains('\n'), "{name}: its documentation is more than a line");
         assert!(row.max.is_none_or(|max| max >= row.min), "{name} takes no number of arguments");
     }
@@ -52,6 +52,6 @@ fn every_row_is_complete() {
 }
 
 #[test]
-fn there_are_enough() {
+fn table_has_expected_minimum_of_builtins() {
     assert!(builtins::all().count() >= 250, "only {} rows", builtins::all().count());
 }

@@ -183,7 +183,7 @@ fn limits_of(line: &str) -> Limits {
 }
 
 #[test]
-fn programs_give_what_is_written_beside_them() {
+fn case_files_give_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -216,13 +216,13 @@ fn programs_give_what_is_written_beside_them() {
 }
 
 #[test]
-fn every_special_form_does_what_its_examples_say() {
+fn special_form_examples_print_the_documented_values() {
     let forms = special_forms::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
     let functions = host_functions::all().map(|row| (row.name, row.notes.doc(), row.notes.examples().collect::<Vec<_>>()));
     let mut names = std::collections::BTreeSet::new();
     for (name, doc, examples) in forms.chain(functions) {
         assert!(names.insert(name), "{name} has two rows");
-        assert!(doc.ends_with('.'), "the doc of {name} is no sentence");
+        assert!(doc.ends_with('.'), "the doc of {name} is not a sentence");
         assert!(!examples.is_empty(), "{name} has no example");
         for (program, printed) in examples {
             let (result, _) = run(program, &limits_of(""));
@@ -237,12 +237,12 @@ fn every_special_form_does_what_its_examples_say() {
 }
 
 #[test]
-fn every_constant_is_documented_and_found_by_its_names() {
+fn every_constant_is_documented_and_resolves_by_each_name() {
     let mut names = std::collections::BTreeSet::new();
     for row in builtins::constants() {
         let name = row.full_name();
         assert!(names.insert(name.clone()), "{name} has two rows");
-        assert!(row.doc.ends_with('.'), "the doc of {name} is no sentence");
+        assert!(row.doc.ends_with('.'), "the doc of {name} is not a sentence");
         // Constants of `java.time` are usually written without their package.
         let short = name.rsplit('.').next().unwrap_or(&name).to_owned();
         for name in [name, short] {
@@ -253,7 +253,7 @@ fn every_constant_is_documented_and_found_by_its_names() {
 }
 
 #[test]
-fn tool_calls_are_found_with_what_is_literal_about_them() {
+fn call_sites_contain_literal_server_tool_and_arguments() {
     let source = r#"(map (fn [n] (tool/call {:server "github" :tool "get_pr" :args {:number n :full true}})) [1 2])
                     (tool/call {:server "fs" :tool "list" :args {:path "/"}})
                     (tool/call data/request)"#;
@@ -267,7 +267,7 @@ fn tool_calls_are_found_with_what_is_literal_about_them() {
 }
 
 #[test]
-fn entries_of_a_written_map_have_places() {
+fn literal_map_entries_have_spans() {
     let source = r#"[1 (tool/call {:server "fs" "tool" 'list :args {:path [1 2], :größe #{3}}})]"#;
     let program = Program::compile(source).unwrap();
     let request = program.tool_calls()[0].request.unwrap();
@@ -287,7 +287,7 @@ fn entries_of_a_written_map_have_places() {
 }
 
 #[test]
-fn runs_of_a_program_know_nothing_of_each_other() {
+fn runs_of_one_program_share_no_state() {
     let program = Program::compile("(defonce x data/user_id) x").unwrap();
     for expected in [1, 2] {
         let context = Value::map([(Value::keyword("user_id"), Value::int(expected))]);

@@ -33,13 +33,13 @@ fn worse<'a>(all: impl IntoIterator<Item = &'a costs::Cost>) -> Vec<String> {
 }
 
 #[test]
-fn costs_grow_as_they_must() {
+fn every_cost_per_item_stays_within_allowed_growth() {
     let worse = worse(costs::COSTS);
     assert!(worse.is_empty(), "{}", worse.join("\n"));
 }
 
 #[test]
-fn what_goes_over_everything_each_time_is_found_out() {
+fn linear_operations_exceed_allowed_growth() {
     use costs::{Cost, Source};
     let linear = [
         Cost { name: "copying", source: Source::Once("(count (mapv inc data/v))") },
@@ -49,7 +49,7 @@ fn what_goes_over_everything_each_time_is_found_out() {
 }
 
 #[test]
-fn a_map_of_a_hundred_thousand_keys_fits_into_the_default_memory() {
+fn map_of_100_000_keys_fits_default_memory_limit() {
     use ptc_lisp::{Limits, Program, Run, Value};
     let program = Program::compile("(count (reduce (fn [m i] (assoc m i (* i 2))) {} (range 100000)))").expect("it compiles");
     let limits = Limits::default().wall_clock(std::time::Duration::from_mins(1));

@@ -47,7 +47,7 @@ fn close(a: &Value, b: &Value) -> bool {
 }
 
 /// Compares a program's answer with the expectation.
-fn judge(program: &str, expected: &str) -> Result<(), String> {
+fn verify(program: &str, expected: &str) -> Result<(), String> {
     let actual = answer(program);
     if let Some(kind) = expected.strip_prefix('!') {
         return match actual {
@@ -79,14 +79,14 @@ struct Case {
 impl Case {
     fn verdict(&self) -> Result<(), String> {
         let Some(clojure) = &self.clojure else { return Err("has no answer: run regenerate.clj".to_owned()) };
-        let Some((answer, reason)) = &self.ours else { return judge(&self.program, clojure) };
+        let Some((answer, reason)) = &self.ours else { return verify(&self.program, clojure) };
         if !DIVERGENCES.lines().any(|line| line.strip_prefix("## ") == Some(reason)) {
-            return Err(format!("{reason:?} is no entry of the page of differences"));
+            return Err(format!("{reason:?} is not an entry of DIVERGENCES.md"));
         }
-        if judge(&self.program, clojure).is_ok() {
+        if verify(&self.program, clojure).is_ok() {
             return Err("answers as Clojure does: the line ;ptc says nothing".to_owned());
         }
-        judge(&self.program, answer)
+        verify(&self.program, answer)
     }
 }
 
@@ -131,7 +131,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 #[test]
-fn programs_answer_as_clojure_does() {
+fn programs_give_the_answers_of_clojure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
     let mut paths = Vec::new();
     collect(&folder, &mut paths).unwrap();

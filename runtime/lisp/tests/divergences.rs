@@ -1,7 +1,9 @@
 //! Checks the page of differences from Clojure: every entry has a reason and cases, and every case runs.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use ptc_lisp::limits::Limits;
 use ptc_lisp::{Program, Run, print};
 
 const PAGE: &str = include_str!("../DIVERGENCES.md");
@@ -52,12 +54,15 @@ fn entries() -> (Vec<Entry<'static>>, Vec<&'static str>) {
 }
 
 fn answer(program: &str) -> String {
-    let result = Program::compile(program).and_then(|program| Run::new(&program).execute_on_thread().result);
+    // Some cases count steps to a limit, which takes longer than a second on a busy machine.
+    let mut limits = Limits::default();
+    limits.wall_clock = Duration::from_mins(2);
+    let result = Program::compile(program).and_then(|program| Run::new(&program).limits(limits).execute_on_thread().result);
     result.map_or_else(|fault| format!("!{}", fault.kind), |value| print::readable(&value))
 }
 
 #[test]
-fn every_difference_is_as_the_page_says() {
+fn every_documented_divergence_has_the_documented_result() {
     let (entries, bad) = entries();
     let mut wrong: Vec<String> = bad.iter().map(|line| format!("no case: {line}")).collect();
     for case in entries.iter().flat_map(|entry| &entry.cases) {
@@ -70,7 +75,7 @@ fn every_difference_is_as_the_page_says() {
 }
 
 #[test]
-fn every_difference_has_a_title_a_reason_and_a_case() {
+fn every_divergence_has_title_reason_and_case() {
     let (entries, _) = entries();
     let (mut titles, mut programs) = (BTreeSet::new(), BTreeSet::new());
     assert!(entries.len() >= 10, "only {} entries", entries.len());

@@ -38,7 +38,7 @@ fn session(sources: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn definitions_reach_later_programs() {
+fn definitions_are_visible_in_later_programs() {
     let shown = session(&[
         "(def total 40) (defn add [x] (+ total x))",
         "(add 2)",
@@ -69,7 +69,7 @@ fn definitions_reach_later_programs() {
 }
 
 #[test]
-fn a_program_that_fails_changes_nothing() {
+fn failed_program_leaves_bindings_unchanged() {
     let shown = session(&[
         "(def x 1) (defn f [] x)",
         "(def x 2) (def y 3) (/ 1 0)",
@@ -89,7 +89,7 @@ fn a_program_that_fails_changes_nothing() {
 }
 
 #[test]
-fn clones_of_bindings_go_separate_ways() {
+fn cloned_bindings_are_independent() {
     let (_, base) = step("(def v [1 2]) (defn f [] v)", Bindings::default());
     let (_, left) = step("(def a 1) (def v (conj v 3))", base.clone());
     let (_, right) = step("(def b 2) (def v (assoc v 0 :changed))", base.clone());
@@ -105,7 +105,7 @@ fn clones_of_bindings_go_separate_ways() {
 }
 
 #[test]
-fn a_forgotten_name_is_gone_and_can_come_back() {
+fn forgotten_name_is_unbound_until_redefined() {
     let (_, mut bindings) = step("(def x 1) (defn f [] x)", Bindings::default());
     assert_eq!(bindings.forget("x"), Some(Value::int(1)));
     assert_eq!(bindings.forget("x"), None);
@@ -116,7 +116,7 @@ fn a_forgotten_name_is_gone_and_can_come_back() {
 }
 
 #[test]
-fn a_program_refuses_other_bindings_than_its_own() {
+fn program_refuses_bindings_of_another_session() {
     let (_, mine) = step("(def a 1)", Bindings::default());
     let (_, theirs) = step("(def b 1)", Bindings::default());
     let program = compile("a", &mine).unwrap();
@@ -128,7 +128,7 @@ fn a_program_refuses_other_bindings_than_its_own() {
 }
 
 #[test]
-fn faults_in_functions_of_earlier_programs_show_their_own_text() {
+fn fault_in_function_of_earlier_program_shows_its_source() {
     let (_, bindings) = step("\n\n(defn share [total n]\n  (/ total n))", Bindings::default());
     let (_, bindings) = step("(defn halve [x] (share x 0))", bindings);
     let source = "(map halve [1 2])";
@@ -145,7 +145,7 @@ arithmetic_error: (/ x & ys): division by zero
 }
 
 #[test]
-fn the_memory_of_bindings_can_be_told() {
+fn bindings_report_their_memory_with_shared_values_counted_once() {
     let bytes = |source: &str| step(source, Bindings::default()).1.bytes();
     let (small, large) = (bytes("(def v [1 2 3])"), bytes("(def v (vec (range 100000)))"));
     assert!(small < 1_000, "{small}");
@@ -158,7 +158,7 @@ fn the_memory_of_bindings_can_be_told() {
 }
 
 #[test]
-fn history_is_an_input() {
+fn history_of_results_is_readable() {
     let program = Program::compile("[*1 *2 *3]").unwrap();
     let outcome = Run::new(&program).history(vec![Value::int(1), Value::int(2)]).execute_on_thread();
     assert_eq!(print::readable(&outcome.result.unwrap()), "[1 2 nil]");
@@ -170,7 +170,7 @@ fn with_journal(source: &str, journal: Value) -> Outcome {
 }
 
 #[test]
-fn a_task_is_done_once() {
+fn journaled_task_is_not_repeated() {
     let first = with_journal("(task \"a\" (do (println \"working\") 1)) (task :b {:x 2}) (/ 1 0)", Value::nil());
     assert_eq!(first.prints, ["working"]);
     assert_eq!(first.result.unwrap_err().kind, ErrorKind::ArithmeticError);
@@ -188,7 +188,7 @@ fn a_task_is_done_once() {
 }
 
 #[test]
-fn steps_report_their_summaries() {
+fn finished_steps_are_journaled_with_summary() {
     let outcome = with_journal("(step-done \"2\" \"two\") (step-done 1 \"x\") (step-done 1 (str \"one\" 1))", Value::nil());
     let pair = |id: &str, summary: &str| (id.to_owned(), summary.to_owned());
     assert_eq!(outcome.progress, [pair("1", "one1"), pair("2", "two")]);
@@ -222,7 +222,7 @@ impl Host for Slow {
 }
 
 #[test]
-fn tool_calls_are_counted_against_their_limit() {
+fn parallel_tool_calls_count_toward_limit() {
     let source = "(count (pmap (fn [n] (tool/call {:server \"s\" :tool \"t\" :args {:n n}})) (range data/n)))";
     let program = Program::compile(source).unwrap();
     let run = |n: i64| {
@@ -236,7 +236,7 @@ fn tool_calls_are_counted_against_their_limit() {
 }
 
 #[test]
-fn a_program_runs_on_many_threads_at_once() {
+fn program_runs_on_many_threads_concurrently() {
     let program = Program::compile("(def x data/n) (defn f [n] (if (pos? n) (+ x (f (dec n))) 0)) (f 50)").unwrap();
     std::thread::scope(|scope| {
         for n in 0..4 {
@@ -251,7 +251,7 @@ fn a_program_runs_on_many_threads_at_once() {
 }
 
 #[test]
-fn a_run_that_was_cancelled_before_does_not_start() {
+fn run_cancelled_before_start_does_not_execute() {
     let cancel = Cancel::default();
     cancel.cancel();
     let program = Program::compile("(println 1)").unwrap();

@@ -65,7 +65,7 @@ fn cases(text: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn faults_are_told_as_written() {
+fn faults_render_as_in_case_file() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/errors.cases");
     let text = std::fs::read_to_string(&path).unwrap();
     let (mut wrong, mut written) = (Vec::new(), String::new());
@@ -89,7 +89,7 @@ fn faults_are_told_as_written() {
         let own = matches!(error.kind, ErrorKind::Failed);
         assert!(error.position.is_some(), "{source}\n has no place");
         assert!(own || error.hint.is_some(), "{source}\n has no advice:\n{shown}");
-        assert!(shown.len() < 1500, "{source}\n is told at length:\n{shown}");
+        assert!(shown.len() < 1500, "{source}\n has a long rendering:\n{shown}");
     }
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, written).unwrap();
@@ -105,15 +105,15 @@ fn faults_are_told_as_written() {
 }
 
 #[test]
-fn a_long_argument_is_quoted_as_a_preview() {
+fn long_argument_is_quoted_as_preview() {
     let mut refused = 0;
-    let mut judge = |program: &str, most: usize| {
+    let mut verify = |program: &str, most: usize| {
         let Err(error) = fault(program) else { return };
         refused += 1;
         let shown = error.render(program);
         assert!(
             shown.len() < most,
-            "{program}\n is told in {} bytes: {}",
+            "{program}\n renders as {} bytes: {}",
             shown.len(),
             shown.chars().take(500).collect::<String>()
         );
@@ -127,7 +127,7 @@ fn a_long_argument_is_quoted_as_a_preview() {
                 for other in ["nil", "\"a\""] {
                     let args: Vec<&str> = (0..count).map(|at| if at == place { "data/long" } else { other }).collect();
                     let name = if row.name.starts_with('.') { row.name.to_owned() } else { row.full_name() };
-                    judge(&format!("({name} {})", args.join(" ")), most);
+                    verify(&format!("({name} {})", args.join(" ")), most);
                 }
             }
         }
@@ -143,7 +143,7 @@ fn a_long_argument_is_quoted_as_a_preview() {
         "(recur-to data/long)",
         "(case data/long 1 2 (fail data/long))",
     ] {
-        judge(program, 4500);
+        verify(program, 4500);
     }
     assert!(refused > 1000, "only {refused} programs were refused");
 }

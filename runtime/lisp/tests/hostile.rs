@@ -20,7 +20,7 @@ fn run(source: &str, limits: Limits) -> Result<Outcome, Error> {
 use ErrorKind::{DepthExceeded, InvalidForm, ParseError};
 
 #[test]
-fn no_text_overflows_the_reader_or_the_analyzer() {
+fn deeply_nested_source_does_not_overflow_reader_or_analyzer() {
     let deep = |open: &str, close: &str, depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
     for text in [
         "(".repeat(65536),
@@ -46,7 +46,7 @@ fn no_text_overflows_the_reader_or_the_analyzer() {
 }
 
 #[test]
-fn what_is_nested_within_bounds_works() {
+fn nesting_within_bounds_is_accepted() {
     for depth in [10, 100, 250] {
         let text = format!("{}1{}", "(inc ".repeat(depth), ")".repeat(depth));
         let outcome = run(&text, limits()).unwrap();
@@ -60,7 +60,7 @@ fn what_is_nested_within_bounds_works() {
 }
 
 #[test]
-fn deep_values_are_built_compared_printed_and_dropped() {
+fn deep_values_are_built_compared_printed_and_dropped_without_overflow() {
     let source = "(defn deep [n] (loop [v [] i 0] (if (< i n) (recur [v i] (inc i)) v)))
                   (let [a (deep 30000) b (deep 30000)] [(= a b) (count (pr-str a)) (count #{a b}) (hash-map a 1)])";
     let outcome = run(source, limits().wall_clock(Duration::from_secs(20))).unwrap();
@@ -70,7 +70,7 @@ fn deep_values_are_built_compared_printed_and_dropped() {
 }
 
 #[test]
-fn memory_is_given_back() {
+fn freed_memory_does_not_count_toward_limit() {
     // Fifty times the limit in total, but little at any one time.
     let source = "(loop [i 0] (if (< i 400) (do (count (range 200000)) (recur (inc i))) i))";
     let outcome = run(source, limits().wall_clock(Duration::from_mins(1))).unwrap();
@@ -78,7 +78,7 @@ fn memory_is_given_back() {
 }
 
 #[test]
-fn steps_turns_and_prints_are_counted() {
+fn limits_of_steps_loops_prints_and_depth_are_enforced() {
     let with = |change: fn(&mut Limits)| {
         let mut limits = limits();
         change(&mut limits);
@@ -97,7 +97,7 @@ fn steps_turns_and_prints_are_counted() {
 }
 
 #[test]
-fn another_thread_can_stop_a_run() {
+fn run_is_cancelled_from_another_thread() {
     let cancel = Cancel::default();
     let program = Program::compile("(pmap (fn [x] (loop [] (recur))) (range 4))").unwrap();
     let outcome = std::thread::scope(|scope| {
@@ -113,19 +113,19 @@ fn another_thread_can_stop_a_run() {
 }
 
 #[test]
-fn builtins_look_up_on_their_way() {
+fn long_builtins_check_limits_while_running() {
     // The gauge is read at every check of the clock and the cancel flag.
-    static LOOKS: AtomicUsize = AtomicUsize::new(0);
+    static CHECKS: AtomicUsize = AtomicUsize::new(0);
     let looks = |source: &str| {
-        LOOKS.store(0, Ordering::Relaxed);
+        CHECKS.store(0, Ordering::Relaxed);
         let program = Program::compile(source).unwrap();
         let counted = || {
-            LOOKS.fetch_add(1, Ordering::Relaxed);
+            CHECKS.fetch_add(1, Ordering::Relaxed);
             gauge()
         };
         let limits = Limits::default().wall_clock(Duration::from_mins(10)).memory_bytes(1 << 30);
         Run::new(&program).limits(limits).gauge(counted).execute_on_thread().result.unwrap();
-        LOOKS.load(Ordering::Relaxed)
+        CHECKS.load(Ordering::Relaxed)
     };
     let items = 400_000;
     let bare = looks(&format!("(count (vec (range {items})))"));

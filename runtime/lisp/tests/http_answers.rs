@@ -33,7 +33,7 @@ impl Host for Service {
 }
 
 #[test]
-fn results_have_status_headers_and_the_body_of_a_failure() {
+fn http_results_have_status_headers_and_failure_body() {
     let call = |name: &str| format!(r#"(tool/call {{:server "s" :tool "{name}"}})"#);
     let cases = [
         (call("json"), r#"{:headers {"etag" "W/\"7\""} :ok true :status 201 :value [1] :value_kind :json}"#),

@@ -84,7 +84,7 @@ fn carried(bindings: &Bindings, results: &[Value]) -> (Bindings, Vec<Value>) {
 }
 
 #[test]
-fn sessions_go_on() {
+fn session_continues_after_encode_and_decode() {
     for session in SESSIONS {
         let (mut here, mut there) = ((Bindings::default(), Vec::new()), (Bindings::default(), Vec::new()));
         for source in session.lines().map(str::trim) {
@@ -99,7 +99,7 @@ fn sessions_go_on() {
 }
 
 #[test]
-fn faults_name_the_program_that_made_the_function() {
+fn fault_in_decoded_function_shows_its_source() {
     let (_, bindings, results) = step("(def x 1)\n(defn bad [n]\n  (/ n nil))", &Bindings::default(), &[]);
     let (bindings, _) = carried(&bindings, &results);
     let program = Program::compile_with("(bad 1)", &bindings).expect("a program");
@@ -108,7 +108,7 @@ fn faults_name_the_program_that_made_the_function() {
 }
 
 #[test]
-fn a_forgotten_name_stays_forgotten() {
+fn forgotten_name_is_unbound_after_decoding() {
     let (_, mut bindings, results) = step("(def x 1) (defn f [] x)", &Bindings::default(), &[]);
     bindings.forget("x");
     let (_, bindings, results) = step("(defn g [] (f))", &bindings, &results);
@@ -119,20 +119,20 @@ fn a_forgotten_name_stays_forgotten() {
 }
 
 #[test]
-fn names_keep_their_places_while_a_result_may_know_them() {
+fn cleared_names_keep_their_slots_while_a_result_refers_to_them() {
     let (_, mut bindings, results) = step("(def a 1) (def b 2) (fn [] b)", &Bindings::default(), &[]);
     bindings.clear(&results);
     assert!(bindings.is_empty());
     let (_, bindings, results) = step("(def c 3)", &bindings, &results);
     let (bindings, results) = carried(&bindings, &results);
-    assert!(step("(*2)", &bindings, &results).0.starts_with("unbound_var"), "neither c nor anything else stands for b");
+    assert!(step("(*2)", &bindings, &results).0.starts_with("unbound_var"), "no other definition replaces b");
     let mut without = bindings.clone();
     without.clear(&[]);
     assert_eq!(without.bytes(), Bindings::default().bytes());
 }
 
 #[test]
-fn forgotten_names_give_back_what_they_took() {
+fn compact_frees_memory_of_forgotten_names() {
     let (_, mut bindings, _) = step("(def kept 1)", &Bindings::default(), &[]);
     let before = bindings.bytes();
     for round in 0..1_000 {
@@ -148,7 +148,7 @@ fn forgotten_names_give_back_what_they_took() {
 }
 
 #[test]
-fn a_function_keeps_the_places_that_it_knows_and_no_more() {
+fn compact_keeps_only_slots_that_functions_refer_to() {
     let long = "n".repeat(10_000);
     let (_, bindings, _) = step(&format!("(def {long} 1) (def a 2)"), &Bindings::default(), &[]);
     let (_, bindings, _) = step("(def b 3) (defn f [] [a b]) (def c (fn [] b))", &bindings, &[]);
@@ -157,7 +157,7 @@ fn a_function_keeps_the_places_that_it_knows_and_no_more() {
         bindings.forget(name);
     }
     bindings.compact(&[]);
-    assert!(bindings.bytes() < 5_000, "{} bytes: nobody mentions the long name", bindings.bytes());
+    assert!(bindings.bytes() < 5_000, "{} bytes: the long name is not referenced", bindings.bytes());
     let (bindings, _) = carried(&bindings, &[]);
     let fault = step("(f)", &bindings, &[]).0;
     assert!(fault.starts_with("unbound_var: 'b'"), "{fault}");
@@ -168,7 +168,7 @@ fn a_function_keeps_the_places_that_it_knows_and_no_more() {
 }
 
 #[test]
-fn what_is_shared_stays_shared() {
+fn shared_values_are_encoded_once() {
     let doubling = "(def x (reduce (fn [acc _] [acc acc]) [\"leaf\"] (range 60)))";
     let (_, bindings, _) = step(doubling, &Bindings::default(), &[]);
     let bytes = image::encode(&bindings, &[]).expect("data");
@@ -177,10 +177,10 @@ fn what_is_shared_stays_shared() {
 }
 
 #[test]
-fn work_under_way_has_no_image() {
+fn infinite_sequences_and_transducers_are_refused_by_name() {
     for (source, name, what) in [
-        ("(def ok 1) (def xs (range)) nil", "`xs`", "a sequence without an end"),
-        ("(def ok 1) (def f (let [xs (iterate inc 0)] (fn [] (first xs)))) nil", "`f`", "a sequence without an end"),
+        ("(def ok 1) (def xs (range)) nil", "`xs`", "an infinite sequence"),
+        ("(def ok 1) (def f (let [xs (iterate inc 0)] (fn [] (first xs)))) nil", "`f`", "an infinite sequence"),
         ("(comp (map inc) (filter odd?))", "*1", "a transducer"),
     ] {
         let (text, bindings, results) = step(source, &Bindings::default(), &[]);
@@ -190,7 +190,7 @@ fn work_under_way_has_no_image() {
 }
 
 #[test]
-fn damage_is_found_and_does_no_harm() {
+fn damaged_image_is_refused_or_decoded_without_panic() {
     let source =
         "(def x [1 \"two\" {:three 3.0}]) (defn f [n] (let [m n] (fn [] (+ m (count x))))) (def g (f 2)) (def p (partial g))";
     let (_, bindings, results) = step(source, &Bindings::default(), &[]);

@@ -11,7 +11,7 @@ fn decoded(text: &str) -> String {
 }
 
 #[test]
-fn texts_become_values() {
+fn decoding_gives_expected_values_and_errors() {
     let cases = [
         ("null", "nil"),
         (" [1, -2, 3.5, 1e3, -0, 0.0] ", "[1 -2 3.5 1000.0 0 0.0]"),
@@ -67,7 +67,7 @@ fn texts_become_values() {
 }
 
 #[test]
-fn objects_within_others_have_names_of_their_own_at_any_depth() {
+fn nested_objects_of_other_shape_keep_their_names() {
     let rows = r#"{"a":1,"b":2},{"a":{"x":1,"b":2},"b":3},{"a":{"b":4,"a":5}},{"a":6,"b":7,"a":8}"#;
     let values = r#"{"a" 1 "b" 2} {"a" {"b" 2 "x" 1} "b" 3} {"a" {"a" 5 "b" 4}} {"a" 8 "b" 7}"#;
     for depth in 1..40 {
@@ -84,7 +84,7 @@ fn walked(text: &str) -> Result<(), json::DecodeError> {
 }
 
 #[test]
-fn walking_refuses_what_decoding_refuses() {
+fn walk_refuses_the_same_texts_as_decode() {
     let whole = " {\"a\": [1, -0.5e+3, {}, [] , true,false,null], \"é\\n\\u00e9\":\"\\\"\\ud83d\", \"b\":{\"c\":[[{\"d\":0}]]}} ";
     let mut texts = vec![whole.to_owned()];
     for (at, found) in whole.char_indices() {
@@ -105,7 +105,7 @@ fn walking_refuses_what_decoding_refuses() {
 }
 
 #[test]
-fn walking_gives_members_as_they_are_written() {
+fn walk_returns_raw_members() {
     let text = r#" { "a" : [1 , 2] ,"b\u0061\"":{"c":{}}, "a":"x" , "o": {} } "#;
     let (mut found, mut inner) = (Vec::new(), Vec::new());
     let mut walk = json::Walk::new(text);
@@ -136,7 +136,7 @@ fn walking_gives_members_as_they_are_written() {
 }
 
 #[test]
-fn values_become_texts_that_read_back() {
+fn encoded_values_decode_to_equal_values() {
     let texts =
         ["null", "[1,-2,3.5,1e300,true,\"a\\nb\"]", r#"{"a":[{"b":{}},[]],"c":"é\"\\\u0001"}"#, "123456789012345678901234567890"];
     for text in texts {
@@ -150,7 +150,7 @@ fn values_become_texts_that_read_back() {
 }
 
 #[test]
-fn what_has_no_json_is_named_with_its_path() {
+fn unencodable_value_is_reported_with_its_path() {
     let infinite = Value::double(f64::INFINITY);
     let value =
         Value::map([(Value::keyword("a"), Value::vector(vec![Value::nil(), Value::map([(Value::string("b"), infinite)])]))]);
@@ -164,7 +164,7 @@ fn what_has_no_json_is_named_with_its_path() {
 }
 
 #[test]
-fn two_keys_of_one_text_are_refused() {
+fn keys_with_the_same_json_text_are_refused() {
     let refused = |source: &str| {
         let program = ptc_lisp::Program::compile(source).unwrap();
         let value = ptc_lisp::Run::new(&program).execute_on_thread().result.unwrap();
@@ -190,7 +190,7 @@ fn two_keys_of_one_text_are_refused() {
 }
 
 #[test]
-fn previews_stay_in_their_budget_and_say_what_is_missing() {
+fn previews_stay_within_budget_and_count_omitted_items() {
     let rows: Vec<Value> = (0..1_000)
         .map(|i| Value::map([(Value::keyword("id"), Value::int(i)), (Value::keyword("name"), Value::string("x".repeat(40)))]))
         .collect();
@@ -217,7 +217,7 @@ fn previews_stay_in_their_budget_and_say_what_is_missing() {
 }
 
 #[test]
-fn measured_bytes_are_those_of_the_text() {
+fn measured_length_equals_encoded_length() {
     let never = || false;
     for (source, exact) in [
         ("nil", true),
@@ -252,7 +252,7 @@ fn measured_bytes_are_those_of_the_text() {
 }
 
 #[test]
-fn measuring_shared_values_ends_at_the_limit_and_when_the_program_is_over() {
+fn measuring_shared_values_ends_at_limit_and_on_interrupt() {
     let shared = (0..200).fold(Value::int(1), |value, _| Value::vector(vec![value.clone(), value]));
     assert_eq!(json::measure(&shared, 1 << 20, &|| false), Err(json::Unmeasured::TooLarge));
     assert_eq!(json::measure(&shared, usize::MAX, &|| true), Err(json::Unmeasured::Stopped));

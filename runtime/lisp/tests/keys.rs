@@ -84,7 +84,7 @@ fn run(source: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn a_key_names_the_entry_of_either_spelling() {
+fn keyword_and_string_find_the_same_entry() {
     let wrong: Vec<String> = CASES
         .iter()
         .filter_map(|(_, source, expected)| {
@@ -124,7 +124,7 @@ fn both_spellings(value: &Value) -> bool {
 }
 
 #[test]
-fn no_builtin_makes_a_map_with_both_spellings() {
+fn no_builtin_creates_map_with_keyword_and_string_of_same_name() {
     let few = [r#"{"a" 1}"#, "{:a {:b 2}}", ":a", r#""a""#, "(fn [& _] :a)", "[:a]"];
     let many = [
         r#"{"b" {"a" 1}}"#,
@@ -158,7 +158,7 @@ fn no_builtin_makes_a_map_with_both_spellings() {
 }
 
 #[test]
-fn large_maps_follow_the_rule_too() {
+fn large_maps_find_entries_by_keyword_and_string() {
     // A map with more than 24 entries is a tree. A map that is made at once is sorted.
     let source = r#"
         (let [strings (zipmap (map str (range 100)) (range 100))

@@ -14,7 +14,7 @@ fn answer(program: &str) -> Result<Value, String> {
 }
 
 #[test]
-fn every_name_is_known_with_a_description_and_a_way_to_write_it() {
+fn required_names_are_bound_and_documented() {
     let (mut count, mut missing) = (0, Vec::new());
     for name in names() {
         count += 1;

@@ -47,7 +47,7 @@ fn read(text: &str) -> Value {
 }
 
 #[test]
-fn what_is_printed_reads_back() {
+fn printed_values_read_back_as_equal() {
     each(1500, 400, |u, seed| {
         let value = generate::value(u, 4).unwrap_or_default();
         let text = print::readable(&value);
@@ -58,7 +58,7 @@ fn what_is_printed_reads_back() {
 }
 
 #[test]
-fn keys_that_became_keywords_read_back() {
+fn maps_with_keywordized_keys_read_back() {
     let program = Program::compile("(clojure.walk/keywordize-keys data/form)").unwrap();
     each(500, 400, |u, seed| {
         let form = generate::value(u, 4).unwrap_or_default();
@@ -70,7 +70,7 @@ fn keys_that_became_keywords_read_back() {
 }
 
 #[test]
-fn no_text_breaks_the_reader() {
+fn reader_does_not_panic_on_random_text() {
     const PIECES: &[&str] = &[
         "(",
         ")",
@@ -147,7 +147,7 @@ fn no_text_breaks_the_reader() {
 }
 
 #[test]
-fn no_program_breaks_the_evaluator() {
+fn evaluator_does_not_panic_on_random_programs() {
     let (tried, compiled, gave) = (Cell::new(0), Cell::new(0), Cell::new(0));
     each(3000, 600, |u, seed| {
         tried.set(tried.get() + 1);
@@ -181,12 +181,12 @@ fn no_program_breaks_the_evaluator() {
 }
 
 #[test]
-fn a_run_gives_the_same_each_time() {
+fn runs_are_deterministic() {
     each(300, 400, |u, seed| {
         let source = generate::program(u).unwrap_or_default();
-        let told = ["rand", "shuffle", "now", "Instant", "Date", "currentTime", "nanoTime", "uuid", "#fn"];
+        let nondeterministic = ["rand", "shuffle", "now", "Instant", "Date", "currentTime", "nanoTime", "uuid", "#fn"];
         let Ok(program) = Program::compile(&source) else { return };
-        if told.iter().any(|part| source.contains(part)) {
+        if nondeterministic.iter().any(|part| source.contains(part)) {
             return;
         }
         let run = || {
@@ -199,7 +199,7 @@ fn a_run_gives_the_same_each_time() {
 }
 
 #[test]
-fn values_stand_in_one_order() {
+fn order_of_values_is_total() {
     let hash = |value: &Value| BuildHasherDefault::<DefaultHasher>::default().hash_one(value);
     each(1500, 600, |u, seed| {
         let all = values(u, 6);
@@ -234,7 +234,7 @@ fn is_json(value: &Value) -> bool {
 }
 
 #[test]
-fn json_comes_back() {
+fn json_round_trips_random_values() {
     each(4000, 300, |u, seed| {
         let value = generate::value(u, 3).unwrap_or_default();
         match json::encode(&value, 1 << 20) {
@@ -253,7 +253,7 @@ fn json_comes_back() {
 }
 
 #[test]
-fn a_preview_keeps_to_its_budget_and_cuts_no_token() {
+fn preview_stays_within_budget_and_splits_no_token() {
     each(3000, 2000, |u, seed| {
         let items = values(u, 12);
         let value = Value::vector(items);
@@ -311,7 +311,7 @@ fn document(u: &mut Unstructured<'_>, depth: usize) -> (String, Value) {
 }
 
 #[test]
-fn json_is_what_it_stands_for() {
+fn random_json_text_decodes_to_its_value() {
     each(3_000, 600, |u, seed| {
         // Depths below and above the maximum at which objects are compared with the previous one.
         let wrapped = [0, 14, 15, 16, 30][(seed % 5) as usize];
@@ -325,7 +325,7 @@ fn json_is_what_it_stands_for() {
 }
 
 #[test]
-fn rows_change_as_maps_do() {
+fn rows_update_like_maps() {
     each(1_500, 400, |u, seed| {
         let names = ["a", "b", "c", "d", "e"];
         let row = |n: usize| format!("{{{}}}", names.map(|name| format!("\"{name}\":{n}")).join(","));

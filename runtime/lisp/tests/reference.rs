@@ -26,7 +26,7 @@ const SECTIONS: &[(&str, &str)] = &[
 const HEAD: &str = "# Reference of PTC-Lisp
 
 This page lists every special form, function, method and constant. It is generated from the same rows as the answers of `(doc x)`. A test
-runs every example; `!kind` stands for an error. [DIVERGENCES.md](DIVERGENCES.md) describes the differences from Clojure.
+runs every example; `!kind` marks an error. [DIVERGENCES.md](DIVERGENCES.md) describes the differences from Clojure.
 ";
 
 struct Entry {
@@ -96,7 +96,7 @@ fn reference() -> String {
 }
 
 #[test]
-fn the_reference_is_what_the_rows_say() {
+fn reference_page_matches_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("REFERENCE.md");
     let wanted = reference();
     if std::env::var_os("UPDATE").is_some() {

@@ -38,7 +38,7 @@ fn run(source: &str) -> (Result<Value, ErrorKind>, u64) {
 }
 
 #[test]
-fn what_is_kept_counts() {
+fn retained_replies_count_toward_memory_limit() {
     for source in [
         "(count (mapv (fn [_] (tool/call {})) (range 30)))",
         "(count (pmap (fn [_] (tool/call {})) (range 30)))",
@@ -52,7 +52,7 @@ fn what_is_kept_counts() {
 }
 
 #[test]
-fn what_is_dropped_neither_counts_nor_makes_room() {
+fn dropped_replies_do_not_change_available_memory() {
     let many = "(reduce (fn [n _] (+ n (count (:value (tool/call {}))))) 0 (range 100))";
     assert_eq!(run(many).0, Ok(Value::from(100 * ANSWER as i64)));
     // Dropped replies neither reduce nor extend the available memory.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arbitrary::Unstructured;
-use ptc_lisp::signature::{self, Field, Mode, PRIMITIVES, Signature, Type};
+use ptc_lisp::signature::{self, Field, Mode, PRIMITIVES, Signature, Type, to_property_names};
 use ptc_lisp::{Limits, Program, Run, Value, json, print};
 
 fn parsed(text: &str) -> Signature {
@@ -18,7 +18,7 @@ fn value(source: &str) -> Value {
 }
 
 #[test]
-fn what_is_a_signature() {
+fn valid_signatures_parse_and_render() {
     for (text, rendered) in [
         (":string", "() -> :string"),
         ("() -> :string", "() -> :string"),
@@ -56,7 +56,7 @@ fn what_is_a_signature() {
 }
 
 #[test]
-fn what_is_none_and_why() {
+fn invalid_signatures_are_refused_with_position() {
     for (text, column, message, hint) in [
         ("", 1, "expected a signature, got the end of the signature", "(name :type) -> :type"),
         ("   ", 4, "expected a signature, got the end of the signature", "the type of the result"),
@@ -111,7 +111,7 @@ fn what_is_none_and_why() {
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn nesting_beyond_maximum_is_refused() {
     let nested = |levels: usize| format!("{}:int{}", "[".repeat(levels), "]".repeat(levels));
     assert!(Signature::parse(&nested(200)).is_ok());
     let error = Signature::parse(&nested(100_000)).expect_err("too deep");
@@ -135,7 +135,7 @@ fn arguments(signature: &str, args: &str, mode: Mode) -> String {
 }
 
 #[test]
-fn arguments_are_coerced() {
+fn arguments_are_coerced_to_declared_types() {
     for (signature, args, expected) in [
         ("(id :int) -> :any", "{:id \"42\"}", "{\"id\" 42}\n- id: coerced string \"42\" to int"),
         ("(id :int) -> :any", "{:id \" -5 \"}", "{\"id\" -5}\n- id: coerced string \" -5 \" to int"),
@@ -215,7 +215,7 @@ fn arguments_are_coerced() {
 }
 
 #[test]
-fn modes_insist_more_or_less() {
+fn validation_modes_differ_in_strictness() {
     let signature = "(id :int) -> :any";
     for (mode, args, expected) in [
         (Mode::Strict, "{:id \"42\"}", "- id: expected int, got string \"42\""),
@@ -275,14 +275,14 @@ fn results_are_not_coerced() {
 }
 
 #[test]
-fn many_mismatches_are_counted() {
+fn further_mismatches_are_counted() {
     let mismatches = parsed("[:int]").check_result(&value("(repeat 1000 nil)"), Mode::Enabled).expect_err("all of them");
     assert_eq!((mismatches.len(), mismatches.iter().count()), (1000, 20));
     assert!(mismatches.to_string().ends_with("- [19]: expected int, got nil\n… and 980 more"));
 }
 
 #[test]
-fn json_becomes_what_the_type_says() {
+fn json_is_converted_to_declared_type() {
     let output = parsed("{state :keyword, at :datetime, rows [{tag :keyword?, n :int}], note :string}").output;
     let wire = json::decode(
         br#"{"state": "open", "at": "2026-05-03T11:14:00+02:00", "rows": [{"tag": "x", "n": 1}, {"n": "2"}], "note": "open"}"#,
@@ -298,7 +298,7 @@ fn json_becomes_what_the_type_says() {
 }
 
 #[test]
-fn json_schemas_become_types() {
+fn json_schemas_convert_to_types() {
     for (schema, expected) in [
         (r#"{"type": "integer", "description": "how many"}"#, ":int"),
         (r#"{"type": "number"}"#, ":float"),
@@ -340,7 +340,86 @@ fn json_schemas_become_types() {
 }
 
 #[test]
-fn tools_become_schemas_and_come_back() {
+fn generated_schemas_convert_to_types_without_their_constraints() {
+    for (schema, expected) in [
+        (r#"{"type": "integer", "format": "uint8", "minimum": 0, "maximum": 255}"#, ":int"),
+        (r#"{"type": "number", "format": "double"}"#, ":float"),
+        (r#"{"type": "string", "format": "date-time"}"#, ":datetime"),
+        (r#"{"type": "string", "format": "uuid"}"#, ":string"),
+        (r#"{"type": ["string", "null"], "enum": ["a", "b", null]}"#, ":string?"),
+        (r#"{"enum": ["a", "b"]}"#, ":string"),
+        (r#"{"enum": ["a", 1]}"#, ":any"),
+        (r#"{"oneOf": [{"type": "string", "const": "a"}, {"type": "string", "enum": ["b"]}]}"#, ":string"),
+        (r#"{"anyOf": [{"type": "integer"}, {"type": "null"}]}"#, ":int?"),
+        (r#"{"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}"#, ":any?"),
+        (r#"{"oneOf": [{"type": "object", "properties": {"a": true}}, {"type": "object", "properties": {"b": true}}]}"#, ":map"),
+        (r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#, ":map"),
+        (r#"{"type": "array", "items": {"type": "string"}, "uniqueItems": true}"#, "[:string]"),
+        (r#"{"type": "array", "prefixItems": [{"type": "string"}], "minItems": 1, "maxItems": 1}"#, ":any"),
+        (r#"{"type": "null"}"#, ":any"),
+        (r#"{"type": "array", "items": {"type": "object", "properties": {"a b": {}}}}"#, "[:any]"),
+        (r##"{"$ref": "#/$defs/A", "$defs": {"A": {"type": "boolean"}}}"##, ":bool"),
+        (r##"{"$ref": "#/$defs/A"}"##, ":any"),
+        (
+            r##"{"type": "object", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}}, "required": ["of"]}"##,
+            "{of [:any]}",
+        ),
+        (
+            r#"{"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "string"}},
+                "required": ["c", "b"], "additionalProperties": false}"#,
+            "{c :string, b :string, a :int?}",
+        ),
+    ] {
+        let schema = json::decode(schema.as_bytes()).expect("JSON");
+        let found = Signature::from_json_schemas_lossy(&parsed("() -> :any").input_schema(), &schema);
+        assert_eq!(found.map(|found| found.output.to_string()).as_deref(), Ok(expected), "{}", print::readable(&schema));
+    }
+}
+
+#[test]
+fn generated_schema_with_a_name_that_no_argument_can_have_is_refused() {
+    let refused = |schema: &str| {
+        let schema = json::decode(schema.as_bytes()).expect("JSON");
+        Signature::from_json_schemas_lossy(&schema, &Value::True).expect_err("it is refused").to_string()
+    };
+    assert_eq!(refused(r#"{"type": "object", "properties": {"@id": {}}}"#), "the property \"@id\" is not a valid field name");
+    assert_eq!(refused(r#"{"type": "string"}"#), "the arguments of a tool are an object, got the schema of :string");
+}
+
+#[test]
+fn arguments_take_the_names_of_properties_at_any_depth() {
+    let schema = r##"{
+        "type": "object",
+        "properties": {
+            "max-rows": {"type": "integer"},
+            "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
+            "pair": {"prefixItems": [{"$ref": "#/$defs/Row"}, {"type": "integer"}]},
+            "by-name": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Row"}},
+            "order": {"type": "string"},
+            "limit": {"type": ["integer", "null"]}
+        },
+        "$defs": {
+            "Row": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {
+                "row-id": {"type": "integer"},
+                "next-row": {"$ref": "#/$defs/Row"}
+            }}]}
+        }
+    }"##;
+    let schema = json::decode(schema.as_bytes()).expect("JSON");
+    for (given, expected) in [
+        (r#"{"max_rows": 1, "other_name": 2}"#, r#"{"max-rows":1,"other_name":2}"#),
+        (r#"{"rows": [{"row_id": 1, "next_row": {"row_id": 2}}]}"#, r#"{"rows":[{"next-row":{"row-id":2},"row-id":1}]}"#),
+        (r#"{"pair": [{"row_id": 1}, 2]}"#, r#"{"pair":[{"row-id":1},2]}"#),
+        (r#"{"by_name": {"row_id": {"row_id": 1}}}"#, r#"{"by-name":{"row_id":{"row-id":1}}}"#),
+        (r#"{"order": null, "limit": null, "rows": [null]}"#, r#"{"limit":null,"rows":[null]}"#),
+    ] {
+        let converted = to_property_names(json::decode(given.as_bytes()).expect("JSON"), &schema);
+        assert_eq!(json::encode(&converted, 1000).expect("JSON"), expected);
+    }
+}
+
+#[test]
+fn signatures_round_trip_through_json_schema() {
     let text = "(at :datetime, limit :int?, tags [:keyword]) -> [{id :int}]";
     let signature = parsed(text);
     let shown = |schema: Value| json::encode(&schema, 10_000).expect("JSON");
@@ -436,7 +515,7 @@ fn in_json(of: &Type) -> Type {
 }
 
 #[test]
-fn what_is_rendered_parses_back_and_what_is_made_fits() {
+fn random_signatures_round_trip_and_accept_generated_values() {
     let mut longest = 0;
     for seed in 0..600_u64 {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -40,7 +40,7 @@ fn main() {
     let size = names.len().div_ceil(PARTS);
     let parts = names.chunks(size).map(|names| {
         let (first, names) = (names.first().cloned().unwrap_or_default(), names.to_vec());
-        Trial::test(format!("from_{first}"), move || sweep(&names).and_then(Tally::judge))
+        Trial::test(format!("from_{first}"), move || sweep(&names).and_then(Tally::verify))
     });
     libtest_mimic::run(&Arguments::from_iter(arguments), parts.collect()).exit();
 }
@@ -70,7 +70,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn judge(self) -> Result<(), Failed> {
+    fn verify(self) -> Result<(), Failed> {
         if self.faults.is_empty() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ fn figures(names: &[String]) -> ! {
         }
         Err(fault) => println!("{}", fault.message().unwrap_or_default()),
     }
-    let failed = done.and_then(Tally::judge).inspect_err(|fault| println!("{}", fault.message().unwrap_or_default())).is_err();
+    let failed = done.and_then(Tally::verify).inspect_err(|fault| println!("{}", fault.message().unwrap_or_default())).is_err();
     std::process::exit(i32::from(failed))
 }
 

@@ -65,7 +65,7 @@ fn roomy() -> Limits {
 }
 
 #[test]
-fn arguments_have_names() {
+fn named_arguments_reach_the_host() {
     for (source, expected) in [
         ("(tool/echo {:query \"x\" :limit 1})", "[\"echo\" {\"limit\" 1 \"query\" \"x\"}]"),
         ("(tool/echo :query \"x\" :limit (inc 0))", "[\"echo\" {\"limit\" 1 \"query\" \"x\"}]"),
@@ -85,7 +85,7 @@ fn arguments_have_names() {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_is_said() {
+fn invalid_calls_fail_with_message_and_hint() {
     for (source, expected) in [
         ("(tool/echo \"x\" 10)", "tool_error: tool/echo takes named arguments, got a string \"x\"\n at line 1, column 1"),
         ("(tool/echo :query)", "tool_error: tool/echo takes named arguments, got a keyword"),
@@ -107,7 +107,7 @@ fn what_is_wrong_with_a_call_is_said() {
 }
 
 #[test]
-fn calls_count_and_waits_end() {
+fn calls_count_toward_limit_and_waits_end_at_timeout() {
     let three = roomy().tool_calls(Some(3));
     assert!(run("(map tool/echo [{} {} {} {}])", three).starts_with("tool_error: the program made more than 3 calls of tools"));
     let short = Limits::default().wall_clock(Duration::from_millis(50));
@@ -115,14 +115,14 @@ fn calls_count_and_waits_end() {
 }
 
 #[test]
-fn tools_are_found_by_those_who_look() {
+fn dir_and_doc_list_host_tools() {
     assert!(run("(dir 'tool)", roomy()).contains("\"echo - a tool\""));
     assert!(run("(doc tool/echo)", roomy()).contains("tool/echo"));
     assert_eq!(run("(dir 'tool {:limit 1 :offset 5})", roomy()), "[\"get_one - a tool\" \"… 4 more: (dir 'tool {:offset 6})\"]");
 }
 
 #[test]
-fn functions_that_call_tools_survive_in_an_image() {
+fn functions_that_call_tools_are_decoded_from_image() {
     let define = Program::compile_for("(defn ask [id] (tool/echo {:id id})) (def all tool/get_one)", &Bindings::default(), TOOLS);
     let bindings = Run::new(&define.unwrap()).host(Arc::new(Echo)).execute_on_thread().bindings;
     let (bindings, _) = image::decode(&image::encode(&bindings, &[]).unwrap()).unwrap();

@@ -61,7 +61,7 @@ fn sample() -> Vec<Value> {
 }
 
 #[test]
-fn the_order_is_total_and_agrees_with_equality_and_hash() {
+fn order_is_total_and_consistent_with_equality_and_hash() {
     let all = sample();
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     for a in &all {
@@ -84,7 +84,7 @@ fn the_order_is_total_and_agrees_with_equality_and_hash() {
 }
 
 #[test]
-fn maps_and_sets_agree_with_a_model() {
+fn maps_and_sets_match_std_collections() {
     let mut random = Lcg(7);
     let (mut map, mut model) = (Map::default(), BTreeMap::new());
     let (mut set, mut members) = (Set::default(), BTreeSet::new());
@@ -122,7 +122,7 @@ fn maps_and_sets_agree_with_a_model() {
 }
 
 #[test]
-fn vectors_agree_with_a_model() {
+fn vectors_match_std_vec() {
     // Sizes around those at which vectors change their representation: a buffer up to 256 items, one branch above chunks up to
     // 4,096.
     for size in [0, 60, 250, 330, 4_090, 70_000] {
@@ -206,7 +206,7 @@ fn changed(size: i64, rounds: i64, seed: u64) {
 }
 
 #[test]
-fn taking_the_rest_again_and_again_is_linear() {
+fn repeated_rest_is_linear() {
     let mut vector: Vector = (0..200_000).map(Value::int).collect();
     let whole = vector.clone();
     let mut sum = 0;
@@ -281,7 +281,7 @@ fn printed_values_read_back() {
 }
 
 #[test]
-fn keywords_and_strings_find_each_other() {
+fn keyword_and_string_keys_are_equivalent_in_lookups() {
     let map = eval(r#"{:a 1 "b" 2 :c 3 "c" 4 "turn_count" 5 :snake_case 6}"#);
     let Value::Map(map) = map else { panic!("a map") };
     let cases = [
@@ -305,7 +305,7 @@ fn keywords_and_strings_find_each_other() {
 }
 
 #[test]
-fn values_with_shared_parts_cost_no_more_than_they_hold() {
+fn shared_parts_are_visited_once() {
     // 2⁶⁰ paths through 60 vectors.
     let doubled = |leaf: Value| (0..60).fold(leaf, |inner, _| Value::vector(vec![inner.clone(), inner]));
     let (a, b, other) = (doubled(Value::int(1)), doubled(Value::int(1)), doubled(Value::int(2)));
@@ -324,7 +324,7 @@ fn values_with_shared_parts_cost_no_more_than_they_hold() {
 }
 
 #[test]
-fn what_is_found_equal_once_hides_no_difference() {
+fn memoized_equality_does_not_hide_a_difference() {
     let row = |last: i64| Value::vector((0..30).map(Value::from).chain([Value::from(last)]).collect());
     let name = |last: &str| Value::keyword(format!("{}{last}", "n".repeat(3000)));
     let (rows, others): (Vec<Value>, Vec<Value>) = (0..60).map(|_| (row(1), row(1))).unzip();

@@ -21,8 +21,8 @@ pub(crate) const GROUP_MARK: char = '@';
 /// Prefix of a term that is an unstemmed word of a document's name, such as `requests` of `list_requests`.
 pub(crate) const FORM_MARK: char = '~';
 
-/// Prefix of a term that is the stem of a word of the name of a document. The score of its postings is the word's share of the name, in
-/// 255ths.
+/// Prefix of a term that is the stem of a word of the name of a document. The score of its postings is the word's share of the
+/// name, in 255ths.
 pub(crate) const SHARE_MARK: char = '%';
 
 /// The part of a document that a text belongs to.
@@ -33,6 +33,8 @@ pub enum Field {
     Name,
     /// The name of its upstream.
     Group,
+    /// The title of the tool for people.
+    Title,
     /// The description of the tool.
     Description,
     /// The description of the upstream.
@@ -47,11 +49,11 @@ pub enum Field {
     Results,
 }
 
-const FIELDS: usize = 8;
+const FIELDS: usize = 9;
 
 /// Weight and length normalisation of each field: `w` and `b` of BM25F.
 const WEIGHTS: [(f32, f32); FIELDS] =
-    [(5.0, 0.3), (2.5, 0.0), (1.6, 0.7), (0.4, 0.3), (0.9, 0.5), (0.45, 0.3), (0.9, 0.3), (0.15, 0.5)];
+    [(5.0, 0.3), (2.5, 0.0), (2.5, 0.3), (1.6, 0.7), (0.4, 0.3), (0.9, 0.5), (0.45, 0.3), (0.9, 0.3), (0.15, 0.5)];
 
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 pub(crate) const SATURATION: f32 = 2.0;
@@ -63,10 +65,15 @@ pub struct Builder {
     known: HashMap<Box<str>, (u32, bool), foldhash::fast::FixedState>,
     terms: HashMap<Box<str>, u32, foldhash::fast::FixedState>,
     texts: Vec<Box<str>>,
+    /// Whether each term has the [`SHARE_MARK`].
+    is_share: Vec<bool>,
     /// Terms of the document that is being added, with their fields.
     current: Vec<(u32, Field)>,
     /// The upstream of each document, as the number of its term.
     groups: Vec<u32>,
+    /// The description of the current upstream, and its terms.
+    group_text: Box<str>,
+    group_terms: Vec<(u32, Field)>,
     /// Term, document, and frequency in each field, in the order of the documents.
     occurrences: Vec<(u32, u32, [u8; FIELDS])>,
     lengths: Vec<[u16; FIELDS]>,
@@ -106,8 +113,15 @@ impl Builder {
 
     /// Adds a text to the document that was begun last.
     pub fn add(&mut self, field: Field, text: &str) {
+        // All tools of an upstream have its description.
+        let is_of_group = field == Field::GroupDescription;
+        if is_of_group && *self.group_text == *text {
+            self.current.extend_from_slice(&self.group_terms);
+            return self.lengthen(field, self.group_terms.len());
+        }
+        let before = self.current.len();
         let keeps_stop_words = matches!(field, Field::Name | Field::Group);
-        let mut count = 0_u16;
+        let mut count = 0_usize;
         words::each_word(text, |word| {
             let known = self.known.get(word).copied();
             let (term, is_stop_word) = known.unwrap_or_else(|| {
@@ -116,7 +130,7 @@ impl Builder {
                 known
             });
             if keeps_stop_words || !is_stop_word {
-                count = count.saturating_add(1);
+                count += 1;
                 self.current.push((term, field));
             }
             if field == Field::Name {
@@ -125,8 +139,17 @@ impl Builder {
                 self.current.extend([(form, field), (share, field)]);
             }
         });
+        if is_of_group {
+            self.group_text = text.into();
+            self.group_terms = self.current.get(before..).unwrap_or_default().to_vec();
+        }
+        self.lengthen(field, count);
+    }
+
+    /// Adds a number of words to the length of a field of the document that was begun last.
+    fn lengthen(&mut self, field: Field, words: usize) {
         if let Some(length) = self.lengths.last_mut().and_then(|lengths| lengths.get_mut(field as usize)) {
-            *length = length.saturating_add(count);
+            *length = length.saturating_add(u16::try_from(words).unwrap_or(u16::MAX));
         }
     }
 
@@ -137,6 +160,7 @@ impl Builder {
         let term = self.texts.len() as u32;
         self.terms.insert(text.into(), term);
         self.texts.push(text.into());
+        self.is_share.push(text.starts_with(SHARE_MARK));
         term
     }
 
@@ -157,11 +181,11 @@ impl Builder {
         self.current.clear();
     }
 
-    /// Computes the share of each word of a name in that name, by term and document. Words are weighted by their rarity among the names of
-    /// the upstream, so that a prefix of all of them, such as `slack_`, has a small share.
+    /// Computes the share of each word of a name in that name, by term and document. Words are weighted by their rarity among the
+    /// names of the upstream, so that a prefix of all of them, such as `slack_`, has a small share.
     fn shares(&self) -> HashMap<(u32, u32), f32, foldhash::fast::FixedState> {
         let group = |document: u32| self.groups.get(document as usize).copied().unwrap_or_default();
-        let marked = |term: u32| self.texts.get(term as usize).is_some_and(|text| text.starts_with(SHARE_MARK));
+        let marked = |term: u32| self.is_share.get(term as usize) == Some(&true);
         let mut sizes: HashMap<u32, f32, foldhash::fast::FixedState> = HashMap::default();
         for number in &self.groups {
             *sizes.entry(*number).or_default() += 1.0;
@@ -214,7 +238,8 @@ impl Builder {
         let mut next = starts.clone();
         for (term, document, counts) in &self.occurrences {
             let lengths = self.lengths.get(*document as usize).copied().unwrap_or_default();
-            let score = match shares.get(&(*term, *document)) {
+            let is_share = self.is_share.get(*term as usize) == Some(&true);
+            let score = match is_share.then(|| shares.get(&(*term, *document))).flatten() {
                 Some(share) => (share * 255.0).round().max(1.0) as u8,
                 None => score(*counts, &lengths, &averages),
             };

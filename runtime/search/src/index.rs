@@ -1,9 +1,11 @@
 //! Searching an index in place.
 
+use std::ops::Range;
+
 use crate::build::{FORM_MARK, GROUP_MARK, MAGIC, NAME_MARK, SHARE_MARK};
 use crate::intents::Intent;
 use crate::synonyms;
-use crate::words::{Query, stem};
+use crate::words::{Query, is_stop_word, stem};
 
 /// Score factors of terms that differ from the query's word: a synonym, a longer word that begins with it, a part of it.
 const SYNONYM: f32 = 0.6;
@@ -27,7 +29,7 @@ const RUN: f32 = 0.3;
 
 /// Bonus of a document whose name contains an unstemmed word of the query, as a share of the maximum score of that word. With it,
 /// `requests` finds `list_requests` before `get_request`.
-const FORM: f32 = 0.1;
+const FORM: f32 = 0.15;
 
 /// Score factor of documents of an upstream that the query names.
 const GROUP: f32 = 1.8;
@@ -39,7 +41,11 @@ const COVERAGE: f32 = 0.6;
 const NAME_COVERAGE: f32 = 0.4;
 
 /// Factor of documents whose intent differs from that of the query.
-const OTHER_INTENT: f32 = 0.6;
+const OTHER_INTENT: f32 = 0.5;
+
+/// Weight of a verb of an intent, as a share of the weight of another word that is as rare. The objects of such verbs distinguish
+/// tools better.
+const VERB: f32 = 0.8;
 
 /// An index over documents, borrowed from its bytes.
 #[derive(Debug, Clone, Copy)]
@@ -156,7 +162,9 @@ impl<'a> Index<'a> {
                 variants.push((joined, 1.0));
             }
         }
+        let known = variants.len();
         variants.extend(synonyms::of(stemmed).filter_map(|other| self.term(other)).map(|term| (term, SYNONYM)));
+        let has_synonyms = variants.len() > known;
         if stemmed.len() >= MIN_PREFIX && (own.is_none() || stemmed.len() > MIN_PREFIX) {
             let factor = if own.is_none() { PREFIX + 0.3 } else { PREFIX };
             variants.extend(self.prefixed(stemmed).map(|term| (term, factor)));
@@ -164,10 +172,11 @@ impl<'a> Index<'a> {
         if own.is_none() {
             let cuts = (3..word.len().saturating_sub(2)).filter(|cut| word.is_char_boundary(*cut));
             let parts = cuts.filter_map(|cut| {
-                let (left, right) = word.split_at_checked(cut)?;
+                let (left, right) =
+                    word.split_at_checked(cut).filter(|(left, right)| !is_stop_word(left) && !is_stop_word(right))?;
                 Some([self.term(&stem(left))?, self.term(&stem(right))?])
             });
-            variants.extend(parts.take(1).flatten().map(|term| (term, PART)));
+            variants.extend(parts.take(usize::from(!has_synonyms)).flatten().map(|term| (term, PART)));
             // The catalog may have a short form: `admin` for `administrator`.
             let beginnings = (MIN_SHORT_FORM.max(word.len() / 3)..word.len()).rev().filter_map(|end| self.term(word.get(..end)?));
             variants.extend(beginnings.take(1).map(|term| (term, PREFIX)));
@@ -198,6 +207,7 @@ impl<'a> Index<'a> {
         let mut covered = vec![0.0_f32; total];
         let mut best = vec![0.0_f32; total];
         let mut touched: Vec<u32> = Vec::new();
+        let mut decoded: Vec<(u32, u8)> = Vec::new();
         let mut weight_of_all = 0.0_f32;
         let mut matched: Vec<Variant> = Vec::new();
         for at in 0..query.words.len() {
@@ -212,19 +222,26 @@ impl<'a> Index<'a> {
                 let documents = documents.min(total) as f32;
                 (1.0 + (total as f32 - documents + 0.5) / (documents + 0.5)).ln()
             };
-            let sizes: Vec<usize> = variants.iter().map(|(term, _)| self.postings(*term).count()).collect();
+            decoded.clear();
+            let lists = variants.iter().map(|(term, factor)| {
+                let start = decoded.len();
+                decoded.extend(self.postings(*term));
+                (*factor, start..decoded.len())
+            });
+            let lists: Vec<(f32, Range<usize>)> = lists.collect();
             // The weight comes from the word itself, or from all its variants if no document has the word.
-            let own = variants.iter().zip(&sizes).take_while(|((_, factor), _)| *factor >= 1.0).map(|(_, size)| *size).max();
-            let weight = rarity_of(own.unwrap_or_else(|| sizes.iter().sum()));
+            let own = lists.iter().take_while(|(factor, _)| *factor >= 1.0).map(|(_, list)| list.len()).max();
+            let is_verb = query.words.get(at).is_some_and(|(word, _)| Intent::from_word(word).is_some());
+            let weight = rarity_of(own.unwrap_or(decoded.len())) * if is_verb { VERB } else { 1.0 };
             weight_of_all += weight;
-            for ((term, factor), size) in variants.iter().zip(&sizes) {
-                let factor = factor * rarity_of(*size).min(weight) / 255.0;
-                for (document, score) in self.postings(*term) {
-                    let Some(best) = best.get_mut(document as usize) else { continue };
+            for (factor, list) in lists {
+                let factor = factor * rarity_of(list.len()).min(weight) / 255.0;
+                for (document, score) in decoded.get(list).unwrap_or_default() {
+                    let Some(best) = best.get_mut(*document as usize) else { continue };
                     if *best == 0.0 {
-                        touched.push(document);
+                        touched.push(*document);
                     }
-                    *best = best.max(factor * f32::from(score));
+                    *best = best.max(factor * f32::from(*score));
                 }
             }
             let form = query.words.get(at).and_then(|(word, _)| self.term(&format!("{FORM_MARK}{word}")));

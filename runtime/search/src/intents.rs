@@ -35,14 +35,18 @@ impl Intent {
         row.map(|(intent, _)| *intent)
     }
 
-    /// Classifies a tool by its `readOnlyHint`, or by the first verb in its name.
+    /// Classifies a tool by its `readOnlyHint`, and by the first verb in its name that agrees with it. A tool that changes
+    /// something, without such a verb, counts as updating.
     pub(crate) fn from_tool(name: &str, is_read_only: Option<bool>) -> Option<Intent> {
         if is_read_only == Some(true) {
             return Some(Intent::Read);
         }
+        let is_writing = is_read_only == Some(false);
         let mut found = None;
-        words::each_word(name, |word| found = found.or_else(|| Intent::from_word(word)));
-        found
+        words::each_word(name, |word| {
+            found = found.or_else(|| Intent::from_word(word).filter(|intent| !is_writing || *intent != Intent::Read));
+        });
+        found.or(is_writing.then_some(Intent::Update))
     }
 
     /// Returns the index term whose postings are the tools with this intent.
@@ -66,6 +70,8 @@ mod tests {
             ("create_issue", None, Some(Intent::Create)),
             ("API-post-search", Some(true), Some(Intent::Read)),
             ("deleteLabel", Some(false), Some(Intent::Delete)),
+            ("find_and_replace", Some(false), Some(Intent::Update)),
+            ("press_key", Some(false), Some(Intent::Update)),
             ("merge_pull_request", None, None),
         ] {
             assert_eq!(Intent::from_tool(name, is_read_only), expected, "{name}");

@@ -117,7 +117,7 @@ disable deactivate off
 toggle switch enable disable
 invite add
 restaurant cafe hotel shop business poi place
-near nearby around close proximity
+near nearby around proximity
 travel trip journey route direction
 height elevation altitude
 geocode address coordinate latitude longitude
@@ -175,6 +175,205 @@ outline structure overview
 gather collect research
 web internet online
 map discover
+http xhr ajax api call request network
+dom html markup element node
+viewport window screen size resolution dimension
+dropdown select combobox menu choose pick option
+checkbox check tick toggle
+textbox textarea input field
+login signin authenticate session
+javascript js script code evaluate
+css style color font
+refresh reload navigate
+back previous
+mobile phone tablet device emulate
+video recording screencast record clip footage
+profile trace performance
+audit score inspection
+leak memory heap
+gps coordinate latitude longitude location position
+street address road
+drive walk commute travel route direction
+hour minute duration
+rating review star
+undo revert withdraw revoke
+sprint iteration milestone
+assignee responsible assigned
+todo task pending reminder
+ci pipeline check lint
+syntax valid validate lint
+protect lock restrict
+thumb like upvote heart smiley emoji reaction
+article post page content item
+section category chapter
+draft unpublished version
+asset media image upload
+plugin extension addon module
+step operation action
+permission policy allow may right
+health alive ping status online
+token secret random
+sso login oauth
+schema model structure
+row record entry item page
+column field property
+query filter where search
+google search web internet
+news latest recent headline
+answer question research
+scrape extract content
+sitemap map url link
+monitor watch alert observe
+paper study publication article literature
+cite citation reference related
+credit quota usage remaining balance
+say tell write send post message
+read history message
+dm direct message
+people member user participant
+meeting appointment event calendar
+deadline due
+remember store save note fact observation
+recall remember search
+forget delete remove
+connect link relation relationship
+contain content inside read
+alien species race
+planet star astronomical
+war battle conflict
+drink food meal
+buy purchase order checkout cart
+delivery shipment shipping track
+product item stock inventory
+discount coupon promotion
+stock share ticker quote equity
+currency exchange rate
+crypto coin bitcoin token
+audio sound music
+subtitle caption transcript
+flight plane airline airport
+train rail
+hotel accommodation lodging
+restart reboot
+incident outage alert
+drug medicine medication
+patient clinical
+employee staff
+inbox mail message
+embedding vector
+math calculate compute arithmetic
+plot chart graph diagram visualize
+average mean
+spreadsheet excel sheet workbook
+slide presentation powerpoint
+docx word document
+law legal court case
+app application program software
+package library dependency module
+parameter argument input
+button link element
+subfolder subdirectory folder directory
+png jpg jpeg gif image picture photo
+pdf docx document parse
+zip gzip compress archive
+csv spreadsheet table
+wiki page documentation
+backup export snapshot
+paragraph sentence block text
+remark comment note annotation
+heading title
+headline news article
+speech voice audio
+admin administrator owner
+maximum max limit
+info information detail
+pick select choose
+inspect examine debug look
+solve answer calculate
+estimate predict forecast
+pause hold wait
+continue resume
+upcoming next future
+outgoing outbound
+incoming inbound
+ip address host
+author creator writer committer
+wrote author
+opinion review rating feedback
+approval review
+belong member
+involve participant member
+assigned assignee
+fix solve resolve update
+tidy clean remove
+turn convert
+swap replace exchange
+topic subject category
+origin source
+destination target
+secure encrypt protect
+guess predict
+suggestion recommend
+similar related like
+duplicate identical same
+unread new notification
+chart graph
+budget expense cost
+salary income wage
+tax invoice
+sale revenue
+lead prospect contact
+contact phone address
+school university course
+student pupil
+recipe meal dish cook
+ingredient food
+exercise workout fitness
+hospital clinic doctor
+gene protein dna sequence
+molecule compound chemical
+star constellation
+rocket launch space
+team club player
+match game fixture
+score result standing
+league tournament competition
+lyric song
+artist band musician
+tv show series episode
+trailer movie film
+podcast episode
+vulnerability security cve
+certificate ssl tls
+domain dns
+firewall network
+backup restore
+cpu memory usage
+process task thread
+function method symbol
+compile build
+debug breakpoint
+test spec
+notebook jupyter cell
+gif animation image
+watermark image
+resize scale crop
+font typeface
+map location
+parcel package shipment
+job position vacancy role opening career
+tick check click toggle checkbox
+high height tall elevation altitude mountain
+tell notify inform alert
+developer programmer user
+function code method symbol
+put place insert add move
+clash conflict collide
+reword rephrase edit update
+reply answer comment respond
+disk file directory folder path
+science scientific academic scholar research
+restaurant food meal bar
 ";
 
 /// Returns each stem with the number of its group, sorted by stem.
@@ -211,7 +410,7 @@ mod tests {
 
     #[test]
     fn groups_are_found_by_every_form_of_a_word() {
-        assert_eq!(synonyms("folders"), ["dir", "directori"]);
+        assert!(synonyms("folders").contains(&"directori"), "{:?}", synonyms("folders"));
         assert_eq!(synonyms("repos"), ["repositori"]);
         assert_eq!(synonyms("databases"), ["db"]);
         assert!(synonyms("deleting").contains(&"remov"));

@@ -16,16 +16,16 @@ const MAX_NOTES: usize = 1_500;
 /// Maximum bytes of a result's type whose field names are indexed.
 const MAX_RESULT: usize = 1_000;
 
-/// Number of tools of one upstream from which on a sentence that they share is not indexed, since it distinguishes none of them. The
-/// first sentence is always indexed.
+/// Number of tools of one upstream from which on a sentence that they share is not indexed, since it distinguishes none of them.
+/// The first sentence is always indexed.
 const MAX_SAME: usize = 4;
 
 /// Builds the index over all tools of a catalog, in the catalog's order.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let mut builder = Builder::new();
     for upstream in catalog.upstreams {
-        let mut often: HashMap<&str, usize> = HashMap::new();
-        for sentence in upstream.tools.iter().flat_map(|tool| sentences(prose(tool))) {
+        let mut often: HashMap<&str, usize, foldhash::fast::FixedState> = HashMap::default();
+        for sentence in upstream.tools.iter().flat_map(|tool| sentences(prose(tool).1)) {
             *often.entry(sentence).or_default() += 1;
         }
         for tool in upstream.tools {
@@ -35,10 +35,15 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     builder.finish()
 }
 
-/// Returns the full description. The text of `doc` has the reference, this prose, facts with a label each, and indented notes.
-fn prose(tool: &Tool) -> &'static str {
-    let second = tool.doc.lines().nth(1);
-    second.filter(|line| !line.starts_with("args: ")).unwrap_or(tool.description)
+/// Returns the title and the full description. The text of `doc` has the reference, the title, the description, facts with a
+/// label each, and indented notes.
+fn prose(tool: &Tool) -> (&'static str, &'static str) {
+    let is_fact = |line: &&str| line.starts_with("deprecated: ") || line.starts_with("effect: ");
+    let mut lines = tool.doc.lines().skip(1).take_while(|line| !line.starts_with("args: ") && !is_fact(line));
+    match (lines.next(), lines.next()) {
+        (Some(title), Some(prose)) => (title, prose),
+        (prose, _) => ("", prose.unwrap_or(tool.description)),
+    }
 }
 
 fn sentences(prose: &str) -> impl Iterator<Item = &str> {
@@ -51,13 +56,18 @@ fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool, is_own: impl Fn(
         builder.add_intent(intent);
     }
     builder.add(Field::GroupDescription, upstream.description);
+    let (title, prose) = prose(tool);
+    builder.add(Field::Title, title);
     let mut room = MAX_PROSE;
-    for (at, sentence) in sentences(prose(tool)).enumerate() {
+    for (at, sentence) in sentences(prose).enumerate() {
         let sentence = if at == 0 || is_own(sentence) { start(sentence, room) } else { "" };
         room -= sentence.len();
         // The words of a URL do not describe the tool.
-        for part in sentence.split_whitespace().filter(|part| !part.contains("://")) {
-            builder.add(Field::Description, part);
+        if sentence.contains("://") {
+            let parts = sentence.split_whitespace().filter(|part| !part.contains("://"));
+            parts.for_each(|part| builder.add(Field::Description, part));
+        } else {
+            builder.add(Field::Description, sentence);
         }
     }
     if let Some(operation) = tool.operation {
@@ -102,7 +112,7 @@ fn start(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{Annotations, Catalog, McpStdio, Operation, Tool, Transport, Upstream};
+    use ptc_catalog::{Catalog, McpStdio, Operation, Tool, Transport, Upstream};
 
     use super::index_of;
     use crate::{Index, Query};
@@ -110,19 +120,7 @@ mod tests {
     static OPERATION: Operation = Operation::new("", "/warehouses/{id}");
 
     const fn tool(name: &'static str, doc: &'static str, operation: Option<&'static Operation>) -> Tool {
-        let annotations = Annotations::NONE;
-        Tool {
-            name,
-            description: "",
-            args: &[],
-            closed: false,
-            doc,
-            definition: "{}",
-            digest: "",
-            annotations,
-            operation,
-            paging: "",
-        }
+        Tool { name, doc, operation, ..Tool::EMPTY }
     }
 
     static CATALOG: Catalog = Catalog {

@@ -1,8 +1,8 @@
 //! A text with its escapes decoded, and the map from its offsets back to the original text.
 //!
-//! Encoders differ in the characters that they escape, so that the spellings of a secret cannot be listed; but decoding any of them
-//! restores it. Escapes of JSON, URLs, HTML and the line breaks of wrapped base64 are decoded one layer at a time, since texts of
-//! one kind are nested in texts of another.
+//! Encoders differ in the characters that they escape, so that the spellings of a secret cannot be listed; but decoding any of
+//! them restores it. Escapes of JSON, URLs, HTML and the line breaks of wrapped base64 are decoded one layer at a time, since
+//! texts of one kind are nested in texts of another.
 
 use std::ops::Range;
 

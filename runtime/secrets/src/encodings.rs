@@ -1,5 +1,5 @@
-//! The encodings of a secret that the redactor searches, in a text and in its [decodings](super::decoded_text): those that decoding
-//! does not convert back to the secret.
+//! The encodings of a secret that the redactor searches, in a text and in its [decodings](super::decoded_text): those that
+//! decoding does not convert back to the secret.
 
 use std::fmt::Write as _;
 use std::ops::Deref;

@@ -12,6 +12,10 @@ use super::resolve::Problem;
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
 /// Returns the content of a regular file or of a link to one. Pipes and devices are rejected, since reading them may not end.
+///
+/// # Errors
+///
+/// Returns an error if the path is not a regular file, cannot be read, or has more than 64 KiB.
 pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Problem> {
     let unreadable = |why: std::io::Error| Problem::Unreadable(why.to_string());
     // This check comes before the file is opened, since opening a pipe without a writer blocks.
@@ -29,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_that_end_soon_are_read() {
+    fn devices_folders_and_oversized_files_are_refused() {
         let folder = std::env::temp_dir().join(format!("ptc-secret-files-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (full, over, link, pipe) = (folder.join("full"), folder.join("over"), folder.join("link"), folder.join("pipe"));

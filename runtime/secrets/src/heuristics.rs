@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_among_arguments() {
+    fn secrets_in_command_arguments_are_detected() {
         for (before, text, expected) in [
             ("--token", "hunter2-hunter2", Some(("hunter2-hunter2", true))),
             ("", "--token=hunter2-hunter2", Some(("hunter2-hunter2", true))),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_secrets() {
+    fn secret_names_are_recognised() {
         for name in ["GITHUB_PAT", "API_KEY", "MY_TOKEN", "PGPASSWORD", "BASIC_AUTH", "apiKey", "DB_PWD", "MINIO_SECRET_KEY"] {
             assert!(names_a_secret(name), "{name}");
         }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_queries() {
+    fn secrets_in_query_strings_are_detected() {
         let url = "https://h/p?apiKey=hunter2-hunter2&v=2&empty=&key=sk-0123456789abcdefghij#x=1";
         let found: Vec<_> = scan_query(url).into_iter().map(|s| shown(url, Some(s))).collect();
         assert_eq!(found, [Some(("hunter2-hunter2", true)), Some(("2", false)), Some(("sk-0123456789abcdefghij", true))]);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_by_name_or_by_form() {
+    fn settings_are_detected_by_name_or_token_format() {
         for (name, value, expected) in [
             ("GITHUB_TOKEN", "hunter2-hunter2", Some(("hunter2-hunter2", true))),
             ("GITHUB_TOKEN", "${PAT}", None),

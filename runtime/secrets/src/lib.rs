@@ -7,12 +7,14 @@
 //!   that is missing.
 //! - A `${VAR}` is a secret if its name, or the name of the child's variable, indicates one. The values of other variables are
 //!   passed on and not redacted, except for parts with the form of a secret: tokens of well-known services, passwords in URLs.
+//! - [`random`] makes names that cannot be guessed.
 //! - [`Redactor`] replaces the resolved secrets, in the encodings in which upstreams echo them, with `[REDACTED]`.
 //!
 //! The texts in [`Secrets`] and [`Redactor`] are overwritten when the last copy is dropped. Two kinds of data that belong to
-//! other crates are not: the search tables, which contain pieces of eight bytes, and the headers of HTTP clients.
+//! other crates are not: the search tables, which contain pieces of eight bytes, and what HTTP clients send.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod decoded_text;
 mod encodings;
@@ -22,6 +24,7 @@ mod literal_secrets;
 mod memory;
 mod patterns;
 mod prefilter;
+pub mod random;
 mod redact;
 mod resolve;
 mod stream;
@@ -82,6 +85,11 @@ impl Secrets {
     /// Returns the value of a binding.
     pub fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// Returns the secrets that could not be resolved.
+    pub fn missing(&self) -> &[MissingSecret] {
+        &self.missing
     }
 
     /// Iterates over the missing secrets that an upstream needs. It must not be contacted if there are any.

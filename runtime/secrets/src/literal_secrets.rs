@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_found_where_they_stand() {
+    fn literal_secrets_are_reported_with_position() {
         let upstream = |transport| -> Vec<String> {
             let found = in_upstream(&Upstream { name: "u", description: "", transport, tools: &[] });
             found.iter().map(|text| text.to_string()).collect()
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_known_by_their_form() {
+    fn secrets_inside_values_are_recognised_by_format() {
         for (text, expected) in [
             ("postgres://app:p%40ss-w0rd@db/x", &["app:p%40ss-w0rd", "app:p@ss-w0rd", "p%40ss-w0rd", "p@ss-w0rd"][..]),
             ("postgres://postgres:postgres@db", &["postgres:postgres", "postgres:postgres"]),

@@ -29,7 +29,7 @@ fn from_end(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
 
 impl Patterns {
     /// Builds the patterns of encodings that are sorted and without duplicates.
-    pub(super) fn of(encodings: EncodedSecrets) -> Patterns {
+    pub(super) fn new(encodings: EncodedSecrets) -> Patterns {
         let all: Vec<&[u8]> = encodings.all.iter().map(|encoded| &**encoded).collect();
         let automaton = automaton(MatchKind::LeftmostLongest, Some(AhoCorasickKind::ContiguousNFA), &all);
         let relevant = RelevantBytes::new(all.iter().copied());

@@ -2,8 +2,8 @@
 //!
 //! For each encoding of each secret it searches one piece: a substring without bytes that have a short escape (`\"`, `\\`, `\/`,
 //! `\n`). If no piece occurs in the text, and no other escape and no joined line of base64 can produce a byte of a piece or a new
-//! escape, then the text contains no secret at any decoding depth. Lines of base64 that may be joined are searched once more where
-//! they meet. Only the other texts are decoded.
+//! escape, then the text contains no secret at any decoding depth. Lines of base64 that may be joined are searched once more
+//! where they meet. Only the other texts are decoded.
 
 use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::{memchr, memchr_iter, memchr2, memmem};
@@ -309,7 +309,7 @@ mod tests {
             (self.0 >> 33) as usize % bound
         }
 
-        fn of<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        fn choose<'t>(&mut self, all: &[&'t str]) -> &'t str {
             all[self.below(all.len())]
         }
 
@@ -347,14 +347,14 @@ mod tests {
         \\u{26}|lt;| |\"|\\/|QWxhZGRpbjpvcGVuIHNlc2FtZTpvcGVuIHNlc2FtZQ";
 
     #[test]
-    fn what_a_glance_settles_has_no_form_in_any_view() {
+    fn text_ruled_out_by_prefilter_contains_no_encoded_secret() {
         let mut dice = Dice(7);
         let atoms: Vec<&str> = ATOMS.split('|').collect();
         let (mut settled, mut hidden) = (0, 0);
         for secret in SECRETS {
-            let (patterns, pieces) = (Patterns::of(encodings(secret)), Prefilter::new(&encodings(secret)));
+            let (patterns, pieces) = (Patterns::new(encodings(secret)), Prefilter::new(&encodings(secret)));
             for _ in 0..4_000 {
-                let some = |dice: &mut Dice| -> String { (0..dice.below(6)).map(|_| dice.of(&atoms)).collect() };
+                let some = |dice: &mut Dice| -> String { (0..dice.below(6)).map(|_| dice.choose(&atoms)).collect() };
                 let at = dice.below(secret.len());
                 let (start, end) = secret.split_at_checked(at).unwrap_or((secret, ""));
                 let break_in = if dice.below(4) == 0 { "\n" } else { "" };
@@ -374,10 +374,10 @@ mod tests {
     }
 
     #[test]
-    fn what_lines_hide_is_not_settled() {
+    fn text_with_joined_lines_is_not_ruled_out() {
         let mut dice = Dice(11);
         let secret = "s3cr3t/to\"ken+value-of-some-length";
-        let (patterns, pieces) = (Patterns::of(encodings(secret)), Prefilter::new(&encodings(secret)));
+        let (patterns, pieces) = (Patterns::new(encodings(secret)), Prefilter::new(&encodings(secret)));
         let all = encodings(secret).all;
         let alphabet: Vec<char> = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain("+/".chars()).collect();
         let joins_cleanly = ["\n", "\r\n", "\n  ", "\r\n\t", "\n\n", "\r\r\n", "=\n", "%0A", "\\n", "&\n", "\n&#48;"];
@@ -391,11 +391,11 @@ mod tests {
             let mut text = String::new();
             for (at, c) in whole.chars().enumerate() {
                 if at % width == width - 1 || dice.below(30 * often) == 0 {
-                    text += if dice.below(often) == 0 { dice.of(&joins_cleanly) } else { joins_cleanly[0] };
+                    text += if dice.below(often) == 0 { dice.choose(&joins_cleanly) } else { joins_cleanly[0] };
                 }
                 text.push(c);
             }
-            text += dice.of(&["", "\n", "==\n", "\n\"}"]);
+            text += dice.choose(&["", "\n", "==\n", "\n\"}"]);
             for _ in 0..dice.below(4) {
                 text = serde_json::Value::from(text).to_string();
             }
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_text_is_settled() {
+    fn ordinary_text_is_ruled_out() {
         let pieces = Prefilter::new(&encodings("s3cr3t/to\"ken+v"));
         for text in [
             r#"{"content":[{"text":"{\"url\":\"https:\/\/h\/?a=1\u0026b=2\",\n\"t\":\"na\u00efve\"}"}]}"#,
@@ -426,6 +426,6 @@ mod tests {
             assert!(!pieces.rules_out_secrets(text.as_bytes()), "{text}");
         }
         assert!(!Prefilter::new(&encodings("a/b/c/d/e/f")).rules_out_secrets(b"x"), "a form without a piece");
-        assert_eq!(Redactor::of(["a/b/c/d/e/f"]).redact_str(r"\u0061/b\/c/d/e/f"), "[REDACTED]");
+        assert_eq!(Redactor::new(["a/b/c/d/e/f"]).redact_str(r"\u0061/b\/c/d/e/f"), "[REDACTED]");
     }
 }

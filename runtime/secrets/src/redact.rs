@@ -31,7 +31,7 @@ impl Redactor {
     /// these under several layers of JSON, URL and HTML escapes and of wrapped lines. For secrets of at least 24 bytes it also
     /// finds the first and the last three quarters alone, since some upstreams truncate what they echo. Secrets shorter than
     /// [`MIN_SECRET_CHARS`] characters are ignored.
-    pub fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Redactor {
         let mut encodings = EncodedSecrets::default();
         for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
             encodings.add(secret);
@@ -44,7 +44,7 @@ impl Redactor {
         if encodings.all.is_empty() {
             return Redactor::none();
         }
-        Redactor(Some(Arc::new(Patterns::of(encodings))))
+        Redactor(Some(Arc::new(Patterns::new(encodings))))
     }
 
     /// Returns a redactor that finds one more secret.
@@ -211,7 +211,7 @@ mod tests {
     const SECRET: &str = "s3cr3t/to\"ken+v";
 
     fn redact(json: &str) -> String {
-        String::from_utf8(Redactor::of([SECRET]).redact_bytes(json.as_bytes().to_vec())).unwrap()
+        String::from_utf8(Redactor::new([SECRET]).redact_bytes(json.as_bytes().to_vec())).unwrap()
     }
 
     /// Returns the spellings of a secret that encoders produce.
@@ -273,9 +273,9 @@ mod tests {
     const SECRETS: [&str; 4] = [SECRET, "b4ck\\nslash%2Fit", "w\u{f6}rter und \u{1f511} schl\u{fc}ssel", "Ab3/Zq9+Xy&Kt'LmPw0"];
 
     #[test]
-    fn every_form_is_found_in_text_and_in_json() {
+    fn every_encoding_is_redacted_in_text_and_json() {
         for secret in SECRETS {
-            let redactor = Redactor::of([secret]);
+            let redactor = Redactor::new([secret]);
             for encoded in spellings(secret) {
                 let text = format!("before {encoded} after");
                 let clean = redactor.redact_str(&text).into_owned();
@@ -291,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_found_wherever_the_pieces_of_a_text_end() {
+    fn encoding_is_redacted_at_any_chunk_boundary() {
         for secret in &SECRETS[..2] {
-            let redactor = Redactor::of([*secret]);
+            let redactor = Redactor::new([*secret]);
             for encoded in spellings(secret) {
                 let text = format!("before {encoded} after\n");
                 for step in [3, 17] {
@@ -307,15 +307,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_held_back() {
-        let mut stream = StreamRedactor::new(Redactor::of([SECRET]));
+    fn long_line_is_not_buffered() {
+        let mut stream = StreamRedactor::new(Redactor::new([SECRET]));
         let sent: usize = (0..100).map(|_| stream.feed("QWxhZGRp".repeat(10).as_bytes()).len()).sum();
         assert!(sent > 7_500, "{sent} of 8,000");
     }
 
     #[test]
-    fn what_stands_before_json_or_within_it_does_not_hide_a_secret() {
-        let redactor = Redactor::of([SECRET, "1234567890", "ghp_0123456789"]);
+    fn text_before_or_inside_json_does_not_hide_a_secret() {
+        let redactor = Redactor::new([SECRET, "1234567890", "ghp_0123456789"]);
         let escaped = r"\u0073\u0033cr3t\/to\u0022ken\u002Bv";
         for (text, clean) in [
             (
@@ -336,8 +336,8 @@ mod tests {
     }
 
     #[test]
-    fn half_an_escape_is_never_replaced() {
-        let redactor = Redactor::of(["n3wline-s3cret"]);
+    fn partial_escape_is_not_replaced() {
+        let redactor = Redactor::new(["n3wline-s3cret"]);
         for json in [r#"{"a":"\n3wline-s3cret"}"#, r#"{"a":"{\"b\":\"\\n3wline-s3cret\"}"}"#] {
             let clean: serde_json::Value = serde_json::from_slice(&redactor.redact_bytes(json.as_bytes().to_vec())).unwrap();
             let inner = clean["a"].as_str().unwrap();
@@ -346,8 +346,8 @@ mod tests {
     }
 
     #[test]
-    fn text_with_escapes_alone_stays_as_it_is() {
-        let redactor = Redactor::of([SECRET]);
+    fn escaped_text_without_secret_is_unchanged() {
+        let redactor = Redactor::new([SECRET]);
         for text in [
             r"C:\users\new\x41",
             "100% & more &amp; \\",
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn base64_is_redacted_with_its_last_character_and_padding() {
         for secret in ["fuser:fpassword77", "fuser:fpassword7", "fuser:fpassword", "fuser:fpassword77-and-twenty-more-bytes"] {
-            let redactor = Redactor::of([secret]);
+            let redactor = Redactor::new([secret]);
             for (at, text) in at_offsets(secret).iter().enumerate() {
                 let clean = redactor.redact_str(&format!("Basic {text}, more")).into_owned();
                 // The remaining characters before the secret contain no bits of it.
@@ -391,7 +391,7 @@ mod tests {
             "s3cr3t/with+signs/and=more,of&it-all",
             "w\u{f6}rter und \u{1f511} schl\u{fc}ssel, lang",
         ] {
-            let redactor = Redactor::of([secret]);
+            let redactor = Redactor::new([secret]);
             let chars: Vec<char> = secret.chars().collect();
             for cut in [1, 2, 3] {
                 let parts: [String; 2] = [chars[..chars.len() - cut].iter().collect(), chars[cut..].iter().collect()];
@@ -411,21 +411,21 @@ mod tests {
     }
 
     #[test]
-    fn truncated_short_secret_and_name_of_user_stay() {
-        let redactor = Redactor::of(["0123456789abcdefghijklm", "integration-service-user@example.com:hunter2-hunter2"]);
+    fn truncated_short_secret_and_user_name_are_not_redacted() {
+        let redactor = Redactor::new(["0123456789abcdefghijklm", "integration-service-user@example.com:hunter2-hunter2"]);
         for text in ["0123456789abcdefghijkl", "integration-service-user@example.com", "integration-service-user@example.com:x"] {
             assert_eq!(redactor.redact_str(text), text);
         }
     }
 
     #[test]
-    fn ordinary_words_stay_whole() {
-        let redactor = Redactor::of(["abc", "e"]);
+    fn ordinary_words_are_not_redacted() {
+        let redactor = Redactor::new(["abc", "e"]);
         assert_eq!(redactor.redact_str("event abc"), "event abc");
     }
 
     #[test]
-    fn json_keeps_its_structure() {
+    fn redacted_json_keeps_its_structure() {
         let cases = [
             (r#"{"a":"s3cr3t/to\"ken+v","b":[1,2]}"#, r#"{"a":"[REDACTED]","b":[1,2]}"#),
             (r#"{"a":"x \u0073\u00333cr3t"}"#, r#"{"a":"x \u0073\u00333cr3t"}"#),
@@ -445,8 +445,8 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_looks_like_structure_or_a_number_does_not_break_json() {
-        let redactor = Redactor::of([r#""a":1,"b""#, "1234567890"]);
+    fn secret_like_json_syntax_or_number_does_not_break_json() {
+        let redactor = Redactor::new([r#""a":1,"b""#, "1234567890"]);
         let text = br#"{"a":1,"b":[1234567890, 99123456789012, 5],"c":"1234567890"}"#.to_vec();
         let clean = redactor.redact_bytes(text);
         let value: serde_json::Value = serde_json::from_slice(&clean).unwrap();

@@ -106,6 +106,10 @@ impl Secrets {
     }
 
     /// Like [`Secrets::resolve`], with an additional binding that no upstream needs, such as the key of a planner.
+    ///
+    /// # Errors
+    ///
+    /// Returns all secrets that could not be resolved.
     pub fn resolve_with(
         deployment: &'static Deployment,
         own: Option<&'static Binding>,
@@ -115,13 +119,17 @@ impl Secrets {
         resolve(deployment.credentials, own, &upstreams, config_dir, of_process).complete()
     }
 
-    /// Like [`Secrets::resolve`], but a missing secret only blocks the upstreams that need it, see [`Secrets::missing_for`].
-    pub fn resolve_available(deployment: &'static Deployment, config_dir: &Path) -> Secrets {
+    /// Like [`Secrets::resolve_with`], but a missing secret only blocks what needs it, see [`Secrets::missing_for`].
+    pub fn resolve_available(deployment: &'static Deployment, own: Option<&'static Binding>, config_dir: &Path) -> Secrets {
         let upstreams: Vec<&'static Upstream> = deployment.catalog.upstreams.iter().collect();
-        resolve(deployment.credentials, None, &upstreams, config_dir, of_process)
+        resolve(deployment.credentials, own, &upstreams, config_dir, of_process)
     }
 
     /// Like [`Secrets::resolve`] for some upstreams and bindings only. A compiler uses it to contact these upstreams.
+    ///
+    /// # Errors
+    ///
+    /// Returns all secrets that could not be resolved.
     pub fn resolve_for(
         bindings: &'static [Binding],
         upstreams: &[&'static Upstream],
@@ -251,7 +259,7 @@ fn resolve(
         }
     }
 
-    let redactor = Redactor::of(sensitive.iter().map(|s| s.as_str()));
+    let redactor = Redactor::new(sensitive.iter().map(|s| s.as_str()));
     passed.sort_unstable();
     let variables = variables(bindings.iter().chain(own));
     Secrets { bindings: values, environments, variables, passed, redactor, missing }
@@ -298,7 +306,7 @@ fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str
             Transport::McpHttp(t) => t.auth,
             Transport::OpenApi(t) => t.auth,
         };
-        users.extend(auth.iter().filter(|a| a.binding() == binding).map(|a| (upstream.name, a)));
+        users.extend(auth.iter().filter(|a| *a.binding() == binding).map(|a| (upstream.name, a)));
     }
     users
 }
@@ -312,7 +320,8 @@ fn names(users: &[(&'static str, &'static Auth)]) -> Vec<&'static str> {
 fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Problem> {
     long_enough(value)?;
     for (_, auth) in users {
-        // A basic credential is sent as base64, so that it may contain any characters.
+        // A basic credential is sent as base64, and a certificate is not sent as text, so that they may contain any characters.
+        let is_certificate = matches!(auth, Auth::ClientCertificate { .. });
         let basic = matches!(auth, Auth::Basic { .. });
         if basic {
             let (user, pass) = basic_pair(value).ok_or(Problem::NotBasic)?;
@@ -321,7 +330,7 @@ fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Pro
                 return Err(Problem::HalfTooShort(chars));
             }
         }
-        if !basic && value.chars().any(char::is_control) {
+        if !basic && !is_certificate && value.chars().any(char::is_control) {
             return Err(Problem::ControlCharacter);
         }
     }
@@ -404,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_missing_is_named_at_once_and_no_value_is_shown() {
+    fn all_missing_variables_are_reported_without_values() {
         let missing = run(&[("PAT", ""), ("BAS", "no-colon-here")]).err().unwrap();
         let lines: Vec<String> = missing.iter().map(ToString::to_string).collect();
         let expected = [
@@ -423,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_environment_is_put_together_and_its_secrets_are_redacted() {
+    fn child_environment_is_assembled_and_its_secrets_are_redacted() {
         let upstreams: [&'static Upstream; 1] = [&CHILD];
         let secrets = resolve(&[], None, &upstreams, Path::new("/"), |name| match name {
             "TOKEN_OF_CHILD" => Some(Ok("ghp_0123456789".to_owned())),
@@ -438,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn short_values_are_refused_by_their_names_and_passed_on_otherwise() {
+    fn short_secrets_are_refused_and_short_plain_values_are_passed_on() {
         static MIXED: Upstream = Upstream {
             name: "mixed",
             description: "",
@@ -484,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inherited_by_name_is_a_secret_like_what_is_given() {
+    fn inherited_variable_with_secret_name_is_redacted() {
         static CHILD: Upstream = Upstream {
             name: "child",
             description: "",
@@ -512,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_basic_credential_the_half_that_is_secret_is_redacted_and_long_enough() {
+    fn basic_credential_is_redacted_by_its_secret_half() {
         let with = |pair: &'static str| {
             let binding: &'static [Binding] = vec![Binding { name: "b", source: Source::Literal { value: pair } }].leak();
             let auth: &'static [Auth] = &[Auth::Basic { binding: "b" }];
@@ -537,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_needs_is_left_alone() {
+    fn unused_bindings_are_not_required() {
         static OWN: Binding = Binding { name: "own", source: Source::Env { var: "OWN" } };
         static BOUND: [Binding; 2] = [
             Binding { name: "idle", source: Source::Env { var: "IDLE" } },
@@ -554,7 +563,14 @@ mod tests {
     }
 
     #[test]
-    fn both_shapes_of_a_basic_credential_are_read() {
+    fn own_binding_that_is_missing_is_recorded_beside_available_ones() {
+        static OWN: Binding = Binding { name: "own", source: Source::Env { var: "PTC_TEST_UNSET" } };
+        let secrets = Secrets::resolve_available(&Deployment::EMPTY, Some(&OWN), Path::new("/"));
+        assert_eq!(secrets.missing().iter().map(|missing| missing.binding).collect::<Vec<_>>(), [Some("own")]);
+    }
+
+    #[test]
+    fn basic_credential_is_read_as_pair_or_json() {
         assert_eq!(basic_pair("ann:pa:ss"), Some(("ann".into(), "pa:ss".into())));
         assert_eq!(basic_pair(r#"{"user":"ann","pass":"p:w"}"#), Some(("ann".into(), "p:w".into())));
         assert_eq!(basic_pair("nothing"), None);

@@ -32,7 +32,8 @@ const ANSWER_BYTES: u64 = 8 * 1024 * 1024;
 /// A client for one model.
 #[derive(Clone)]
 pub struct Client {
-    http: HttpClient,
+    /// The HTTP client, or why there is none.
+    http: Result<HttpClient, Fault>,
     model: Model,
     url: Url,
     max_output_tokens: u32,
@@ -84,7 +85,7 @@ enum Failed {
 }
 
 impl Client {
-    /// Creates a client for a plan's model. Nothing is sent yet.
+    /// Creates a client for a plan's model. Nothing is sent yet. If the server was started without the key, each request fails.
     pub fn new(plan: &Plan, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Client, String> {
         let address = format!("{}/chat/completions", plan.model.base_url);
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
@@ -99,7 +100,11 @@ impl Client {
             extra_roots,
             posts: true,
         };
-        let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--agentic: {}", fault.message))?;
+        let is_key = |binding: &str| plan.auth().iter().any(|auth| *auth.binding() == binding);
+        let http = match secrets.missing().iter().find(|missing| missing.binding.is_some_and(is_key)) {
+            Some(missing) => Err(Fault::Config(missing.to_string())),
+            None => Ok(HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--agentic: {}", fault.message))?),
+        };
         Ok(Client { http, model: plan.model.clone(), url, max_output_tokens: plan.settings.max_output_tokens })
     }
 
@@ -125,6 +130,7 @@ impl Client {
     }
 
     async fn attempt(&self, messages: &[Message], deadline: Instant) -> Result<Completion, Failed> {
+        let http = self.http.as_ref().map_err(|why| Failed::Ended(why.clone()))?;
         let messages: Vec<Value> = messages.iter().map(|m| json!({ "role": m.role, "content": m.content })).collect();
         let mut body = json!({ "model": self.model.id, "messages": messages, "stream": false });
         if let Some(members) = body.as_object_mut() {
@@ -133,12 +139,12 @@ impl Client {
         let json = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, json.clone()), (ACCEPT, json)]);
         let asking = OutgoingRequest { body: body.to_string().into(), ..OutgoingRequest::new(Method::POST, &self.url, headers) };
-        let mut response = self.http.send(asking, deadline).await.map_err(of_world)?;
+        let mut response = http.send(asking, deadline).await.map_err(of_world)?;
         let status = response.status();
-        let (head, pause) = (Head::of(&self.http, &response), retry_after(&response));
+        let (head, pause) = (Head::new(http, &response), retry_after(&response));
         let streams = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let most = if status.is_success() { ANSWER_BYTES } else { ERROR_BODY_BYTES };
-        let body = self.http.read_body(&mut response, most.into(), deadline).await;
+        let body = http.read_body(&mut response, most.into(), deadline).await;
         if !status.is_success() {
             let said = head.fault(&body.unwrap_or_default()).message.into_owned();
             return Err(of_status(status.as_u16(), &said, pause));

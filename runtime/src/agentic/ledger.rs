@@ -11,6 +11,7 @@ const ERROR_BYTES: usize = 300;
 
 /// The effect that a tool declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// The tool changes nothing.

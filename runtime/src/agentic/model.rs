@@ -115,7 +115,7 @@ mod tests {
         }
         let (own, provider) = find("ollama:x", Some("http://127.0.0.1:1/v1")).unwrap();
         assert_eq!((own.id.as_str(), own.shown.as_str(), provider.is_none()), ("ollama:x", "ollama:x", true));
-        for name in ["gpt-9", "nobody:gpt", "openai:"] {
+        for name in ["gpt-9", "unknown:gpt", "openai:"] {
             let said = find(name, None).unwrap_err().to_string();
             assert!(said.contains(name) && said.contains("haiku") && said.contains("openrouter"), "{said}");
         }

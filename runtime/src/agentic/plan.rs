@@ -6,8 +6,8 @@ use ptc_catalog::{Auth, Binding, Deployment};
 
 use super::config::Config;
 use super::model::{self, Model};
+use crate::description::is_read_only;
 use crate::settings::{AgenticSettings, Settings};
-use crate::tools_list::is_read_only;
 
 /// The configuration of tasks.
 #[derive(Debug, Clone)]

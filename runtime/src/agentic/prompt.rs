@@ -10,12 +10,12 @@ use super::completion::ExtractError;
 use super::hint;
 use super::plan::Plan;
 use super::request::Task;
+use crate::description::catalog::{Detail, list};
+use crate::description::text::LANGUAGE;
 use crate::evaluation::{Evaluation, Failure};
-use crate::random;
 use crate::response::answer::shown;
+use crate::secrets::random;
 use crate::settings::CatalogMode;
-use crate::tools_list::catalog::{Detail, list};
-use crate::tools_list::text::LANGUAGE;
 use crate::upstream::CallRecord;
 use crate::upstream::fault::excerpt;
 
@@ -187,7 +187,7 @@ pub fn unusable_answer(why: &str, marks: &Marks) -> String {
     format!("Your program returned what cannot be an answer:\n{}", marks.around(&excerpt(why, FEEDBACK_BYTES)))
 }
 
-/// Returns feedback about a program that neither returned nor failed. `must` tells whether it was required to.
+/// Returns feedback about a program that neither returned nor failed. `must` is whether it was required to.
 pub fn continue_feedback(evaluation: &Evaluation, must: bool, marks: &Marks) -> String {
     let value = evaluation.outcome.as_ref().map(|value| shown(value).into_owned()).unwrap_or_default();
     let head = if must { "Your program neither returned nor failed. Its value, which is lost:" } else { "Your program gave:" };

@@ -78,22 +78,10 @@ fn beginning(upstream: &Upstream, most: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_catalog::{Annotations, McpStdio, Tool, Transport};
+    use ptc_catalog::{McpStdio, Tool, Transport};
 
     const fn tool(name: &'static str, definition: &'static str) -> Tool {
-        let annotations = Annotations::NONE;
-        Tool {
-            name,
-            description: "",
-            args: &[],
-            closed: false,
-            doc: "",
-            definition,
-            digest: "",
-            annotations,
-            operation: None,
-            paging: "",
-        }
+        Tool { name, definition, ..Tool::EMPTY }
     }
 
     const fn upstream(name: &'static str, tools: &'static [Tool]) -> Upstream {

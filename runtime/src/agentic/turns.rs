@@ -131,7 +131,7 @@ impl End {
 
     /// Records the time in the queue.
     #[must_use]
-    pub fn after(self, queued: Duration) -> End {
+    pub fn with_queued(self, queued: Duration) -> End {
         End { queued, ..self }
     }
 }

@@ -103,7 +103,7 @@ impl LocalEvaluator {
     }
 
     /// Evaluates a program and writes its trace, if enabled.
-    pub(super) fn evaluate_traced(&mut self, services: &mut Services, call: Call, past: PriorState) -> Evaluation {
+    pub(super) fn evaluate_traced(&mut self, services: &mut Services, call: Call, past: PriorState) -> Box<Evaluation> {
         self.evaluated += 1;
         let id = self.evaluated.to_string();
         let watch = self.traces.as_ref().map(|traces| {
@@ -120,7 +120,7 @@ impl LocalEvaluator {
     }
 
     /// Evaluates on a thread of the pool. A signal cancels the program; a second one stops waiting for it.
-    pub(super) fn evaluate(&self, services: &mut Services, call: Call, past: PriorState) -> Evaluation {
+    pub(super) fn evaluate(&self, services: &mut Services, call: Call, past: PriorState) -> Box<Evaluation> {
         let evaluator = Arc::clone(&self.evaluator);
         let cancel = Cancel::default();
         let stop = cancel.clone();

@@ -336,7 +336,7 @@ mod tests {
         #[cfg(feature = "agentic")]
         assert_eq!(warnings(&["repl", "--agentic"]), Ok(vec!["--agentic has no effect on repl".into()]));
         for flag in flags().filter(|flag| !flag.is_of_config()) {
-            assert!(flag.applies_to(Purpose::Serve) || flag.name == "no-history", "{} is for nobody", flag.name);
+            assert!(flag.applies_to(Purpose::Serve) || flag.name == "no-history", "{} applies to no command", flag.name);
         }
     }
 

@@ -44,6 +44,7 @@ use line::{Command, Grammar, Line};
 pub use services::Preparation;
 use show::Display;
 pub use signals::ShutdownSignals;
+pub use version::BinaryVersion;
 
 /// Exit code: the program ended with an error.
 const FAILED: u8 = 1;

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use ptc_catalog::{Binding, Deployment, StoredProgram};
 use tokio::runtime::{Handle, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Origin;
-use super::signals::ShutdownSignals;
+use super::signals::{Interrupts, ShutdownSignals};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
@@ -37,7 +36,7 @@ pub(super) struct Services {
     upstreams: Arc<Upstreams>,
     programs: &'static [StoredProgram],
     redactor: Redactor,
-    interrupt: Signal,
+    interrupts: Interrupts,
     signals: ShutdownSignals,
 }
 
@@ -95,10 +94,10 @@ impl Services {
             None => (runtime(settings)?, None),
         };
         // The handlers are installed before anything is served. Without them a signal ends the process but not its children.
-        let (interrupt, signals) = {
+        let (interrupts, signals) = {
             let _inside = runtime.enter();
-            let interrupt = signal(SignalKind::interrupt()).map_err(StartupError::System)?;
-            (interrupt, ShutdownSignals::listen(false).map_err(StartupError::System)?)
+            let interrupts = Interrupts::listen().map_err(StartupError::System)?;
+            (interrupts, ShutdownSignals::listen(false).map_err(StartupError::System)?)
         };
         let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
         let upstreams = match (&origin.load, &earlier) {
@@ -106,7 +105,7 @@ impl Services {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let services = Services { runtime, upstreams, programs: deployment.programs, redactor, interrupt, signals };
+        let services = Services { runtime, upstreams, programs: deployment.programs, redactor, interrupts, signals };
         if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
@@ -157,11 +156,11 @@ impl Services {
 
     /// Drives connections until `done`, SIGINT or SIGTERM.
     pub(super) fn until<T>(&mut self, done: impl Future<Output = T>) -> Ended<T> {
-        let Services { runtime, interrupt, signals, .. } = self;
+        let Services { runtime, interrupts, signals, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 value = done => Ended::Done(value),
-                _ = interrupt.recv() => Ended::Signal("SIGINT"),
+                () = interrupts.recv() => Ended::Signal("SIGINT"),
                 name = signals.recv() => Ended::Signal(name),
             }
         })
@@ -169,15 +168,8 @@ impl Services {
 
     /// Discards an interrupt that arrived before there was anything to stop.
     #[cfg(feature = "line-editing")]
-    pub(super) fn forget_interrupt(&mut self) {
-        let Services { runtime, interrupt, .. } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                _ = interrupt.recv() => {}
-                () = std::future::ready(()) => {}
-            }
-        });
+    pub(super) fn forget_interrupt(&self) {
+        self.interrupts.forget();
     }
 
     /// Ends connections and child processes, within a time limit.
@@ -194,18 +186,22 @@ fn runtime(settings: &Settings) -> Result<Runtime, StartupError> {
     settings.schedule.tokio_runtime().map_err(StartupError::System)
 }
 
-/// Resolves the secrets. A server needs all of them. For a command that evaluates programs, a missing secret only fails the calls to
-/// the upstreams that need it, so that questions to the catalog need no secrets.
+/// Resolves the secrets. A server needs all of them, unless it is started to be checked. For a command that evaluates programs, a
+/// missing secret only fails the calls to the upstreams that need it, so that questions to the catalog need no secrets.
 fn secrets(
     deployment: &'static Deployment,
     own: Option<&'static Binding>,
     config_dir: &Path,
     settings: &Settings,
 ) -> Result<Secrets, StartupError> {
-    if settings.serves || own.is_some() {
+    if settings.serves && !settings.allow_missing_secrets {
         return Secrets::resolve_with(deployment, own, config_dir).map_err(StartupError::Secrets);
     }
-    Ok(Secrets::resolve_available(deployment, config_dir))
+    let secrets = Secrets::resolve_available(deployment, own, config_dir);
+    for missing in secrets.missing().iter().filter(|_| settings.serves) {
+        log::line(Level::Warn, "a secret is missing", &[("reason", &missing.to_string())]);
+    }
+    Ok(secrets)
 }
 
 fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, StartupError> {

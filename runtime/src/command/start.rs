@@ -19,18 +19,18 @@ use crate::digest::{hex, sha256};
 use crate::log::Field;
 use crate::log::{self, Level};
 use crate::schedule::Scheduler;
-use crate::server::caller::ResponseSink;
+use crate::server::caller::{OutboxSink, ResponseSink};
 use crate::server::outbox::Outbox;
 use crate::server::{Server, stdio};
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::settings::http::AuthToken;
 
-/// Time limit for writing the last answers during shutdown.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Time limit for the calls to end after standard input has ended, and again for writing their answers.
+const STDIO_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Interval at which calls are checked for their end during shutdown.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Time limit for exporting the last spans during shutdown.
 #[cfg(feature = "otlp")]
@@ -47,7 +47,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     #[cfg(feature = "http-server")]
     if settings.http.on {
         // The limit is raised before descriptors are opened for upstreams or clients.
-        crate::descriptors::raise_limit();
+        crate::schedule::descriptors::raise_limit();
     }
     #[cfg(feature = "agentic")]
     let plan = match settings.agentic.on.then(|| Plan::new(deployment, &settings)).transpose() {
@@ -152,7 +152,7 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
     let read_end = Arc::new(OnceLock::new());
     {
         let (server, end, caller, read_end) = (Arc::clone(server), Arc::clone(&end), caller.clone(), Arc::clone(&read_end));
-        let answers: Arc<dyn ResponseSink> = Arc::<Outbox<_>>::clone(&outbox);
+        let answers: Arc<dyn ResponseSink> = Arc::new(OutboxSink::new(Arc::clone(&outbox), Arc::clone(server.scheduler())));
         let reader = std::thread::Builder::new().name("client".into()).spawn(move || {
             match stdio::serve(&server, input, &caller, &answers) {
                 Ok(end) => drop(read_end.set(end)),
@@ -168,11 +168,11 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
     // cancelled, and later ones are refused.
     caller.calls.shut_down();
     caller.calls.stop_all();
-    let until = Instant::now() + LAST_ANSWERS;
+    let until = Instant::now() + STDIO_DRAIN_TIMEOUT;
     while !caller.calls.is_idle() && Instant::now() < until {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    outbox.settle(LAST_ANSWERS);
+    outbox.settle(STDIO_DRAIN_TIMEOUT);
     services.shut_down();
     Ok(match ended {
         Ended::Done(()) if unread.load(Ordering::Relaxed) => "standard output is not read",
@@ -189,10 +189,14 @@ fn http(
     mut services: Services,
     generated: Option<&AuthToken>,
 ) -> Result<&'static str, String> {
-    use crate::server::http::{HttpState, Listener};
+    use crate::server::http::{HttpState, Listener, Pages};
 
     let settings = server.settings().http.clone();
-    let state = HttpState::new(server).map_err(|fault| format!("cannot start: {fault}"))?;
+    #[cfg(feature = "viewer")]
+    let pages = server.settings().traces_to_view().map(|folder| crate::viewer::Viewer::new(folder) as Arc<dyn Pages>);
+    #[cfg(not(feature = "viewer"))]
+    let pages: Option<Arc<dyn Pages>> = None;
+    let state = HttpState::new(server, pages).map_err(|fault| format!("cannot start: {fault}"))?;
     let listener = match services.until(async { Listener::bind(state) }) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {

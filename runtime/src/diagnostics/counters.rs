@@ -125,15 +125,20 @@ impl Counters {
             durations.render(&mut text, name, "");
         }
         let name = "ptc_refusals_total";
-        head(&mut text, name, "Calls for which there was no room, and programs that were ended to make room.", "counter");
+        head(
+            &mut text,
+            name,
+            "Calls refused and answers discarded for lack of capacity, and programs ended to free memory.",
+            "counter",
+        );
         for (reason, count) in refusals {
             let _ = writeln!(text, "{name}{{reason=\"{reason}\"}} {count}");
         }
-        let help = "Calls of upstream tools, by what came of them.";
+        let help = "Calls of upstream tools by outcome.";
         pairs(&mut text, "ptc_upstream_calls_total", help, ["server", "outcome"], &self.upstream_calls);
         for (name, help, value) in [
             ("ptc_upstream_result_bytes_total", "Bytes of upstream answers that programs received.", self.fetched_bytes),
-            ("ptc_final_result_bytes_total", "Bytes of the results that were made of them.", self.shown_bytes),
+            ("ptc_final_result_bytes_total", "Bytes of the results of these programs.", self.shown_bytes),
         ] {
             sum(&mut text, name, help, value);
         }

@@ -1,6 +1,7 @@
 //! Diagnostics of calls: for a model through `lisp_debug`, and for people in files.
 //!
 //! - [`record`]: the record of one call, as detailed as the policy permits.
+//! - [`lines`]: the JSON of records, in files and in answers of `lisp_debug`.
 //! - [`ring`]: the last calls of this process.
 //! - [`counters`]: counters for Prometheus.
 //! - [`stats`]: statistics over records.
@@ -12,6 +13,7 @@
 //! Diagnostics are off by default. All texts are redacted.
 
 pub mod counters;
+pub mod lines;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod record;
@@ -32,78 +34,15 @@ use crate::log::{self, Level};
 use crate::response::{Budget, answer};
 use crate::schedule::WaitTimes;
 use crate::secrets::Redactor;
+pub use crate::settings::{DiagnosticsSettings, Payloads};
 use counters::{Counters, Gauge, Labelled};
 use record::{Outcome, Record};
 use ring::Ring;
 use trace::{TraceFile, Traces};
 
-/// How much of programs, contexts and results is recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Payloads {
-    /// Only sizes, and digests of programs.
-    None,
-    /// Also digests of the other payloads. `lisp_debug` additionally shows the beginning of programs and the shape of contexts,
-    /// files do not.
-    Summary,
-    /// Everything.
-    Full,
-}
-
-impl Payloads {
-    /// Returns its name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Payloads::None => "none",
-            Payloads::Summary => "summary",
-            Payloads::Full => "full",
-        }
-    }
-}
-
-/// Settings of diagnostics.
-#[derive(Debug, Clone)]
-pub struct DiagnosticsSettings {
-    /// Whether `lisp_debug` is offered.
-    pub tool: bool,
-    /// Number of calls that it remembers.
-    pub ring_size: usize,
-    /// Maximum size of one of its answers, in bytes.
-    pub max_response_bytes: usize,
-    /// Whether calls are counted for Prometheus.
-    pub counted: bool,
-    /// Folder for the trace file of each call.
-    pub trace_dir: Option<std::path::PathBuf>,
-    /// Maximum number of trace files.
-    pub trace_max_files: usize,
-    /// Which payloads are recorded.
-    pub payloads: Payloads,
-    /// The collector of `--otlp-endpoint`.
-    pub otlp_endpoint: Option<String>,
-    /// How spans are exported.
-    #[cfg(feature = "otlp")]
-    pub otlp: Option<crate::settings::OtlpSettings>,
-}
-
-impl Default for DiagnosticsSettings {
-    /// Returns settings with everything off. The table of settings sets every value.
-    fn default() -> Self {
-        DiagnosticsSettings {
-            tool: false,
-            counted: false,
-            ring_size: 0,
-            max_response_bytes: 0,
-            trace_dir: None,
-            trace_max_files: 0,
-            payloads: Payloads::Summary,
-            otlp_endpoint: None,
-            #[cfg(feature = "otlp")]
-            otlp: None,
-        }
-    }
-}
-
 /// HTTP metadata of a call.
 #[derive(Debug, Clone, serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The id of the HTTP request.
     pub transport_request_id: String,
@@ -273,7 +212,7 @@ impl CallTrace {
 
     /// Records how long the call and its threads have waited.
     #[must_use]
-    pub fn after(mut self, times: Option<&WaitTimes>) -> CallTrace {
+    pub fn with_waits(mut self, times: Option<&WaitTimes>) -> CallTrace {
         if let Some(times) = times {
             (self.record.queued, self.record.processor_wait) = (times.queued(), times.processor_wait());
         }

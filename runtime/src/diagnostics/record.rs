@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use ptc_lisp::Span;
 use serde_json::{Map, Value, json};
 
+use super::lines::{self, Brief, Ended, ErrorSpan, Input, Output, Payload, Whole};
 use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
 use crate::evaluation::{Call, Failure};
@@ -55,7 +56,7 @@ pub struct Record {
     /// Time to evaluate the program.
     pub evaluation: Option<Duration>,
     /// The program, reduced according to the policy.
-    pub program: Option<Value>,
+    pub program: Option<Payload>,
     /// Whether the program contains no secret, so that positions in it are valid in its displayed form.
     pub program_is_clean: bool,
     /// The context, reduced according to the policy.
@@ -199,13 +200,18 @@ impl Record {
             .filter_map(|(name, began, took)| Some((name, began?.saturating_duration_since(self.arrived), took?)))
     }
 
+    /// Returns the text of a `lisp_task`.
+    pub fn task_text(&self) -> Option<&Payload> {
+        #[cfg(feature = "agentic")]
+        let text = self.task.as_ref().map(|told| &told.task);
+        #[cfg(not(feature = "agentic"))]
+        let text = None;
+        text
+    }
+
     /// Whether it is a `lisp_task`, whose programs are written while it runs.
     pub fn is_task(&self) -> bool {
-        #[cfg(feature = "agentic")]
-        let task = self.task.is_some();
-        #[cfg(not(feature = "agentic"))]
-        let task = false;
-        task
+        self.task_text().is_some()
     }
 
     /// Returns the milliseconds from arrival to answer.
@@ -214,32 +220,14 @@ impl Record {
     }
 
     /// Returns the members that `recent` shows.
-    pub fn brief(&self) -> Map<String, Value> {
-        let mut shown = self.common();
-        shown.insert("upstream_calls".into(), self.upstream_calls.len().into());
-        shown
+    pub fn brief(&self) -> Brief<'_> {
+        Brief { call: self.call(), ended: self.ended(), input: self.input(), upstream_calls: self.upstream_calls.len() }
     }
 
     /// Returns the members that `get` shows.
-    pub fn whole(&self) -> Map<String, Value> {
-        let mut shown = self.common();
-        shown.insert("upstream_calls".into(), json!(self.upstream_calls));
-        for (name, text) in [("result", &self.result), ("result_sha256", &self.result_sha256)] {
-            shown.extend(text.as_deref().map(|text| (name.to_owned(), text.into())));
-        }
-        if let Outcome::Error { message, .. } = &self.outcome {
-            shown.insert("message".into(), message.as_str().into());
-        }
-        if !self.prints.is_empty() {
-            shown.insert("prints".into(), json!(self.prints));
-        }
-        if let Some(span) = self.span {
-            shown.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
-        }
-        if let Some(feedback) = &self.feedback {
-            shown.insert("feedback".into(), feedback.as_str().into());
-        }
-        shown
+    pub fn whole(&self) -> Whole<'_> {
+        let (call, ended, input, output) = (self.call(), self.ended(), self.input(), self.output());
+        Whole { call, ended, input, output, upstream_calls: &self.upstream_calls }
     }
 
     /// Estimates the bytes of memory that the record takes.
@@ -253,14 +241,9 @@ impl Record {
             .map(String::len)
             .sum::<usize>();
         let texts = self.request_id.len() + message + prints + texts;
-        let payloads = self.program.iter().chain(&self.context);
-        #[cfg(feature = "agentic")]
-        let payloads = payloads.chain(self.task.iter().flat_map(|told| {
-            // This includes prompts and completions, if they are recorded.
-            std::iter::once(&told.task).chain(told.spans.iter().flat_map(|span| span.values()))
-        }));
-        let payloads = payloads.map(weight).sum::<usize>();
-        size_of::<Record>() + texts + payloads + calls.sum::<usize>()
+        let payloads = self.program.as_ref().into_iter().chain(self.task_text()).map(Payload::weight).sum::<usize>();
+        let context = self.context.as_ref().map_or(0, weight);
+        size_of::<Record>() + texts + payloads + context + calls.sum::<usize>()
     }
 
     /// Removes the payloads. The rest has a few kilobytes.
@@ -269,56 +252,53 @@ impl Record {
         let texts = self.program.iter_mut();
         #[cfg(feature = "agentic")]
         let texts = texts.chain(self.task.as_mut().map(|told| &mut told.task));
-        for text in texts.filter_map(Value::as_object_mut) {
-            text.remove("text");
-        }
-        #[cfg(feature = "agentic")]
-        for span in self.task.iter_mut().flat_map(|told| &mut told.spans) {
-            span.remove("prompt");
-            span.remove("completion");
-        }
+        texts.for_each(|payload| payload.text = None);
         (self.context, self.result, self.feedback) = (None, None, None);
         self.prints = Vec::new();
         self
     }
 
-    fn common(&self) -> Map<String, Value> {
-        let shown = json!({
-            "ts": self.at.to_string(),
-            "tool": self.tool,
-            "request_id": self.request_id,
-            "protocol_version": self.protocol_version,
-            "status": self.outcome.status(),
-            "reason": self.outcome.reason(),
-            "duration_ms": self.duration_ms(),
-            "program": self.program,
-            "context": self.context,
-            "output_schema_present": self.output_schema_present,
-            "prints_count": self.prints_count,
-            "result_bytes": self.result_bytes,
-            "truncated": self.truncated,
-        });
-        let mut shown = if let Value::Object(shown) = shown { shown } else { Map::new() };
-        for (name, waited) in [("queued_ms", self.queued), ("processor_wait_ms", self.processor_wait)] {
-            let waited = milliseconds(waited);
-            shown.extend((waited > 0).then(|| (name.to_owned(), waited.into())));
+    pub(super) fn call(&self) -> lines::Call<'_> {
+        lines::Call {
+            ts: self.at.to_string(),
+            tool: self.tool,
+            request_id: &self.request_id,
+            protocol_version: self.protocol_version,
+            prints_count: self.prints_count,
+            result_bytes: self.result_bytes,
+            truncated: self.truncated,
+            queued_ms: milliseconds(self.queued),
+            processor_wait_ms: milliseconds(self.processor_wait),
+            origin: self.origin.as_ref(),
+            traceparent: self.traceparent.as_deref(),
+            ptc_metrics: self.metrics.as_ref(),
         }
-        if let Some(origin) = &self.origin
-            && let Ok(Value::Object(origin)) = serde_json::to_value(origin)
-        {
-            shown.extend(origin);
+    }
+
+    pub(super) fn input(&self) -> Input {
+        Input {
+            program: self.program.clone(),
+            context: self.context.clone(),
+            output_schema_present: self.output_schema_present,
+            task: self.task_text().cloned(),
         }
-        if let Some(parent) = &self.traceparent {
-            shown.insert("traceparent".into(), parent.as_str().into());
-        }
-        if let Some(metrics) = &self.metrics {
-            shown.insert("ptc_metrics".into(), json!(metrics));
-        }
-        #[cfg(feature = "agentic")]
-        if let Some(task) = &self.task {
-            shown.insert("task".into(), task.task.clone());
-        }
-        shown
+    }
+
+    pub(super) fn ended(&self) -> Ended {
+        let (status, reason) = (self.outcome.status(), self.outcome.reason());
+        Ended { status, reason, duration_ms: self.duration_ms() }
+    }
+
+    pub(super) fn output(&self) -> Output<'_> {
+        let message = if let Outcome::Error { message, .. } = &self.outcome { Some(message.clone()) } else { None };
+        let failure = lines::Failure {
+            message,
+            message_bytes: None,
+            error_span: self.span.map(ErrorSpan::from),
+            feedback: self.feedback.clone(),
+        };
+        let (result, result_sha256) = (self.result.as_deref(), self.result_sha256.as_deref());
+        Output { result, result_sha256, prints: &self.prints, failure }
     }
 }
 
@@ -340,19 +320,11 @@ fn weight(value: &Value) -> usize {
 }
 
 /// Reduces a text according to the policy.
-pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Value {
+pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Payload {
     let clean = redactor.redact_str(text);
-    let mut shown = digest(text, &clean);
-    match payloads {
-        Payloads::None => {}
-        Payloads::Summary => {
-            shown.insert("preview".into(), clean.chars().take(PREVIEW_CHARS).collect::<String>().into());
-        }
-        Payloads::Full => {
-            shown.insert("text".into(), clean.into());
-        }
-    }
-    shown.into()
+    let preview = (payloads == Payloads::Summary).then(|| clean.chars().take(PREVIEW_CHARS).collect());
+    let sha256 = digest(text, &clean);
+    Payload { bytes: text.len(), sha256, preview, text: (payloads == Payloads::Full).then(|| clean.into_owned()) }
 }
 
 /// Reduces a context according to the policy.
@@ -360,9 +332,13 @@ pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) ->
     match payloads {
         Payloads::None => json!({ "bytes": context.len() }),
         Payloads::Summary => {
-            let mut shown = digest(context, &redactor.redact_text(context.to_owned()));
-            shown.insert("keys".into(), shape(context, redactor));
-            shown.into()
+            let mut shown = json!({ "bytes": context.len(), "keys": shape(context, redactor) });
+            if let (Some(members), Some(sha256)) =
+                (shown.as_object_mut(), digest(context, &redactor.redact_text(context.to_owned())))
+            {
+                members.insert("sha256".into(), sha256.into());
+            }
+            shown
         }
         Payloads::Full => {
             let clean = redactor.redact_text(context.to_owned());
@@ -371,13 +347,9 @@ pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) ->
     }
 }
 
-/// Returns the size of a text, and its digest unless it contains a secret. A digest would permit guessing the secret.
-fn digest(text: &str, clean: &str) -> Map<String, Value> {
-    let mut shown = Map::from_iter([("bytes".to_owned(), text.len().into())]);
-    if clean == text {
-        shown.insert("sha256".into(), hex(&sha256(text.as_bytes())).into());
-    }
-    shown
+/// Returns the digest of a text, unless it contains a secret. A digest would permit guessing the secret.
+fn digest(text: &str, clean: &str) -> Option<String> {
+    (clean == text).then(|| hex(&sha256(text.as_bytes())))
 }
 
 /// Returns the keys of a context, with type and size of the values.

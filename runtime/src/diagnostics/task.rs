@@ -6,8 +6,9 @@
 
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::lines::{self, ErrorSpan, Eval, Message, Payload, Planner, Span, Stage, Tokens};
 use super::record::{self, Outcome};
 use super::trace::microseconds;
 use super::{CallTrace, Payloads};
@@ -21,9 +22,9 @@ use crate::secrets::Redactor;
 #[derive(Debug)]
 pub struct TaskTrace {
     /// The text of the task.
-    pub task: Value,
+    pub task: Payload,
     /// The spans, in order.
-    pub spans: Vec<Map<String, Value>>,
+    pub spans: Vec<Span<'static>>,
     /// Turn and effect of each upstream call, in order.
     pub calls: Vec<(u32, Effect)>,
 }
@@ -72,61 +73,52 @@ impl CallTrace {
     }
 }
 
-fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -> Vec<Map<String, Value>> {
-    let since = |moment: Instant| microseconds(moment.saturating_duration_since(arrived));
+fn spans(end: &End, arrived: Instant, payloads: Payloads, redactor: &Redactor) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
-    let mut add = |span: Value| spans.extend(if let Value::Object(members) = span { Some(members) } else { None });
-    for (at, turn) in end.turns.iter().enumerate() {
-        let planner_call = &turn.planner_call;
-        let number = at + 1;
-        let mut span = json!({
-            "span": "planner",
-            "turn": number,
-            "start_us": since(planner_call.began),
-            "duration_us": microseconds(planner_call.duration),
-            "attempts": planner_call.attempts,
-            "prompt_bytes": planner_call.prompt_bytes,
-            "completion_bytes": planner_call.completion_bytes,
-            "tokens": planner_call.usage.map(|usage| json!({ "input": usage.prompt, "output": usage.completion, "total": usage.total })),
-            "reason": planner_call.error.map(crate::agentic::answer::Reason::name),
-        });
-        if let (Some(members), Some((messages, completion))) = (span.as_object_mut(), &planner_call.said) {
-            let messages: Vec<Value> = messages.iter().map(|m| json!({ "role": m.role, "content": m.content })).collect();
-            members.insert("prompt".into(), messages.into());
-            members.insert("completion".into(), completion.as_str().into());
-        }
-        if let (Some(members), Some(why)) = (span.as_object_mut(), &turn.without) {
-            members.insert("reason".into(), "no_program".into());
-            members.insert("message".into(), redactor.redact_str(why).into());
-        }
-        add(span);
+    for (number, turn) in (1..).zip(&end.turns) {
+        let stage = |began: Instant, duration| Stage {
+            turn: Some(number),
+            start_us: microseconds(began.saturating_duration_since(arrived)),
+            duration_us: microseconds(duration),
+        };
+        let asked = &turn.planner_call;
+        let message = |m: &crate::agentic::client::Message| Message { role: m.role, content: m.content.clone() };
+        let without = turn.without.as_deref();
+        spans.push(Span::Planner(Planner {
+            stage: stage(asked.began, asked.duration),
+            attempts: asked.attempts,
+            prompt_bytes: asked.prompt_bytes,
+            completion_bytes: asked.completion_bytes,
+            tokens: asked.usage.map(|usage| Tokens { input: usage.prompt, output: usage.completion, total: usage.total }),
+            reason: without.map(|_| "no_program").or(asked.error.map(crate::agentic::answer::Reason::name)),
+            message: without.map(|why| redactor.redact_str(why).into_owned()),
+            prompt: asked.said.as_ref().map(|(messages, _)| messages.iter().map(message).collect()),
+            completion: asked.said.as_ref().map(|(_, completion)| completion.clone()),
+        }));
         if let Some(run) = &turn.program {
-            let work = |name: &str, began: Instant, took| json!({ "span": name, "turn": number, "start_us": since(began), "duration_us": microseconds(took) });
-            add(work("analyze", run.began, run.analysis));
-            let mut span = work("eval", run.began + run.analysis, run.evaluation);
-            if let Some(members) = span.as_object_mut() {
-                members.extend(became(run, payloads, redactor));
-            }
-            add(span);
+            spans.push(Span::Analyze(stage(run.began, run.analysis)));
+            spans.push(Span::Eval(eval(run, stage(run.began + run.analysis, run.evaluation), payloads, redactor)));
         }
     }
     spans
 }
 
 /// Returns the program of a turn with its outcome. A failed analysis is recorded here too, since the evaluation was requested.
-fn became(run: &ProgramRun, payloads: Payloads, redactor: &Redactor) -> Map<String, Value> {
-    let mut members = Map::new();
-    members.insert("program".into(), record::text(&run.source, payloads, redactor));
-    members.insert("status".into(), if run.failure.is_some() { "error" } else { "ok" }.into());
-    let Some(failure) = &run.failure else { return members };
-    members.insert("reason".into(), failure.reason.name().into());
-    members.insert("message".into(), redactor.redact_str(&failure.message).into());
+fn eval(run: &ProgramRun, stage: Stage, payloads: Payloads, redactor: &Redactor) -> Eval {
+    let failure = run.failure.as_ref();
     // Positions are valid only in a program without redacted parts.
-    if let Some(span) = failure.span.filter(|_| redactor.redact_str(&run.source) == run.source.as_str()) {
-        members.insert("error_span".into(), json!({ "start": span.start, "end": span.end }));
+    let is_clean = || redactor.redact_str(&run.source) == run.source.as_str();
+    let feedback = failure.map(|failure| &failure.feedback).filter(|text| payloads == Payloads::Full && !text.is_empty());
+    Eval {
+        stage,
+        program: Some(record::text(&run.source, payloads, redactor)),
+        status: Some(if failure.is_some() { "error" } else { "ok" }),
+        reason: failure.map(|failure| failure.reason.name()),
+        failure: lines::Failure {
+            message: failure.map(|failure| redactor.redact_str(&failure.message).into_owned()),
+            message_bytes: None,
+            error_span: failure.and_then(|failure| failure.span).filter(|_| is_clean()).map(ErrorSpan::from),
+            feedback: feedback.map(|text| redactor.redact_str(text).into_owned()),
+        },
     }
-    if payloads == Payloads::Full && !failure.feedback.is_empty() {
-        members.insert("feedback".into(), redactor.redact_str(&failure.feedback).into());
-    }
-    members
 }

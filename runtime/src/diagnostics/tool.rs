@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::record::{ID_BYTES, Outcome, Record, shown_id};
 use super::{Diagnostics, stats};
+use crate::description::output;
 use crate::protocol::message::{Arguments, kind, string};
-use crate::tools_list::output;
 
 /// The tool's name.
 pub const NAME: &str = "lisp_debug";
@@ -78,7 +78,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let errors_only = boolean(arguments, "errors_only")?;
             let ring = diagnostics.ring();
             let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
-            let calls: Vec<Value> = records.take(limit).map(|record| Value::Object(record.brief())).collect();
+            let calls: Vec<Value> = records.take(limit).map(|record| json!(record.brief())).collect();
             shown.insert("count".into(), calls.len().into());
             shown.insert("calls".into(), calls.into());
         }
@@ -87,7 +87,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let found = {
                 let ring = diagnostics.ring();
                 let found = ring.newest(since).find(|record| record.request_id == id);
-                found.map(|record| (record.trace.clone(), record.whole()))
+                found.map(|record| (record.trace.clone(), json!(record.whole())))
             };
             // The lock of the ring is released, so that calls that end meanwhile do not wait for a file.
             let trace = found.as_ref().and_then(|(name, _)| diagnostics.traces.as_ref()?.lines(name.as_deref()?));
@@ -96,7 +96,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             shown.insert("request_id".into(), id.into());
             match (trace, found) {
                 (Some(lines), _) => drop(shown.insert("record".into(), lines.into())),
-                (None, Some((.., record))) => drop(shown.insert("record".into(), record.into())),
+                (None, Some((.., record))) => drop(shown.insert("record".into(), record)),
                 (None, None) => {}
             }
         }

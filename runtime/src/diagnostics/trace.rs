@@ -13,12 +13,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::Payloads;
+use super::lines::{End, Failure, Input, Line, Output, Payload, Span, Stage, Start, UpstreamCall};
 use super::record::{Outcome, Record};
-use super::{Payloads, milliseconds};
 use crate::evaluation::Reason;
 use crate::log::{self, Level};
 
@@ -73,9 +74,8 @@ impl Traces {
         });
         let begun = begun.and_then(|file| {
             let mut file = TraceFile { name: name.clone(), file, payloads: self.payloads };
-            let mut members = record.whole();
-            members.retain(|name, _| !["duration_ms", "status", "reason", "upstream_calls"].contains(&name.as_str()));
-            file.write([event("call.start", members)])?;
+            let start = Start { call: record.call(), input: file.input(record), output: file.output(record) };
+            file.write(&[Line::Start(start)])?;
             Ok(file)
         });
         match begun {
@@ -111,64 +111,89 @@ impl Traces {
 impl TraceFile {
     /// Writes the lines of the call's end.
     pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
-        let mut lines = Vec::new();
-        let since = |moment: Instant| microseconds(moment.saturating_duration_since(record.arrived));
+        let stage = |turn, start, took| Stage { turn, start_us: microseconds(start), duration_us: microseconds(took) };
+        let mut spans: Vec<Span<'_>> = Vec::new();
         for (name, start, took) in record.stages() {
-            let span = json!({ "span": name, "start_us": microseconds(start), "duration_us": microseconds(took) });
-            lines.extend(members(span).map(|members| event("span", members)));
+            let stage = stage(None, start, took);
+            spans.push(if name == "analyze" { Span::Analyze(stage) } else { Span::Eval(stage.into()) });
         }
         #[cfg(feature = "agentic")]
-        lines.extend(record.task.iter().flat_map(|task| &task.spans).cloned().map(|members| event("span", members)));
+        spans.extend(record.task.iter().flat_map(|task| &task.spans).map(|span| self.reduced(span)));
         #[cfg(feature = "agentic")]
         let mut turns = record.task.iter().flat_map(|task| &task.calls);
         for call in &record.upstream_calls {
-            let mut span = members(json!(call)).unwrap_or_default();
-            span.insert("span".into(), "upstream_call".into());
+            let since = call.started.saturating_duration_since(record.arrived);
             #[cfg(feature = "agentic")]
-            if let Some((turn, effect)) = turns.next() {
-                span.insert("turn".into(), json!(turn));
-                span.insert("effect".into(), json!(effect));
-            }
-            span.insert("start_us".into(), since(call.started).into());
-            span.insert("duration_us".into(), microseconds(call.took).into());
-            lines.push(event("span", span));
+            let (turn, effect) = turns.next().copied().unzip();
+            #[cfg(not(feature = "agentic"))]
+            let turn = None;
+            spans.push(Span::UpstreamCall(UpstreamCall {
+                call,
+                stage: stage(turn, since, call.took),
+                #[cfg(feature = "agentic")]
+                effect,
+            }));
         }
-        let mut end = record.whole();
-        let said = ["program", "context", "task", "upstream_calls", "output_schema_present"];
-        end.retain(|name, _| !said.contains(&name.as_str()) || (name == "program" && record.is_task()));
-        end.insert("upstream_call_count".into(), record.upstream_calls.len().into());
-        end.insert("duration_us".into(), microseconds(record.duration).into());
-        end.insert("duration_ms".into(), milliseconds(record.duration).into());
-        lines.push(event(if matches!(record.outcome, Outcome::Ok) { "call.success" } else { "call.fail" }, end));
-        self.write(lines)
+        let mut lines: Vec<Line<'_>> = spans.into_iter().map(Line::Span).collect();
+        let end = End {
+            call: record.call(),
+            ended: record.ended(),
+            output: self.output(record),
+            program: record.is_task().then(|| record.program.clone().map(|program| self.payload(program))),
+            upstream_call_count: record.upstream_calls.len(),
+            duration_us: microseconds(record.duration),
+        };
+        lines.push(if matches!(record.outcome, Outcome::Ok) { Line::Success(end) } else { Line::Fail(end) });
+        self.write(&lines)
     }
 
-    fn write(&mut self, lines: impl IntoIterator<Item = Value>) -> std::io::Result<()> {
+    fn write(&mut self, lines: &[Line<'_>]) -> std::io::Result<()> {
         let mut text = String::new();
-        for mut line in lines {
-            if self.payloads != Payloads::Full {
-                digests_only(&mut line);
-            }
-            text += &line.to_string();
+        for line in lines {
+            text += &json!(line).to_string();
             text.push('\n');
         }
         self.file.write_all(text.as_bytes())
     }
-}
 
-/// Reduces a line to sizes and digests, without the previews for `lisp_debug`.
-fn digests_only(line: &mut Value) {
-    for name in ["program", "context", "task"] {
-        if let Some(payload) = line.get_mut(name).and_then(Value::as_object_mut) {
-            payload.retain(|part, _| ["bytes", "sha256"].contains(&part.as_str()));
+    /// Reduces a payload to its size and digest, without the preview for `lisp_debug`.
+    fn payload(&self, payload: Payload) -> Payload {
+        if self.payloads == Payloads::Full { payload } else { payload.digest_only() }
+    }
+
+    fn input(&self, record: &Record) -> Input {
+        let Input { program, mut context, task, output_schema_present } = record.input();
+        if self.payloads != Payloads::Full
+            && let Some(context) = context.as_mut().and_then(Value::as_object_mut)
+        {
+            context.remove("keys");
+        }
+        let reduced = |payload: Option<Payload>| payload.map(|payload| self.payload(payload));
+        Input { program: reduced(program), context, task: reduced(task), output_schema_present }
+    }
+
+    fn output<'r>(&self, record: &'r Record) -> Output<'r> {
+        let mut output = record.output();
+        self.hide_result(&mut output.failure, record.outcome.reason());
+        output
+    }
+
+    /// Replaces the value of `fail`, which is a result, by its size.
+    fn hide_result(&self, failure: &mut Failure, reason: Option<&str>) {
+        if self.payloads != Payloads::Full && reason == Some(Reason::Fail.name()) {
+            failure.message_bytes = failure.message.take().map(|message| message.len());
         }
     }
-    // The value of `fail` is a result.
-    if line.get("reason").is_some_and(|reason| reason == Reason::Fail.name())
-        && let Some(line) = line.as_object_mut()
-        && let Some(message) = line.remove("message")
-    {
-        line.insert("message_bytes".into(), message.as_str().map_or(0, str::len).into());
+
+    /// Reduces a span of a task.
+    #[cfg(feature = "agentic")]
+    fn reduced(&self, span: &Span<'static>) -> Span<'static> {
+        let mut span = span.clone();
+        if let Span::Eval(eval) = &mut span {
+            eval.program = eval.program.take().map(|program| self.payload(program));
+            self.hide_result(&mut eval.failure, eval.reason);
+        }
+        span
     }
 }
 
@@ -187,15 +212,6 @@ pub(crate) fn is_name(name: &str) -> bool {
     time.len() >= 16 && [time, process, number].into_iter().all(is_number) && is_tool
 }
 
-fn event(name: &str, mut members: Map<String, Value>) -> Value {
-    members.insert("event".into(), name.into());
-    Value::Object(members)
-}
-
 pub(super) fn microseconds(duration: Duration) -> u64 {
     duration.as_micros() as u64
-}
-
-fn members(value: Value) -> Option<Map<String, Value>> {
-    if let Value::Object(members) = value { Some(members) } else { None }
 }

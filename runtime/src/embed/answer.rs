@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ptc_lisp::{Bindings, Value};
+use serde::de::DeserializeOwned;
 
 use super::host::ToolCall;
 use crate::evaluation::{Evaluation, Failure, PriorState, Reason};
@@ -14,7 +15,7 @@ use crate::upstream::CallRecord;
 #[non_exhaustive]
 pub struct Answer {
     /// The evaluation. Its texts are redacted.
-    pub evaluation: Evaluation,
+    pub evaluation: Box<Evaluation>,
     /// Calls of own tools, in the order of their start.
     pub tool_calls: Vec<ToolCall>,
     /// Deviations from the request's signature that were coerced or tolerated, such as `context: limit: coerced string "10" to
@@ -54,6 +55,15 @@ impl Answer {
     /// Returns the value as JSON text, if the request had a signature or a schema and the value matches it.
     pub fn validated(&self) -> Option<&str> {
         self.evaluation.validated.as_ref().map(|validated| validated.json.as_str())
+    }
+
+    /// Deserializes the value, if the request had a signature or a schema. A failed run returns its failure. A value that does
+    /// not deserialize is a `validation_error`.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        self.value().map_err(Clone::clone)?;
+        let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
+        let json = self.validated().ok_or_else(|| invalid("the request has neither a signature nor a schema".to_owned()))?;
+        serde_json::from_str(json).map_err(|why| invalid(format!("return: {why}")))
     }
 
     /// Returns the lines that the program printed.

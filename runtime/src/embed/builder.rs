@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::Deployment;
 use ptc_lisp::limits::Limits;
 use ptc_lisp::signature::underscored;
 use tokio::runtime::Handle;
@@ -80,8 +80,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-static NO_UPSTREAMS: Deployment =
-    Deployment { name: "embedded", compiler: "", config_digest: "", credentials: &[], catalog: &Catalog::EMPTY, programs: &[] };
+static NO_UPSTREAMS: Deployment = Deployment { name: "embedded", ..Deployment::EMPTY };
 
 impl Builder {
     /// Adds a tool that programs call as `(tool/NAME {…})`.

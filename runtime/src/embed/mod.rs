@@ -40,7 +40,8 @@
 //! **Events.** [`Request::on_event`] receives printed lines and calls while the program runs.
 //!
 //! **Signatures** check arguments and results of tools ([`Tool::new`]) and of programs ([`Request::signature`]). Their grammar is
-//! that of [`ptc_lisp::signature`].
+//! that of [`ptc_lisp::signature`]. With the feature `schemars` they are derived from Rust types (`Tool::typed`,
+//! `Request::returns`).
 //!
 //! **Tools for an agent.** [`ptc_runner_compat`](crate::ptc_runner_compat) has descriptions of `lisp_eval` and renders an
 //! [`Answer`] as JSON for a model. `examples/service.rs` is a web service that offers its own tools to an agent in this way.
@@ -53,6 +54,8 @@ mod event;
 mod host;
 mod request;
 mod tool;
+#[cfg(feature = "schemars")]
+mod typed;
 
 pub use answer::Answer;
 pub use builder::{BuildError, Builder};

@@ -86,7 +86,7 @@ impl Request {
             results: evaluation.value.iter().cloned().chain(past.results.iter().cloned()).take(3).collect(),
             called: past.called.clone(),
         };
-        self.past.add_calls(evaluation.calls.as_deref().unwrap_or_default());
+        self.past.called.add(evaluation.calls.as_deref().unwrap_or_default());
         self
     }
 

@@ -67,6 +67,21 @@ pub(super) enum Run {
     Async(Arc<dyn Fn(Args) -> ToolFuture + Send + Sync>),
 }
 
+impl Run {
+    pub(super) fn blocking<T: Serialize>(run: impl Fn(Args) -> Result<T, ToolFailure> + Send + Sync + 'static) -> Run {
+        Run::Blocking(Arc::new(move |args| to_json(&run(args)?)))
+    }
+
+    pub(super) fn asynchronous<T: Serialize, F: Future<Output = Result<T, ToolFailure>> + Send + 'static>(
+        run: impl Fn(Args) -> F + Send + Sync + 'static,
+    ) -> Run {
+        Run::Async(Arc::new(move |args| {
+            let under_way = run(args);
+            Box::pin(async move { to_json(&under_way.await?) })
+        }))
+    }
+}
+
 impl Tool {
     /// Makes a tool whose function may block and compute. It runs on a blocking thread, so that the program's deadline still
     /// applies.
@@ -79,7 +94,7 @@ impl Tool {
         signature: &str,
         run: impl Fn(Args) -> Result<T, ToolFailure> + Send + Sync + 'static,
     ) -> Result<Tool, ToolDefinitionError> {
-        Tool::with(name, signature, Run::Blocking(Arc::new(move |args| to_json(&run(args)?))))
+        Tool::parse(name, signature, Run::blocking(run))
     }
 
     /// Makes a tool with an asynchronous function. Its task is aborted if the program ends before the answer.
@@ -92,21 +107,21 @@ impl Tool {
         signature: &str,
         run: impl Fn(Args) -> F + Send + Sync + 'static,
     ) -> Result<Tool, ToolDefinitionError> {
-        let run = move |args| {
-            let under_way = run(args);
-            Box::pin(async move { to_json(&under_way.await?) }) as ToolFuture
-        };
-        Tool::with(name, signature, Run::Async(Arc::new(run)))
+        Tool::parse(name, signature, Run::asynchronous(run))
     }
 
-    fn with(name: &str, signature: &str, run: Run) -> Result<Tool, ToolDefinitionError> {
+    fn parse(name: &str, signature: &str, run: Run) -> Result<Tool, ToolDefinitionError> {
+        Tool::with(name, Signature::parse(signature).map_err(|error| error.render(signature)), run)
+    }
+
+    /// Makes a tool with a signature, or an error that says why there is none.
+    pub(super) fn with(name: &str, signature: Result<Signature, String>, run: Run) -> Result<Tool, ToolDefinitionError> {
         let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
         if !plain || RESERVED_NAMES.contains(&name) {
             return Err(ToolDefinitionError::Name(name.to_owned()));
         }
-        let signature = Signature::parse(signature)
-            .map_err(|error| ToolDefinitionError::Signature { tool: name.to_owned(), why: error.render(signature) })?;
+        let signature = signature.map_err(|why| ToolDefinitionError::Signature { tool: name.to_owned(), why })?;
         Ok(Tool { name: name.to_owned(), description: String::new(), signature, mode: Mode::default(), run })
     }
 

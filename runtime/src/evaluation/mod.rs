@@ -1,20 +1,23 @@
-//! Evaluates one program, from the source text to the complete [`Evaluation`], on a [fiber](crate::fibers) or, for a command line, on a
-//! thread.
+//! Evaluates one program, from the source text to the complete [`Evaluation`], on a [fiber](crate::fibers) or, for a command
+//! line, on a thread.
 //!
 //! - [`call`]: the validated arguments of `lisp_eval`.
+//! - `called`: the tools whose answers earlier evaluations received.
 //! - `notes`: the notes of an answer.
 //! - `outcome`: the result of an evaluation: its value, or its failure.
 //! - [`reason`]: the reasons of failures in the protocol.
-//! - `room`: failures for lack of capacity.
+//! - `capacity`: failures for lack of capacity.
 //! - `stored`: stored programs, prepared once.
 //! - [`validated`]: validates results against `output_schema`.
 
 pub mod call;
+mod called;
+mod capacity;
 pub(crate) mod notes;
 mod outcome;
 pub mod reason;
-mod room;
 mod stored;
+pub mod to_json;
 pub mod validated;
 
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use ptc_lisp::missing_keys::MissingKey;
 use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Value, fiber, json, print};
 
 pub use call::Call;
+pub use called::CalledTools;
 pub use outcome::{Evaluation, Failure, InSession, Preview};
 pub use reason::Reason;
 pub use validated::Validated;
@@ -35,12 +39,12 @@ pub use validated::Validated;
 use self::stored::StoredPrograms;
 use self::validated::Bounds;
 use crate::alloc;
-use crate::response::answer::truncate_utf8;
 use crate::schedule::ProcessorLease;
 use crate::schema::Schema;
 use crate::secrets::Redactor;
 use crate::settings::Settings;
-use crate::upstream::{CallRecord, ProgramHost, Upstreams, WaitLimits};
+use crate::upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
+use ptc_text::truncate_utf8;
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
 #[derive(Clone)]
@@ -87,24 +91,8 @@ pub struct PriorState {
     pub bindings: Bindings,
     /// Their values, newest first: `*1 *2 *3`.
     pub results: Vec<Value>,
-    /// Upstreams and tools whose answers they received.
-    pub called: Vec<(String, String)>,
-}
-
-impl PriorState {
-    /// Adds the tools of successful calls.
-    pub fn add_calls(&mut self, calls: &[CallRecord]) {
-        for call in calls.iter().filter(|call| call.status == "ok") {
-            self.add_called(call.server, &call.tool);
-        }
-    }
-
-    /// Adds a tool whose answer was received.
-    pub(crate) fn add_called(&mut self, server: &str, tool: &str) {
-        if self.called.len() < MAX_CALLED && !self.called.iter().any(|(own, name)| own == server && name == tool) {
-            self.called.push((server.to_owned(), tool.to_owned()));
-        }
-    }
+    /// Tools whose answers they received.
+    pub called: CalledTools,
 }
 
 /// A call that is ready to run.
@@ -177,7 +165,7 @@ impl Evaluator {
 
     /// Evaluates on the calling thread, which needs the stack size that `ptc-lisp` names. With `processor` it waits for a
     /// processor, without it the evaluation is not scheduled.
-    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Evaluation {
+    pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Box<Evaluation> {
         self.evaluate_within(call, cancel, past, processor, &NoHooks)
     }
 
@@ -189,13 +177,15 @@ impl Evaluator {
         past: PriorState,
         processor: Option<ProcessorLease>,
         around: &dyn EvalHooks,
-    ) -> Evaluation {
+    ) -> Box<Evaluation> {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
                 None if !cancel.is_cancelled() => {
                     let failure =
                         if processor.is_ended() { Failure::no_memory(processor) } else { Failure::no_processor(processor) };
-                    return Evaluation::refused(failure).after(&processor.wait_times());
+                    let mut evaluation = Evaluation::refused(failure);
+                    evaluation.record_waits(&processor.wait_times());
+                    return evaluation;
                 }
                 computing => computing,
             },
@@ -211,10 +201,11 @@ impl Evaluator {
         let analysis = started.elapsed();
         let mut evaluation = match prepared {
             Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
-            Err(failure) => Evaluation {
-                notes: notes::nothing_written(self.catalog()).into_iter().collect(),
-                ..Evaluation::refused(self.clean(failure))
-            },
+            Err(failure) => {
+                let mut evaluation = Evaluation::refused(self.clean(failure));
+                evaluation.notes.extend(nothing_written(self.catalog()));
+                evaluation
+            }
         };
         // Cancellation may arrive during the last step. It is reported even if the evaluation then succeeded.
         if cancel.is_cancelled() && evaluation.outcome.is_ok() {
@@ -226,7 +217,7 @@ impl Evaluator {
         evaluation.duration = started.elapsed();
         drop(computing);
         if let Some(processor) = processor {
-            evaluation = evaluation.after(&processor.wait_times());
+            evaluation.record_waits(&processor.wait_times());
             evaluation.processor = Some(processor);
         }
         evaluation
@@ -304,7 +295,7 @@ impl Evaluator {
         processor: Option<&ProcessorLease>,
         bounds: &Bounds<'_>,
         around: &dyn EvalHooks,
-    ) -> Evaluation {
+    ) -> Box<Evaluation> {
         let Prepared { program, context, context_bytes, schema, notes: on_keys } = prepared;
         let (started, cancel) = (bounds.started, bounds.cancel);
         let patience = WaitLimits {
@@ -349,10 +340,14 @@ impl Evaluator {
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
         let missing =
             notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &past.called, &missing);
+        // Arguments of stored programs may be optional.
+        let given = context.as_ref().filter(|_| call.stored.is_none());
+        let on_context = given.and_then(|context| notes::context_keys(&outcome.missing_context_keys, context));
         let unread = if outcome.result.is_ok() { notes::unread_pages(host.unread_pages()) } else { Vec::new() };
         let notes = on_keys
             .into_iter()
             .chain(missing)
+            .chain(on_context)
             .chain(outcome.mixed_comparison.as_ref().map(notes::mixed_comparison))
             .chain(unchecked)
             .chain(notes::misspelt(host.misspelt()))
@@ -360,7 +355,7 @@ impl Evaluator {
             .chain(host.budget_notes())
             .chain(host.write_notes(preview.is_err()));
         let notes = notes.map(|note| self.redact(&note)).collect();
-        Evaluation {
+        Box::new(Evaluation {
             outcome: preview,
             validated,
             notes,
@@ -380,7 +375,7 @@ impl Evaluator {
             processor_wait: Duration::ZERO,
             processor: None,
             context,
-        }
+        })
     }
 
     fn preview(&self, value: &Value) -> Preview {
@@ -435,8 +430,6 @@ impl Evaluator {
     }
 }
 
-/// Maximum number of tools of earlier evaluations whose output schemas are compared with missing keys.
-const MAX_CALLED: usize = 100;
 /// Maximum bytes of a panic's message in an answer.
 const PANIC_BYTES: usize = 4096;
 

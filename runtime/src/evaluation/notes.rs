@@ -2,13 +2,15 @@
 
 use ptc_catalog::Catalog;
 use ptc_check::Finding;
-use ptc_lisp::Kind;
 use ptc_lisp::failed_calls::{FailedCalls, UncheckedCalls};
 use ptc_lisp::missing_keys::MissingKey;
 use ptc_lisp::mixed_comparisons::MixedComparison;
+use ptc_lisp::{Kind, Value};
+use ptc_text::join_limited;
 
-use crate::response::answer::truncate_utf8;
-use crate::upstream::{CallRecord, CallRules, Writes};
+use super::CalledTools;
+use crate::upstream::CallRecord;
+use ptc_text::truncate_utf8;
 
 /// Maximum bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;
@@ -16,6 +18,9 @@ const MESSAGE_BYTES: usize = 200;
 const FORM_BYTES: usize = 80;
 /// Maximum number of tools and reasons in a note, and of notes on keys.
 const MAX_NAMED: usize = 3;
+
+/// Maximum number of keys of the context in a note.
+const MAX_CONTEXT_KEYS: usize = 20;
 
 /// Advice for unchecked calls.
 const REMEDY: &str = "A failed call has no :value, so data may be missing. Check :ok of each result, such as \
@@ -67,58 +72,25 @@ fn described(calls: &UncheckedCalls) -> String {
     format!("{count} × {name} {reason} {:?}", format!("{message}{end}"))
 }
 
-/// Returns the note on a budget: what it limits, such as `upstream calls`, its size, the number of refusals, and advice.
-pub(crate) fn budget(what: &str, size: u32, refused: u64, outcome: &str) -> Option<String> {
-    let were = if refused == 1 { "1 was" } else { &format!("{refused} were") };
-    (refused > 0).then(|| format!("budget of {what}: {size} for each program, {were} refused. {outcome}"))
-}
-
-/// Returns the note on a program that failed before its first write and made no call with an unknown effect, if the catalog has operations that write.
-pub(crate) fn nothing_written(catalog: &Catalog) -> Option<String> {
-    let has_writes = catalog.tools().any(|(upstream, tool)| CallRules::new(upstream, tool).is_write);
-    has_writes.then(|| "the program failed, and nothing was written".to_owned())
-}
-
-/// Returns the notes on the writes of a program: how many were made, and the names of those whose outcome is unknown.
-pub(crate) fn writes(writes: &Writes) -> Vec<String> {
-    let Writes { made, rejected, unknown } = writes;
-    if *writes == Writes::default() {
-        return Vec::new();
-    }
-    let were = |count: usize| if count == 1 { "1 write was".to_owned() } else { format!("{count} writes were") };
-    let mut notes = vec![match rejected {
-        0 => format!("{} made", were(*made)),
-        _ => format!("{} made, and {} rejected by the upstream", were(*made), were(*rejected)),
-    }];
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for name in unknown {
-        match counts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
-        }
-    }
-    if !counts.is_empty() {
-        let named = |(name, count): &(&str, usize)| if *count == 1 { (*name).to_owned() } else { format!("{count} × {name}") };
-        let named: Vec<String> = counts.iter().map(named).collect();
-        let writes =
-            if unknown.len() == 1 { "1 more write was".to_owned() } else { format!("{} more writes were", unknown.len()) };
-        let advice = "read the data before you repeat a write";
-        notes.push(format!("{writes} sent with unknown outcome: {}; {advice}", named.join(", ")));
-    }
-    notes
-}
-
 /// Returns the notes on missing keys that the program looked up in answers. It continued with nil.
 pub(super) fn keys_not_found(
     catalog: &Catalog,
     calls: &[CallRecord],
-    earlier: &[(String, String)],
+    earlier: &CalledTools,
     missing: &[MissingKey],
 ) -> Vec<String> {
     let answered = calls.iter().filter(|call| call.status == "ok");
-    let earlier = earlier.iter().map(|(server, tool)| (&**server, &**tool));
-    let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).chain(earlier).collect();
+    let called: Vec<(&str, &str)> = answered.map(|call| (call.server, &*call.tool)).chain(earlier.iter()).collect();
     first_of(ptc_check::keys_not_found(catalog, &called, missing), "keys were looked up and not found")
+}
+
+/// Returns the note on keys that the context does not have. The program continued with nil.
+pub(super) fn context_keys(missing: &[String], context: &Value) -> Option<String> {
+    let quoted = |name: &str| format!("data/{name}");
+    let missing = join_limited(missing.iter().map(|name| quoted(name)), ", ", MAX_NAMED);
+    let known = join_limited(context.entries()?.filter_map(|(key, _)| key.as_name()).map(quoted), ", ", MAX_CONTEXT_KEYS);
+    let has = if known.is_empty() { "is empty".to_owned() } else { format!("has {known}") };
+    (!missing.is_empty()).then(|| format!("{missing} gave nil: the context {has}"))
 }
 
 /// Returns the note on comparisons of values of different kinds.

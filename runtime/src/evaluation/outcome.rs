@@ -6,10 +6,10 @@ use ptc_lisp::{Bindings, Kind, Span, Value};
 
 use super::{PANIC_BYTES, Reason, Validated};
 use crate::pool::JobError;
-use crate::response::answer::truncate_utf8;
 use crate::schedule::{ProcessorLease, WaitTimes};
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
+use ptc_text::truncate_utf8;
 
 /// The complete result of an evaluation. Its texts are redacted.
 #[derive(Debug)]
@@ -124,8 +124,8 @@ impl Evaluation {
     }
 
     /// Creates the result of an evaluation that did not run.
-    pub fn refused(failure: Failure) -> Self {
-        Evaluation {
+    pub fn refused(failure: Failure) -> Box<Self> {
+        Box::new(Evaluation {
             outcome: Err(failure),
             validated: None,
             value: None,
@@ -145,19 +145,17 @@ impl Evaluation {
             processor_wait: Duration::ZERO,
             processor: None,
             context: None,
-        }
+        })
     }
 
     /// Records how long the call and its threads have waited.
-    #[must_use]
-    pub(crate) fn after(mut self, times: &WaitTimes) -> Self {
+    pub(crate) fn record_waits(&mut self, times: &WaitTimes) {
         (self.queued, self.processor_wait) = (times.queued(), times.processor_wait());
-        self
     }
 
     /// Creates the result of an evaluation that did not run or that panicked. The message of a panic may contain anything,
     /// including secrets.
-    pub fn unfinished(error: &JobError, redactor: &Redactor, retry_after_ms: u64) -> Self {
+    pub fn unfinished(error: &JobError, redactor: &Redactor, retry_after_ms: u64) -> Box<Self> {
         let JobError::Panicked(message) = error else {
             return Evaluation::refused(Failure::no_stack(retry_after_ms));
         };

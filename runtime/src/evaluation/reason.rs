@@ -34,11 +34,13 @@ pub enum Reason {
     UnknownTool,
     /// The server is shutting down.
     ShuttingDown,
+    /// The program has ended. Its answer was discarded, since its client does not read answers.
+    AnswerDiscarded,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 14] = [
+    pub const ALL: [Reason; 15] = [
         Reason::ParseError,
         Reason::RuntimeError,
         Reason::Timeout,
@@ -53,6 +55,7 @@ impl Reason {
         Reason::Cancelled,
         Reason::UnknownTool,
         Reason::ShuttingDown,
+        Reason::AnswerDiscarded,
     ];
 
     /// Returns the documented name.
@@ -72,6 +75,7 @@ impl Reason {
             Reason::Cancelled => "cancelled",
             Reason::UnknownTool => "unknown_tool",
             Reason::ShuttingDown => "shutting_down",
+            Reason::AnswerDiscarded => "answer_discarded",
         }
     }
 

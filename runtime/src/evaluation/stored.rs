@@ -37,8 +37,8 @@ impl StoredPrograms {
         explain: impl FnOnce(Error) -> Failure,
     ) -> Result<&Ready, Failure> {
         let unknown = || Failure::plain(super::Reason::ArgsError, format!("there is no program {}", program.name));
-        let place = self.0.get(program.name).ok_or_else(unknown)?;
-        let ready = place.get_or_init(|| {
+        let cell = self.0.get(program.name).ok_or_else(unknown)?;
+        let ready = cell.get_or_init(|| {
             let output = Some(program.output_schema).filter(|text| !text.is_empty());
             let output = output.map(|text| validated::stored_schema(program, "results", text).map(Arc::new));
             Ok(Ready {

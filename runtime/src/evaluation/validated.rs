@@ -106,7 +106,7 @@ pub(super) fn arguments(schema: &Schema, context: &Value, bounds: &Bounds<'_>) -
 }
 
 /// Encodes the value as JSON and validates it. The encoding is that of
-/// [`to_json_value`](crate::ptc_runner_compat::to_json_value), the contract of `validated`: keys are names.
+/// [`to_json_value`](super::to_json::to_json_value), the contract of `validated`: keys are names.
 pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, redactor: &Redactor) -> Result<Validated, Failure> {
     let invalid = |message: String| Failure::plain(Reason::ValidationError, message);
     let at = |path: &str| format!("return{}{path}", if path.is_empty() || path.starts_with('[') { "" } else { "." });

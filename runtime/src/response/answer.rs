@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ptc_lisp::Kind;
 use ptc_lisp::print::{MAX_CUT_MARK, push_cut_mark, split_cut_mark};
+use ptc_text::truncate_utf8;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -458,17 +459,11 @@ fn json_bytes(c: char) -> usize {
     }
 }
 
-/// Returns the longest prefix of at most `most` bytes that ends at a character boundary, and whether anything was omitted.
-pub(crate) fn truncate_utf8(text: &str, most: usize) -> (&str, bool) {
-    let end = text.floor_char_boundary(most);
-    (text.get(..end).unwrap_or(text), end < text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn printing(prints: &[String], failed: bool) -> Evaluation {
+    fn printing(prints: &[String], failed: bool) -> Box<Evaluation> {
         let failure = Failure::plain(Reason::RuntimeError, "no such key");
         let mut evaluation = Evaluation::refused(failure);
         evaluation.prints = prints.to_vec();

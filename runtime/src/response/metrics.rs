@@ -9,6 +9,7 @@ use crate::upstream::CallRecord;
 
 /// The block in its documented form.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Metrics {
     schema_version: u32,
@@ -39,12 +40,14 @@ pub struct Metrics {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Baseline {
     conservative: Conservative,
     optimistic: Optimistic,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Conservative {
     name: &'static str,
     bytes: u64,
@@ -53,6 +56,7 @@ struct Conservative {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Optimistic {
     name: &'static str,
     available: bool,
@@ -125,7 +129,7 @@ impl Metrics {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
@@ -139,20 +143,10 @@ mod tests {
 
     fn call(status: &'static str, result_bytes: u64, oversize: bool) -> CallRecord {
         let reason = (status != "ok").then_some(if oversize { "response_too_large" } else { "tool_error" });
-        CallRecord {
-            server: "s",
-            tool: "t".into(),
-            status,
-            duration_ms: 1,
-            reason,
-            error: None,
-            result_bytes,
-            oversize,
-            auth: None,
-            http_status: None,
-            started: std::time::Instant::now(),
-            took: std::time::Duration::ZERO,
-        }
+        let mut record = CallRecord::new("s", "t");
+        (record.status, record.duration_ms, record.reason) = (status, 1, reason);
+        (record.result_bytes, record.oversize) = (result_bytes, oversize);
+        record
     }
 
     /// Returns the documented fields without the notes.

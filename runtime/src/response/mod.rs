@@ -7,17 +7,7 @@ pub mod answer;
 pub mod metrics;
 
 use crate::evaluation::Validated;
-
-/// A response profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// Text only, for a model.
-    Slim,
-    /// Text and compact structured data.
-    Structured,
-    /// All data, also as text, for people who debug.
-    Debug,
-}
+pub use crate::settings::Profile;
 
 /// The size limits of a profile.
 #[derive(Debug, Clone, Copy)]
@@ -44,15 +34,6 @@ impl Budget {
 }
 
 impl Profile {
-    /// Returns its name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::Slim => "slim",
-            Profile::Structured => "structured",
-            Profile::Debug => "debug",
-        }
-    }
-
     /// Returns the size limits.
     pub fn budget(self) -> Budget {
         let (text, validated, envelope) = match self {

@@ -7,7 +7,7 @@ use ptc_catalog::StoredProgram;
 use ptc_lisp::limits::Cancel;
 
 use super::caller::Answer;
-use super::dispatch::{Request, Server, TOOL_NAME};
+use super::dispatch::{Request, Server};
 use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
@@ -25,6 +25,7 @@ use crate::schedule::{ProcessorLease, Rejection, WaitTimes};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
+use crate::tools_list::TOOL_NAME;
 
 /// Maximum number of tools that the error for an unknown tool lists.
 const MAX_NAMED: usize = 12;
@@ -49,6 +50,12 @@ enum SessionContext {
     /// A session whose lease is acquired on the evaluation's fiber, since the store is remote.
     Deferred(Arc<Sessions>, Arc<str>, String),
 }
+
+/// The answer to a call and what it shows, or the fault of its session.
+type Evaluated = Result<(String, Box<Evaluation>), session::Fault>;
+
+/// Finishes the trace of a call and sends its answer.
+type Done = Box<dyn FnOnce(Registration, Option<WaitTimes>, Result<Evaluated, JobError>) + Send>;
 
 /// A refused call, with a hint.
 pub(super) struct Refused(Failure);
@@ -205,14 +212,14 @@ impl Server {
         let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();
         let names = redactor.clone();
-        let scheduler = Arc::clone(&self.scheduler);
         // The trace file is written on the evaluation's thread, so that the reading thread does not wait for the disk.
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
         let call_id = id.clone();
         let (client_key, bytes, entering) = (registration.client_key().clone(), call.bytes(), cancel.clone());
         let retry_after_ms = self.scheduler.retry_after_ms();
-        let work = move |mut processor: ProcessorLease| {
+        // Both are boxed, since they are passed on several times and hold much.
+        let work: Box<dyn FnOnce(ProcessorLease) -> Evaluated + Send> = Box::new(move |mut processor: ProcessorLease| {
             // This runs on the evaluation's thread, since redacting a large payload takes long.
             if log::enabled(Level::Debug) {
                 let context = call.context.as_deref().unwrap_or("null");
@@ -233,17 +240,21 @@ impl Server {
             });
             let mut evaluation = evaluator.evaluate(&call, &cancel, past, Some(processor));
             if let Some(lease) = lease {
-                let unfinished = |error: JobError| Evaluation::unfinished(&error, &names, retry_after_ms).after(&times);
+                let started = evaluation.started;
+                let unfinished = |error: JobError| {
+                    let mut evaluation = Evaluation::unfinished(&error, &names, retry_after_ms);
+                    evaluation.started = started;
+                    evaluation.record_waits(&times);
+                    evaluation
+                };
                 evaluation = lease.commit(evaluation).unwrap_or_else(unfinished);
             }
             let answer = if call.stored.is_some() { answer::stored_result } else { answer::tool_result };
             let answer = answer(&evaluation, profile, era);
             // Titles and names of a session come from its owner and were not redacted.
-            Ok((if in_session { names.redact_text(answer) } else { answer }, Box::new(evaluation)))
-        };
-        let done = move |registration: Registration,
-                         times: Option<WaitTimes>,
-                         done: Result<Result<(String, Box<Evaluation>), session::Fault>, JobError>| {
+            Ok((if in_session { names.redact_text(answer) } else { answer }, evaluation))
+        });
+        let done: Done = Box::new(move |registration, times, done| {
             let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();
             let done = done.unwrap_or_else(|error| {
                 if let JobError::Panicked(message) = &error {
@@ -251,9 +262,9 @@ impl Server {
                 }
                 let mut evaluation = Evaluation::unfinished(&error, &redactor, retry_after_ms);
                 if let Some(times) = &times {
-                    evaluation = evaluation.after(times);
+                    evaluation.record_waits(times);
                 }
-                Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))
+                Ok((answer::tool_result(&evaluation, profile, era), evaluation))
             });
             // The trace is finished before the answer is sent, since the client may then ask for it.
             let result = match done {
@@ -267,7 +278,7 @@ impl Server {
                     result
                 }
                 Err(fault) => {
-                    let call_trace = call_trace.map(|call_trace| call_trace.after(times.as_ref()));
+                    let call_trace = call_trace.map(|call_trace| call_trace.with_waits(times.as_ref()));
                     refused_by_session(&redactor, call_trace, &fault, era)
                 }
             };
@@ -279,10 +290,9 @@ impl Server {
             if !registration.is_withdrawn() {
                 let answer = Answer::result(&id, &result);
                 drop(result);
-                let _memory = scheduler.hold(answer.line.capacity());
                 answers.send(answer, Some(registration));
             }
-        };
+        });
         let (fibers, counting) = (Arc::clone(&self.fibers), Arc::clone(&self.scheduler));
         let entered = Instant::now();
         self.scheduler.enter(&client_key, bytes, &entering.clone(), move |permit| {
@@ -296,6 +306,11 @@ impl Server {
                         move || work(processor),
                         move |outcome| {
                             outcome.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
+                            registration.set_begun(match &outcome {
+                                Ok(Ok((_, evaluation))) => evaluation.started.is_some(),
+                                Ok(Err(_)) | Err(JobError::NotStarted) => false,
+                                Err(JobError::Panicked(_)) => true,
+                            });
                             done(registration, Some(times), outcome);
                         },
                     );
@@ -305,8 +320,9 @@ impl Server {
                     drop(work);
                     let queued = entered.elapsed();
                     reject(&fibers, why, move || {
-                        let evaluation = Evaluation { queued, ..Evaluation::refused(Failure::rejected(why, retry_after_ms)) };
-                        done(registration, None, Ok(Ok((answer::tool_result(&evaluation, profile, era), Box::new(evaluation)))));
+                        let mut evaluation = Evaluation::refused(Failure::rejected(why, retry_after_ms));
+                        evaluation.queued = queued;
+                        done(registration, None, Ok(Ok((answer::tool_result(&evaluation, profile, era), evaluation))));
                     });
                 }
             }
@@ -420,9 +436,9 @@ impl Refused {
     }
 }
 
-/// Answers a call that was not admitted, where it may wait for its client or for a trace file. A call whose time in the queue is over is
-/// rejected on the thread of the queue, and a cancelled one on that of a connection. A full queue rejects on the thread that has read the
-/// request.
+/// Answers a call that was not admitted, where it may wait for its client or for a trace file. A call whose time in the queue is
+/// over is rejected on the thread of the queue, and a cancelled one on that of a connection. A full queue rejects on the thread
+/// that has read the request.
 pub(super) fn reject(fibers: &Fibers, why: Rejection, answer: impl FnOnce() + Send + 'static) {
     match why {
         Rejection::QueueFull => answer(),

@@ -6,6 +6,7 @@ use super::in_flight::{InFlight, Registration};
 use super::outbox::{Outbox, Output};
 use crate::diagnostics::Origin;
 use crate::protocol::reply::{self, ErrorBody};
+use crate::schedule::Scheduler;
 
 /// A client.
 #[derive(Debug, Clone)]
@@ -29,8 +30,8 @@ pub struct Answer {
 
 /// Receives answers.
 pub trait ResponseSink: Send + Sync {
-    /// Sends an answer. `call` is the call that it answers. Its place is released before the client can see the answer, but after
-    /// the answer counts in the limit of the sink.
+    /// Sends an answer, which counts in the memory budget until it is written. `call` is the call that it answers. Its permit is
+    /// released before the client can see the answer, but after the answer counts in the limit of the sink.
     fn send(&self, answer: Answer, call: Option<Registration>);
 
     /// Receives the call of the request before it is queued or run.
@@ -52,12 +53,26 @@ impl Answer {
     }
 }
 
-impl<W: Output> ResponseSink for Outbox<W> {
+/// Sends answers to standard output. An answer that waits for space counts in the memory budget.
+pub struct OutboxSink<W> {
+    outbox: Arc<Outbox<W>>,
+    scheduler: Arc<Scheduler>,
+}
+
+impl<W: Output> OutboxSink<W> {
+    /// Creates a sink for an outbox.
+    pub fn new(outbox: Arc<Outbox<W>>, scheduler: Arc<Scheduler>) -> OutboxSink<W> {
+        OutboxSink { outbox, scheduler }
+    }
+}
+
+impl<W: Output> ResponseSink for OutboxSink<W> {
     fn send(&self, answer: Answer, call: Option<Registration>) {
-        Outbox::send(self, &answer.line, call);
+        let _memory = self.scheduler.hold(answer.line.capacity());
+        self.outbox.send(&answer.line, call);
     }
 
     fn wait_for_reader(&self) {
-        Outbox::wait_for_reader(self);
+        self.outbox.wait_for_reader();
     }
 }

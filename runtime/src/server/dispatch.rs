@@ -9,7 +9,7 @@ use ptc_catalog::{Deployment, Transport};
 use super::caller::{Answer, Caller, ResponseSink};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
-use crate::command::version;
+use crate::build_info;
 use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::{Gauge, Labelled};
 use crate::evaluation::Evaluator;
@@ -17,21 +17,18 @@ use crate::fibers::Fibers;
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
 use crate::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
-use crate::response::answer::truncate_utf8;
 use crate::schedule::Scheduler;
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::tools_list;
+use ptc_text::truncate_utf8;
 
 /// Maximum bytes of an unknown method in its error message.
 const SHOWN: usize = 100;
 
 /// The name of the server.
 pub const SERVER_NAME: &str = "ptc_lisp";
-
-/// The name of the tool that runs programs.
-pub const TOOL_NAME: &str = "lisp_eval";
 
 /// Time in ms for which a client of the stateless era may cache the tool list. The list does not change as long as the binary is
 /// the same.
@@ -80,7 +77,8 @@ pub struct Request<'a> {
 }
 
 impl Server {
-    /// Creates a server. Its evaluations run when `scheduler` admits them. `sessions` and `diagnostics` are `None` if they are off.
+    /// Creates a server. Its evaluations run when `scheduler` admits them. `sessions` and `diagnostics` are `None` if they are
+    /// off.
     pub fn new(
         deployment: &'static Deployment,
         settings: Settings,
@@ -142,8 +140,8 @@ impl Server {
         let saturated = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut gauges = vec![
             Gauge { name: "ptc_programs_running", help: "Programs that use a processor.", value: load.running },
-            Gauge { name: "ptc_programs_waiting", help: "Programs in flight that use none.", value: load.waiting },
-            Gauge { name: "ptc_programs_queued", help: "Calls that wait for a place.", value: load.queued },
+            Gauge { name: "ptc_programs_waiting", help: "Programs in flight that use no processor.", value: load.waiting },
+            Gauge { name: "ptc_programs_queued", help: "Calls that wait for admission.", value: load.queued },
             Gauge {
                 name: "ptc_programs_in_flight_limit",
                 help: "Programs that may be in flight.",
@@ -154,7 +152,11 @@ impl Server {
                 help: "Memory that programs, sessions and requests may use together.",
                 value: saturated(limits.memory_budget_bytes.value),
             },
-            Gauge { name: "ptc_memory_used_bytes", help: "What they use.", value: saturated(load.used_bytes) },
+            Gauge {
+                name: "ptc_memory_used_bytes",
+                help: "Memory that programs, sessions and requests use together.",
+                value: saturated(load.used_bytes),
+            },
             Gauge { name: "ptc_sessions", help: "Sessions of programs.", value: sessions },
         ];
         gauges.extend(transport);
@@ -311,16 +313,17 @@ impl Request<'_> {
     }
 }
 
-fn server_info() -> serde_json::Value {
-    serde_json::json!({ "name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION") })
+fn server_info(deployment: &Deployment) -> serde_json::Value {
+    let name = if deployment.server_name.is_empty() { SERVER_NAME } else { deployment.server_name };
+    serde_json::json!({ "name": name, "version": env!("CARGO_PKG_VERSION") })
 }
 
 fn initialize(deployment: &'static Deployment, revision: &str) -> String {
     serde_json::json!({
         "protocolVersion": revision,
         "capabilities": { "tools": { "listChanged": false } },
-        "serverInfo": server_info(),
-        "_meta": { version::META_KEY: version::digests(deployment) },
+        "serverInfo": server_info(deployment),
+        "_meta": { build_info::META_KEY: build_info::digests(deployment) },
     })
     .to_string()
 }
@@ -332,7 +335,7 @@ fn discover(deployment: &'static Deployment) -> String {
         "capabilities": { "tools": {} },
         "ttlMs": TTL_MS,
         "cacheScope": "private",
-        "_meta": { SERVER_INFO_KEY: server_info(), version::META_KEY: version::digests(deployment) },
+        "_meta": { SERVER_INFO_KEY: server_info(deployment), build_info::META_KEY: build_info::digests(deployment) },
     })
     .to_string()
 }

@@ -20,17 +20,17 @@ pub struct InFlight {
 struct State {
     shut_down: bool,
     protocol_version: Option<&'static str>,
-    by_id: LiteMap<String, Running>,
-    anonymous: LiteMap<u64, Running>,
+    by_id: LiteMap<String, CallHandle>,
+    anonymous: LiteMap<u64, CallHandle>,
     next_anonymous: u64,
 }
 
-/// An unanswered call.
+/// A handle of an unanswered call, which waits in the queue or runs.
 #[derive(Debug, Clone)]
-pub struct Running {
+pub struct CallHandle {
     cancel: Cancel,
     withdrawn: Arc<AtomicBool>,
-    /// Whether it has no place yet.
+    /// Whether it has no permit yet.
     is_queued: Arc<AtomicBool>,
 }
 
@@ -48,8 +48,10 @@ pub enum Denied {
 pub struct Registration {
     owner: Arc<InFlight>,
     key: Key,
-    call: Running,
+    call: CallHandle,
     permit: Option<schedule::AdmissionPermit>,
+    /// Whether a program has begun.
+    has_begun: bool,
 }
 
 #[derive(Debug)]
@@ -88,7 +90,7 @@ impl InFlight {
         if key.as_ref().is_some_and(|key| state.by_id.contains_key(key)) {
             return Err(Denied::DuplicateId);
         }
-        let call = Running { cancel, withdrawn: Arc::default(), is_queued: Arc::new(AtomicBool::new(true)) };
+        let call = CallHandle { cancel, withdrawn: Arc::default(), is_queued: Arc::new(AtomicBool::new(true)) };
         let key = if let Some(key) = key {
             state.by_id.insert(key.clone(), call.clone());
             Key::Id(key)
@@ -98,7 +100,7 @@ impl InFlight {
             state.anonymous.insert(number, call.clone());
             Key::Anonymous(number)
         };
-        Ok(Registration { owner: Arc::clone(self), key, call, permit: None })
+        Ok(Registration { owner: Arc::clone(self), key, call, permit: None, has_begun: false })
     }
 
     /// Cancels the call with this raw id, if it is in flight. Its client does not wait for an answer.
@@ -124,7 +126,7 @@ impl InFlight {
         }
     }
 
-    fn all(&self) -> Vec<Running> {
+    fn all(&self) -> Vec<CallHandle> {
         let state = self.lock();
         state.by_id.values().chain(state.anonymous.values()).cloned().collect()
     }
@@ -160,8 +162,8 @@ impl InFlight {
     }
 }
 
-impl Running {
-    /// Takes the call out of the queue, if it waits for a place. A call that has one goes on.
+impl CallHandle {
+    /// Takes the call out of the queue, if it waits for a permit. A call that has one goes on.
     pub fn leave_queue(&self) {
         if self.is_queued.swap(false, Ordering::AcqRel) {
             self.withdraw();
@@ -181,7 +183,7 @@ impl Registration {
     }
 
     /// Returns a handle of the call, which does not keep it in flight.
-    pub fn call(&self) -> &Running {
+    pub fn call(&self) -> &CallHandle {
         &self.call
     }
 
@@ -191,7 +193,17 @@ impl Registration {
         self.permit = Some(permit);
     }
 
-    /// Returns the cancellation of the call, which stops it and tells whether it was stopped.
+    /// Records whether a program of the call has begun. It has not if no stack, processor or memory was free for it, for example.
+    pub fn set_begun(&mut self, has_begun: bool) {
+        self.has_begun = has_begun;
+    }
+
+    /// Whether a program of the call has begun, so that it may have written.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Returns the cancellation of the call, which stops it and shows whether it was stopped.
     pub fn cancellation(&self) -> &Cancel {
         &self.call.cancel
     }

@@ -1,9 +1,9 @@
 //! The queue of answers to a client on standard output.
 //!
-//! The thread that has an answer writes it, together with answers that others have queued meanwhile. This needs no handover to another
-//! thread, and many answers share one system call. If the client does not read, a thread of the outbox writes instead, so that the
-//! threads of programs do not block. Senders then wait for space in the queue, fibers without their threads, and finally the reader of
-//! requests waits too.
+//! The thread that has an answer writes it, together with answers that others have queued meanwhile. This needs no handover to
+//! another thread, and many answers share one system call. If the client does not read, a thread of the outbox writes instead, so
+//! that the threads of programs do not block. Senders then wait for space in the queue, fibers without their threads, and finally
+//! the reader of requests waits too.
 
 use std::fs::File;
 use std::io::Write;
@@ -78,8 +78,8 @@ impl<W: Output> Outbox<W> {
     /// Sends a line. `placed` is dropped when the line enters the queue, since its memory is bounded here from then on.
     pub fn send<T>(&self, line: &[u8], placed: T) {
         self.shared.wait(None, |state| state.queue.len() > HIGH_WATER);
-        // This is done before the client can see the answer and send its next call, and without the lock, since it may start the next
-        // call or answer it.
+        // This is done before the client can see the answer and send its next call, and without the lock, since it may start the
+        // next call or answer it.
         drop(placed);
         let mut state = self.shared.lock();
         if state.broken {
@@ -268,7 +268,7 @@ mod tests {
         for sender in senders {
             sender.join().expect("no sender panics");
         }
-        let text = String::from_utf8(seen.lock().expect("nobody else").clone()).expect("ASCII");
+        let text = String::from_utf8(seen.lock().expect("the lock is not poisoned").clone()).expect("ASCII");
         let mut lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 400);
         lines.sort_unstable();
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(answers.recv(), Ok(1));
         (0..2).for_each(|_| go.send(()).expect("the outbox lives"));
         outbox.settle(Duration::from_secs(20));
-        assert_eq!(seen.lock().expect("nobody else").len(), LARGE + HIGH_WATER + 2);
+        assert_eq!(seen.lock().expect("the lock is not poisoned").len(), LARGE + HIGH_WATER + 2);
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Server {
         let Some((registration, call_trace)) = self.enter(request, call_trace, Cancel::default()) else { return };
         let (id, era) = (request.id.to_owned(), request.era);
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), registration.cancellation().clone());
-        let (redactor, scheduler) = (self.redactor.clone(), Arc::clone(&self.scheduler));
+        let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
@@ -50,7 +50,6 @@ impl Server {
                 let answer = Answer::result(&id, &result);
                 // The client may be slow to read the answer.
                 drop((end, members, result));
-                let _memory = scheduler.hold(answer.line.capacity());
                 answers.send(answer, Some(registration));
             }
         };
@@ -67,14 +66,19 @@ impl Server {
                         move || work(turns),
                         move |end| {
                             end.as_ref().err().into_iter().for_each(|error| counting.count_ended(error));
-                            let end = end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)).after(queued));
+                            registration.set_begun(match &end {
+                                Ok(end) => end.started.is_some(),
+                                Err(error) => *error != JobError::NotStarted,
+                            });
+                            let end =
+                                end.unwrap_or_else(|error| End::before(unfinished(error, retry_after_ms)).with_queued(queued));
                             done(registration, end);
                         },
                     );
                 }
                 Err(why) => {
                     let queued = entered.elapsed();
-                    let end = End::before(Stop::rejected(Failure::rejected(why, retry_after_ms))).after(queued);
+                    let end = End::before(Stop::rejected(Failure::rejected(why, retry_after_ms))).with_queued(queued);
                     reject(&fibers, why, move || done(registration, end));
                 }
             }

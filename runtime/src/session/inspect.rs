@@ -5,8 +5,8 @@ use ptc_text::join_limited;
 use serde_json::{Map, Value as Json, json};
 
 use super::SessionState;
-use super::limits::SessionLimits;
 use super::state::bytes_of;
+use crate::settings::SessionLimits;
 
 /// Maximum bytes of the preview of one value.
 const PREVIEW_BYTES: usize = 120;

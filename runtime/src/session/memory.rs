@@ -13,7 +13,7 @@ use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
 use crate::schedule::{Scheduler, StateReservation};
 
-/// Number of remembered ids of closed sessions. Their owner is told that the session was closed.
+/// Number of remembered ids of closed sessions. Calls by their owner fail with the message that the session was closed.
 const REMEMBERED: usize = 1_000;
 
 /// All sessions of a server.

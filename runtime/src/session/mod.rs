@@ -1,6 +1,5 @@
 //! Sessions: definitions, recent results and histories that outlive a call, within limits.
 //!
-//! - [`limits`]: limits of sessions, and their form for clients.
 //! - [`state`]: the state that a session keeps between evaluations.
 //! - [`store`]: stores sessions by owner and id, with one evaluation at a time in each and expiry by age and idleness.
 //! - [`memory`]: the store in the memory of the process, which is the default.
@@ -10,10 +9,8 @@
 //!
 //! An evaluation works on a copy of the session's state. Only a successful evaluation replaces the state, so that a fault, a
 //! cancelled call or an exceeded limit leaves the session unchanged.
-//! a cap leaves the session as it was.
 
 pub mod inspect;
-pub mod limits;
 pub mod memory;
 #[cfg(feature = "session-redis")]
 pub mod redis;
@@ -25,12 +22,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use limits::SessionLimits;
 pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
 use crate::evaluation::Reason;
 use crate::schedule::Scheduler;
+pub use crate::settings::SessionLimits;
 use crate::settings::StoreUrl;
 use store::Store;
 

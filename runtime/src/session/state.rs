@@ -6,9 +6,9 @@ use ptc_lisp::{Bindings, Value, print};
 use serde::Serialize;
 
 use super::Fault;
-use super::limits::StateLimits;
-use crate::evaluation::{Evaluation, PriorState};
-use crate::response::answer::truncate_utf8;
+use crate::evaluation::{CalledTools, Evaluation, PriorState};
+use crate::settings::StateLimits;
+use ptc_text::truncate_utf8;
 
 /// Number of recent results: `*1 *2 *3`.
 const MAX_RESULTS: usize = 3;
@@ -26,6 +26,8 @@ pub struct SessionState {
     pub prints: Log,
     /// Calls of upstream tools, as JSON.
     pub upstream_calls: Log,
+    /// Tools whose answers the session has received.
+    pub called: CalledTools,
 }
 
 /// The most recent entries, limited in number and bytes.
@@ -52,7 +54,7 @@ pub struct Usage {
 
 impl SessionState {
     /// Returns the state after a successful evaluation, with the names that it defined or changed.
-    pub fn after(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
+    pub fn updated_by(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
         let (mut kept, changed) = self
             .with_values(evaluation, limits)
             .map_err(|why| Fault::Limit(format!("{why}; nothing of this evaluation was kept. lisp_session_forget makes room")))?;
@@ -86,6 +88,7 @@ impl SessionState {
             kept.results.insert(0, recent(value, limits.max_history_entry_bytes));
             kept.results.truncate(MAX_RESULTS);
         }
+        kept.called.add(evaluation.calls.as_deref().unwrap_or_default());
         for call in evaluation.calls.iter().flatten() {
             let record = serde_json::to_string(call).unwrap_or_default();
             kept.upstream_calls.push(record, limits.max_upstream_call_entries, limits.max_upstream_call_bytes);
@@ -101,14 +104,7 @@ impl SessionState {
 
     /// Returns the initial state of the next evaluation.
     pub fn prior_state(&self) -> PriorState {
-        let mut prior = PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called: Vec::new() };
-        for call in self.upstream_calls.iter().filter_map(|call| serde_json::from_str::<serde_json::Value>(call).ok()) {
-            let named = |name: &str| call.get(name).and_then(serde_json::Value::as_str);
-            if let (Some("ok"), Some(server), Some(tool)) = (named("status"), named("server"), named("tool")) {
-                prior.add_called(server, tool);
-            }
-        }
-        prior
+        PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called: self.called.clone() }
     }
 
     /// Returns the names that have a value, in alphabetical order.

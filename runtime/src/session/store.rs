@@ -14,8 +14,8 @@ use super::{Fault, SessionLimits, SessionState};
 use crate::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::fibers;
 use crate::pool::{JobError, Pool};
-use crate::random;
 use crate::schedule::{BudgetReservation, ProcessorLease, Scheduler};
+use crate::secrets::random;
 use crate::settings::Settings;
 
 /// Stores sessions. An owner has access only to its own sessions and cannot find out whether another one exists.
@@ -141,8 +141,8 @@ pub struct Lease {
 }
 
 impl Sessions {
-    /// Opens the session store of the settings, for the deployment of that name; `None` if sessions are off. Sessions in the memory
-    /// of the process count in the budget of `scheduler`. The error is a sentence.
+    /// Opens the session store of the settings, for the deployment of that name; `None` if sessions are off. Sessions in the
+    /// memory of the process count in the budget of `scheduler`. The error is a sentence.
     pub fn open(settings: &Settings, deployment: &str, scheduler: &Arc<Scheduler>) -> Result<Option<Arc<Sessions>>, String> {
         if !settings.sessions {
             return Ok(None);
@@ -166,8 +166,8 @@ impl Sessions {
         &*self.store
     }
 
-    /// Runs work that may block on the store and returns its result: here for a local store, otherwise on a thread that may block,
-    /// while the calling fiber waits.
+    /// Runs work that may block on the store and returns its result: here for a local store, otherwise on a thread that may
+    /// block, while the calling fiber waits.
     pub fn wait_for<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JobError> {
         let Some(pool) = &self.waiting else { return Ok(work()) };
         let (send, receive) = oneshot::channel();
@@ -237,7 +237,7 @@ impl StateCopy {
 impl Lease {
     /// Commits a successful evaluation to the session and releases the lease. If a limit or the store rejects the new state, the
     /// evaluation becomes a failure. Records in the evaluation what the session stored.
-    pub fn commit(self, mut evaluation: Evaluation) -> Result<Evaluation, JobError> {
+    pub fn commit(self, mut evaluation: Box<Evaluation>) -> Result<Box<Evaluation>, JobError> {
         let sessions = Arc::clone(&self.sessions);
         sessions.wait_for(move || {
             self.commit_here(&mut evaluation);
@@ -247,7 +247,7 @@ impl Lease {
 
     fn commit_here(mut self, evaluation: &mut Evaluation) {
         if evaluation.outcome.is_ok() {
-            let done = self.copy.kept.after(evaluation, &self.sessions.limits.kept);
+            let done = self.copy.kept.updated_by(evaluation, &self.sessions.limits.kept);
             let done = done.and_then(|(kept, changed)| {
                 // A remote store may be slow, and other programs may need the memory of values that are not kept.
                 let is_copy = self.sessions.store.is_remote();

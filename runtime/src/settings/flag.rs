@@ -194,7 +194,8 @@ impl Flag {
                 Group::Server,
                 "max-frame-bytes" | "max-context-bytes" | "max-concurrent-calls" | "queue-timeout-ms" | "memory-budget-bytes",
             )
-            | (Group::Answers, "response-profile" | "aggregator-read-only") => serves,
+            | (Group::Answers, "response-profile" | "aggregator-read-only")
+            | (Group::Upstreams, "allow-missing-secrets") => serves,
             (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
             // The command `:tools` uses these settings.
             (Group::Answers, _) => purpose != Purpose::Eval,

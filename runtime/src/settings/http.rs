@@ -179,7 +179,7 @@ impl HttpSettings {
         if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
             return Ok(None);
         }
-        self.auth_token = AuthToken::of(&crate::random::text::<24>()?);
+        self.auth_token = AuthToken::of(&crate::secrets::random::text::<24>()?);
         self.token_is_generated = true;
         Ok(self.auth_token.clone())
     }

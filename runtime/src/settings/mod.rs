@@ -12,13 +12,16 @@
 
 #[cfg(feature = "agentic")]
 pub mod agentic;
+pub mod diagnostics;
 pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
 #[cfg(feature = "otlp")]
 pub mod otlp;
+pub mod profile;
 pub mod read;
+pub mod session_limits;
 pub mod store;
 
 use std::ffi::OsStr;
@@ -29,20 +32,20 @@ use ptc_lisp::limits::Limits;
 
 #[cfg(feature = "agentic")]
 pub use agentic::AgenticSettings;
+pub use diagnostics::{DiagnosticsSettings, Payloads};
 pub use feature::FEATURES;
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
 #[cfg(feature = "otlp")]
 pub use otlp::OtlpSettings;
+pub use profile::Profile;
 pub use read::{Fault, SettingsParser};
+pub use session_limits::{SessionLimits, StateLimits};
 pub use store::StoreUrl;
 
-use crate::diagnostics::DiagnosticsSettings;
 use crate::log::Level;
-use crate::response::Profile;
 use crate::schedule::ScheduleLimits;
-use crate::session::SessionLimits;
 use crate::upstream::OnDrift;
 
 /// All settings with their values.
@@ -93,6 +96,8 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// Whether the process serves clients. Then all secrets must be available, and failures of upstreams are logged.
     pub serves: bool,
+    /// Whether the process may serve clients although secrets are missing.
+    pub allow_missing_secrets: bool,
     /// Whether sessions are enabled.
     pub sessions: bool,
     /// Limits of sessions.
@@ -181,6 +186,7 @@ impl Settings {
             catalog_inline_max_tools: 0,
             aggregator_read_only: false,
             serves: false,
+            allow_missing_secrets: false,
             sessions: false,
             session_limits: SessionLimits::default(),
             session_store: None,

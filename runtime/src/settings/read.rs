@@ -9,8 +9,8 @@ use super::Settings;
 use super::feature::how_to_enable;
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
-use crate::response::Profile;
 use crate::schedule::Source;
+use crate::settings::Profile;
 
 /// The flags of scheduler limits whose source is reported.
 const LIMITS: [&str; 4] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes", "http-max-in-flight-per-session"];
@@ -100,7 +100,7 @@ impl fmt::Display for Fault {
 }
 
 impl SettingsParser {
-    /// Starts with the defaults. `unpinned` tells whether the command reads a config.
+    /// Starts with the defaults. `unpinned` is whether the command reads a config.
     pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
         let settings = Settings::defaults(with_upstreams);
         SettingsParser { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }

@@ -34,13 +34,11 @@ impl StoreUrl {
         let (host, database) = place.split_once('/').unwrap_or((place, ""));
         let number = database.trim_end_matches('/');
         if !number.is_empty() && number.parse::<u16>().is_err() {
-            return Err(format!("after the host stands the number of a database, found '{number}'"));
+            return Err(format!("expected the number of a database after the host, found '{number}'"));
         }
         match host {
             "" => Err("it names no host".into()),
-            host if host.contains('#') => {
-                Err(format!("after the host nothing but a port and a database can stand, found '{host}'"))
-            }
+            host if host.contains('#') => Err(format!("expected only a port and a database after the host, found '{host}'")),
             _ => Ok(()),
         }
     }

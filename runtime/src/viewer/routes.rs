@@ -9,8 +9,10 @@
 //! The endpoints exist only on loopback listeners, and `Host` must name the listener. This prevents DNS rebinding: a page from
 //! another origin cannot read the answers under its own host name. The JSON requires the bearer token, if there is one.
 
+use std::future::Future;
 use std::net::IpAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use hyper::header::{
@@ -23,6 +25,7 @@ use hyper::{Method, StatusCode};
 use serde_json::json;
 
 use super::folder::Folder;
+use crate::server::http::Pages;
 use crate::server::http::auth::{Authenticator, Owner};
 use crate::server::http::guard::{self, text};
 use crate::server::http::reply::Reply;
@@ -64,34 +67,17 @@ static PROTECTION: [(HeaderName, &str); 6] = [
 /// The viewer of a trace folder.
 #[derive(Debug)]
 pub struct Viewer {
-    folder: Folder,
-}
-
-/// Whether the viewer handles a path.
-pub fn handles(path: &str) -> bool {
-    path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    folder: Arc<Folder>,
 }
 
 impl Viewer {
     /// Shows the traces of a folder.
     pub fn new(folder: &Path) -> Arc<Viewer> {
-        Arc::new(Viewer { folder: Folder::new(folder) })
-    }
-
-    /// Answers a request to one of its paths. Also returns the owner, if the request was authenticated.
-    pub(crate) async fn respond(
-        self: &Arc<Self>,
-        settings: &HttpSettings,
-        authenticator: &Authenticator,
-        peer: IpAddr,
-        request: &Parts,
-    ) -> (Reply, Option<Owner>) {
-        let (reply, owner) = self.answer(settings, authenticator, peer, request).await;
-        (PROTECTION.iter().fold(reply, |reply, (name, value)| reply.with(name.clone(), value)), owner)
+        Arc::new(Viewer { folder: Arc::new(Folder::new(folder)) })
     }
 
     async fn answer(
-        self: &Arc<Self>,
+        &self,
         settings: &HttpSettings,
         authenticator: &Authenticator,
         peer: IpAddr,
@@ -124,15 +110,15 @@ impl Viewer {
         (reply, Some(owner))
     }
 
-    async fn list(self: &Arc<Self>, query: Option<&str>, headers: &HeaderMap) -> Reply {
+    async fn list(&self, query: Option<&str>, headers: &HeaderMap) -> Reply {
         let limit = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("limit="));
         let limit = match limit.map(str::parse::<usize>) {
             None => DEFAULT_LIMIT,
             Some(Ok(limit)) => limit.clamp(1, MAX_LIMIT),
             Some(Err(_)) => return Reply::json(StatusCode::BAD_REQUEST, r#"{"error":"limit: expected an integer"}"#),
         };
-        let viewer = Arc::clone(self);
-        let listing = match blocking(move || viewer.folder.newest(limit)).await {
+        let folder = Arc::clone(&self.folder);
+        let listing = match blocking(move || folder.newest(limit)).await {
             Some(Ok(listing)) => listing,
             Some(Err(fault)) => {
                 let error = json!({ "error": format!("the folder of traces cannot be read: {fault}") });
@@ -148,16 +134,35 @@ impl Viewer {
         Reply::json(StatusCode::OK, body).with(ETAG, &tag)
     }
 
-    async fn one(self: &Arc<Self>, id: String) -> Reply {
-        let viewer = Arc::clone(self);
+    async fn one(&self, id: String) -> Reply {
+        let folder = Arc::clone(&self.folder);
         let found = blocking(move || {
-            let trace = viewer.folder.one(&id)?;
+            let trace = folder.one(&id)?;
             Some(json!({ "id": id, "lines": trace.lines, "unreadable": trace.unreadable, "cut": trace.cut }).to_string())
         });
         match found.await.flatten() {
             Some(body) => Reply::json(StatusCode::OK, body),
             None => Reply::json(StatusCode::NOT_FOUND, r#"{"error":"no such call"}"#),
         }
+    }
+}
+
+impl Pages for Viewer {
+    fn handles(&self, path: &str) -> bool {
+        path.strip_prefix(PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    fn respond<'a>(
+        &'a self,
+        settings: &'a HttpSettings,
+        authenticator: &'a Authenticator,
+        peer: IpAddr,
+        request: &'a Parts,
+    ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>> {
+        Box::pin(async move {
+            let (reply, owner) = self.answer(settings, authenticator, peer, request).await;
+            (PROTECTION.iter().fold(reply, |reply, (name, value)| reply.with(name.clone(), value)), owner)
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::routes::{self, Viewer};
+use crate::server::http::Pages as _;
 use crate::server::http::auth::Authenticator;
 use crate::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
 use crate::server::http::reply::Reply;
@@ -44,7 +45,7 @@ impl StandaloneViewer {
     /// required.
     pub async fn bind(folder: &Path, port: u16) -> io::Result<StandaloneViewer> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let token = crate::random::text::<24>()?;
+        let token = crate::secrets::random::text::<24>()?;
         let settings = HttpSettings {
             on: true,
             auth_token: AuthToken::of(&token),
@@ -91,7 +92,7 @@ async fn connection(state: Arc<ViewerState>, stream: tokio::net::TcpStream, peer
         let state = Arc::clone(&state);
         async move {
             let (head, _) = request.into_parts();
-            if !routes::handles(head.uri.path()) {
+            if !state.viewer.handles(head.uri.path()) {
                 return Reply::text(StatusCode::NOT_FOUND, "not found").into_response();
             }
             state.viewer.respond(&state.settings, &state.authenticator, peer.ip(), &head).await.0.into_response()

@@ -31,7 +31,7 @@ pub(crate) fn builder() -> Builder {
                 Some(2) => Ok(json!({ "name": 2, "state": "active" })),
                 Some(3) => panic!("a bug of the tool"),
                 Some(4) => Err("no".parse::<i32>().unwrap_err().into()),
-                _ => Err(ToolFailure::new("nobody is asked for")),
+                _ => Err(ToolFailure::new("the user is unknown")),
             })
             .describe("Finds a user by number."),
         )
@@ -83,7 +83,7 @@ fn what_goes_wrong_ends_the_program_and_says_why() {
         ),
         ("(tool/find-user {:id 3})", "runtime_error: tool_error: tool/find_user: the tool panicked", 1),
         ("(tool/find-user {:id 4})", "runtime_error: tool_error: tool/find_user: invalid digit found in string", 1),
-        ("(tool/find-user)", "runtime_error: tool_error: tool/find_user: nobody is asked for", 1),
+        ("(tool/find-user)", "runtime_error: tool_error: tool/find_user: the user is unknown", 1),
         ("(tool/find-usr {})", "runtime_error: unknown_tool: there is no tool/find-usr", 0),
         // Errors that are visible in the text are reported before any call.
         (
@@ -288,6 +288,19 @@ fn definitions_and_results_outlive_a_run() {
 }
 
 #[test]
+fn keys_that_the_context_does_not_have_are_noted() {
+    let engine = builder().build().unwrap();
+    let notes =
+        |program: &str, context: serde_json::Value| engine.run(Request::new(program).context(&context).unwrap()).notes().to_vec();
+    let context = json!({ "orders": [1], "limit": null });
+    let wanted = "data/oders, data/x gave nil: the context has data/limit, data/orders";
+    assert_eq!(notes("[data/orders data/limit data/oders (map (fn [_] data/oders) [1 2]) data/x]", context.clone()), [wanted]);
+    assert_eq!(notes("(if false data/oders data/orders)", context), [""; 0]);
+    assert_eq!(notes("data/x", json!({})), ["data/x gave nil: the context is empty"]);
+    assert_eq!(engine.run(Request::new("data/x")).notes(), [""; 0]);
+}
+
+#[test]
 fn programs_look_tools_up() {
     let answer = run(
         "[(doc tool/find_user) (filter #(re-find #\"find_user|slow\" %) (dir 'tool)) (first (apropos \"finds user\")) (:signature (meta tool/slow))]",
@@ -312,8 +325,7 @@ fn tools_that_cannot_be_offered_are_refused() {
 #[cfg(feature = "http")]
 fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     use ptc_catalog::{
-        Annotations, Arg, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Type, Types,
-        Upstream,
+        Arg, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Type, Types, Upstream,
     };
 
     const PAGES: Params = Params("query form explode - page\nquery form explode - limit");
@@ -323,24 +335,19 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     let arg = |name| Arg { name, required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
     let tool = ptc_catalog::Tool {
         name: "items",
-        description: "",
         args: vec![arg("limit"), arg("page")].leak(),
         closed: true,
         doc: "items",
         definition: r#"{"inputSchema":{"properties":{"limit":{"maximum":100,"type":"integer"},"page":{"minimum":1,"type":"integer"}}},"outputSchema":{"properties":{"items":{"type":"array"},"meta":{"additionalProperties":false,"properties":{"total":{"type":"integer"}},"type":"object"},"next":{}},"type":"object"}}"#,
-        digest: "",
-        annotations: Annotations::default(),
         operation: Some(Box::leak(Box::new(operation))),
-        paging: "",
+        ..ptc_catalog::Tool::EMPTY
     };
     let upstream = Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: vec![tool].leak() };
     Box::leak(Box::new(Deployment {
         name: "made",
-        compiler: "",
-        config_digest: "",
         credentials: vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }].leak(),
         catalog: Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() })),
-        programs: &[],
+        ..Deployment::EMPTY
     }))
 }
 
@@ -497,25 +504,22 @@ fn connecting_and_ending_need_no_runtime_of_the_callers() {
 
     static GONE: Deployment = Deployment {
         name: "gone",
-        compiler: "",
-        config_digest: "",
-        credentials: &[],
         catalog: &Catalog {
             digest: "",
             search_index: &[],
             upstreams: &[Upstream {
-                name: "nobody",
+                name: "absent",
                 description: "",
                 transport: Transport::McpStdio(McpStdio::new("/nowhere/no-such-program")),
                 tools: &[],
             }],
         },
-        programs: &[],
+        ..Deployment::EMPTY
     };
     let engine = builder().deployment(&GONE).build().unwrap();
     let faults = on_this_thread(engine.connect()).unwrap_err();
     let [(name, fault)] = &*faults else { panic!("{faults:?}") };
-    assert_eq!((*name, fault.reason.name()), ("nobody", "upstream_unavailable"));
+    assert_eq!((*name, fault.reason.name()), ("absent", "upstream_unavailable"));
     on_this_thread(engine.shut_down());
 }
 
@@ -539,14 +543,10 @@ pub(crate) fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
 
 #[test]
 fn stored_programs_are_held_to_their_schemas() {
-    use ptc_catalog::{Catalog, Deployment, StoredProgram};
+    use ptc_catalog::{Deployment, StoredProgram};
 
     static STORED: Deployment = Deployment {
         name: "stored",
-        compiler: "",
-        config_digest: "",
-        credentials: &[],
-        catalog: &Catalog::EMPTY,
         programs: &[
             StoredProgram {
                 name: "always",
@@ -565,6 +565,7 @@ fn stored_programs_are_held_to_their_schemas() {
                 output_schema: r#"{"type": "integer", "maximum": 100}"#,
             },
         ],
+        ..Deployment::EMPTY
     };
     let engine = builder().deployment(&STORED).build().unwrap();
     assert_eq!(engine.programs().iter().map(|program| program.name).collect::<Vec<_>>(), ["always", "half"]);

@@ -1,6 +1,7 @@
 //! Engines under load and limits: the queue, shares of owners, cancellation and memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_lisp::limits::{Cancel, Limits};
@@ -58,6 +59,40 @@ fn owner_with_many_sessions_does_not_starve_another() {
         // If all sessions had equal shares, each run would wait for a hundred time slices of 10 ms.
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     });
+}
+
+/// Runs ten branches that call a tool under a limit of `branches`. Returns the maximum number of calls that were open at the same
+/// time. The first calls wait until `together` of them are open.
+fn open_calls(branches: usize, together: usize) -> usize {
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (seen, reached) = (Arc::clone(&most), Arc::new(tokio::sync::Notify::new()));
+    let visit = Tool::new_async("visit", "(n :int) -> :int", move |args: Args| {
+        let (open, most, reached) = (Arc::clone(&open), Arc::clone(&most), Arc::clone(&reached));
+        async move {
+            let is_reached = reached.notified();
+            if most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst) + 1 >= together {
+                reached.notify_waiters();
+            }
+            if most.load(Ordering::SeqCst) < together {
+                is_reached.await;
+            }
+            // Another branch, if there was one, would call meanwhile.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            open.fetch_sub(1, Ordering::SeqCst);
+            Ok(args.int("n"))
+        }
+    });
+    let engine = builder().tool(visit.unwrap()).schedule(move |limits| limits.branches.value = branches).build().unwrap();
+    let answer = engine.run(Request::new("(pmap (fn [n] (tool/visit {:n n})) (range 10))"));
+    assert_eq!(answer.preview(), Ok("[0 1 2 3 4 5 6 7 8 9]"));
+    seen.load(Ordering::SeqCst)
+}
+
+#[test]
+fn branches_beyond_the_limit_run_one_after_another_in_their_caller() {
+    assert_eq!(open_calls(0, 1), 1);
+    // The caller works too.
+    assert_eq!(open_calls(2, 3), 3);
 }
 
 #[test]

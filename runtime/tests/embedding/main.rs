@@ -10,6 +10,7 @@ mod protocol;
 #[path = "../../examples/service.rs"]
 #[expect(dead_code, reason = "`main` of the example is not called")]
 mod service;
+mod typed;
 #[cfg(feature = "http")]
 #[path = "../upstreams/web.rs"]
 #[expect(dead_code, reason = "these tests use only part of the module")]

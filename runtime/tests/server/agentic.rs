@@ -63,7 +63,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: Box::leak(Box::new([upstream])) }));
     let credentials = &[Binding { name: "planner-key", source: Source::Env { var: VARIABLE } }];
-    Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
+    Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", credentials, catalog, ..Deployment::EMPTY }))
 }
 
 /// Starts a planner that returns the recorded answers.
@@ -232,7 +232,7 @@ fn offered_only_where_nothing_can_go_wrong() {
     assert_eq!(names(&mut server), ["lisp_eval"]);
     let text = call(&mut server, &json!({ "task": "x" }))["content"][0]["text"].clone();
     assert_eq!(text, "unknown_tool: unknown tool: lisp_task\nIt is off: the server has to be started with --agentic.");
-    assert_eq!(planner.requests().len(), 0, "starting asks nobody");
+    assert_eq!(planner.requests().len(), 0, "starting sends no request");
 }
 
 fn tools(server: &mut Peer) -> Vec<Value> {
@@ -251,7 +251,7 @@ fn every_fault_of_the_start_is_told() {
     std::fs::write(&config, r#"{"tools": [], "max_turns": 0}"#).expect("a file");
     std::fs::write(&summary, "x".repeat(900)).expect("a file");
     let mut command = server("tasks");
-    command.args(["--agentic", "--agentic-model", "nobody:gpt", "--agentic-subagent-config"]).arg(&config);
+    command.args(["--agentic", "--agentic-model", "unknown:gpt", "--agentic-subagent-config"]).arg(&config);
     command.arg("--agentic-capability-summary").arg(&summary);
     let said = refused(&mut command);
     for part in [
@@ -259,7 +259,7 @@ fn every_fault_of_the_start_is_told() {
         "agentic.json: `tools` is reserved",
         "agentic.json: `max_turns`: expected an integer from 1 to 100, found 0",
         "summary.md: 900 bytes, 800 are allowed (--agentic-capability-summary-max-bytes)",
-        "--agentic-model: 'nobody:gpt' is neither an alias",
+        "--agentic-model: 'unknown:gpt' is neither an alias",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
@@ -269,6 +269,16 @@ fn every_fault_of_the_start_is_told() {
         said.contains("credential binding 'openrouter' (environment variable OPENROUTER_API_KEY): is not set or empty"),
         "{said}"
     );
+    // A server that is started to be checked offers its tools without the key.
+    let mut unkeyed = Peer::of(server("aggregator").args(["--agentic", "--allow-missing-secrets"]));
+    assert!(tools(&mut unkeyed).iter().any(|tool| tool["name"] == "lisp_task"));
+    let arguments = json!({ "task": "Say hello." });
+    let params = json!({ "name": "lisp_task", "arguments": arguments });
+    unkeyed.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string());
+    let answer = unkeyed.receive();
+    assert!(answer.contains("environment variable OPENROUTER_API_KEY): is not set or empty"), "{answer}");
+    drop(unkeyed.input.take());
+    assert!(unkeyed.end().1.contains("a secret is missing"));
     let said = refused(server("tasks").args(["--agentic", "--agentic-allow-writes", "--agentic-credential", "other"]));
     assert!(said.contains("the config has no credential 'other'; it has planner-key"), "{said}");
     let open = [

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Annotations, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Transport,
+    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Transport,
     Upstream,
 };
 use serde_json::json;
@@ -28,26 +28,16 @@ const BASIC: &str = "ann:b4sic/c4nary?three";
 const PASSWORD: &str = "b4sic/c4nary?three";
 const CHILD: &str = "ch1ld\\c4nary=four";
 const ARGUMENT: &str = "arg-c4nary-five";
-const CANARIES: [&str; 5] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT];
+const QUERY: &str = "qu3ry/c4nary &six+";
+const COOKIE: &str = "c00kie/c4nary;seven=";
+const CANARIES: [&str; 7] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT, QUERY, COOKIE];
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     // The texts simulate a server that returned the secrets when the catalog was frozen.
     let description: &'static str = format!("Frozen with {BEARER} and {CHILD}").leak();
     let definition: &'static str =
         json!({"name": name, "description": description, "inputSchema": {"type": "object"}}).to_string().leak();
-    let annotations = Annotations { read_only: None, destructive: None, idempotent: None, open_world: None };
-    Tool {
-        name,
-        description,
-        args: &[],
-        closed: false,
-        doc: description,
-        definition,
-        digest: "",
-        annotations,
-        operation,
-        paging: "",
-    }
+    Tool { name, description, doc: description, definition, operation, ..Tool::EMPTY }
 }
 
 fn tools() -> &'static [Tool] {
@@ -78,7 +68,14 @@ pub(crate) fn deployment() -> &'static Deployment {
         auth: &[Auth::Bearer { binding: "bearer" }, Auth::CustomHeader { header: "X-Key", binding: "header" }],
         ..McpHttp::new(format!("{base}/mcp").leak())
     };
-    let api = OpenApi { auth: &[Auth::Basic { binding: "basic" }], ..OpenApi::new(base) };
+    let api = OpenApi {
+        auth: &[
+            Auth::Basic { binding: "basic" },
+            Auth::ApiKey { place: KeyPlace::Query, name: "key", binding: "query" },
+            Auth::ApiKey { place: KeyPlace::Cookie, name: "sid", binding: "cookie" },
+        ],
+        ..OpenApi::new(base)
+    };
     let operations = OPERATIONS.map(|name| {
         let path: &'static str = format!("/{name}").leak();
         tool(name, Some(Box::leak(Box::new(Operation::new(name, path)))))
@@ -92,11 +89,13 @@ pub(crate) fn deployment() -> &'static Deployment {
     let credentials = [
         Binding { name: "basic", source: Source::Literal { value: BASIC } },
         Binding { name: "bearer", source: Source::Env { var: "CANARY_BEARER" } },
+        Binding { name: "cookie", source: Source::Literal { value: COOKIE } },
         Binding { name: "header", source: Source::File { path: variable("CANARY_FILE") } },
+        Binding { name: "query", source: Source::Literal { value: QUERY } },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.to_vec_leaked() }));
     let credentials = credentials.to_vec_leaked();
-    Box::leak(Box::new(Deployment { name: "canary", compiler: "none", config_digest: "", credentials, catalog, programs: &[] }))
+    Box::leak(Box::new(Deployment { name: "canary", compiler: "none", credentials, catalog, ..Deployment::EMPTY }))
 }
 
 /// Runs the child, which echoes its arguments and environment.

@@ -362,7 +362,9 @@ fn waits_of_a_program_are_in_its_answer_and_diagnostics() {
     }
     // This program waits in the queue until one of the loops ends, and for processors while the others run.
     server.call("500", "(loop [i 0] (if (< i 300000) (recur (inc i)) i))");
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    server.ping();
+    // It is in the queue now, at least for this time.
+    std::thread::sleep(std::time::Duration::from_millis(60));
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#);
     let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");
     assert_eq!(answer["id"], 500, "{answer}");

@@ -145,11 +145,20 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Answers as an MCP server over HTTP and as a JSON service, with the secrets from the headers of the request.
+/// Answers as an MCP server over HTTP and as a JSON service, with the secrets from the headers, the
+/// query and the cookies of the request.
 pub(crate) fn web(asked: &Asked) -> Answer {
     let authorization = asked.header("authorization").unwrap_or_default();
     let decoded = authorization.strip_prefix("Basic ").and_then(|bits| String::from_utf8(STANDARD.decode(bits).ok()?).ok());
+    let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
+    let value = |texts: &str, separator: char, name: &str| {
+        let value = texts.split(separator).find_map(|text| text.trim_start().strip_prefix(name)?.strip_prefix('='))?;
+        Some(percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned())
+    };
+    let cookies = asked.header("cookie").unwrap_or_default();
     let secrets: Vec<String> = [
+        value(query, '&', "key"),
+        value(cookies, ';', "sid"),
         authorization.strip_prefix("Bearer ").map(str::to_owned),
         asked.header("x-key").map(str::to_owned),
         decoded.as_deref().and_then(|pair| pair.split_once(':')).map(|(_, password)| password.to_owned()),
@@ -158,7 +167,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
     .flatten()
     .collect();
     assert!(!secrets.is_empty(), "{asked:?}");
-    let known = format!("{authorization} {}", known(&secrets));
+    let known = format!("{authorization} {} {cookies} {}", asked.target, known(&secrets));
     let line = known.replace(['\r', '\n'], " ");
     let plain = |status: u16, kind: &str, body: String| {
         let headers = vec![
@@ -170,7 +179,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
         Answer::Full(status, headers, body.into_bytes())
     };
     let frame = asked.json();
-    let (id, name) = (&frame["id"], frame["params"]["name"].as_str().unwrap_or_else(|| asked.target.trim_start_matches('/')));
+    let (id, name) = (&frame["id"], frame["params"]["name"].as_str().unwrap_or_else(|| path.trim_start_matches('/')));
     let rpc = |result: Value| plain(200, "application/json", json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
     let method = frame["method"].as_str();
     match (method, name) {

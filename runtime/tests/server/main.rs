@@ -33,19 +33,12 @@ mod web;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::Deployment;
 
 /// A name and a function. A failure panics.
 type Test = (&'static str, fn());
 
-static PLAIN: Deployment = Deployment {
-    name: "plain",
-    compiler: "0.1.0+00ff",
-    config_digest: "",
-    credentials: &[],
-    catalog: &Catalog::EMPTY,
-    programs: &[],
-};
+static PLAIN: Deployment = Deployment { name: "plain", compiler: "0.1.0+00ff", ..Deployment::EMPTY };
 
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_TEST_ROLE";
@@ -100,11 +93,18 @@ fn main() -> ExitCode {
         upstream::TESTS,
     ]
     .concat();
+    #[cfg(feature = "http-server")]
+    let is_ignored = http::cgroup::is_ignored;
+    #[cfg(not(feature = "http-server"))]
+    let is_ignored = |_: &str, _: &Arguments| false;
+    let arguments = Arguments::from_args();
     let trials = tests.into_iter().map(|(name, run)| {
-        Trial::test(name, move || {
+        let test = move || {
             run();
             Ok(())
-        })
+        };
+        Trial::test(name, test).with_ignored_flag(is_ignored(name, &arguments))
     });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    let trials = trials.collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -61,15 +61,9 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
 fn tool(name: &'static str, operation: Option<Operation>) -> Tool {
     Tool {
         name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
         annotations: Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None },
         operation: operation.map(|operation| &*Box::leak(Box::new(operation))),
-        paging: "",
+        ..Tool::EMPTY
     }
 }
 
@@ -93,14 +87,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         upstream("web", Transport::McpHttp(web), vec![tool("answer", None), tool("hang", None)]),
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment {
-        name: "outgoing",
-        compiler: "none",
-        config_digest: "",
-        credentials: &[],
-        catalog,
-        programs: &[],
-    }))
+    Box::leak(Box::new(Deployment { name: "outgoing", compiler: "none", catalog, ..Deployment::EMPTY }))
 }
 
 /// Runs the child, which completes the handshake and then stops reading.

@@ -90,6 +90,14 @@ impl Peer {
         self.receive()
     }
 
+    /// Waits until the server has read everything that was sent so far, since it reads in order. Nothing else may be answered
+    /// meanwhile.
+    pub(crate) fn ping(&mut self) {
+        self.send(r#"{"jsonrpc":"2.0","id":"ping","method":"ping"}"#);
+        let answer = self.receive();
+        assert!(answer.contains(r#""id":"ping""#), "{answer}");
+    }
+
     /// Repeats a request until the server is not busy.
     pub(crate) fn ask_until_free(&mut self, id: &str, program: &str) -> String {
         loop {

@@ -110,8 +110,8 @@ fn calls_beyond_the_limit_wait_in_the_queue() {
     assert!(server.receive().contains(r#""id":5"#));
     server.send(&cancel(3));
     server.send(&cancel(1));
-    // The call that was cancelled in the queue is not answered. A place is free before its answer is written, so that the answers of
-    // two short calls may change places.
+    // The call that was cancelled in the queue is not answered. A place is free before its answer is written, so that the answers
+    // of two short calls may change places.
     let mut ids: Vec<String> = (0..2)
         .map(|_| {
             let answer: Value = serde_json::from_str(&server.receive()).expect("a line of JSON");

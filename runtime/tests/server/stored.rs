@@ -1,6 +1,6 @@
 //! Stored programs are tools whose arguments and results are validated against their schemas.
 
-use ptc_catalog::{Catalog, Deployment, StoredProgram};
+use ptc_catalog::{Deployment, StoredProgram};
 use serde_json::{Value, json};
 
 use crate::Test;
@@ -33,9 +33,6 @@ const COSTLY: &str = r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{
 pub(crate) static DEPLOYMENT: Deployment = Deployment {
     name: "stored",
     compiler: "none",
-    config_digest: "",
-    credentials: &[],
-    catalog: &Catalog::EMPTY,
     programs: &[
         StoredProgram { name: "costly", description: "", source: "data/a", digest: "sha256:0", args: COSTLY, output_schema: "" },
         StoredProgram {
@@ -55,6 +52,7 @@ pub(crate) static DEPLOYMENT: Deployment = Deployment {
             output_schema: r#"{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}"#,
         },
     ],
+    ..Deployment::EMPTY
 };
 
 fn ask(server: &mut Peer, method: &str, params: &Value) -> Value {

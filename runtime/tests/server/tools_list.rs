@@ -27,18 +27,13 @@ const fn tool(name: &'static str, description: &'static str, read_only: bool) ->
         name,
         description,
         args: &ARGS,
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
         annotations: Annotations {
             read_only: Some(read_only),
             destructive: Some(!read_only),
             idempotent: None,
             open_world: None,
         },
-        operation: None,
-        paging: "",
+        ..Tool::EMPTY
     }
 }
 
@@ -66,9 +61,6 @@ static FILES: [Tool; 14] = [
 static AGGREGATOR: Deployment = Deployment {
     name: "aggregator",
     compiler: "none",
-    config_digest: "",
-    credentials: &[],
-    programs: &[],
     catalog: &Catalog {
         digest: "",
         search_index: &[],
@@ -79,6 +71,7 @@ static AGGREGATOR: Deployment = Deployment {
             tools: &FILES,
         }],
     },
+    ..Deployment::EMPTY
 };
 
 /// Bytes of the frame around a result: `{"jsonrpc":"2.0","id":"tl","result":…}` and a newline.

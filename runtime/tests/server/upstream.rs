@@ -38,18 +38,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     let annotations = Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None };
-    Tool {
-        name,
-        description: "",
-        args,
-        closed: true,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations,
-        operation: None,
-        paging: "",
-    }
+    Tool { name, args, closed: true, annotations, ..Tool::EMPTY }
 }
 
 static TOOLS: [Tool; 5] = [
@@ -88,7 +77,7 @@ pub(crate) fn on_call() -> &'static Deployment {
         config_digest: "sha256:c0",
         credentials: &[Binding { name: "token", source: Source::Env { var: "ONCALL_TOKEN" } }],
         catalog,
-        programs: &[],
+        ..Deployment::EMPTY
     }))
 }
 
@@ -102,10 +91,11 @@ fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
 
 fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment {
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment { name, compiler: "none", config_digest: "", credentials: &[], catalog, programs: &[] }))
+    Box::leak(Box::new(Deployment { name, compiler: "none", catalog, ..Deployment::EMPTY }))
 }
 
-/// Runs the upstream. It answers all calls except `hang`, and `nap` later. The tool `heard` returns the messages that it received about `hang`.
+/// Runs the upstream. It answers all calls except `hang`, and `nap` later. The tool `heard` returns the messages that it received
+/// about `hang`.
 pub(crate) fn serve() -> ExitCode {
     let (mut hanging, mut heard) = (Vec::new(), Vec::new());
     let (naps, napping) = channel::<(Instant, Value)>();

@@ -1,6 +1,6 @@
 //! `GET` operations of a JSON service.
 
-use ptc_catalog::{Answers, Auth, Binding, OpenApi, Operation, Params, Source, Transport};
+use ptc_catalog::{Answers, Auth, Binding, KeyPlace, OpenApi, Operation, Params, Source, Transport};
 
 use crate::web::{Answer, Web};
 use crate::world::{Program, World, described, operation, upstream};
@@ -108,9 +108,107 @@ fn operations_are_called_and_their_answers_mapped() {
     let auth = program.last().auth.unwrap();
     assert_eq!((auth.scheme, auth.binding), ("bearer", "tok"));
     for name in ["if-none-match", "if-modified-since", "if-range"] {
-        assert!(web.requests().iter().all(|r| r.header(name).is_none()), "the answers had tags: nobody asked for {name}");
+        assert!(
+            web.requests().iter().all(|r| r.header(name).is_none()),
+            "the answers had tags, but {name} was sent without a reason"
+        );
     }
     assert!(web.requests().iter().all(|r| r.header("authorization") == Some("Bearer s3cr3t-token-value")));
+}
+
+const KEY: &str = "k3y &+/%é-0123";
+const SESSION: &str = "s3ssi0n/;x=y";
+const SENT_KEY: &str = "key=k3y%20%26%2B%2F%25%C3%A9-0123";
+
+/// An operation that echoes its request in body and headers, and redirects to it.
+fn world_with_keys(web: &Web) -> World {
+    let spec = OpenApi {
+        auth: &[
+            Auth::ApiKey { place: KeyPlace::Query, name: "key", binding: "key" },
+            Auth::ApiKey { place: KeyPlace::Query, name: "app[id]", binding: "app" },
+            Auth::ApiKey { place: KeyPlace::Cookie, name: "sid", binding: "session" },
+            Auth::ApiKey { place: KeyPlace::Cookie, name: "app", binding: "app" },
+        ],
+        ..OpenApi::new(web.url("/v1"))
+    };
+    let binding = |name, value| Binding { name, source: Source::Literal { value } };
+    let bindings = vec![binding("app", "app-0123456"), binding("key", KEY), binding("session", SESSION)];
+    let params = Params("query form explode - q\nquery form explode - filter\ncookie form explode - theme");
+    let tool = |name: &'static str| {
+        operation(
+            name,
+            Operation { params, answers: Answers("type */*\nheader x-echo"), ..Operation::new(name, format!("/{name}").leak()) },
+        )
+    };
+    let tools = ["away", "echo", "fail", "loop", "moved"].map(tool).into();
+    World::with(vec![upstream("api", Transport::OpenApi(spec), tools)], bindings, |_| {})
+}
+
+fn service_with_keys() -> Web {
+    Web::start(|asked| {
+        let redirect = |to: String| Answer::Full(302, vec![format!("Location: {to}")], vec![]);
+        let path = asked.target.trim_start_matches("/v1/").split('?').next().unwrap();
+        let cookies: Vec<&str> =
+            asked.headers.iter().filter(|(name, _)| name == "cookie").map(|(_, value)| value.as_str()).collect();
+        let seen = serde_json::json!({ "target": asked.target, "cookies": cookies });
+        match path {
+            "moved" => redirect(format!("echo?page=2&key=other&{}", asked.target.split_once('?').unwrap().1)),
+            "away" => redirect(format!("http://127.0.0.1:9/{0}?{0}", asked.target)),
+            "loop" => redirect(asked.target.clone()),
+            "fail" => Answer::json(404, &seen),
+            _ => {
+                let lines =
+                    vec![format!("X-Echo: {} {}", asked.target, cookies.join("|")), format!("Location: {}", asked.target)];
+                Answer::Full(201, lines, seen.to_string().into_bytes())
+            }
+        }
+    })
+}
+
+#[test]
+fn keys_are_sent_in_query_and_cookie_and_do_not_come_back() {
+    let web = service_with_keys();
+    let world = world_with_keys(&web);
+    let program = world.program();
+    let suffix = format!("{SENT_KEY}&app%5Bid%5D=app-0123456");
+    let cookies = "sid=s3ssi0n/%3Bx=y; app=app-0123456";
+    for (tool, args, targets, cookies) in [
+        ("echo", "{}", vec![format!("/v1/echo?{suffix}")], vec![cookies.to_owned()]),
+        ("echo", r#"{"q":"a","theme":"dark"}"#, vec![format!("/v1/echo?q=a&{suffix}")], vec![format!("{cookies}; theme=dark")]),
+        // Members of an argument cannot replace or repeat a key.
+        (
+            "echo",
+            r#"{"filter":{"key":"x","app[id]":"y","n":1}}"#,
+            vec![format!("/v1/echo?n=1&{suffix}")],
+            vec![cookies.to_owned()],
+        ),
+        (
+            "moved",
+            r#"{"q":"a"}"#,
+            vec![format!("/v1/moved?q=a&{suffix}"), format!("/v1/echo?page=2&q=a&{suffix}")],
+            vec![cookies.to_owned(), cookies.to_owned()],
+        ),
+        ("fail", "{}", vec![format!("/v1/fail?{suffix}")], vec![cookies.to_owned()]),
+        ("away", "{}", vec![format!("/v1/away?{suffix}")], vec![cookies.to_owned()]),
+        ("loop", "{}", vec![format!("/v1/loop?{suffix}"); 6], vec![cookies.to_owned(); 6]),
+    ] {
+        let before = web.requests().len();
+        let (head, reply) = program.submit_for_head(&Program::request("api", tool, args)).unwrap();
+        let requests = web.requests().split_off(before);
+        assert_eq!(requests.iter().map(|asked| asked.target.clone()).collect::<Vec<_>>(), targets, "{tool} {args}");
+        let sent: Vec<String> = requests
+            .iter()
+            .flat_map(|asked| asked.headers.iter().filter(|(name, _)| name == "cookie").map(|(_, value)| value.clone()))
+            .collect();
+        assert_eq!(sent, cookies, "{tool} {args}");
+        let said = format!("{head:?} {} {:?}", described(reply), program.last());
+        for secret in [KEY, SESSION, "app-0123456", "k3y%20", "%C3%A9-0123", "s3ssi0n"] {
+            assert!(!said.contains(secret), "{tool} shows {secret}: {said}");
+        }
+        assert!(said.contains("[REDACTED]") || matches!(tool, "away" | "loop"), "{said}");
+    }
+    let auth = program.last().auth.unwrap();
+    assert_eq!((auth.scheme, auth.binding), ("api_key", "key"));
 }
 
 #[test]

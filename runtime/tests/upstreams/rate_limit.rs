@@ -1,16 +1,21 @@
 //! A read-only call that is answered with 429 and a short delay is repeated once after that delay.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Annotations, Era, McpHttp, OpenApi, Operation, Tool, Transport};
+use ptc_lisp::limits::{Cancel, Limits};
+use ptc_runtime::schedule::{ClientKey, ScheduleLimits, Scheduler};
 use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
 
 use crate::http::handshaking;
 use crate::web::{Answer, Web};
 use crate::world::{Program, World, operation, tool, upstream};
+
+/// Time limit for an awaited request, after which a test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const REFUSAL: &str =
     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32029,"message":"slow down","data":{"limit":"2 calls in a second"}}}"#;
@@ -59,6 +64,57 @@ fn a_call_that_only_reads_is_sent_again_after_the_delay() {
         assert_eq!(program.0.calls().len(), 1, "both are one call of the program");
         assert_eq!(program.last().http_status, Some(200));
     }
+}
+
+/// The only processor is held by another program from before the first answer until the second request, which comes after the
+/// delay.
+#[test]
+fn delay_before_a_retry_needs_no_processor() {
+    let mut limits = ScheduleLimits::detect();
+    limits.processors.value = 1;
+    let scheduler = Scheduler::new(limits);
+    let admitted = || {
+        let (send, receive) = mpsc::channel();
+        scheduler.enter(&ClientKey::default(), 0, &Cancel::default(), move |permit| drop(send.send(permit)));
+        receive.recv().unwrap().expect("a slot is free")
+    };
+    let ((ask, asked), (take, taken)) = (mpsc::channel(), mpsc::channel());
+    let gates = Mutex::new((ask, taken));
+    let web = Web::start(move |request| {
+        handshaking(request, |frame| {
+            let (ask, taken) = &*gates.lock().unwrap();
+            let _ = ask.send(());
+            if taken.recv().is_ok() {
+                return Answer::Full(429, vec!["Retry-After: 1".to_owned()], REFUSAL.into());
+            }
+            let result = json!({"content": [{"type": "text", "text": "done"}]});
+            Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}))
+        })
+    });
+    let reads = Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
+    let mcp = Transport::McpHttp(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
+    let world = World::with(vec![upstream("mcp", mcp, vec![reads])], Vec::new(), |settings| {
+        settings.call_timeout = Duration::from_mins(1);
+    });
+    let (permit, other) = (admitted(), admitted());
+    let lease = permit.lease(&Cancel::default());
+    let program = ptc_lisp::Program::compile(r#"(:value (tool/call {:server "mcp" :tool "read"}))"#).unwrap();
+    let host = world.upstreams.program(WaitLimits::default());
+    let waiting = std::thread::Builder::new().stack_size(ptc_lisp::STACK_BYTES + ptc_lisp::STACK_SLACK_BYTES);
+    let waiting = waiting.spawn(move || {
+        let _computing = lease.begin().expect("the processor");
+        let limits = Limits::default().wall_clock(Duration::from_mins(1));
+        ptc_lisp::Run::new(&program).host(host).limits(limits).share(lease.share()).execute().result
+    });
+    asked.recv_timeout(PATIENCE).expect("the first request");
+    let other = other.lease(&Cancel::default());
+    let holding = other.begin().expect("the program that waits has released the processor");
+    take.send(()).unwrap();
+    drop(take);
+    asked.recv_timeout(PATIENCE).expect("the second request");
+    assert_eq!((scheduler.load().running, scheduler.load().waiting), (1, 1));
+    drop(holding);
+    assert_eq!(waiting.unwrap().join().unwrap().unwrap().as_str(), Some("done"));
 }
 
 #[test]

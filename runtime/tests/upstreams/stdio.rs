@@ -400,7 +400,7 @@ fn wrong_requests_are_faults_of_the_program() {
     assert_eq!(fault(&echo(ptc_lisp::Value::double(f64::NAN))), format!("{unsendable}NaN has no JSON form)"));
     let doubled = [ptc_lisp::Value::keyword("a"), ptc_lisp::Value::string("a")].map(|key| (key, ptc_lisp::Value::int(1)));
     assert_eq!(fault(&echo(ptc_lisp::Value::map(doubled))), format!("{unsendable}the keys :a and \"a\" are one in JSON)"));
-    assert!(program.0.calls().is_empty(), "faults of the program are no calls");
+    assert!(program.0.calls().is_empty(), "faults of the program do not count as calls");
 
     // Optional nil arguments are omitted, keywords with hyphens match the schema's names, and keyword values are sent as strings.
     let request = ptc_lisp::Value::map([

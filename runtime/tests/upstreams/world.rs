@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
 use ptc_lisp::host::{Fault, Host, HttpHead, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
@@ -20,18 +20,7 @@ pub(crate) struct World {
 
 /// Returns a tool that accepts any arguments.
 pub(crate) fn tool(name: &'static str) -> Tool {
-    Tool {
-        name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations: Annotations::default(),
-        operation: None,
-        paging: "",
-    }
+    Tool { name, ..Tool::EMPTY }
 }
 
 pub(crate) fn arg(name: &'static str, required: bool, types: &[Type], label: &'static str) -> Arg {
@@ -50,14 +39,7 @@ pub(crate) fn upstream(name: &'static str, transport: Transport, mut tools: Vec<
 pub(crate) fn deployment(mut upstreams: Vec<Upstream>, credentials: Vec<Binding>) -> &'static Deployment {
     upstreams.sort_by_key(|upstream| upstream.name);
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment {
-        name: "test",
-        compiler: "",
-        config_digest: "",
-        credentials: credentials.leak(),
-        catalog,
-        programs: &[],
-    }))
+    Box::leak(Box::new(Deployment { name: "test", credentials: credentials.leak(), catalog, ..Deployment::EMPTY }))
 }
 
 impl World {

@@ -10,9 +10,9 @@ const MAX_COMPARISONS: u32 = 2_000;
 
 /// Returns the candidate that `name` was most likely meant to be, or `None` if none is close.
 ///
-/// Case is ignored, and `-`, `_`, `.` and a space count as the same character. A third of the characters may be wrong, but at least one
-/// and at most three. A name of at least three characters also matches the candidates that start with it. The smallest distance wins,
-/// then the alphabetical order.
+/// Case is ignored, and `-`, `_`, `.` and a space count as the same character. A third of the characters may be wrong, but at
+/// least one and at most three. A name of at least three characters also matches the candidates that start with it. The smallest
+/// distance wins, then the alphabetical order.
 ///
 /// ```
 /// use ptc_text::closest_match;

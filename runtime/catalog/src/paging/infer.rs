@@ -270,7 +270,7 @@ struct Member<'s> {
 }
 
 /// Infers how the list in answers of this shape is paged. Returns `None` if that is unknown or the list is not paged. `tool` is
-/// the name of the tool, which may indicate the name of the items. `has_links` tells whether answers have a `Link` header.
+/// the name of the tool, which may indicate the name of the items. `has_links` is whether answers have a `Link` header.
 pub fn infer(tool: &str, arguments: &[Argument<'_>], answer: &Shape, has_links: bool) -> Option<Paging> {
     let items = items(tool, answer)?;
     let mut members = Vec::new();

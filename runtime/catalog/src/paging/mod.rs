@@ -153,6 +153,12 @@ impl Paging {
         members
     }
 
+    /// Whether pages are read again at the end of the list. Without an announced total, nothing else shows that an item was
+    /// removed while a list was read by page number.
+    pub fn is_reread(&self, has_total: bool) -> bool {
+        self.by == By::Page && self.argument.is_some() && !has_total
+    }
+
     /// Returns a description in one line: `items in data, next page by cursor from meta.next_cursor, 100 a page`.
     pub fn described(&self) -> String {
         let items = if self.items.is_empty() { "the answer is the list".to_owned() } else { format!("items in {}", self.items) };
@@ -171,7 +177,12 @@ impl Paging {
             (Some(size), None) => format!(", size of a page by {size}"),
             (None, _) => String::new(),
         };
-        format!("{items}, {way}{size}")
+        let again = if self.is_reread(self.total.is_some()) {
+            ", and pages are read again at the end because no total is announced"
+        } else {
+            ""
+        };
+        format!("{items}, {way}{size}{again}")
     }
 }
 

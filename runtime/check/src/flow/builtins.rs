@@ -168,8 +168,8 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    /// Records literal keys of functions that allow for them to be missing, so that they are no fault even if the schema is
-    /// closed. Their values are not followed.
+    /// Records literal keys of functions that allow for them to be missing, so that they do not count as a fault even if the
+    /// schema is closed. Their values are not followed.
     fn keys<'k>(&mut self, place: Option<Place>, keys: impl IntoIterator<Item = &'k Value>, span: Span) {
         let Some(place) = place else { return };
         let closed = self.closed.len();

@@ -45,7 +45,13 @@ impl Pages {
     }
 
     /// Ends the list after the request for the page behind its counted end. `found` is what that answer has in place of items.
-    pub(super) fn end_after_probe(&mut self, found: Option<&Value>, paging: &Paging) -> Result<Progress, Error> {
+    pub(super) fn end_after_probe(
+        &mut self,
+        found: Option<&Value>,
+        paging: &Paging,
+        calls_left: usize,
+    ) -> Result<Progress, Error> {
+        self.is_probe = false;
         let page: Vec<Value> = match found {
             Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
             // An answer of another shape says that there is no such page.
@@ -56,31 +62,45 @@ impl Pages {
             if self.last_items() == page.as_slice() {
                 // This was the first page once more, so that its number is 1, and the page behind the end is the second.
                 self.at = Some(1);
+                self.is_probe = true;
                 return self.ask_for_page(2, paging);
             }
         }
         // Some services repeat the last page in place of pages that do not exist.
         let is_repeated = self.last_items() == page.as_slice() || self.is_seen(&page);
         if page.is_empty() || is_repeated {
-            return self.end(paging);
+            return self.finish(paging, calls_left);
         }
         let counted = self.total.map_or_else(|| "the announced pages".to_owned(), |total| format!("the {total} announced items"));
         Err(self.broken(&format!("there are more items after {counted}")))
     }
 
-    /// Ends the list if the failure of a call only says that there is no page after the last one. Otherwise returns `None`.
+    /// Ends the list if the failure of the last request only says that there is no page after the last one. Otherwise returns
+    /// `None`. `status` is the status of the HTTP answer.
     ///
     /// # Errors
     ///
     /// Returns an error if the items are not as many as announced.
-    pub fn end_with_failure(&mut self, reason: &str) -> Option<Result<(), Error>> {
-        let is_end = self.is_probe && matches!(reason, "upstream_error" | "tool_error");
-        let paging = self.paging.clone().filter(|_| is_end)?;
-        Some(self.end(&paging).map(|_| ()))
+    pub fn end_with_failure(
+        &mut self,
+        reason: &str,
+        message: &str,
+        status: Option<u16>,
+        calls_left: usize,
+    ) -> Option<Result<Progress, Error>> {
+        let paging = self.paging.clone().filter(|_| self.is_probe)?;
+        let is_end = match status {
+            // The request differs from the earlier ones only in its page.
+            Some(status) => matches!(status, 400 | 404 | 416 | 422),
+            None => reason == "tool_error" && says_no_such_page(message, paging.argument.as_deref().unwrap_or_default()),
+        };
+        self.is_probe &= !is_end;
+        is_end.then(|| self.finish(&paging, calls_left))
     }
 
     /// Ends the list and compares its items with the announced total.
     pub(super) fn end(&self, paging: &Paging) -> Result<Progress, Error> {
+        self.check_repeated_items()?;
         let total = self.total.and_then(|total| usize::try_from(total).ok());
         let (Some(total), Some(before)) = (total, self.items_before(paging, self.received)) else { return Ok(Progress::Done) };
         let there = before + self.items.len();
@@ -91,4 +111,14 @@ impl Pages {
         }
         Err(self.broken(&format!("{total} items were announced, and {there} are there at the end")))
     }
+}
+
+/// Whether the error of a tool speaks of the page that was requested. A status from 500 on or 429 in it has another reason.
+fn says_no_such_page(message: &str, argument: &str) -> bool {
+    let text = message.to_lowercase();
+    let is_fault = |word: &str| word == "429" || word.len() == 3 && word.starts_with('5') && word.parse::<u16>().is_ok();
+    let is_about_page = |part: &str| text.contains(part);
+    !text.split(|c: char| !c.is_alphanumeric()).any(is_fault)
+        && (["page", "404", "not found", "out of range"].into_iter().any(is_about_page)
+            || is_about_page(&argument.to_lowercase()))
 }

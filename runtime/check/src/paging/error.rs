@@ -33,6 +33,17 @@ impl Pages {
         Error { message: self.named(&what), hint: self.written_loop() }
     }
 
+    /// Returns advice for a list that is too long for the budget of calls.
+    pub(super) fn narrowing(&self, paging: &Paging) -> String {
+        const LISTED: usize = 20;
+        let paging_names = [paging.argument.as_deref(), paging.size.as_deref()];
+        let narrowing = self.tool.args.iter().map(|arg| arg.name).filter(|name| !paging_names.contains(&Some(name)));
+        match narrowing.take(LISTED).collect::<Vec<_>>().join(", ").as_str() {
+            "" => "stop after n items with :max n".to_owned(),
+            names => format!("narrow the list by its arguments ({names}), or stop after n items with :max n"),
+        }
+    }
+
     pub(super) fn written_loop(&self) -> String {
         format!(
             "where the list is whole, take it from (tool/value …); otherwise write the loop: (loop [args {{…}} rows []] (let [page \

@@ -5,11 +5,13 @@
 //! read further.
 
 mod answer;
+mod budget;
 mod end;
 mod error;
 mod link;
 mod next;
 mod repeated;
+mod reread;
 mod unread;
 
 pub use unread::{Announced, UnreadPages, announced};
@@ -21,6 +23,9 @@ use std::hash::{Hash, Hasher};
 use ptc_catalog::paging::{self, Argument, NOT_PAGED};
 use ptc_catalog::{Arg, By, Paging, Tool, Upstream};
 use ptc_lisp::{Kind, Value, json};
+
+use self::repeated::Repeated;
+use self::reread::Reread;
 
 /// Maximum page size that is requested, even if the declared maximum is larger. Answers have a limit in bytes.
 const MAX_PAGE_SIZE: i64 = 1000;
@@ -73,7 +78,7 @@ pub struct Pages {
     /// Tokens, ids and links that were followed.
     followed: HashSet<String>,
     has_header: bool,
-    /// Whether a page had the member that tells whether there are more.
+    /// Whether a page had the member that shows whether there are more.
     says_more: bool,
     /// Whether the previous page announced this one.
     was_announced: bool,
@@ -86,8 +91,8 @@ pub struct Pages {
     sent: Value,
     /// Hashes of received pages with objects as items.
     seen: HashSet<u64>,
-    /// Hashes of the received items that have an id.
-    seen_items: HashSet<u64>,
+    repeated: Repeated,
+    reread: Reread,
     /// Whether the outstanding request is for the page after the counted end, which should have no items.
     is_probe: bool,
     /// The last item of the previous page, which the next page has to start with. Pages by offset overlap by one item if no total
@@ -132,7 +137,8 @@ impl Pages {
             is_base_unknown: false,
             sent: args.clone(),
             seen: HashSet::new(),
-            seen_items: HashSet::new(),
+            repeated: Repeated::default(),
+            reread: Reread::default(),
             is_probe: false,
             overlap: None,
             args,
@@ -182,8 +188,14 @@ impl Pages {
             None => self.decide(answer, header)?,
         };
         let found = answer::at(answer, &paging.items);
+        if let Some(compared) = self.compare_again(found, &paging) {
+            return compared;
+        }
         if self.is_probe {
-            return self.end_after_probe(found, &paging);
+            return self.end_after_probe(found, &paging, calls_left);
+        }
+        if let Some(requests) = self.keep_last_page(answer, header) {
+            return Ok(requests);
         }
         let mut page: Vec<Value> = match found {
             Some(list) if list.kind() == Kind::Vector => list.items().into_iter().flatten().cloned().collect(),
@@ -192,13 +204,21 @@ impl Pages {
             _ => return Err(self.misshapen(answer, &paging)),
         };
         if let Some(last) = self.overlap.take() {
-            if !page.first().is_some_and(|first| repeated::is_same_item(first, &last)) {
+            if !page.first().is_some_and(|first| self.is_same_item(first, &last)) {
                 return Err(self
                     .broken("the page does not begin with the last item of the one before: the list changed while it was read"));
             }
             page.remove(0);
         }
         self.has_header |= header.is_some();
+        self.settle_base(&page, answer, &paging);
+        // The answer to the request for page 1 shows whether this is the first page again or the second one.
+        let is_base_found = self.is_base_unknown && self.received == 1;
+        let is_first_again = is_base_found && self.last_items() == page.as_slice();
+        if is_base_found {
+            self.is_base_unknown = false;
+            self.base = i64::from(is_first_again);
+        }
         let announced = self.announced(answer, header, &paging)?;
         let total = answer::count_at(answer, paging.total.as_deref());
         if let (Some(before), Some(now)) = (self.total, total)
@@ -207,25 +227,21 @@ impl Pages {
             return Err(self.broken(&format!("the announced total changed from {before} to {now} while the pages were read")));
         }
         self.total = self.total.or(total);
-        self.settle_base(&page, answer, &paging);
-        if self.is_base_unknown && self.received == 1 && self.last_items() == page.as_slice() && !page.is_empty() {
-            // The first page was received twice, so that its number is 1.
-            self.is_base_unknown = false;
-            self.at = Some(1);
+        if is_first_again {
             return self.next(answer, header, &paging, announced);
         }
-        self.is_base_unknown &= self.received == 0;
         if !page.is_empty() && self.received > 0 && self.last_items() == page.as_slice() {
             return Err(self.broken("a page has the same items as the one before"));
         }
         if page.first().is_some_and(|item| item.kind() == Kind::Map) && !self.seen.insert(hash(&page)) {
             return Err(self.broken("a page has the same items as an earlier one"));
         }
-        self.check_repeated_items(&page)?;
+        self.record_repeated_items(&page);
         if page.is_empty() && self.was_announced && matches!(paging.by, By::Page | By::Offset) {
             return Err(self.broken("a page has no items, and the page before announced some"));
         }
         self.was_announced = announced == Some(true);
+        self.record_edges(&page, &paging);
         self.add(page, &paging)?;
         if self.received == 1 {
             self.check_budget(answer, header, &paging, announced, calls_left)?;
@@ -234,13 +250,16 @@ impl Pages {
             && self.items.len() >= max
         {
             self.items.truncate(max);
-            return Ok(Progress::Done);
+            return self.check_repeated_items().map(|()| Progress::Done);
         }
         if self.rest > 0 {
             self.rest -= 1;
             if self.rest > 0 {
                 if announced == Some(false) {
                     return Err(self.broken("the list became shorter while its pages were read"));
+                }
+                if let Some(received) = self.receive_last_page(calls_left) {
+                    return received;
                 }
                 return Ok(Progress::Rest(Vec::new()));
             }
@@ -255,11 +274,11 @@ impl Pages {
             None if matches!(paging.by, By::Page | By::Offset) && self.items.len() > self.last_page => {
                 self.next(answer, header, &paging, announced)
             }
-            Some(false) if calls_left > 0 && self.is_end_counted(answer, header, &paging) => {
+            Some(false) if calls_left > self.rereads_at_end(&paging) && self.is_end_counted(answer, header, &paging) => {
                 self.is_probe = true;
                 self.next(answer, header, &paging, announced)
             }
-            Some(false) | None => self.end(&paging),
+            Some(false) | None => self.finish(&paging, calls_left),
         }
     }
 
@@ -282,7 +301,7 @@ impl Pages {
             if let Some((size, given)) = given
                 && given.is_none_or(|given| usize::try_from(given).is_ok_and(|given| count >= given))
             {
-                let what = format!("the tool takes {size}, and nothing in its answer tells whether the list is whole");
+                let what = format!("the tool takes {size}, and nothing in its answer shows whether the list is complete");
                 let hint = format!("give a larger {size} than the list is long, or use tool/value");
                 return Err(Error { message: self.named(&what), hint });
             }
@@ -323,17 +342,21 @@ impl Pages {
         }
         let count = |path: &Option<String>| answer::count_at(answer, path.as_deref());
         if let (Some(pages), Some(page)) = (count(&paging.pages), count(&paging.page)) {
-            let base = if self.received == 0 && paging.first.is_none() && self.begins_at.is_none() { page } else { self.base };
-            return Ok(Some(page - base + 1 < pages));
+            return Ok(Some(page - self.base + 1 < pages));
         }
         if let (Some(total), Some(before)) = (count(&paging.total), self.items_before(paging, self.received + 1)) {
             let here = answer::at(answer, &paging.items).and_then(Value::len).unwrap_or(0);
             return Ok(Some(i64::try_from(before + self.items.len() + here).unwrap_or(i64::MAX) < total));
         }
-        if let (Some(pages), Some(at)) = (count(&paging.pages), self.at) {
-            return Ok(Some(at - self.base + 1 < pages));
-        }
-        Ok(None)
+        let before = self.number().map(|number| number - self.base).or(self.is_base_unknown.then_some(0));
+        let pages = count(&paging.pages).filter(|_| paging.by == By::Page);
+        Ok(pages.zip(before).map(|(pages, before)| before + 1 < pages))
+    }
+
+    /// Returns the number of the received page. The later ones of [`Progress::Rest`] are outstanding.
+    fn number(&self) -> Option<i64> {
+        let outstanding = i64::try_from(self.rest.saturating_sub(1)).unwrap_or_default();
+        self.at.map(|at| at - outstanding)
     }
 
     /// Updates the base of page numbers after a page was received.
@@ -378,57 +401,6 @@ impl Pages {
         self.items.extend(page);
         self.received += 1;
         Ok(())
-    }
-
-    /// Returns the number of further pages after the first one, if the answer contains it.
-    fn further(&self, answer: &Value, header: Option<&str>, paging: &Paging) -> Option<usize> {
-        if self.first_len == 0 {
-            return None;
-        }
-        let by_items = self.max.map(|max| max.saturating_sub(self.items.len()).div_ceil(self.first_len));
-        let total = self.total.and_then(|total| usize::try_from(total).ok()).zip(self.items_before(paging, self.received));
-        let by_total = total.map(|(total, before)| total.saturating_sub(before + self.items.len()).div_ceil(self.first_len));
-        let from = self.at.unwrap_or(self.base).saturating_sub(self.base);
-        let by_pages =
-            answer::count_at(answer, paging.pages.as_deref()).filter(|_| paging.by == By::Page || self.begins_at.is_none());
-        let by_pages = by_pages.and_then(|pages| usize::try_from(pages - 1 - if paging.by == By::Page { from } else { 0 }).ok());
-        let last = header.and_then(|header| link::of_relation(header, "last")).filter(|_| paging.by == By::Page);
-        let by_link = paging
-            .argument
-            .as_deref()
-            .and_then(|argument| usize::try_from(self.announced_number(argument, None, last)? - self.at?).ok());
-        let known = by_pages.or(by_total).or(by_link)?;
-        Some(by_items.map_or(known, |most| known.min(most)))
-    }
-
-    fn check_budget(
-        &self,
-        answer: &Value,
-        header: Option<&str>,
-        paging: &Paging,
-        announced: Option<bool>,
-        calls_left: usize,
-    ) -> Result<(), Error> {
-        let further = self.further(answer, header, paging).filter(|_| announced != Some(false));
-        let Some(further) = further.filter(|further| *further > calls_left) else { return Ok(()) };
-        let total = self.total.map_or_else(String::new, |total| format!(" with {total} items"));
-        let what = format!(
-            "the list has {} pages{total}, and {calls_left} calls are left after the first: {}",
-            further + self.received,
-            match further - calls_left {
-                1 => "1 is missing".to_owned(),
-                missing => format!("{missing} are missing"),
-            }
-        );
-        let paging_names = [paging.argument.as_deref(), paging.size.as_deref()];
-        let narrowing = self.tool.args.iter().map(|arg| arg.name).filter(|name| !paging_names.contains(&Some(name)));
-        let narrowing: Vec<&str> = narrowing.take(20).collect();
-        let hint = if narrowing.is_empty() {
-            "stop after n items with :max n".to_owned()
-        } else {
-            format!("narrow the list by its arguments ({}), or stop after n items with :max n", narrowing.join(", "))
-        };
-        Err(Error { message: self.named(&what), hint })
     }
 
     /// Returns the program's arguments, overridden with these, and with the largest page size.

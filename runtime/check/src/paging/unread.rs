@@ -11,6 +11,7 @@ use ptc_lisp::Value;
 use ptc_lisp::list_uses::{ListUses, TrackedList};
 use ptc_text::join_limited;
 
+use super::next::NextError;
 use super::{Pages, answer, arguments, is_same, number_or_negative};
 
 /// Maximum number of remembered answers.
@@ -70,8 +71,8 @@ struct Asked {
     others: Vec<u64>,
 }
 
-/// The end of what was read of a list.
-enum Read<'p> {
+/// A list that was not read to its end.
+enum PartialRead<'p> {
     FirstPage(&'p FirstPage),
     /// Up to a later page, with its number and the number of pages.
     UpTo(Option<i64>, Option<i64>),
@@ -95,6 +96,11 @@ impl UnreadPages {
         answer: &Value,
         header: Option<&str>,
     ) -> Option<TrackedList> {
+        if asks_within_object(tool, args) {
+            // What such a page announces depends on a number that is not an argument.
+            self.read_all(upstream, tool, args);
+            return None;
+        }
         if asks_for_further_page(tool, args) {
             if self.later.len() < MAX_LISTS {
                 self.later.push(later(upstream, tool, args, answer, header));
@@ -112,9 +118,9 @@ impl UnreadPages {
         list
     }
 
-    /// Records a request for a page other than the first. `is_whole` is set if all pages are requested.
-    pub fn ask(&mut self, upstream: &'static Upstream, tool: &'static Tool, args: &Value, is_whole: bool) {
-        if self.asked.len() < MAX_LISTS && is_whole {
+    /// Records that all pages of a list are requested.
+    pub fn read_all(&mut self, upstream: &'static Upstream, tool: &'static Tool, args: &Value) {
+        if self.asked.len() < MAX_LISTS {
             self.asked.push(Asked::of(upstream, tool, args));
         }
     }
@@ -125,10 +131,10 @@ impl UnreadPages {
         if self.asked.len() >= MAX_LISTS || self.later.len() >= MAX_LISTS {
             return Vec::new();
         }
-        let mut by_tool: BTreeMap<(&str, &str), Vec<Read<'_>>> = BTreeMap::new();
+        let mut by_tool: BTreeMap<(&str, &str), Vec<PartialRead<'_>>> = BTreeMap::new();
         for first in self.first.iter().filter(|first| first.is_used()) {
             let list = &first.list;
-            if let Some(read) = self.read(first) {
+            if let Some(read) = self.partial_read(first) {
                 by_tool.entry((list.upstream, list.tool)).or_default().push(read);
             }
         }
@@ -136,38 +142,48 @@ impl UnreadPages {
     }
 
     /// Returns up to where a list was read. `None` if it was read to its end, or if that is unknown.
-    fn read<'p>(&self, first: &'p FirstPage) -> Option<Read<'p>> {
+    fn partial_read<'p>(&self, first: &'p FirstPage) -> Option<PartialRead<'p>> {
         if self.asked.iter().any(|asked| asked.continues(&first.list)) {
             return None;
         }
         let later: Vec<&LaterPage> = self.later.iter().filter(|later| later.list.continues(&first.list)).collect();
         if later.is_empty() {
-            return Some(Read::FirstPage(first));
+            return Some(PartialRead::FirstPage(first));
         }
         let has_more = later.iter().all(|later| later.is_more(first));
         let number = later.iter().filter_map(|later| later.number).max();
-        has_more.then_some(Read::UpTo(number, first.announced.pages))
+        has_more.then_some(PartialRead::UpTo(number, first.announced.pages))
     }
 }
 
-fn note(upstream: &str, tool: &str, lists: &[Read<'_>]) -> String {
+fn note(upstream: &str, tool: &str, lists: &[PartialRead<'_>]) -> String {
     let all = format!("(tool/all {{:server {upstream:?} :tool {tool:?} …}}) gives the items of all pages");
+    let items = |announced: &Announced| {
+        announced.total.map_or_else(|| announced.items.to_string(), |total| format!("{} of {total}", announced.items))
+    };
+    let remedy = lists.iter().find_map(|list| match list {
+        PartialRead::FirstPage(first) => first.announced.remedy.as_ref(),
+        PartialRead::UpTo(..) => None,
+    });
+    if let Some(remedy) = remedy {
+        let what = match lists {
+            [PartialRead::FirstPage(first)] => format!("the answer has {} items and says", items(&first.announced)),
+            _ => format!("{} answers say", lists.len()),
+        };
+        return format!("{upstream}/{tool}: {what} that there are more, and {remedy}");
+    }
     let what = match lists {
-        [Read::FirstPage(FirstPage { announced, .. })] => {
-            let items =
-                announced.total.map_or_else(|| announced.items.to_string(), |total| format!("{} of {total}", announced.items));
-            if let Some(remedy) = &announced.remedy {
-                return format!("{upstream}/{tool}: the answer has {items} items and says that there are more, and {remedy}");
-            }
+        [PartialRead::FirstPage(FirstPage { announced, .. })] => {
+            let items = items(announced);
             let pages = announced.pages.map_or_else(|| "and more are announced".to_owned(), |pages| format!("of {pages}"));
             format!("this was page 1 {pages}, with {items} items")
         }
-        [Read::UpTo(number, pages)] => {
+        [PartialRead::UpTo(number, pages)] => {
             let page = number.map_or_else(|| "the last page that was read".to_owned(), |number| format!("page {number}"));
             let pages = pages.map_or_else(String::new, |pages| format!(" of {pages}"));
             format!("the list was read up to {page}{pages}, which announces more")
         }
-        _ if lists.iter().all(|list| matches!(list, Read::FirstPage(_))) => {
+        _ if lists.iter().all(|list| matches!(list, PartialRead::FirstPage(_))) => {
             format!("{} answers were page 1 of more", lists.len())
         }
         _ => format!("{} lists were not read to their end", lists.len()),
@@ -184,9 +200,17 @@ impl Asked {
             let own = paging.as_ref().is_some_and(|own| [&own.argument, &own.size].into_iter().flatten().any(|own| own == name));
             own || size == Some(name) || paging::asks_for_page(name)
         };
-        let others = given(tool, args).filter(|(name, _)| !is_of_pages(name)).map(|argument| {
+        let others = given(tool, args).filter(|(name, _)| !is_of_pages(name)).map(|(name, value)| {
             let mut hasher = DefaultHasher::new();
-            argument.hash(&mut hasher);
+            name.hash(&mut hasher);
+            match value.entries() {
+                Some(members) => {
+                    members
+                        .filter(|(key, _)| !key.as_name().is_some_and(is_of_pages))
+                        .for_each(|member| member.hash(&mut hasher));
+                }
+                None => value.hash(&mut hasher),
+            }
             hasher.finish()
         });
         Asked { upstream: upstream.name, tool: tool.name, others: others.collect() }
@@ -214,6 +238,14 @@ fn asks_for_further_page(tool: &'static Tool, args: &Value) -> bool {
     given(tool, args).any(|(name, value)| is_page(name) && !matches!(number_or_negative(value), 0 | 1))
 }
 
+/// Whether a member of an argument, such as the body of a search, selects a page after the first.
+fn asks_within_object(tool: &'static Tool, args: &Value) -> bool {
+    let is_page = |(key, value): (&Value, &Value)| {
+        key.as_name().is_some_and(paging::asks_for_page) && !value.is_nil() && !matches!(number_or_negative(value), 0 | 1)
+    };
+    given(tool, args).any(|(_, value)| value.entries().is_some_and(|mut members| members.any(is_page)))
+}
+
 /// The announcement of further pages in an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
@@ -225,7 +257,7 @@ pub struct Announced {
     pub total: Option<i64>,
     /// Path of the items. Empty if the answer is the list.
     list: String,
-    /// What the program can do if no argument of the tool requests the next page.
+    /// Why the next page cannot be requested, and what the program can do.
     remedy: Option<String>,
 }
 
@@ -286,27 +318,28 @@ pub fn announced(
         return None;
     }
     pages.begins_at = None;
+    pages.settle_base(&[], answer, &paging);
+    if paging.by == By::Page {
+        pages.at.get_or_insert(pages.base);
+    }
     if pages.announced(answer, header, &paging).ok()? != Some(true) {
         return None;
     }
-    let remedy = if is_without_next(tool, &paging) { Some(remedy(tool, answer, &paging)?) } else { None };
     pages.total = answer::count_at(answer, paging.total.as_deref());
     pages.first_len = count;
     pages.received = 1;
     pages.items = items.items()?.cloned().collect();
-    pages.settle_base(&[], answer, &paging);
     let further = pages.further(answer, header, &paging).and_then(|further| i64::try_from(further).ok());
+    let remedy = match pages.try_next(answer, header, &paging, Some(true)) {
+        Ok(_) => None,
+        Err(error) => Some(remedy(tool, answer, &paging, &error)?),
+    };
     Some(Announced { pages: further.map(|further| further + 1), items: count, total: pages.total, list: paging.items, remedy })
 }
 
-/// Whether no argument of the tool requests the next page.
-fn is_without_next(tool: &Tool, paging: &Paging) -> bool {
-    tool.paging.is_empty() && paging.argument.is_none() && paging.by == By::Link
-}
-
-/// Returns what to do if no argument requests the next page. Returns `None` if only a number says that there are more and it may
-/// have another meaning, such as the total of an invoice.
-fn remedy(tool: &'static Tool, answer: &Value, paging: &Paging) -> Option<String> {
+/// Returns why the next page cannot be requested, and what to do. Returns `None` if only a number says that there are more and it
+/// may have another meaning, such as the total of an invoice.
+fn remedy(tool: &'static Tool, answer: &Value, paging: &Paging, error: &NextError) -> Option<String> {
     let known = arguments(tool);
     let size = paging::size_argument(&known).map(|size| size.name);
     let has =
@@ -319,8 +352,13 @@ fn remedy(tool: &'static Tool, answer: &Value, paging: &Paging) -> Option<String
     let larger = size.map_or_else(String::new, |size| format!(", or ask for more with :{size}"));
     let names = tool.args.iter().map(|arg| arg.name).filter(|name| Some(*name) != size);
     let names = join_limited(names, ", ", MAX_LISTED);
-    let narrow = if names.is_empty() { String::new() } else { format!(": narrow the list by its arguments ({names}){larger}") };
-    let narrow =
-        if narrow.is_empty() && size.is_some() { format!(": ask for more with :{}", size.unwrap_or_default()) } else { narrow };
-    Some(format!("the tool has no argument for the next page{narrow}"))
+    let narrow = match (names.as_str(), size) {
+        ("", None) => String::new(),
+        ("", Some(size)) => format!(": ask for more with :{size}"),
+        (names, _) => format!(": narrow the list by its arguments ({names}){larger}"),
+    };
+    Some(match error {
+        NextError::NoArgument => format!("the tool has no argument for the next page{narrow}"),
+        error => format!("{error}{narrow}"),
+    })
 }

@@ -13,8 +13,8 @@ pub(crate) struct Convention {
     pub(crate) args: &'static [(&'static str, Type)],
     /// Computes the answer for the arguments, as JSON, and its `Link` header.
     pub(crate) answer: fn(&Service, &Value) -> (String, Option<String>),
-    /// Whether pages are addressed by number and no total is announced. In this case the removal of an item from an earlier page
-    /// is not noticed.
+    /// Whether pages are addressed by number and no total is announced. The removal of an item from an earlier page is then
+    /// noticed only if pages are read again.
     pub(crate) is_blind: bool,
     /// Whether the answer contains the total number of items.
     pub(crate) has_total: bool,
@@ -263,6 +263,38 @@ pub(crate) const CONVENTIONS: &[Convention] = &[
         has_total: false,
         paging: "",
     },
+    Convention {
+        name: "page count",
+        args: &[("page", Type::Integer), ("size", Type::Integer)],
+        answer: |service, args| service.counted_pages((number(args, "page", 1) - 1) * SIZE),
+        is_blind: true,
+        has_total: false,
+        paging: "",
+    },
+    Convention {
+        name: "page count from zero",
+        args: &[("page", Type::Integer), ("size", Type::Integer)],
+        answer: |service, args| service.counted_pages(number(args, "page", 0) * SIZE),
+        is_blind: true,
+        has_total: false,
+        paging: "",
+    },
+    Convention {
+        name: "page count with a declared first page",
+        args: &[("page", Type::Integer), ("size", Type::Integer)],
+        answer: |service, args| service.counted_pages((number(args, "page", 1) - 1) * SIZE),
+        is_blind: true,
+        has_total: false,
+        paging: "by page\nitems rows\nargument page\npages pages\nfirst 1",
+    },
+    Convention {
+        name: "page count with offsets",
+        args: &[("offset", Type::Integer), ("size", Type::Integer)],
+        answer: |service, args| service.counted_pages(number(args, "offset", 0)),
+        is_blind: true,
+        has_total: false,
+        paging: "",
+    },
 ];
 
 /// A fault while a list is read.
@@ -307,16 +339,15 @@ pub(crate) const TROUBLES: &[Trouble] = &[
 /// List lengths: empty, one item, exactly one page, one page and one item, exactly two pages, and many.
 pub(crate) const COUNTS: [usize; 6] = [0, 1, SIZE, SIZE + 1, 2 * SIZE, 1000];
 
-/// Whether a fault cannot be detected from the answers. A page addressed by number starts at the current position of its items.
-/// If no total is announced, an item that moved to the previous page is missed. Rereading each page after the next one would
-/// detect this, for twice as many calls. If nothing is announced at all, an empty page is the end.
+/// Whether a fault cannot be detected from the answers: if nothing is announced, an empty page is the end.
 pub(crate) fn is_unnoticed(convention: &Convention, trouble: Trouble) -> bool {
     let is_by_number = convention.is_blind && convention.args.iter().any(|(name, _)| *name == "page");
-    match trouble {
-        Trouble::Shrinks => is_by_number,
-        Trouble::EmptyPage => is_by_number && convention.name != "github",
-        _ => false,
-    }
+    trouble == Trouble::EmptyPage && is_by_number && !announces_pages(convention)
+}
+
+/// Whether the number of pages is announced without the number of items.
+pub(crate) fn announces_pages(convention: &Convention) -> bool {
+    convention.name == "github" || convention.name.starts_with("page count")
 }
 
 pub(crate) struct Service {
@@ -375,6 +406,11 @@ impl Service {
         };
         let rows: Vec<String> = self.ids.iter().skip(from).take(SIZE).map(|id| format!(r#"{{"id": "i{id}"}}"#)).collect();
         format!("[{}]", rows.join(","))
+    }
+
+    /// Returns the items from an index on, with the number of pages.
+    fn counted_pages(&self, from: usize) -> (String, Option<String>) {
+        (format!(r#"{{"rows": {}, "pages": {}}}"#, self.page(from), self.total().div_ceil(SIZE)), None)
     }
 
     fn next_page(&self, page: usize) -> usize {

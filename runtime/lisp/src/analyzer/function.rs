@@ -142,7 +142,7 @@ impl<'s> Analyzer<'s> {
         let rest_pattern = rest.and_then(|at| patterns.get(at + 1));
         for (slot, pattern) in (0..).zip(fixed_patterns.chain(rest_pattern)) {
             if slot as usize == fixed && matches!(pattern.kind, FormKind::Map(_)) {
-                let named = Ir::new(pattern.span, Op::Named(crate::ir::Local::of(slot)));
+                let named = Ir::new(pattern.span, Op::Named(crate::ir::Local::new(slot)));
                 self.bind(pattern.clone(), named, &mut bindings)?;
             } else {
                 self.bind_slot(pattern.clone(), slot, &mut bindings)?;

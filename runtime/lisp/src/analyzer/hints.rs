@@ -136,7 +136,7 @@ static HINTS: &[(&[&str], &str)] = &[
         ],
         "there are no arrays; use vectors",
     ),
-    (&["time"], "(System/currentTimeMillis) before and after tells how long something takes"),
+    (&["time"], "subtract two calls of (System/currentTimeMillis)"),
     (&["hash"], "values are keys of maps as they are"),
     (&["random-uuid", "parse-uuid", "uuid?"], "there are no UUIDs; they are strings like others"),
     (&["with-meta", "vary-meta", "alter-meta!"], "values have no metadata"),
@@ -234,7 +234,7 @@ static NAMESPACES: &[(&[&str], &str)] = &[
 static METHODS: &[(&[&str], &str)] = &[
     (&[""], "write (.method x args), with the method's name after the dot"),
     (&["."], "write (-> x .method (.other arg)), which calls one method after the other"),
-    (&[".."], "the dots stand for code that is missing: write it, or nil"),
+    (&[".."], "the dots are a placeholder for missing code: write the code, or nil"),
     (&["intValue", "longValue", "toInt"], "use (int x) or (long x)"),
     (&["doubleValue", "floatValue"], "use (double x)"),
     (&["toFixed", "setScale"], "use (format \"%.2f\" x)"),

@@ -93,14 +93,14 @@ pub(crate) fn analyze<'s>(
     let body = analyzer.body(span, forms, false)?;
     let mut unit = Unit {
         globals: known.extended(&analyzer.names),
-        known: analyzer.first,
+        imported_globals: analyzer.first,
         definitions: analyzer.definitions.into(),
         slots: analyzer.scopes.first().map_or(0, Scope::size),
         body,
     };
     liveness::mark(&mut unit, deadline);
     deadline.check()?;
-    source.own.get_or_init(|| unit.globals.len() as u32 - unit.known);
+    source.declared_globals.get_or_init(|| unit.globals.len() as u32 - unit.imported_globals);
     Ok(unit)
 }
 
@@ -217,7 +217,7 @@ impl<'s> Analyzer<'s> {
     fn reference(&mut self, name: &'s str, span: Span) -> Result<Op, Error> {
         if let Some(place) = scope::resolve(&mut self.scopes, name) {
             return Ok(match place {
-                Place::Local(slot) => Op::Local(Local::of(slot)),
+                Place::Local(slot) => Op::Local(Local::new(slot)),
                 Place::Capture(index) => Op::Capture(index),
                 Place::This => Op::This,
                 Place::Sibling(index) => Op::Sibling(index),
@@ -493,5 +493,5 @@ pub(crate) fn builtin_call(row: &'static Builtin, args: Vec<Ir>) -> Op {
 
 /// Makes a read of a slot.
 pub(crate) fn read(span: Span, slot: u32) -> Ir {
-    Ir::new(span, Op::Local(Local::of(slot)))
+    Ir::new(span, Op::Local(Local::new(slot)))
 }

@@ -180,7 +180,7 @@ pub(super) fn unknown(name: &str, known: &[&str]) -> (ErrorKind, String, Option<
         return (ErrorKind::UnsupportedMethod, message, Some(instead_of_method(name, method)));
     }
     if name.starts_with('%') {
-        return (ErrorKind::InvalidPlaceholder, format!("{name} can only stand inside #(…)"), None);
+        return (ErrorKind::InvalidPlaceholder, format!("{name} is only valid inside #(…)"), None);
     }
     if let Some(class) = known_namespace(name).filter(|class| class.starts_with("java.")) {
         let short = builtins::short_class(class);

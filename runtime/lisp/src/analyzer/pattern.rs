@@ -66,11 +66,11 @@ impl<'s> Analyzer<'s> {
                     return Err(error.with_hint("write [a b & rest]"));
                 };
                 ended = true;
-                let op = Op::Rest(Local::of(slot), index);
+                let op = Op::Rest(Local::new(slot), index);
                 let target = self.slot();
                 out.push((target, Ir::new(rest.span, op)));
                 if matches!(rest.kind, FormKind::Map(_)) {
-                    let named = Ir::new(rest.span, Op::Named(Local::of(target)));
+                    let named = Ir::new(rest.span, Op::Named(Local::new(target)));
                     self.bind(rest, named, out)?;
                 } else {
                     self.bind_slot(rest, target, out)?;
@@ -81,7 +81,7 @@ impl<'s> Analyzer<'s> {
                 };
                 self.bind_slot(whole, slot, out)?;
             } else {
-                let op = Op::Nth(Local::of(slot), index);
+                let op = Op::Nth(Local::new(slot), index);
                 self.bind(part, Ir::new(span, op), out)?;
                 index += 1;
             }
@@ -166,7 +166,7 @@ impl<'s> Analyzer<'s> {
             Some(form) => Some(Box::new(self.expr(form, false)?)),
             None => None,
         };
-        let op = Op::Key { from: Local::of(slot), key, default };
+        let op = Op::Key { from: Local::new(slot), key, default };
         self.bind(pattern.clone(), Ir::new(pattern.span, op), out)
     }
 

@@ -160,7 +160,7 @@ impl<'s> Scope<'s> {
         let Captures { list, index } = &mut self.captures;
         let index = *index.entry(outer).or_insert_with(|| {
             list.push(match outer {
-                Place::Local(slot) => Capture::Local(Local::of(slot)),
+                Place::Local(slot) => Capture::Local(Local::new(slot)),
                 Place::Capture(index) => Capture::Capture(index),
                 Place::This => Capture::This,
                 Place::Sibling(index) => Capture::Sibling(index),

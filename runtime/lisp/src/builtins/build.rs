@@ -1,7 +1,7 @@
 //! Builtins that make collections from values and from other collections.
 
 use super::row::rows;
-use super::transducer::{all_endless, changed, function, run, staged, transducer};
+use super::transducer::{all_infinite, changed, function, run, staged, transducer};
 use crate::args::{ITEM, SeqIter, at, copy_first, count, expected, fault, seq, seq_of, sequential, steps, take};
 use crate::collection::{Map, Set, Vector};
 use crate::infinite::{Cursor, InfiniteSeq, Transducer};
@@ -11,7 +11,7 @@ use crate::{ErrorKind, Value};
 
 rows! { "clojure.core":
     "vector" ["[& xs]"] vector, "A vector of the arguments." { "(vector 1 2)" => "[1 2]" };
-    "list" ["[& xs]"] vector, "A vector of the arguments: vectors stand for every sequence." { "(list 1 2)" => "[1 2]" };
+    "list" ["[& xs]"] vector, "A vector of the arguments: every finite sequence is a vector." { "(list 1 2)" => "[1 2]" };
     "list*" ["[x & more]"] list_star, "The arguments before the items of the last one; nil if there are none." { "(list* 1 2 [3 4])" => "[1 2 3 4]" };
     "vec" ["[coll]"] vec, "The items as a vector." { "(vec #{1 2})" => "[1 2]", "(vec nil)" => "[]" };
     "hash-set" ["[& xs]"] hash_set, "A set of the arguments." { "(hash-set 1 1 2)" => "#{1 2}" };
@@ -279,7 +279,7 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             return sequential(m, "interleave", args, index).map(Value::Vector);
         }
     }
-    if let Some(cursors) = all_endless(args, 0) {
+    if let Some(cursors) = all_infinite(args, 0) {
         return InfiniteSeq::value(m, Cursor::transformed(Transducer::Cat, Cursor::Zip(function("vector"), cursors)));
     }
     let (colls, shortest) = side_by_side(m, "interleave", args, 0)?;
@@ -290,7 +290,7 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    if let Some(cursors) = all_endless(args, 0) {
+    if let Some(cursors) = all_infinite(args, 0) {
         return InfiniteSeq::value(m, Cursor::Zip(function("vector"), cursors));
     }
     let (colls, shortest) = side_by_side(m, "zip", args, 0)?;

@@ -136,6 +136,10 @@ impl Composed {
     }
 
     /// Calls the function.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a component function raises a fault, or if the combinator cannot be called.
     pub fn call(&self, m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         let (first, rest) = match self.parts.split_first() {
             Some((first, rest)) => (first, rest),

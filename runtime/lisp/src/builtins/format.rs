@@ -14,7 +14,7 @@ rows! { "clojure.core":
 }
 
 /// Maximum width of a specifier, so that a short format string cannot produce a text of any size.
-const WIDEST: usize = 10_000;
+const MAX_WIDTH: usize = 10_000;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the notation")]
 /// One format specifier: `%[index$][flags][width][.precision]conversion`.
@@ -124,8 +124,8 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         if let Some(what) = contradiction(&place) {
             return Err(fault(m, ErrorKind::TypeError, "format", what));
         }
-        if place.width.max(place.precision.unwrap_or(0)) > WIDEST {
-            let text = format!("a width or precision is at most {WIDEST}");
+        if place.width.max(place.precision.unwrap_or(0)) > MAX_WIDTH {
+            let text = format!("a width or precision is at most {MAX_WIDTH}");
             return Err(fault(m, ErrorKind::TypeError, "format", &text));
         }
         match place.conversion {

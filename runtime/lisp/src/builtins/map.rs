@@ -120,11 +120,24 @@ fn contains(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     }))
 }
 
+/// A function that changes an entry, and what it expects of the entry.
+struct Change {
+    name: &'static str,
+    /// Whether the function adds the entry where it is missing. Otherwise it reads the entry, and a missing one is recorded.
+    adds: bool,
+}
+
+const ASSOC: Change = Change { name: "assoc", adds: true };
+const ASSOC_IN: Change = Change { name: "assoc-in", adds: true };
+const UPDATE: Change = Change { name: "update", adds: false };
+const UPDATE_IN: Change = Change { name: "update-in", adds: false };
+
 /// Stores a value at a key or index. The collection is updated in place if it has a single owner.
-fn put(m: &mut Machine, name: &str, coll: Value, key: Value, value: Value) -> Result<Value, Raised> {
+fn put(m: &mut Machine, change: &Change, coll: Value, key: Value, value: Value) -> Result<Value, Raised> {
+    let name = change.name;
     match coll {
         Value::Map(mut map) => {
-            if map.is_answered() && name.starts_with("assoc") && map.get(&key).is_none() {
+            if change.adds && map.is_answered() && map.get(&key).is_none() {
                 m.meters.missing_keys.add(&key);
             }
             map.put(key, value);
@@ -153,7 +166,7 @@ fn assoc(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut coll = take(args, 0);
     for pair in args.get_mut(1..).unwrap_or_default().chunks_exact_mut(2) {
         m.step()?;
-        coll = put(m, "assoc", coll, take(pair, 0), take(pair, 1))?;
+        coll = put(m, &ASSOC, coll, take(pair, 0), take(pair, 1))?;
     }
     Ok(coll)
 }
@@ -190,13 +203,13 @@ fn record_missing(m: &Machine, coll: &Value, key: &Value) {
     }
 }
 
-/// Replaces the value at the end of `path` by the result of `change`.
+/// Replaces the value at the end of `path` by the result of `compute`.
 fn at_path(
     m: &mut Machine,
-    name: &str,
+    change: &Change,
     root: Value,
     path: Vec<Value>,
-    change: impl FnOnce(&mut Machine, Value) -> Result<Value, Raised>,
+    compute: impl FnOnce(&mut Machine, Value) -> Result<Value, Raised>,
 ) -> Result<Value, Raised> {
     m.tick(steps(path.len()))?;
     m.charge(path.len() * 3 * ITEM)?;
@@ -204,34 +217,34 @@ fn at_path(
     let mut outer = Vec::with_capacity(path.len());
     for key in path {
         let key = held_key(&coll, key);
-        if name == "update-in" {
+        if !change.adds {
             record_missing(m, &coll, &key);
         }
         let inner = take_out(&mut coll, &key);
         outer.push((coll, key));
         coll = inner;
     }
-    let mut value = change(m, coll)?;
+    let mut value = compute(m, coll)?;
     while let Some((coll, key)) = outer.pop() {
-        value = put(m, name, coll, key, value)?;
+        value = put(m, change, coll, key, value)?;
     }
     Ok(value)
 }
 
 /// Returns a path argument, which has at least one key.
-fn path(m: &mut Machine, name: &str, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
+fn path(m: &mut Machine, change: &Change, args: &mut [Value]) -> Result<Vec<Value>, Raised> {
     match take(args, 1) {
         Value::Vector(keys) if keys.is_empty() => Ok(vec![Value::Nil]),
         Value::Vector(keys) => Ok(keys.into_vec()),
         Value::Nil => Ok(vec![Value::Nil]),
-        other => Err(expected(m, name, "a vector of keys", 1, &other)),
+        other => Err(expected(m, change.name, "a vector of keys", 1, &other)),
     }
 }
 
 fn assoc_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let path = path(m, "assoc-in", args)?;
+    let path = path(m, &ASSOC_IN, args)?;
     let value = take(args, 2);
-    at_path(m, "assoc-in", take(args, 0), path, |_, _| Ok(value))
+    at_path(m, &ASSOC_IN, take(args, 0), path, |_, _| Ok(value))
 }
 
 /// Calls the function at `args[2]` with a value and the arguments after it.
@@ -251,13 +264,13 @@ fn update(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     record_missing(m, &coll, &key);
     let old = take_out(&mut coll, &key);
     let new = call_with(m, args, old)?;
-    put(m, "update", coll, key, new)
+    put(m, &UPDATE, coll, key, new)
 }
 
 fn update_in(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let path = path(m, "update-in", args)?;
+    let path = path(m, &UPDATE_IN, args)?;
     let root = take(args, 0);
-    at_path(m, "update-in", root, path, |m, value| call_with(m, args, value))
+    at_path(m, &UPDATE_IN, root, path, |m, value| call_with(m, args, value))
 }
 
 /// Returns a map argument. Nil counts as an empty map.

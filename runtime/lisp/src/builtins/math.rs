@@ -226,16 +226,16 @@ fn rand_nth(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 /// Number of swaps between two checks of the limits.
-const OFTEN: usize = 4096;
+const CHECK_INTERVAL: usize = 4096;
 
 fn shuffle(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let items = crate::args::seq(m, "shuffle", args, 0)?;
     m.charge(items.len() * crate::args::ITEM)?;
     let mut items = items.into_vec();
-    m.tick(crate::args::steps(items.len() % OFTEN))?;
+    m.tick(crate::args::steps(items.len() % CHECK_INTERVAL))?;
     for last in (1..items.len()).rev() {
-        if last % OFTEN == 0 {
-            m.tick(crate::args::steps(OFTEN))?;
+        if last % CHECK_INTERVAL == 0 {
+            m.tick(crate::args::steps(CHECK_INTERVAL))?;
         }
         items.swap(last, (unit(m) * (last + 1) as f64) as usize);
     }

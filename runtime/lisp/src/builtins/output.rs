@@ -1,4 +1,4 @@
-//! Builtins that args values to text, and printing.
+//! Builtins that convert values to text, and printing.
 
 use super::row::rows;
 use crate::args::{at, expected, take};

@@ -23,7 +23,7 @@ pub(super) mod extensions {
 pub(super) mod json_rows {
     use super::{generate_json, parse_json, rows};
     rows! { "json":
-        "parse-string" ["[s]"] parse_json, "The value of a JSON text, with string keys; nil if it is no JSON." { "(json/parse-string \"{\\\"a\\\": [1, 2.5]}\")" => "{\"a\" [1 2.5]}", "(json/parse-string \"{\")" => "nil" };
+        "parse-string" ["[s]"] parse_json, "The value of a JSON text, with string keys; nil if the text is not JSON." { "(json/parse-string \"{\\\"a\\\": [1, 2.5]}\")" => "{\"a\" [1 2.5]}", "(json/parse-string \"{\")" => "nil" };
         "generate-string" ["[x]"] generate_json, "A value as compact JSON: keywords and symbols as their names, sets as arrays, dates as ISO texts. A function, NaN or an infinite number, and a map with two keys of one name, end the program." { "(json/generate-string {:a [1 nil] \"b\" #{:x}})" => "\"{\\\"a\\\":[1,null],\\\"b\\\":[\\\"x\\\"]}\"", "(json/generate-string nil)" => "\"null\"" };
     }
 }

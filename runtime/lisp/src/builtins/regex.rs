@@ -52,8 +52,8 @@ fn compile(m: &mut Machine, name: &str, source: &str) -> Result<Arc<Pattern>, Ra
 
 /// Runs a search, with checks of the limits during long ones.
 ///
-/// A short search may take some time without a check, and a program may run many of them. Its worst-case cost therefore brings the
-/// next check forward. `end` returns the end of a match, since nothing after it was scanned.
+/// A short search may take some time without a check, and a program may run many of them. Its worst-case cost therefore brings
+/// the next check forward. `end` returns the end of a match, since nothing after it was scanned.
 fn search<T>(
     m: &mut Machine,
     pattern: &Pattern,

@@ -24,7 +24,7 @@ enum Comparator {
 
 impl Comparator {
     /// Returns the comparator from an argument of `name`.
-    fn of(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Comparator, Raised> {
+    fn from_argument(m: &mut Machine, name: &str, args: &mut [Value], index: usize) -> Result<Comparator, Raised> {
         let value = take(args, index);
         Ok(match &value {
             Value::Nil => Comparator::Natural,
@@ -162,7 +162,7 @@ fn merge_sort<T: Keyed>(m: &mut Machine, items: &mut Vec<T>, by: &Comparator) ->
 }
 
 fn sort(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let by = if args.len() == 2 { Comparator::of(m, "sort", args, 0)? } else { Comparator::Natural };
+    let by = if args.len() == 2 { Comparator::from_argument(m, "sort", args, 0)? } else { Comparator::Natural };
     let last = args.len() - 1;
     let items = seq(m, "sort", args, last)?;
     m.charge(items.len() * 2 * ITEM)?;
@@ -172,7 +172,7 @@ fn sort(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn sort_by(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let by = if args.len() == 3 { Comparator::of(m, "sort-by", args, 1)? } else { Comparator::Natural };
+    let by = if args.len() == 3 { Comparator::from_argument(m, "sort-by", args, 1)? } else { Comparator::Natural };
     let last = args.len() - 1;
     let items = seq(m, "sort-by", args, last)?;
     m.charge(items.len() * 5 * ITEM)?;

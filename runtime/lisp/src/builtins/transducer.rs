@@ -54,7 +54,7 @@ pub(super) fn staged(
 }
 
 /// Returns the cursors of the arguments from `from` on, if all of them are infinite sequences.
-pub(super) fn all_endless(args: &[Value], from: usize) -> Option<Vec<Cursor>> {
+pub(super) fn all_infinite(args: &[Value], from: usize) -> Option<Vec<Cursor>> {
     let cursors = args.iter().skip(from).map(|arg| match arg {
         Value::InfiniteSeq(infinite) => Some(infinite.cursor()),
         _ => None,

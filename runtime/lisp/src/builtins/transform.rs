@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::build::{items_or_none, side_by_side};
 use super::row::rows;
-use super::transducer::{all_endless, staged, transducer};
+use super::transducer::{all_infinite, staged, transducer};
 use crate::Value;
 use crate::args::{SeqIter, at, expected, seq, take};
 use crate::collection::{Set, Vector};
@@ -56,7 +56,7 @@ fn map(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         if let Some(done) = staged(m, args, 1, Transducer::Map) {
             return done;
         }
-    } else if let Some(cursors) = all_endless(args, 1) {
+    } else if let Some(cursors) = all_infinite(args, 1) {
         return InfiniteSeq::value(m, Cursor::Zip(take(args, 0), cursors));
     }
     let mut out = Vec::new();
@@ -115,7 +115,7 @@ fn mapcat(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         if let Some(done) = staged(m, args, 1, Transducer::Mapcat) {
             return done;
         }
-    } else if let Some(cursors) = all_endless(args, 1) {
+    } else if let Some(cursors) = all_infinite(args, 1) {
         return InfiniteSeq::value(m, Cursor::transformed(Transducer::Cat, Cursor::Zip(take(args, 0), cursors)));
     }
     let mut out = Vector::default();

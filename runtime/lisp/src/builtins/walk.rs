@@ -54,7 +54,7 @@ fn parts(m: &mut Machine, value: &Value) -> Result<Option<Open>, Raised> {
     // The parts of a map are its entries as vectors.
     let mut left: Vec<Value> = match value {
         Value::Map(map) => map.iter().map(|(k, v)| Value::pair(k.clone(), v.clone())).collect(),
-        other => Children::of(other).into_iter().flatten().cloned().collect(),
+        other => Children::new(other).into_iter().flatten().cloned().collect(),
     };
     left.reverse();
     let is_answered = matches!(value, Value::Map(map) if map.is_answered());

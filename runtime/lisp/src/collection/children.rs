@@ -17,7 +17,7 @@ pub enum Children<'a> {
 impl<'a> Children<'a> {
     /// Returns the children of `value`, or `None` if it is not a container. This is for the interpreter's own walks: the program
     /// does not count as having read the status of a failed call's result.
-    pub fn of(value: &'a Value) -> Option<Children<'a>> {
+    pub fn new(value: &'a Value) -> Option<Children<'a>> {
         match value {
             Value::Vector(v) => Some(Children::Items(v.iter())),
             Value::Set(s) => Some(Children::Members(s.iter())),
@@ -26,12 +26,12 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Like [`Children::of`], but for code that shows the children to the program or to the reader of its answer: the status
+    /// Like [`Children::new`], but for code that shows the children to the program or to the reader of its answer: the status
     /// counts as read.
     pub fn shown(value: &'a Value) -> Option<Children<'a>> {
         match value {
             Value::Map(m) => Some(Children::Entries(m.iter(), None)),
-            other => Children::of(other),
+            other => Children::new(other),
         }
     }
 }

@@ -29,7 +29,7 @@ impl NameKinds {
     const ANSWERED: u8 = 4;
 
     #[inline]
-    pub(crate) fn of(key: &Value) -> NameKinds {
+    pub(crate) fn from_key(key: &Value) -> NameKinds {
         NameKinds(match key {
             Value::Keyword(_) => 1,
             Value::Str(_) => 2,
@@ -101,7 +101,7 @@ impl Map {
         let (mut depth, mut names) = (0, NameKinds::default());
         for (key, value) in &entries {
             depth = depth.max(key.depth()).max(value.depth());
-            names.add(NameKinds::of(key));
+            names.add(NameKinds::from_key(key));
         }
         Map(Arc::new(Data { entries: Entries::from_sorted(entries), depth: depth + 1, names }))
     }
@@ -113,7 +113,7 @@ impl Map {
         // The sorted names of one kind are adjacent.
         let mut kinds = NameKinds::default();
         for name in [names.first(), names.last()].into_iter().flatten() {
-            kinds.add(NameKinds::of(name));
+            kinds.add(NameKinds::from_key(name));
         }
         Map(Arc::new(Data { entries: Entries::Row { names, values }, depth, names: kinds }))
     }
@@ -168,15 +168,15 @@ impl Map {
         {
             return found.or_else(|| self.underscored(key));
         }
-        self.find(key).or_else(|| self.loose(key)).map(|(_, v)| v)
+        self.find(key).or_else(|| self.find_other_spelling(key)).map(|(_, v)| v)
     }
 
     /// Returns the entry that [`Map::lookup`] finds.
     pub fn lookup_entry(&self, key: &Value) -> Option<(&Value, &Value)> {
-        self.find(key).or_else(|| self.loose(key))
+        self.find(key).or_else(|| self.find_other_spelling(key))
     }
 
-    fn loose(&self, key: &Value) -> Option<(&Value, &Value)> {
+    fn find_other_spelling(&self, key: &Value) -> Option<(&Value, &Value)> {
         let other = key.other_spelling()?;
         self.find(&other).or_else(|| {
             let under = key.underscored()?;
@@ -193,7 +193,7 @@ impl Map {
     pub fn insert(&mut self, key: Value, value: Value) -> Option<Value> {
         let data = Arc::make_mut(&mut self.0);
         data.depth = data.depth.max(key.depth() + 1).max(value.depth() + 1);
-        data.names.add(NameKinds::of(&key));
+        data.names.add(NameKinds::from_key(&key));
         data.entries.insert(key, value)
     }
 
@@ -208,7 +208,7 @@ impl Map {
     /// Returns the key under which [`Map::put`] stores a value.
     #[inline]
     pub(crate) fn held_key(&self, key: Value) -> Value {
-        if self.0.names.may_hold_other_spelling(NameKinds::of(&key)) { self.other_spelling_of(key) } else { key }
+        if self.0.names.may_hold_other_spelling(NameKinds::from_key(&key)) { self.other_spelling_of(key) } else { key }
     }
 
     #[inline(never)]
@@ -236,7 +236,7 @@ impl Map {
             return key;
         }
         let held = match &key {
-            Value::Keyword(_) => self.loose(&key),
+            Value::Keyword(_) => self.find_other_spelling(&key),
             _ => key.other_spelling().and_then(|other| self.find(&other)),
         };
         match held {

@@ -52,13 +52,13 @@ pub(super) fn find<V>(entries: &[(Value, V)], key: &Value) -> Result<usize, usiz
 fn is_below(a: &Value, int: i64) -> bool {
     match a {
         Value::Int(a) => *a < int,
-        other => compare_apart(other, int) == Ordering::Less,
+        other => compare_with_int(other, int) == Ordering::Less,
     }
 }
 
 #[cold]
 #[inline(never)]
-fn compare_apart(a: &Value, int: i64) -> Ordering {
+fn compare_with_int(a: &Value, int: i64) -> Ordering {
     compare(a, &Value::Int(int))
 }
 
@@ -68,7 +68,7 @@ fn child<N>(children: &[(Value, N)], key: &Value) -> usize {
     let after = match key {
         Value::Int(int) => children.partition_point(|(least, _)| match least {
             Value::Int(least) => least <= int,
-            other => compare_apart(other, *int) != Ordering::Greater,
+            other => compare_with_int(other, *int) != Ordering::Greater,
         }),
         _ => children.partition_point(|(least, _)| compare(least, key) != Ordering::Greater),
     };

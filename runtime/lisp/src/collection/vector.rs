@@ -21,7 +21,7 @@ pub(crate) struct Data {
 
 enum Window {
     /// The first `len` of these items. The others are nil.
-    Few { items: [Value; FEW], len: u8 },
+    Few { items: [Value; MAX_INLINE], len: u8 },
     /// `items[start..]`. The items before `start` are nil.
     Own { items: Vec<Value>, start: usize },
     /// `base[start..end]` of an owned buffer. Positions refer to its whole buffer, gap included.
@@ -31,7 +31,7 @@ enum Window {
 }
 
 /// Maximum items that are stored inline: the largest number that does not enlarge `Window`.
-const FEW: usize = 2;
+const MAX_INLINE: usize = 2;
 /// Maximum items of a buffer.
 const SMALL: usize = 256;
 
@@ -41,17 +41,17 @@ pub(crate) fn depth_over<'a>(items: impl IntoIterator<Item = &'a Value>) -> u32 
 }
 
 impl Window {
-    fn of(items: Vec<Value>) -> Window {
+    fn new(items: Vec<Value>) -> Window {
         match items.len() {
-            1..=FEW => Window::few(items),
+            1..=MAX_INLINE => Window::few(items),
             ..=SMALL => Window::Own { items, start: 0 },
             _ => Window::Large(Chunks::from_items(items)),
         }
     }
 
-    /// Makes a window of at most [`FEW`] items.
+    /// Makes a window of at most [`MAX_INLINE`] items.
     fn few(items: impl IntoIterator<Item = Value>) -> Window {
-        let (mut few, mut len) = ([const { Value::Nil }; FEW], 0);
+        let (mut few, mut len) = ([const { Value::Nil }; MAX_INLINE], 0);
         for (place, item) in few.iter_mut().zip(items) {
             *place = item;
             len += 1;
@@ -123,19 +123,19 @@ impl Default for Vector {
 impl From<Vec<Value>> for Vector {
     fn from(items: Vec<Value>) -> Self {
         let depth = depth_over(&items);
-        Vector(Arc::new(Data { window: Window::of(items), depth }))
+        Vector(Arc::new(Data { window: Window::new(items), depth }))
     }
 }
 
 /// Makes a pair, such as an entry of a map.
 impl From<[Value; 2]> for Vector {
     fn from(items: [Value; 2]) -> Self {
-        Vector::of(Window::few(items))
+        Vector::from_window(Window::few(items))
     }
 }
 
 impl Vector {
-    fn of(window: Window) -> Vector {
+    fn from_window(window: Window) -> Vector {
         let mut data = Data { window, depth: 1 };
         data.depth = depth_over(data.slice());
         Vector(Arc::new(data))
@@ -223,7 +223,7 @@ impl Vector {
         let shared = match Arc::get_mut(&mut self.0) {
             Some(data) => {
                 if let Window::Few { items, len } = &mut data.window {
-                    let mut buffer = Vec::with_capacity(FEW + room.min(SMALL));
+                    let mut buffer = Vec::with_capacity(MAX_INLINE + room.min(SMALL));
                     buffer.extend(items.iter_mut().take((*len).into()).map(std::mem::take));
                     data.window = Window::Own { items: buffer, start: 0 };
                 }
@@ -531,8 +531,8 @@ impl ExactSizeIterator for IntoIter {}
 impl FromIterator<Value> for Vector {
     fn from_iter<I: IntoIterator<Item = Value>>(items: I) -> Self {
         let items = items.into_iter();
-        if let Some(1..=FEW) = items.size_hint().1 {
-            return Vector::of(Window::few(items));
+        if let Some(1..=MAX_INLINE) = items.size_hint().1 {
+            return Vector::from_window(Window::few(items));
         }
         Vector::from(items.collect::<Vec<_>>())
     }

@@ -20,7 +20,7 @@ pub(super) enum Argument {
 }
 
 impl Argument {
-    pub(super) fn of(ir: &Ir) -> Argument {
+    pub(super) fn from_ir(ir: &Ir) -> Argument {
         let (row, args) = match &ir.op {
             Op::Local(Local { slot, last: true }) => return Argument::Take(*slot as usize),
             Op::Builtin { row, args } if is_core(row) => (row, args),
@@ -89,7 +89,7 @@ pub(super) enum Condition {
 }
 
 impl Condition {
-    pub(super) fn of(ir: &Ir) -> Condition {
+    pub(super) fn from_ir(ir: &Ir) -> Condition {
         let otherwise = super::operators::truth(ir);
         let Op::Builtin { row, args } = &ir.op else { return Condition::Test(otherwise) };
         let orders = match row.name {
@@ -122,7 +122,7 @@ mod tests {
     use super::comparison_holds;
 
     #[test]
-    fn orders_are_bits() {
+    fn comparison_operators_are_masks_of_orderings() {
         for (a, b) in [(1, 2), (2, 2), (3, 2), (i64::MIN, i64::MAX)] {
             assert_eq!(
                 [1, 2, 3, 4, 5, 6].map(|orders| comparison_holds(a, b, orders)),

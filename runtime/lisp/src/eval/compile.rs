@@ -59,7 +59,7 @@ pub(crate) fn compile(ir: &Ir) -> Code {
         }
         Op::If(parts) => {
             let [test, then, otherwise] = &**parts;
-            branch(Condition::of(test), compile(then), compile(otherwise))
+            branch(Condition::from_ir(test), compile(then), compile(otherwise))
         }
         Op::And(parts) => chain(parts, false),
         Op::Or(parts) => chain(parts, true),
@@ -318,10 +318,10 @@ fn call(f: &Ir, args: &[Ir], span: Span) -> Code {
         return key_access(from, key, row, span);
     }
     match args {
-        [a] => call_of(f, [Argument::of(a)], span),
-        [a, b] => call_of(f, [Argument::of(a), Argument::of(b)], span),
-        [a, b, c] => call_of(f, [Argument::of(a), Argument::of(b), Argument::of(c)], span),
-        _ => call_of(f, args.iter().map(Argument::of).collect::<Box<[Argument]>>(), span),
+        [a] => call_of(f, [Argument::from_ir(a)], span),
+        [a, b] => call_of(f, [Argument::from_ir(a), Argument::from_ir(b)], span),
+        [a, b, c] => call_of(f, [Argument::from_ir(a), Argument::from_ir(b), Argument::from_ir(c)], span),
+        _ => call_of(f, args.iter().map(Argument::from_ir).collect::<Box<[Argument]>>(), span),
     }
 }
 
@@ -391,21 +391,21 @@ fn builtin(row: &'static Builtin, args: &[Ir], span: Span) -> Code {
     match args {
         [] => Box::new(move |m, _| run(m, &mut []).map_err(|raised| m.at(raised, span))),
         [a] => {
-            let a = Argument::of(a);
+            let a = Argument::from_ir(a);
             Box::new(move |m, f| {
                 let mut args = [a.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))
             })
         }
         [a, b] => {
-            let (a, b) = (Argument::of(a), Argument::of(b));
+            let (a, b) = (Argument::from_ir(a), Argument::from_ir(b));
             Box::new(move |m, f| {
                 let mut args = [a.get(m, f)?, b.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))
             })
         }
         [a, b, c] => {
-            let (a, b, c) = (Argument::of(a), Argument::of(b), Argument::of(c));
+            let (a, b, c) = (Argument::from_ir(a), Argument::from_ir(b), Argument::from_ir(c));
             Box::new(move |m, f| {
                 let mut args = [a.get(m, f)?, b.get(m, f)?, c.get(m, f)?];
                 run(m, &mut args).map_err(|raised| m.at(raised, span))

@@ -218,14 +218,14 @@ fn compared<O: Comparison, A: Source, B: Source>(
 ) -> Result<bool, Raised> {
     match (a.int(f), b.int(f)) {
         (Some(p), Some(q)) => Ok(O::ints(p, q)),
-        _ if A::PEEKS && B::PEEKS => compared_apart::<O, A, B>(a, b, row, span, m, f),
-        _ => compared_in_full::<O, A, B>(a, b, row, span, m, f),
+        _ if A::PEEKS && B::PEEKS => compare_cold::<O, A, B>(a, b, row, span, m, f),
+        _ => compare_values::<O, A, B>(a, b, row, span, m, f),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn compared_apart<O: Comparison, A: Source, B: Source>(
+fn compare_cold<O: Comparison, A: Source, B: Source>(
     a: &A,
     b: &B,
     row: &'static Builtin,
@@ -233,11 +233,11 @@ fn compared_apart<O: Comparison, A: Source, B: Source>(
     m: &mut Machine,
     f: &mut Frame<'_>,
 ) -> Result<bool, Raised> {
-    compared_in_full::<O, A, B>(a, b, row, span, m, f)
+    compare_values::<O, A, B>(a, b, row, span, m, f)
 }
 
 #[inline]
-fn compared_in_full<O: Comparison, A: Source, B: Source>(
+fn compare_values<O: Comparison, A: Source, B: Source>(
     a: &A,
     b: &B,
     row: &'static Builtin,

@@ -40,7 +40,8 @@ fn run(turns: &[Turn], weight: u32, m: &mut Machine, f: &mut Frame<'_>, out: &mu
                 if out.is_some() && !own.into_iter().any(|turn| matches!(turn, Turn::While(_))) {
                     let hint =
                         "end it with :while, as in (for [x (range) :while (< x 10)] …), or take what is needed of it first";
-                    let raised = m.raise_with_hint(ErrorKind::TypeError, "for goes over all of a sequence without an end", hint);
+                    let raised =
+                        m.raise_with_hint(ErrorKind::TypeError, "for iterates over all items of an infinite sequence", hint);
                     return Err(m.at(raised, *span));
                 }
                 let mut cursor = infinite.cursor();

@@ -32,7 +32,7 @@ pub(super) fn recur(first: u32, args: &[Ir]) -> Code {
     let first = first as usize;
     match args {
         [only] => {
-            let only = Argument::of(only);
+            let only = Argument::from_ir(only);
             Box::new(move |m, f| {
                 let value = only.get(m, f)?;
                 f.set(first, value);
@@ -40,7 +40,7 @@ pub(super) fn recur(first: u32, args: &[Ir]) -> Code {
             })
         }
         [a, b] => {
-            let (a, b) = (Argument::of(a), Argument::of(b));
+            let (a, b) = (Argument::from_ir(a), Argument::from_ir(b));
             Box::new(move |m, f| {
                 let a = a.get(m, f)?;
                 let b = b.get(m, f)?;
@@ -50,7 +50,7 @@ pub(super) fn recur(first: u32, args: &[Ir]) -> Code {
             })
         }
         [a, b, c] => {
-            let (a, b, c) = (Argument::of(a), Argument::of(b), Argument::of(c));
+            let (a, b, c) = (Argument::from_ir(a), Argument::from_ir(b), Argument::from_ir(c));
             Box::new(move |m, f| {
                 let a = a.get(m, f)?;
                 let b = b.get(m, f)?;
@@ -62,7 +62,7 @@ pub(super) fn recur(first: u32, args: &[Ir]) -> Code {
             })
         }
         _ => {
-            let args: Box<[Argument]> = args.iter().map(Argument::of).collect();
+            let args: Box<[Argument]> = args.iter().map(Argument::from_ir).collect();
             Box::new(move |m, f| {
                 let mut values = Vec::with_capacity(args.len());
                 for arg in &args {

@@ -456,7 +456,7 @@ mod tests {
     use super::{score, tokens};
 
     #[test]
-    fn words_are_taken_apart_at_every_style_of_names() {
+    fn query_words_split_at_case_hyphen_and_underscore() {
         for text in ["list open orders", "listOpenOrders", "list_open_orders", "list-open-orders", "List.Open/orders"] {
             assert_eq!(tokens(text), ["list", "open", "orders"], "{text}");
         }
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn an_equal_word_counts_10_a_beginning_5_a_part_2_and_2_more_in_a_name() {
+    fn score_is_10_for_equal_5_for_prefix_2_for_part_plus_2_in_name() {
         for (query, name, description, wanted) in [
             ("order", "order", "", 12),
             ("order", "order-total", "", 12),

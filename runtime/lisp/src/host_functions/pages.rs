@@ -28,7 +28,7 @@ static PAGE: Builtin = Builtin {
 /// The outcome of a request for a page.
 enum Fetched {
     Page { answer: Value, link: Option<String> },
-    Failed { reason: String, message: String },
+    Failed { reason: String, message: String, status: Option<u16> },
 }
 
 pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -51,19 +51,17 @@ pub(super) fn all(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
         };
         for (fetched, request) in fetched.into_iter().zip(&requests) {
             m.checkpoint_now()?;
-            let (answer, link) = match fetched {
-                Fetched::Page { answer, link } => (answer, link),
-                Fetched::Failed { reason, message } => {
-                    match pages.end_with_failure(&reason) {
-                        Some(Ok(())) => return Ok(Value::vector(pages.into_items())),
-                        Some(Err(fault)) => return Err(m.raise_fault(fault.into())),
-                        None => {}
-                    }
-                    let arrived = format!(", {}", pages.arrived());
-                    return Err(tool_call::failed(m, NAME, request, &reason, &message, &arrived));
+            let next = match fetched {
+                Fetched::Page { answer, link } => pages.receive(&answer, link.as_deref()),
+                Fetched::Failed { reason, message, status } => {
+                    let Some(ended) = pages.end_with_failure(&reason, &message, status) else {
+                        let arrived = format!(", {}", pages.arrived());
+                        return Err(tool_call::failed(m, NAME, request, &reason, &message, &arrived));
+                    };
+                    ended
                 }
             };
-            match pages.receive(&answer, link.as_deref()) {
+            match next {
                 Ok(NextPages::Done) => return Ok(Value::vector(pages.into_items())),
                 Ok(NextPages::Requests(requests)) => due.extend(requests),
                 Err(fault) => return Err(m.raise_fault(fault.into())),
@@ -95,14 +93,15 @@ fn with(request: &Value, args: Option<Value>) -> Value {
 fn fetch(m: &mut Machine, request: &Value) -> Result<Fetched, Raised> {
     m.tick(100)?;
     tool_call::spend(m)?;
+    m.meters.missing_keys.start();
     m.report_memory();
     let link = tool_call::LinkHeader::default();
-    let reply = match m.host().submit_with_link(request, &link) {
-        Ok(pending) => tool_call::wait(m, pending)?.split().1,
+    let (head, reply) = match m.host().submit_with_link(request, &link) {
+        Ok(pending) => tool_call::wait(m, pending)?.split(),
         Err(fault) => return Err(tool_call::refused(m, tool_call::of_function(fault, NAME))),
     };
     if let Reply::Failed { reason, message } = reply {
-        return Ok(Fetched::Failed { reason: reason.to_owned(), message });
+        return Ok(Fetched::Failed { reason: reason.to_owned(), message, status: head.map(|head| head.status) });
     }
     let answer = tool_call::value(m, NAME, request, reply)?;
     Ok(Fetched::Page { answer, link: link.get().cloned() })
@@ -115,7 +114,7 @@ fn fetch_at_once(m: &mut Machine, requests: Vec<Value>) -> Result<Vec<Fetched>, 
         let mut parts = page.items()?;
         let (answer, link, reason) = (parts.next()?.clone(), parts.next(), parts.next());
         Some(match text(reason) {
-            Some(reason) => Fetched::Failed { reason, message: text(parts.next()).unwrap_or_default() },
+            Some(reason) => Fetched::Failed { reason, message: text(parts.next()).unwrap_or_default(), status: None },
             None => Fetched::Page { answer, link: text(link) },
         })
     };
@@ -127,7 +126,7 @@ fn fetch_as_value(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> 
     let fetched = fetch(m, at(args, 0))?;
     Ok(Value::vector(match fetched {
         Fetched::Page { answer, link } => vec![answer, link.map_or(Value::Nil, Value::from)],
-        Fetched::Failed { reason, message } => {
+        Fetched::Failed { reason, message, .. } => {
             // Later pages are not fetched, since the program ends with this failure.
             if let Some(task) = &m.task {
                 task.be_last();

@@ -11,6 +11,7 @@ use crate::Value;
 use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
 use crate::builtins::{Combinator, Composed};
+use crate::collection::Map;
 use crate::deadline::Deadline;
 use crate::eval::{Closure, Group, group};
 use crate::ir::{GroupIr, Ir, Op, Unit};
@@ -24,7 +25,7 @@ use crate::value::Text;
 ///
 /// Returns an error if the bytes are not an image of this version.
 pub fn decode(bytes: &[u8]) -> Result<(Bindings, Vec<Value>), DecodeError> {
-    let bytes = bytes.strip_prefix(HEAD).ok_or(DecodeError("it is of another version, or something else"))?;
+    let bytes = bytes.strip_prefix(HEAD).ok_or(DecodeError("it is not an image of this version"))?;
     let from = &mut Reader::new(bytes);
     let names: Vec<Arc<str>> = from.list(|from| Ok(Arc::from(from.text()?)))?;
     let mut table = Table { sources: from.list(|from| Recompiled::read(from, &names))?, nodes: Vec::new() };
@@ -39,7 +40,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Bindings, Vec<Value>), DecodeError> {
     let values = values.collect::<Result<Vec<_>, DecodeError>>()?;
     let results = from.list(|from| table.slot(from))?;
     if !from.is_done() {
-        return Err(DecodeError("something follows its end"));
+        return Err(DecodeError("bytes follow its end"));
     }
     Ok((Bindings::of_parts(names, values), results))
 }
@@ -53,8 +54,8 @@ struct Recompiled {
 impl Recompiled {
     fn read(from: &mut Reader<'_>, names: &[Arc<str>]) -> Result<Recompiled, DecodeError> {
         let text = from.text()?;
-        let known = names.get(..from.place()? as usize).ok_or(DecodeError("a program knows names that are not there"))?;
-        // Only whether there was a value matters to the analyzer.
+        let known = names.get(..from.place()? as usize).ok_or(DecodeError("a program refers to names that do not exist"))?;
+        // The analyzer only needs to know whether a name has a value.
         let mut values = vec![Some(Value::Nil); known.len()];
         for place in from.list(Reader::place)? {
             if let Some(value) = values.get_mut(place as usize) {
@@ -62,18 +63,18 @@ impl Recompiled {
             }
         }
         let known = Bindings::of_parts(known.to_vec(), values);
-        let other = |_| DecodeError("a function's program is no longer one");
+        let other = |_| DecodeError("the program of a function does not compile");
         let forms = reader::read(text).map_err(other)?;
         let source = Arc::new(known.before(Arc::from(text)));
         let unit = analyze(&source, &known, Tools::Any, forms, &Deadline::none()).map_err(other)?;
         // The definitions of the program must have the same indices as before.
         if !unit.globals.iter().zip(names).all(|(now, then)| now == then) || unit.globals.len() > names.len() {
-            return Err(DecodeError("a program's definitions are not where they were"));
+            return Err(DecodeError("the definitions of a program have other indices"));
         }
         Ok(Recompiled { unit, groups: HashMap::new() })
     }
 
-    /// The compiled group of that number, and the number of values that its functions capture.
+    /// Returns the compiled group with this number, and the number of values that its functions capture.
     fn group(&mut self, number: u32) -> Option<&(Arc<Group>, usize)> {
         if !self.groups.contains_key(&number) {
             let (made, captures) = group(find(&self.unit.body, number)?)?;
@@ -83,7 +84,7 @@ impl Recompiled {
     }
 }
 
-/// The group of that number inside an expression.
+/// Returns the group with this number inside an expression.
 fn find(ir: &Ir, number: u32) -> Option<&GroupIr> {
     let mut found = match &ir.op {
         Op::Fn(group) | Op::LetFn { group, .. } if group.number == number => return Some(group),
@@ -115,7 +116,12 @@ impl Table {
             Node::BigInt => Value::big(BigInt::from_signed_bytes_le(from.bytes()?)),
             Node::Vector => Value::vector(self.slots(from)?),
             Node::Set => Value::set(self.slots(from)?),
-            Node::Map => Value::map(from.list(|from| Ok((self.slot(from)?, self.slot(from)?)))?),
+            Node::Map => Value::Map(self.map(from)?),
+            Node::AnsweredMap => {
+                let mut map = self.map(from)?;
+                map.mark_answered();
+                Value::Map(map)
+            }
             Node::Regex => {
                 let pattern = Pattern::compile(from.text()?).map_err(|_| DecodeError("a regex does not compile"))?;
                 Value::Regex(Arc::new(pattern))
@@ -125,7 +131,7 @@ impl Table {
                 let name = from.text()?;
                 let storable = |combinator: Combinator| !matches!(combinator, Combinator::Transducer | Combinator::Step);
                 let combinator = Combinator::ALL.iter().find(|(combinator, known)| *known == name && storable(*combinator));
-                let combinator = combinator.ok_or(DecodeError("a function is composed in an unknown way"))?.0;
+                let combinator = combinator.ok_or(DecodeError("a function has an unknown combinator"))?.0;
                 let parts = self.slots(from)?;
                 if parts.is_empty() && !matches!(combinator, Combinator::Comp | Combinator::Juxt) {
                     return Err(DecodeError("a composed function has no parts"));
@@ -136,11 +142,15 @@ impl Table {
         }))
     }
 
+    fn map(&self, from: &mut Reader<'_>) -> Result<Map, DecodeError> {
+        Ok(from.list(|from| Ok((self.slot(from)?, self.slot(from)?)))?.into_iter().collect())
+    }
+
     fn closure(&mut self, from: &mut Reader<'_>) -> Result<Value, DecodeError> {
         let (source, number, member) = (from.place()?, from.place()?, from.place()?);
         let (start, end) = (from.place()?, from.place()?);
         let captures = self.slots(from)?;
-        let gone = DecodeError("a function is not where it was in its program");
+        let gone = DecodeError("a function is not at its position in its program");
         let (group, captured) = self.sources.get_mut(source as usize).and_then(|source| source.group(number)).ok_or(gone)?;
         let agrees = captures.len() == *captured;
         let captures = (!captures.is_empty()).then(|| captures.into());
@@ -174,7 +184,7 @@ impl Table {
             Slot::Var => Value::Var(self.text(from)?),
             Slot::Object => match self.block(from)? {
                 DecodedBlock::Value(value) => value.clone(),
-                DecodedBlock::Text(_) => return Err(DecodeError("a text where a value belongs")),
+                DecodedBlock::Text(_) => return Err(DecodeError("expected a value, found a text")),
             },
         })
     }
@@ -182,12 +192,12 @@ impl Table {
     fn text(&self, from: &mut Reader<'_>) -> Result<Text, DecodeError> {
         match self.block(from)? {
             DecodedBlock::Text(text) => Ok(text.clone()),
-            DecodedBlock::Value(_) => Err(DecodeError("a value where a text belongs")),
+            DecodedBlock::Value(_) => Err(DecodeError("expected a text, found a value")),
         }
     }
 
-    /// A node that was read before.
+    /// Returns a node that was read before.
     fn block(&self, from: &mut Reader<'_>) -> Result<&DecodedBlock, DecodeError> {
-        self.nodes.get(from.place()? as usize).ok_or(DecodeError("a value comes before what it holds"))
+        self.nodes.get(from.place()? as usize).ok_or(DecodeError("a value precedes a value that it contains"))
     }
 }

@@ -1,4 +1,4 @@
-//! Bindings and results to bytes.
+//! Encodes bindings and results as bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,11 @@ use crate::error::Span;
 use crate::ir::Source;
 use crate::value::{Text, each_distinct};
 
-/// The image of bindings and the recent results, newest first.
+/// Encodes bindings and the recent results, newest first, as an image.
+///
+/// # Errors
+///
+/// Returns an error that names the first value that contains an infinite sequence or a transducer.
 pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeError> {
     let roots = || bindings.iter().map(|(_, value)| value).chain(results);
     if let Some(what) = obstacle(roots()) {
@@ -23,7 +27,7 @@ pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeE
         return Err(EncodeError { name, what });
     }
     let mut image = Image::default();
-    // In the order of their making, in which they are made again: what a function holds is older than it.
+    // Functions are encoded and decoded in the order of their creation. A function refers only to older functions.
     let mut functions = Vec::new();
     each_distinct(roots(), |value| {
         functions.extend(made(value).map(|serial| (serial, value)));
@@ -45,7 +49,7 @@ pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeE
     out.count(image.sources.len());
     for source in &image.sources {
         out.text(&source.text);
-        out.unsigned(source.known.into());
+        out.unsigned(source.imported_globals.into());
         out.count(source.unbound.len());
         for place in &source.unbound {
             out.unsigned((*place).into());
@@ -53,7 +57,7 @@ pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeE
     }
     out.count(image.places.len());
     out.bytes.append(&mut image.nodes.bytes);
-    // After the nodes, with which they come back.
+    // The slots follow the nodes that they refer to.
     std::mem::swap(&mut image.nodes, &mut out);
     for (_, value) in &names {
         image.nodes.byte(value.is_some().into());
@@ -68,12 +72,12 @@ pub fn encode(bindings: &Bindings, results: &[Value]) -> Result<Vec<u8>, EncodeE
     Ok(image.nodes.bytes)
 }
 
-/// What among the values cannot go into an image.
+/// Returns the kind of the first value that an image cannot contain.
 fn obstacle<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'static str> {
     let mut found = None;
     each_distinct(values, |value| {
         found = match value {
-            Value::InfiniteSeq(_) => Some("a sequence without an end"),
+            Value::InfiniteSeq(_) => Some("an infinite sequence"),
             Value::Composed(made) if matches!(made.combinator(), Combinator::Transducer | Combinator::Step) => {
                 Some("a transducer")
             }
@@ -84,7 +88,7 @@ fn obstacle<'a>(values: impl IntoIterator<Item = &'a Value>) -> Option<&'static 
     found
 }
 
-/// The number of a function's making.
+/// Returns the serial number of a function, which increases with the order of creation.
 fn made(value: &Value) -> Option<u64> {
     match value {
         Value::Closure(closure) => Some(closure.serial()),
@@ -93,28 +97,29 @@ fn made(value: &Value) -> Option<u64> {
     }
 }
 
-/// An image in the making.
+/// An image that is being written.
 #[derive(Default)]
 struct Image {
     nodes: Writer,
-    /// Places of nodes by their blocks of memory.
+    /// Indices of nodes by the addresses of their heap blocks.
     places: HashMap<usize, usize>,
     sources: Vec<Arc<Source>>,
     source_places: HashMap<usize, usize>,
 }
 
-/// The values directly inside one.
+/// Returns the values directly inside a value.
 fn parts(value: &Value) -> impl Iterator<Item = &Value> {
     let held = match value {
         Value::Closure(closure) => closure.captured(),
         Value::Composed(composed) => composed.parts(),
         _ => &[],
     };
-    held.iter().chain(Children::of(value).into_iter().flatten())
+    held.iter().chain(Children::new(value).into_iter().flatten())
 }
 
 impl Image {
-    /// Writes the nodes of a value, those inside it first. By worklist: values nest deeper than stacks.
+    /// Writes the nodes of a value in post-order. Uses a work list, since values may be nested deeper than the native stack
+    /// allows.
     fn visit(&mut self, value: &Value) {
         let mut work = vec![(value.clone(), false)];
         while let Some((value, entered)) = work.pop() {
@@ -149,6 +154,7 @@ impl Image {
                 self.tag(match value {
                     Value::Vector(_) => Node::Vector,
                     Value::Set(_) => Node::Set,
+                    Value::Map(map) if map.is_answered() => Node::AnsweredMap,
                     _ => Node::Map,
                 });
                 self.nodes.count(value.len().unwrap_or_default());
@@ -181,7 +187,7 @@ impl Image {
                 self.nodes.unsigned(span.end.into());
                 self.slots(closure.captured());
             }
-            // Without a block of memory, or refused before.
+            // These have no heap block, or were rejected before.
             Value::Nil
             | Value::False
             | Value::True

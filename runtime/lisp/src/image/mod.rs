@@ -1,8 +1,8 @@
 //! Serialises bindings and results, so that another process can continue with them.
 //!
 //! Decoding does not evaluate anything. Data is stored as it is, each shared part once, so that its memory use stays the same. A
-//! function is stored as the text of its program, its position in that text, and its captured values: decoding parses and resolves
-//! the text with the names that were known then, and extracts that function. Builtins are stored by name.
+//! function is stored as the text of its program, its position in that text, and its captured values: decoding parses and
+//! resolves the text with the names that were known then, and extracts that function. Builtins are stored by name.
 //!
 //! Infinite sequences and transducers cannot be stored. Everything else survives, including the order of functions among
 //! themselves.
@@ -31,7 +31,8 @@ use std::fmt;
 pub use decode::decode;
 pub use encode::encode;
 
-/// The first bytes of an image: a name and the version of the format. The version changes with the format.
+/// The first bytes of an image: a name and the version of the format. The version changes if images of the version before cannot
+/// be read any more.
 const HEAD: &[u8] = b"ptc-image\x01";
 
 /// A value that cannot be stored in an image.
@@ -95,7 +96,7 @@ impl Slot {
     ];
 }
 
-/// A block of memory that values share. Those that a node refers to stand before it.
+/// The tag of a heap block that values share. A node follows the nodes that it refers to.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Node {
@@ -108,10 +109,12 @@ enum Node {
     Temporal,
     Composed,
     Closure,
+    /// An object of a tool's answer, or a changed copy of one.
+    AnsweredMap,
 }
 
 impl Node {
-    const ALL: [Node; 9] = [
+    const ALL: [Node; 10] = [
         Node::Text,
         Node::BigInt,
         Node::Vector,
@@ -121,5 +124,30 @@ impl Node {
         Node::Temporal,
         Node::Composed,
         Node::Closure,
+        Node::AnsweredMap,
     ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::bindings::Bindings;
+    use crate::collection::Map;
+
+    #[test]
+    fn objects_of_answers_stay_marked() {
+        let object = |is_answered: bool| {
+            let mut map: Map = [(Value::keyword("id"), Value::Int(i64::from(is_answered)))].into_iter().collect();
+            if is_answered {
+                map.mark_answered();
+            }
+            Value::Map(map)
+        };
+        let results = [Value::vector(vec![object(true), object(false)])];
+        let (_, decoded) = decode(&encode(&Bindings::default(), &results).unwrap()).unwrap();
+        assert_eq!(decoded, results);
+        let marks = decoded[0].items().unwrap().map(|item| matches!(item, Value::Map(map) if map.is_answered()));
+        assert_eq!(marks.collect::<Vec<_>>(), [true, false]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Dates and times as numbers.
+//! Encodes dates and times as lists of numbers.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut Writer, temporal: &Temporal) {
 pub(super) fn read(from: &mut Reader<'_>) -> Result<Temporal, DecodeError> {
     let tag = from.byte()?;
     let numbers = from.list(Reader::signed)?;
-    made(tag, &numbers).ok_or(DecodeError("a date or time is wrong"))
+    made(tag, &numbers).ok_or(DecodeError("a date or time is invalid"))
 }
 
 fn made(tag: u8, numbers: &[i64]) -> Option<Temporal> {

@@ -2,13 +2,13 @@
 
 use super::DecodeError;
 
-/// What writes an image.
+/// Writes the bytes of an image.
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What reads one. Nothing is believed: every length is checked against what is there.
+/// Reads the bytes of an image. Every length is checked against the remaining bytes.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -30,7 +30,7 @@ impl Writer {
         self.bytes.push(number as u8);
     }
 
-    /// Small numbers of either sign are short.
+    /// Writes a signed number in zigzag encoding, so that small numbers of either sign are short.
     pub(super) fn signed(&mut self, number: i64) {
         self.unsigned((number << 1 ^ number >> 63) as u64);
     }
@@ -81,15 +81,15 @@ impl<'a> Reader<'a> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A number that fits in 32 bits: a place.
+    /// Reads an index of 32 bits.
     pub(super) fn place(&mut self) -> Result<u32, DecodeError> {
-        u32::try_from(self.unsigned()?).map_err(|_| DecodeError("a place is too large"))
+        u32::try_from(self.unsigned()?).map_err(|_| DecodeError("an index is too large"))
     }
 
-    /// How many of something follow, each of which takes a byte at least.
+    /// Reads the number of items that follow. Each item takes at least one byte, which bounds the number.
     pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
         let count = usize::try_from(self.unsigned()?).ok().filter(|count| *count <= self.rest.len());
-        count.ok_or(DecodeError("a length goes beyond its end"))
+        count.ok_or(DecodeError("a length exceeds the remaining bytes"))
     }
 
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError("a text is not UTF-8"))
     }
 
-    /// A list, an item at a time.
+    /// Reads a list with its length.
     pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
         (0..self.count()?).map(|_| item(self)).collect()
     }

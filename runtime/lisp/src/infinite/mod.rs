@@ -1,9 +1,10 @@
 //! Infinite sequences: `(range)`, `(iterate f x)`, `(repeat x)`, `(cycle xs)`, `(repeatedly f)`, and the results of `map`,
 //! `filter` and similar functions on them.
 //!
-//! Every other sequence is a vector. An infinite one describes how its items are computed and holds a position. Items are computed
-//! when a function needs them and are not cached: reading them twice computes them twice, and memory does not grow with the
-//! position. Functions that need only a part of a sequence (`take`, `take-while`, `first`, `nth`, `some`, `reduce` with `reduced`,
+//! Every other sequence is a vector. An infinite one describes how its items are computed and holds a position. Items are
+//! computed when a function needs them and are not cached: reading them twice computes them twice, and memory does not grow with
+//! the position. Functions that need only a part of a sequence (`take`, `take-while`, `first`, `nth`, `some`, `reduce` with
+//! `reduced`,
 //! `for` with `:while` …) give ordinary values; functions that change items one by one give another infinite sequence; functions
 //! that need all items raise an error. An infinite sequence cannot be the result of a program.
 
@@ -33,7 +34,7 @@ impl InfiniteSeq {
     /// The sequence of the items from the cursor's position on.
     pub(crate) fn value(m: &mut Machine, cursor: Cursor) -> Result<Value, Raised> {
         if cursor.levels() > MAX_LEVELS {
-            let message = format!("an endless sequence is changed more than {MAX_LEVELS} times over");
+            let message = format!("an infinite sequence has more than {MAX_LEVELS} nested transformations");
             return Err(m.raise_with_hint(ErrorKind::DepthExceeded, message, "take the items that are needed in between"));
         }
         m.meters.made_infinite_seq.store(true, Ordering::Relaxed);

@@ -33,18 +33,30 @@ impl fmt::Display for DecodeError {
 impl std::error::Error for DecodeError {}
 
 /// Decodes one JSON text. A UTF-8 byte order mark in front is skipped.
+///
+/// # Errors
+///
+/// Returns an error if the bytes are not valid UTF-8 or not one JSON text.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode_with(bytes, false, None, &mut |_| true)
 }
 
 /// Like [`decode`], but rejects input that no value can represent exactly instead of replacing it: an unpaired surrogate, and a
 /// number beyond the range of doubles. For data that people or their own programs write.
+///
+/// # Errors
+///
+/// Returns an error if the bytes are not one JSON text, or if a value would be changed.
 pub fn decode_exact(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode_with(bytes, true, None, &mut |_| true)
 }
 
 /// Like [`decode_exact`], but calls `go_on` repeatedly while it makes values, and ends with an error when that returns false. The
 /// values of a text can occupy many times its bytes.
+///
+/// # Errors
+///
+/// Returns an error as [`decode_exact`] does, or if `go_on` returned false.
 pub fn decode_exact_while(bytes: &[u8], go_on: &mut dyn FnMut() -> bool) -> Result<Value, DecodeError> {
     decode_with(bytes, true, None, &mut |_| go_on())
 }

@@ -66,18 +66,30 @@ pub fn encode(value: &Value, max_bytes: usize) -> Result<String, EncodeError> {
 
 /// Like [`encode_until`], but accepts only names as keys. Numbers and booleans are rejected as keys, since their text might equal
 /// another key's. Typed results are encoded with this function.
+///
+/// # Errors
+///
+/// Returns an error as [`encode_until`] does, and for a key that is not a name.
 pub fn encode_named_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Names, |_| !is_over())
 }
 
 /// Like [`encode`], but fails with [`EncodeError::TooLarge`] once `is_over` returns true: formatting many large integers takes
 /// time. `is_over` is called between any two of them, and regularly otherwise.
+///
+/// # Errors
+///
+/// Returns an error as [`encode`] does, and [`EncodeError::TooLarge`] once `is_over` returned true.
 pub fn encode_until(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<String, EncodeError> {
     encode_while(value, max_bytes, Keys::Any, |_| !is_over())
 }
 
 /// Like [`encode_until`], but appends to `out`, which grows by at most `max_bytes`. `out` is not reallocated if it has the
 /// capacity that [`measure`](super::measure) computed.
+///
+/// # Errors
+///
+/// Returns an error as [`encode_until`] does.
 pub fn encode_to(out: &mut String, value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<(), EncodeError> {
     encode_into(out, value, max_bytes, Keys::Any, |_| !is_over())
 }
@@ -114,7 +126,7 @@ fn encode_into(
     keys: Keys,
     mut go_on: impl FnMut(u32) -> bool,
 ) -> Result<(), EncodeError> {
-    const OFTEN: u32 = 1024;
+    const CHECK_INTERVAL: u32 = 1024;
     let end = out.len().saturating_add(max_bytes);
     let mut steps = 0_u32;
     let mut work: Vec<Frame<'_>> = Vec::new();
@@ -122,7 +134,7 @@ fn encode_into(
     loop {
         if let Some(value) = next.take() {
             steps = steps.saturating_add(work_of(value));
-            let stop = steps >= OFTEN && !go_on(std::mem::take(&mut steps));
+            let stop = steps >= CHECK_INTERVAL && !go_on(std::mem::take(&mut steps));
             if stop || is_longer(value, end.saturating_sub(out.len())) {
                 return Err(EncodeError::TooLarge { max_bytes });
             }

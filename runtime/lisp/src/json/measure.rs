@@ -37,6 +37,10 @@ pub enum Unmeasured {
 ///
 /// The work is linear in the bytes of the text and stops at `max_bytes`. `is_over` is called regularly, so that a deadline or a
 /// cancellation stops the measurement. A value without a JSON form is measured like `null`. The encoder reports it.
+///
+/// # Errors
+///
+/// Returns an error if the text has more than `max_bytes` bytes, or if `is_over` returned true.
 pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> Result<Size, Unmeasured> {
     let mut counter = Counter { bytes: 0, max_bytes };
     let (mut values, mut containers, mut work) = (0_usize, 0_usize, 0_u32);
@@ -51,7 +55,7 @@ pub fn measure(value: &Value, max_bytes: usize, is_over: &dyn Fn() -> bool) -> R
                 return Err(Unmeasured::Stopped);
             }
         }
-        if let Some(children) = Children::of(value) {
+        if let Some(children) = Children::new(value) {
             containers += 1;
             let count = value.len().unwrap_or(0);
             let is_map = matches!(value, Value::Map(_));

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_the_slow_one() {
+    fn plain_prefix_equals_bytewise_reference() {
         for end in 0..=255_u8 {
             for len in 0..20 {
                 for wide in 0..=len {

@@ -31,6 +31,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Skips one value and returns its text. Nesting depth is not limited.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text at the current position is not a JSON value.
     pub fn pass(&mut self) -> Result<&'a str, DecodeError> {
         self.peek();
         let start = self.at;
@@ -88,6 +92,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Iterates over the members of the next object. `member` is called with each name and has to consume its value.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the next value is not an object, or the error of `member`.
     pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Walk<'a>, Cow<'a, str>) -> Result<(), DecodeError>,
@@ -118,6 +126,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks that only white space follows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if anything else follows.
     pub fn end(&mut self) -> Result<(), DecodeError> {
         match self.peek() {
             None => Ok(()),

@@ -21,6 +21,10 @@ pub(super) enum PendingCharges {
 
 impl Machine {
     /// Counts `n` steps. Checks the clock, the gauge and the cancel flag once per quantum.
+    ///
+    /// # Errors
+    ///
+    /// Raises a fault if a limit is exceeded or the run was cancelled.
     #[inline]
     pub fn tick(&mut self, n: u32) -> Result<(), Raised> {
         if self.fuel > n {
@@ -31,8 +35,8 @@ impl Machine {
         }
     }
 
-    /// Brings the next check of the clock forward by `n` steps without counting them, for work whose cost is known only as an upper
-    /// bound.
+    /// Brings the next check of the clock forward by `n` steps without counting them, for work whose cost is known only as an
+    /// upper bound.
     #[inline]
     pub(crate) fn check_soon(&mut self, n: u32) -> Result<(), Raised> {
         if self.fuel > n {
@@ -50,6 +54,10 @@ impl Machine {
     }
 
     /// Charges `bytes` before an allocation. Raises if the run's live bytes would exceed the limit with them.
+    ///
+    /// # Errors
+    ///
+    /// Raises a fault if the memory limit would be exceeded.
     #[inline]
     pub fn charge(&mut self, bytes: usize) -> Result<(), Raised> {
         // Small growths are left to the gauge.
@@ -76,7 +84,7 @@ impl Machine {
             self.meters.note_peak(live);
             return Err(self.out_of_memory());
         }
-        if !self.meters.make_room(bytes) {
+        if !self.meters.reserve_growth(bytes) {
             self.meters.reserve(-bytes);
             return Err(self.stopped());
         }
@@ -133,7 +141,7 @@ impl Machine {
             return Err(self.out_of_time());
         }
         let live = self.read_gauge(PendingCharges::Keep);
-        if !self.meters.make_room(0) {
+        if !self.meters.reserve_growth(0) {
             return Err(self.stopped());
         }
         if let Some(share) = self.meters.share.as_ref().filter(|share| share.is_slice_over()) {

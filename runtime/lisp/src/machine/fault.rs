@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Call, Error, ErrorKind, Position, Span, Trace, told};
+use crate::error::{Call, Error, ErrorKind, Position, Span, Trace, truncated};
 use crate::{Value, host};
 
 /// Maximum number of stack frames in an error, innermost first.
@@ -63,8 +63,8 @@ impl Fault {
         }
     }
 
-    /// Records that the fault left the call at `span`. This sets the fault's position if it has none, and that of frames without a
-    /// call.
+    /// Records that the fault left the call at `span`. This sets the fault's position if it has none, and that of frames without
+    /// a call.
     pub(crate) fn push_call_site(&mut self, span: Span) {
         if self.location.is_none() {
             self.location = Some(Location { span, source: None });
@@ -74,8 +74,8 @@ impl Fault {
         }
     }
 
-    /// Records that the fault left a function of the program `source`. `span` is the function's call, or `None` if a builtin called
-    /// it.
+    /// Records that the fault left a function of the program `source`. `span` is the function's call, or `None` if a builtin
+    /// called it.
     pub(crate) fn push_frame(&mut self, name: Option<&str>, source: &Arc<str>, span: Option<Span>) {
         let Some(location) = &mut self.location else {
             // The call itself failed.
@@ -101,7 +101,7 @@ impl Fault {
     /// Converts the fault to the error that the caller of the run receives. `source` is the program that was run.
     pub(crate) fn into_error(self, source: &Arc<str>) -> Error {
         let earlier = |location: &Location| location.source.clone().filter(|text| !Arc::ptr_eq(text, source));
-        let position = |location: &Location| Position::of(location.source.as_ref().unwrap_or(source), location.span.start);
+        let position = |location: &Location| Position::at_offset(location.source.as_ref().unwrap_or(source), location.span.start);
         let call = |frame: StackFrame| Call {
             name: frame.name,
             position: frame.from.as_ref().map(position),
@@ -109,8 +109,8 @@ impl Fault {
         };
         Error {
             kind: self.kind,
-            message: told(self.message),
-            hint: self.hint.map(told).or_else(|| self.kind.advice().map(str::to_owned)),
+            message: truncated(self.message),
+            hint: self.hint.map(truncated).or_else(|| self.kind.advice().map(str::to_owned)),
             span: self.location.as_ref().map(|location| location.span),
             position: self.location.as_ref().map(position),
             value: self.value,

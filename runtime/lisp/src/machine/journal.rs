@@ -1,15 +1,15 @@
-//! What tasks gave, so that a program that runs again need not do them again.
+//! The results of completed tasks, so that a later run does not repeat them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Value;
 use crate::collection::Map;
 
-/// The results of tasks by id. Every thread of a run holds the same.
+/// The results of tasks by id, shared by all threads of a run.
 pub(crate) struct Journal(Mutex<Map>);
 
 impl Journal {
-    /// A journal that begins with `tasks`; anything but a map is an empty one.
+    /// Makes a journal with the entries of `tasks`. A value that is not a map counts as an empty map.
     pub(crate) fn new(tasks: Value) -> Journal {
         Journal(Mutex::new(match tasks {
             Value::Map(map) => map,
@@ -21,7 +21,7 @@ impl Journal {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the task gave, if it was done.
+    /// Returns the result of a task, if the task is completed.
     pub(crate) fn get(&self, id: &Value) -> Option<Value> {
         self.lock().get(id).cloned()
     }
@@ -34,7 +34,7 @@ impl Journal {
         self.lock().remove(id);
     }
 
-    /// All of it, as a map.
+    /// Returns all results as a map from ids to values.
     pub(crate) fn tasks(&self) -> Value {
         Value::Map(self.lock().clone())
     }

@@ -1,6 +1,7 @@
-//! What the functions that `memoize` made have given.
+//! The results of memoized functions.
 //!
-//! The machine holds it and not the function: a result may hold the function itself, and would never be freed then.
+//! The machine stores them instead of the function, since a result that contains the function would be a reference cycle and
+//! would never be freed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -10,15 +11,15 @@ use foldhash::fast::RandomState;
 use crate::Value;
 use crate::collection::Map;
 
-/// A function of `memoize`, as what it gave is kept under.
+/// The identity of a memoized function, by which its results are stored.
 pub(crate) type Owner = Arc<()>;
 
-/// Results by arguments, for every function.
+/// The results of all memoized functions, by arguments.
 #[derive(Default)]
 pub(crate) struct Memos {
-    /// By the addresses of their owners, which stay taken as long as they are here.
+    /// Results by the address of the owner. A weak reference keeps the address from being reused.
     held: HashMap<usize, Memo, RandomState>,
-    /// Functions after which those that are gone are looked for.
+    /// Number of entries at which the entries of dropped functions are removed.
     full: usize,
 }
 
@@ -27,8 +28,8 @@ struct Memo {
     results: Map,
 }
 
-/// Fewer functions than this are not worth a look.
-const FEW: usize = 32;
+/// Minimum of [`Memos::full`].
+const MIN_SWEEP: usize = 32;
 
 impl Memos {
     pub(super) fn get(&self, owner: &Owner, args: &Value) -> Option<&Value> {
@@ -39,7 +40,7 @@ impl Memos {
         let place = Arc::as_ptr(owner).addr();
         if !self.held.contains_key(&place) && self.held.len() >= self.full {
             self.held.retain(|_, memo| memo.owner.strong_count() > 0);
-            self.full = FEW.max(self.held.len() * 2);
+            self.full = MIN_SWEEP.max(self.held.len() * 2);
         }
         let memo = self.held.entry(place).or_insert_with(|| Memo { owner: Arc::downgrade(owner), results: Map::default() });
         memo.results.insert(args, result);
@@ -48,18 +49,18 @@ impl Memos {
 
 #[cfg(test)]
 mod tests {
-    use super::{FEW, Memos, Owner};
+    use super::{MIN_SWEEP, Memos, Owner};
     use crate::Value;
 
     #[test]
-    fn functions_that_are_gone_are_forgotten() {
+    fn entries_of_dropped_functions_are_removed() {
         let mut memos = Memos::default();
         let kept = Owner::default();
         memos.put(&kept, Value::Nil, Value::Int(1));
         for i in 0..1000 {
             memos.put(&Owner::default(), Value::Nil, Value::Int(i));
         }
-        assert!(memos.held.len() <= FEW + 1, "{}", memos.held.len());
+        assert!(memos.held.len() <= MIN_SWEEP + 1, "{}", memos.held.len());
         assert_eq!(memos.get(&kept, &Value::Nil), Some(&Value::Int(1)));
         assert_eq!(memos.get(&kept, &Value::Int(2)), None);
     }

@@ -1,11 +1,11 @@
-//! What a run may still use, shared by all of its threads.
+//! The remaining resources of a run, shared by all of its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::failed_calls::FailedCalls;
-use crate::interrupt::{Interrupt, Interrupts, Watch};
+use crate::interrupt::{Interrupt, InterruptGuard, Interrupts};
 use crate::limits::{Cancel, Limits};
 use crate::missing_keys::MissingKeys;
 use crate::mixed_comparisons::MixedComparisons;
@@ -15,7 +15,7 @@ use crate::share::Share;
 /// Reads the calling thread's net allocated bytes. The host installs the allocator that counts them.
 pub type Gauge = fn() -> i64;
 
-/// Limits, clocks and counters of one run. Every thread of the run holds the same meters.
+/// Limits, clocks and counters of one run. All threads of the run share them.
 pub(crate) struct Meters {
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
@@ -24,28 +24,28 @@ pub(crate) struct Meters {
     pub(crate) deadline: Instant,
     /// Steps that threads have reported.
     pub(crate) steps: AtomicU64,
-    /// Calls of tools, refused ones included.
+    /// Number of calls of tools, including rejected ones.
     tool_calls: AtomicU64,
     pub(crate) failed_calls: FailedCalls,
-    /// Live bytes over all threads, as far as they have reported.
+    /// Live bytes of all threads, as of their last reports.
     live: AtomicI64,
     peak: AtomicI64,
-    /// Growths that threads have asked for and not reported as live yet.
+    /// Bytes of growths that threads have requested and not yet reported as live.
     reserved: AtomicI64,
-    /// Whether some thread was refused memory, which ends the run: what is given back then is for none of the others.
+    /// Whether a request for memory was rejected. This ends the run, even if other threads free memory afterwards.
     exhausted: AtomicBool,
-    /// Waits for answers, which end when memory is exhausted.
+    /// The waits for answers, which are interrupted when memory is exhausted.
     waits: Interrupts,
-    /// Whether a sequence without an end was made, which must not leave the program.
+    /// Whether an infinite sequence was made. It cannot be the result of the program.
     pub(crate) made_infinite_seq: AtomicBool,
-    /// Keys that are not in the answers of tools.
+    /// Keys that were looked up in answers of tools and are missing there.
     pub(crate) missing_keys: MissingKeys,
     pub(crate) mixed_comparisons: MixedComparisons,
-    /// For threads that compute.
+    /// Permits of the threads that compute.
     pub(crate) permits: WorkerPermits,
-    /// What the run has of the process, where somebody schedules its runs.
+    /// The run's share of the process, if a scheduler divides it among runs.
     pub(crate) share: Option<Arc<dyn Share>>,
-    /// Why a scheduler has ended the run.
+    /// The reason for which a scheduler ended the run.
     ended: OnceLock<String>,
 }
 
@@ -82,17 +82,19 @@ impl Meters {
         }
     }
 
-    /// Adds a thread's change to the run's live bytes and answers the sum.
+    /// Adds a thread's change to the run's live bytes and returns the sum.
     pub(crate) fn report_bytes(&self, delta: i64) -> i64 {
         self.report_growth(delta, 0)
     }
 
-    /// [`Meters::report_bytes`], with `released` bytes of granted growths that the change includes or that did not happen.
+    /// Like [`Meters::report_bytes`]. Also releases `released` bytes of granted growths that the change includes or that did not
+    /// happen.
     pub(crate) fn report_growth(&self, delta: i64, released: i64) -> i64 {
         self.reserve(-released);
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
         self.peak.fetch_max(live, Ordering::Relaxed);
-        // One change: between two of them, another run could use the memory that this one has allocated.
+        // Both are reported as one change, since between two reports another run could use the memory that this one has
+        // allocated.
         let change = delta - released;
         if let Some(share) = self.share.as_ref().filter(|_| change != 0) {
             share.report_bytes(change);
@@ -100,13 +102,13 @@ impl Meters {
         live
     }
 
-    /// Counts bytes of the inputs, which the share counts already.
+    /// Counts bytes of the inputs, which the share has counted already.
     pub(crate) fn count_inputs(&self, bytes: i64) {
         self.live.fetch_add(bytes, Ordering::Relaxed);
         self.note_peak(bytes);
     }
 
-    /// Adds a change of bytes that are reserved outside of the run's threads.
+    /// Adds a change of the bytes that are reserved outside of the run's threads.
     pub(crate) fn report_reserved(&self, delta: i64) {
         let live = self.live.fetch_add(delta, Ordering::Relaxed) + delta;
         self.peak.fetch_max(live, Ordering::Relaxed);
@@ -115,19 +117,19 @@ impl Meters {
         }
     }
 
-    /// Counts a call of a tool; false where it is one too many.
+    /// Counts a call of a tool. Returns false if it exceeds the limit.
     pub(crate) fn call_tool(&self) -> bool {
         let made = self.tool_calls.fetch_add(1, Ordering::Relaxed);
         self.limits.tool_calls.is_none_or(|limit| made < limit)
     }
 
-    /// Counts a growth that is about to happen on some thread and answers the bytes that are live after all such growths.
+    /// Counts a growth that a thread is about to make. Returns the live bytes including all such growths.
     pub(crate) fn reserve(&self, bytes: i64) -> i64 {
         let reserved = self.reserved.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         self.live.load(Ordering::Relaxed).saturating_add(reserved)
     }
 
-    /// Ends the run for want of memory, on threads that wait for an answer too.
+    /// Ends the run because memory is exhausted, including the waits of its threads.
     pub(crate) fn exhaust(&self) {
         self.exhausted.store(true, Ordering::Release);
         self.waits.interrupt();
@@ -136,23 +138,23 @@ impl Meters {
         }
     }
 
-    /// Ends the run as if its memory were exhausted; `why` is what it reports.
+    /// Ends the run as if its memory were exhausted. `why` is the message of its error.
     pub(crate) fn end(&self, why: String) {
         let _ = self.ended.set(why);
         self.exhaust();
     }
 
-    /// Why a scheduler has ended the run, if one has.
+    /// Returns the reason for which a scheduler ended the run, if any.
     pub(crate) fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
-    /// Waits for room in the memory that the runs of the process share. False if the run ends first.
-    pub(crate) fn make_room(&self, bytes: i64) -> bool {
-        self.share.as_ref().is_none_or(|share| share.make_room(bytes, self.deadline))
+    /// Waits for `bytes` of the memory that the runs of the process share. Returns false if the run ends first.
+    pub(crate) fn reserve_growth(&self, bytes: i64) -> bool {
+        self.share.as_ref().is_none_or(|share| share.reserve_growth(bytes, self.deadline))
     }
 
-    /// Waits for a processor.
+    /// Waits for a permit and for a processor.
     pub(crate) fn acquire(&self) {
         self.permits.acquire(self.deadline);
         if let Some(share) = &self.share {
@@ -160,7 +162,7 @@ impl Meters {
         }
     }
 
-    /// Lets another thread compute.
+    /// Releases the processor and the permit, so that another thread can compute.
     pub(crate) fn release(&self) {
         if let Some(share) = &self.share {
             share.release();
@@ -168,8 +170,9 @@ impl Meters {
         self.permits.release();
     }
 
-    /// Has `wait` ended when memory is exhausted, or at once where it is, for as long as the [`Watch`] lives.
-    pub(crate) fn watch(&self, wait: Interrupt) -> Watch {
+    /// Registers `wait` to be ended when memory is exhausted, while the [`InterruptGuard`] exists. If memory is already
+    /// exhausted, ends it at once.
+    pub(crate) fn watch(&self, wait: Interrupt) -> InterruptGuard {
         let watch = self.waits.add(wait);
         if self.is_exhausted() {
             self.waits.interrupt();
@@ -181,7 +184,7 @@ impl Meters {
         self.exhausted.load(Ordering::Acquire)
     }
 
-    /// Records a growth that is about to happen, so that a refused one shows in the peak.
+    /// Records a requested growth in the peak, even if it is rejected.
     pub(crate) fn note_peak(&self, bytes: i64) {
         self.peak.fetch_max(bytes, Ordering::Relaxed);
     }

@@ -189,6 +189,10 @@ impl Machine {
 
     /// Calls any callable value: function, builtin, keyword, map, set, vector or var. The arguments may be taken out of
     /// the slice.
+    ///
+    /// # Errors
+    ///
+    /// Raises the fault of the call, also if `f` cannot be called.
     #[inline]
     pub fn call(&mut self, f: &Value, args: &mut [Value]) -> Result<Value, Raised> {
         call_value(self, f, args)
@@ -214,8 +218,8 @@ impl Machine {
         if Instant::now() >= self.meters.deadline { Err(self.out_of_time()) } else { Ok(()) }
     }
 
-    /// Starts a call of code of this weight, one level deeper. [`Machine::exit`] ends it. After a fault the machine stops, so that
-    /// a refused call needs no `exit`.
+    /// Starts a call of code of this weight, one level deeper. [`Machine::exit`] ends it. After a fault the machine stops, so
+    /// that a refused call needs no `exit`.
     #[inline]
     pub(crate) fn enter(&mut self, weight: u32) -> Result<(), Raised> {
         self.depth += 1;
@@ -231,7 +235,8 @@ impl Machine {
         if count > FEW_ARGUMENTS { self.called_with_many(count) } else { self.tick(1) }
     }
 
-    /// Counts a call with many arguments: their number, and the memory for them, because most variadic callables store all of them.
+    /// Counts a call with many arguments: their number, and the memory for them, because most variadic callables store all of
+    /// them.
     #[cold]
     #[inline(never)]
     pub(crate) fn called_with_many(&mut self, count: usize) -> Result<(), Raised> {
@@ -335,7 +340,10 @@ impl Machine {
     /// `data/key`
     pub(crate) fn context(&self, key: &Value) -> Value {
         match &self.run_context.context {
-            Value::Map(map) => map.lookup(key).cloned().unwrap_or_default(),
+            Value::Map(map) => map.lookup(key).cloned().unwrap_or_else(|| {
+                self.meters.missing_keys.record_in_context(key);
+                Value::Nil
+            }),
             _ => Value::Nil,
         }
     }

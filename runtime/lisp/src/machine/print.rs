@@ -5,6 +5,10 @@ use crate::print::{MAX_CUT_MARK, push_cut_mark};
 
 impl Machine {
     /// Collects one line of `println` and its family.
+    ///
+    /// # Errors
+    ///
+    /// Raises a fault if the memory limit is exceeded.
     pub fn print(&mut self, mut line: String) -> Result<(), Raised> {
         self.fail_if_comparison_gave_up()?;
         self.charge(line.len())?;

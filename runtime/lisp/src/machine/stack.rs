@@ -1,6 +1,6 @@
-//! How much of the native stack is used, told from the address of a local.
+//! Measures the use of the native stack by the address of a local variable.
 
-/// About where the stack ends at this moment. Stacks grow downwards on every platform that Rust's std runs on today.
+/// Returns the approximate address of the end of the stack. Stacks grow downwards on every platform that Rust's std supports.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "a frame of its own would measure another frame")]
 pub(crate) fn here() -> usize {

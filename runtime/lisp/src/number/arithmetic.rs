@@ -68,7 +68,11 @@ pub fn negate(a: &Value) -> Value {
     }
 }
 
-/// Computes `a / b` as a double. The integer 0 as a divisor is an error. Division by a double follows IEEE 754.
+/// Computes `a / b` as a double. Division by a double follows IEEE 754.
+///
+/// # Errors
+///
+/// Returns an error for the integer 0 as a divisor.
 pub fn divide(a: &Value, b: &Value) -> Result<Value, Fault> {
     if matches!(b, Value::Int(0)) {
         return Err(Fault::DivisionByZero);
@@ -77,6 +81,10 @@ pub fn divide(a: &Value, b: &Value) -> Result<Value, Fault> {
 }
 
 /// Returns the quotient rounded towards zero.
+///
+/// # Errors
+///
+/// Returns an error for a divisor of 0, and for doubles whose quotient has no integer part.
 pub fn quotient(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
@@ -90,6 +98,10 @@ pub fn quotient(a: &Value, b: &Value) -> Result<Value, Fault> {
 }
 
 /// Returns the remainder with the sign of `a`.
+///
+/// # Errors
+///
+/// Returns an error as [`quotient`] does.
 pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;
@@ -104,6 +116,10 @@ pub fn remainder(a: &Value, b: &Value) -> Result<Value, Fault> {
 }
 
 /// Returns the remainder with the sign of `b`.
+///
+/// # Errors
+///
+/// Returns an error as [`quotient`] does.
 pub fn floor_mod(a: &Value, b: &Value) -> Result<Value, Fault> {
     if is_double(a) || is_double(b) {
         let (x, y) = doubles(a, b)?;

@@ -8,8 +8,8 @@ use crate::error::head;
 const COMPILED_LIMIT: usize = 1 << 20;
 /// Maximum size in bytes of a pattern that counts as small.
 const SMALL: usize = 48 << 10;
-/// Maximum work of one call of the engine that cannot be interrupted: instructions of the pattern times bytes of the text. One unit
-/// costs up to 10 ns.
+/// Maximum work of one call of the engine that cannot be interrupted: instructions of the pattern times bytes of the text. One
+/// unit costs up to 10 ns.
 const MAX_UNINTERRUPTED: usize = 3_000_000;
 
 pub(super) enum Engine {
@@ -47,9 +47,9 @@ impl Linear {
 
     /// The first match at or after `at`. Uses `find` if that takes little time.
     ///
-    /// A long text is searched in parts. Two parts overlap by the maximum length of a match and the character behind it, which ``
-    /// and `$` examine. A match that starts past a part is found in the next one. If the length of a match is not bounded, `other`
-    /// searches the text.
+    /// A long text is searched in parts. Two parts overlap by the maximum length of a match and the character behind it, which
+    /// `\b` and `$` examine. A match that starts past a part is found in the next one. If the length of a match is not bounded,
+    /// `other` searches the text.
     fn search<T>(
         &self,
         text: &str,

@@ -1,7 +1,7 @@
 //! Regular expressions in Java's syntax.
 //!
-//! Most patterns run on an engine whose time is linear in the text. Look-around, back-references, possessive and atomic groups need
-//! the backtracker, whose number of steps is limited.
+//! Most patterns run on an engine whose time is linear in the text. Look-around, back-references, possessive and atomic groups
+//! need the backtracker, whose number of steps is limited.
 
 mod case;
 mod engine;
@@ -99,8 +99,8 @@ impl fmt::Display for TooCostly {
     }
 }
 
-/// The maximum length of a match of a translated pattern, in bytes, or in characters if the pattern contains look-around. `None` if
-/// the length is unbounded or unknown.
+/// The maximum length of a match of a translated pattern, in bytes, or in characters if the pattern contains look-around. `None`
+/// if the length is unbounded or unknown.
 fn longest_match(translated: &str) -> Option<usize> {
     match parse(translated) {
         Ok(parsed) => parsed.properties().maximum_len(),
@@ -133,7 +133,7 @@ fn explain(text: &str) -> PatternError {
              \\p{Digit} and their like for ASCII"
         }
         "unrecognized escape sequence" => {
-            "letters with a meaning are \\d \\w \\s \\h \\v \\R \\b \\A \\z \\Z \\Q…\\E and their capitals; other letters stand without a backslash; (seq s) \
+            "letters with a meaning are \\d \\w \\s \\h \\v \\R \\b \\A \\z \\Z \\Q…\\E and their capitals; write other letters without a backslash; (seq s) \
              gives the characters of a text, as \\X would"
         }
         "Invalid back reference" => {
@@ -211,6 +211,10 @@ impl Pattern {
     }
 
     /// The byte range of the first match at or after byte `at`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the search needs too many steps or `may_continue` stops it.
     pub fn range_at(&self, text: &str, at: usize, may_continue: CheckInterrupt<'_>) -> Result<Option<(usize, usize)>, TooCostly> {
         let found = self.engine.range_at(text, at, may_continue)?;
         let Some(shorter) = self.without_last_break(text, at) else { return Ok(found) };
@@ -238,6 +242,10 @@ impl Pattern {
     }
 
     /// Matches the whole text.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the search needs too many steps or `may_continue` stops it.
     pub fn matches(&self, text: &str, may_continue: CheckInterrupt<'_>) -> Result<Option<Groups>, TooCostly> {
         self.whole.find_at(text, 0, may_continue)
     }

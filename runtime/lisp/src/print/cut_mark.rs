@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_read_back() {
+    fn cut_mark_round_trips() {
         let mut line = "a… b".to_owned();
         assert_eq!(split_cut_mark(&line), ("a… b", 0));
         push_cut_mark(&mut line, 1_234);

@@ -56,7 +56,7 @@ pub(crate) fn write_while(
     out: &mut String,
     mut go_on: impl FnMut(u32) -> bool,
 ) -> bool {
-    const OFTEN: u32 = 1024;
+    const CHECK_INTERVAL: u32 = 1024;
     let mut work = 0_u32;
     let start = out.len();
     let limit = start.saturating_add(room);
@@ -68,7 +68,7 @@ pub(crate) fn write_while(
         let left = limit.saturating_sub(out.len());
         let long = next.is_some_and(|value| is_longer(value, left));
         work = work.saturating_add(next.map_or(1, work_of));
-        let stop = work >= OFTEN && !go_on(std::mem::take(&mut work));
+        let stop = work >= CHECK_INTERVAL && !go_on(std::mem::take(&mut work));
         if stop || long || out.len() > limit {
             out.truncate(start);
             return false;

@@ -19,11 +19,19 @@ pub use token::{Token, TokenKind, tokens};
 pub const MAX_NESTING: usize = 256;
 
 /// Parses every form of a program.
+///
+/// # Errors
+///
+/// Returns the first error of the text.
 pub fn read(source: &str) -> Result<Vec<Form<'_>>, Error> {
     read_until(source, &Deadline::none())
 }
 
 /// Parses every form of a program. Fails once the deadline has passed.
+///
+/// # Errors
+///
+/// Returns the first error of the text, or the error of the deadline.
 pub fn read_until<'s>(source: &'s str, deadline: &Deadline) -> Result<Vec<Form<'s>>, Error> {
     if u32::try_from(source.len()).is_err() {
         let span = Span::new(0, 0);
@@ -142,8 +150,8 @@ impl<'s> Reader<'s> {
             Some(b'{') => self.enter(Bracket::Set, 2),
             Some(b'(') => {
                 if let Some(outer) = self.open.iter().find(|open| open.bracket == Bracket::ShortFn) {
-                    let outer = Position::of(self.scan.source, outer.at as u32);
-                    let error = self.scan.error("#() cannot stand inside another #()", start, start + 2);
+                    let outer = Position::at_offset(self.scan.source, outer.at as u32);
+                    let error = self.scan.error("#() cannot be nested in another #()", start, start + 2);
                     return Err(error.with_hint(format!("write one of them as (fn [x] …); the outer one opened at {outer}")));
                 }
                 self.enter(Bracket::ShortFn, 2)
@@ -200,7 +208,7 @@ impl<'s> Reader<'s> {
         };
         let bracket = open.bracket;
         // Finding a line reads all of the text before it, so that it is done only to report an error.
-        let opened = || Position::of(self.scan.source, open.at as u32);
+        let opened = || Position::at_offset(self.scan.source, open.at as u32);
         if bracket.is_prefix() {
             let message = format!("'{}' at {} is followed by no form", bracket.text(), opened());
             return Err(self.scan.error(message, at, at + 1));
@@ -246,7 +254,7 @@ impl<'s> Reader<'s> {
     }
 
     fn unclosed(&self, open: &Open) -> Error {
-        let opened = Position::of(self.scan.source, open.at as u32);
+        let opened = Position::at_offset(self.scan.source, open.at as u32);
         let text = open.bracket.text();
         let at = open.at;
         if open.bracket.is_prefix() {

@@ -136,7 +136,7 @@ impl<'s> Scanner<'s> {
         if past > end {
             let bad = self.slice(end, past).chars().next().unwrap_or(' ');
             let text = self.slice(start + 1, past);
-            let error = self.error(format!("'{bad}' cannot stand in a keyword"), start, past);
+            let error = self.error(format!("a keyword cannot contain '{bad}'"), start, past);
             return Err(error.with_hint(format!("use the string \"{text}\" as the key")));
         }
         if name.is_empty() {

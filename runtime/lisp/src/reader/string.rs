@@ -143,7 +143,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn unclosed_text(&self, what: &str, start: usize) -> Error {
-        let opened = Position::of(self.source, start as u32);
+        let opened = Position::at_offset(self.source, start as u32);
         let end = self.source.get(start..).and_then(|text| text.lines().next()).map_or(start + 1, |line| start + line.len());
         let error = self.error(format!("the {what} opened at {opened} is never closed"), start, end);
         error.with_hint("close it with '\"'; a quote inside it is written \\\"")

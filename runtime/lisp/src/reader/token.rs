@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_cover_every_text() {
+    fn tokens_cover_the_complete_text() {
         let texts = [
             "(defn f [x] ; twice\n  (* 2 x)) #{1 -2.5} #(inc %) #\"a+\" \\a \\newline :key 'x #'f #_1 nil ##Inf",
             "\"open \\\" still",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_what_the_reader_takes_them_for() {
+    fn token_kinds_match_the_reader() {
         use TokenKind::{Character, Close, Comment, Keyword, Literal, Number, Open, Other, Prefix, String, Symbol};
         let text = "(f :a-b -1.5 \"x\" nil) ; c\n'y \\space #{a'} + @";
         let kinds: Vec<TokenKind> = tokens(text).map(|token| token.kind).filter(|kind| *kind != TokenKind::Blank).collect();

@@ -46,6 +46,10 @@ impl Signature {
 
     /// Checks arguments before the call is made, as far as the source text shows them: all names, and those values that are
     /// constants. It reports only what [`Signature::check_arguments`] would report for any values of the others.
+    ///
+    /// # Errors
+    ///
+    /// Returns the mismatches.
     pub fn check_written(&self, args: &[(String, Option<Value>)], mode: Mode) -> Result<(), Findings> {
         let is_computed =
             |param: &Field| args.iter().any(|(name, value)| value.is_none() && underscored(name) == underscored(&param.name));
@@ -57,6 +61,10 @@ impl Signature {
     }
 
     /// Checks the result of a tool or a program. Nothing is coerced: a string is not accepted as a number.
+    ///
+    /// # Errors
+    ///
+    /// Returns the mismatches, except with [`Mode::WarnOnly`].
     pub fn check_result(&self, value: &Value, mode: Mode) -> Result<Checked, Findings> {
         check(value, &Outline::Of(&self.output), mode, false)
     }
@@ -64,11 +72,19 @@ impl Signature {
 
 impl Type {
     /// Checks that a value has this type. Fields are found under keywords and strings, with hyphens or underscores.
+    ///
+    /// # Errors
+    ///
+    /// Returns the mismatches.
     pub fn validate(&self, value: &Value) -> Result<(), Findings> {
         check(value, &Outline::Of(self), Mode::Enabled, false).map(drop)
     }
 
     /// Checks that a value has this type after coercion, see [`Signature::check_arguments`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the mismatches.
     pub fn coerce(&self, value: &Value) -> Result<Checked, Findings> {
         check(value, &Outline::Of(self), Mode::Enabled, true)
     }

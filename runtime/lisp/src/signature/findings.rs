@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Maximum findings that are stored. Further ones are only counted.
-const KEPT: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// A mismatch or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, path: String, message: String) {
-        if self.kept.len() < KEPT {
+        if self.kept.len() < MAX_REPORTED {
             self.kept.push(Finding { path, message });
         } else {
             self.more += 1;

@@ -12,7 +12,7 @@ use crate::temporal::{Temporal, parse_date_time, parse_instant};
 use crate::value::Kind;
 
 /// Maximum bytes of a value that a message shows.
-const SHOWN: usize = 60;
+const MAX_SHOWN_BYTES: usize = 60;
 /// Maximum characters of a text that is parsed as a number.
 const MAX_NUMBER_LEN: usize = 1_000;
 
@@ -144,7 +144,7 @@ impl<'a> Fit<'a> {
         if (closed || self.rules.closed) && used.len() < map.len() {
             let extra: Vec<&Value> = map.iter().map(|(key, _)| key).filter(|key| !used.contains(key)).collect();
             for key in extra {
-                let shown = key.as_name().map_or_else(|| preview_line(key, SHOWN), str::to_owned);
+                let shown = key.as_name().map_or_else(|| preview_line(key, MAX_SHOWN_BYTES), str::to_owned);
                 let mut steps: Vec<Step<'_>> = self.steps.clone();
                 steps.push(Step::Key(&shown));
                 self.mismatches
@@ -168,7 +168,7 @@ impl<'a> Fit<'a> {
             other => return self.mismatch("datetime", other),
         };
         let Some(at) = parse_instant(text) else {
-            let shown = preview_line(value, SHOWN);
+            let shown = preview_line(value, MAX_SHOWN_BYTES);
             let at = path(&self.steps);
             let why = if parse_date_time(text).is_some() {
                 format!("expected datetime, got string {shown} without an offset: add Z, or one such as +02:00")
@@ -180,7 +180,7 @@ impl<'a> Fit<'a> {
         };
         if self.rules.coerce && !is_utc(text) {
             let at = path(&self.steps);
-            self.warnings.add(at, format!("non-UTC offset in {}, normalized to UTC", preview_line(value, SHOWN)));
+            self.warnings.add(at, format!("non-UTC offset in {}, normalized to UTC", preview_line(value, MAX_SHOWN_BYTES)));
         }
         Some(Value::from(Temporal::Instant(at)))
     }
@@ -244,7 +244,7 @@ fn shown(value: &Value) -> String {
         Kind::Keyword => "keyword",
         other => return other.name().to_owned(),
     };
-    format!("{kind} {}", preview_line(value, SHOWN))
+    format!("{kind} {}", preview_line(value, MAX_SHOWN_BYTES))
 }
 
 fn integer(text: &str) -> Option<Value> {

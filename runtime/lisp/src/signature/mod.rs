@@ -37,12 +37,14 @@ mod check;
 mod findings;
 mod fit;
 mod parse;
+mod property_names;
 mod render;
 mod schema;
 
 pub use boundary::{arguments, hyphenated, underscored};
 pub use check::{Checked, Mode};
 pub use findings::{Finding, Findings};
+pub use property_names::to_property_names;
 pub use schema::SchemaError;
 
 use crate::error::Error;
@@ -114,6 +116,10 @@ pub const PRIMITIVES: &[(&str, Type)] = &[
 
 impl Signature {
     /// Parses a signature. The error contains the position, the expected syntax and a hint.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error of the text.
     pub fn parse(text: &str) -> Result<Signature, Error> {
         parse::signature(text)
     }

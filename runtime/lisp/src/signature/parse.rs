@@ -46,7 +46,7 @@ pub(super) fn signature(text: &str) -> Result<Signature, Error> {
         None => Ok(signature),
         Some('?') => Err(parser.expected("the end of the signature", "one ? after a type is enough")),
         Some('-') => {
-            Err(parser.expected("the end of the signature", "parameters stand in round brackets: (name :type) -> :type"))
+            Err(parser.expected("the end of the signature", "write parameters in round brackets: (name :type) -> :type"))
         }
         Some(_) => {
             Err(parser.expected("the end of the signature", "several values are a map with named fields: {a :int, b :int}"))

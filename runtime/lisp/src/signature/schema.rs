@@ -63,7 +63,7 @@ impl Type {
     ///
     /// Any other keyword is an error: a constraint that a signature cannot express must not be dropped silently.
     pub fn from_json_schema(schema: &Value) -> Result<Type, SchemaError> {
-        SchemaReader { path: Vec::new() }.of(schema)
+        SchemaReader { path: Vec::new(), lossy: None }.read(schema)
     }
 }
 
@@ -89,17 +89,47 @@ impl Signature {
     }
 
     /// Converts the JSON Schemas of a tool's arguments and result to a signature. Without `output` the result is `:any`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a keyword that a signature cannot express, and for arguments that are not an object.
     pub fn from_json_schemas(input: &Value, output: Option<&Value>) -> Result<Signature, SchemaError> {
-        let params = match Type::from_json_schema(input)? {
-            Type::Fields { fields, .. } => fields,
-            Type::Map => Vec::new(),
-            other => {
-                let message = format!("the arguments of a tool are an object, got the schema of {other}");
-                return Err(SchemaError { path: String::new(), message });
-            }
-        };
+        let params = params(Type::from_json_schema(input)?)?;
         let output = output.map(Type::from_json_schema).transpose()?;
         Ok(Signature { params, output: output.unwrap_or(Type::Any) })
+    }
+
+    /// Like [`Signature::from_json_schemas`], but drops the constraints that a signature cannot express. It is for schemas that
+    /// are generated from types of a program, whose deserializer checks the arguments again.
+    ///
+    /// References are followed. `format`, bounds and lists of words are dropped, an object without fixed names is `:map`, and a
+    /// union with `null` is optional. Other unions, tuples, and the inner occurrences of recursive types are `:any`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for arguments that are not an object, and for names of arguments that a signature cannot contain.
+    pub fn from_json_schemas_lossy(input: &Value, output: &Value) -> Result<Signature, SchemaError> {
+        let read = |root| SchemaReader { path: Vec::new(), lossy: Some(Lossy { root, open: vec!["#"] }) }.read(root);
+        Ok(Signature { params: params(read(input)?)?, output: read(output).unwrap_or(Type::Any) })
+    }
+}
+
+fn params(arguments: Type) -> Result<Vec<Field>, SchemaError> {
+    match arguments {
+        Type::Fields { fields, .. } => Ok(fields),
+        Type::Map => Ok(Vec::new()),
+        other => {
+            let message = format!("the arguments of a tool are an object, got the schema of {other}");
+            Err(SchemaError { path: String::new(), message })
+        }
+    }
+}
+
+/// Finds the schema that a reference such as `#/$defs/Row` names.
+pub(super) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+    match reference {
+        "#" => Some(root),
+        name => root.get("$defs")?.get(name.strip_prefix("#/$defs/")?),
     }
 }
 
@@ -146,27 +176,87 @@ fn object(fields: &[Field], closed: bool, reader: Reader) -> Value {
     Value::map(members)
 }
 
-struct SchemaReader {
+/// Maximum number of references inside each other that are followed.
+const MAX_REFERENCES: usize = 16;
+
+/// The state of a conversion that may drop constraints.
+struct Lossy<'s> {
+    root: &'s Value,
+    /// The references that are being read.
+    open: Vec<&'s str>,
+}
+
+struct SchemaReader<'s> {
     path: Vec<String>,
+    lossy: Option<Lossy<'s>>,
 }
 
 type Read = Result<Type, SchemaError>;
 
-impl SchemaReader {
+impl<'s> SchemaReader<'s> {
     fn error<T>(&self, message: impl Into<String>) -> Result<T, SchemaError> {
         Err(SchemaError { path: self.path.join("."), message: message.into() })
     }
 
-    fn inside(&mut self, step: impl Into<String>, schema: &Value) -> Read {
+    fn inside(&mut self, step: impl Into<String>, schema: &'s Value) -> Read {
         self.path.push(step.into());
-        let read = self.of(schema);
+        let read = self.read(schema);
         self.path.pop();
-        read
+        if self.lossy.is_some() { read.or(Ok(Type::Any)) } else { read }
     }
 
-    fn of(&mut self, schema: &Value) -> Read {
+    /// Reads references, unions and constants, which only a lossy conversion accepts.
+    fn composed(&mut self, schema: &'s Value) -> Option<Read> {
+        let lossy = self.lossy.as_mut()?;
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            let is_open = lossy.open.len() > MAX_REFERENCES || lossy.open.contains(&reference);
+            let Some(target) = resolve(lossy.root, reference).filter(|_| !is_open) else { return Some(Ok(Type::Any)) };
+            lossy.open.push(reference);
+            let read = self.read(target);
+            self.lossy.as_mut()?.open.pop();
+            return Some(read);
+        }
+        if schema.get("prefixItems").is_some() {
+            return Some(Ok(Type::Any));
+        }
+        if schema.get("type").is_some() {
+            return None;
+        }
+        if let Some(words) = schema.get("enum") {
+            let all = words.items()?.all(|word| word.as_str().is_some());
+            return Some(Ok(if all { Type::String } else { Type::Any }));
+        }
+        let options = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(union))?.items()?;
+        Some(Ok(self.union(options)))
+    }
+
+    /// The type that all options have. Options that are objects differ only in their fields.
+    fn union(&mut self, options: impl Iterator<Item = &'s Value>) -> Type {
+        let mut common: Option<Type> = None;
+        let mut nullable = false;
+        for option in options {
+            if option.get("type").and_then(Value::as_str) == Some("null") {
+                nullable = true;
+                continue;
+            }
+            let of = self.inside("option", option);
+            common = match (common, of.unwrap_or(Type::Any)) {
+                (None, of) => Some(of),
+                (Some(common), of) if common == of => Some(common),
+                (Some(Type::Fields { .. } | Type::Map), Type::Fields { .. } | Type::Map) => Some(Type::Map),
+                _ => Some(Type::Any),
+            };
+        }
+        let common = common.unwrap_or(Type::Any);
+        if nullable { common.optional() } else { common }
+    }
+
+    fn read(&mut self, schema: &'s Value) -> Read {
         if self.path.len() as u32 > MAX_DEPTH {
             return self.error(format!("schemas are nested more than {MAX_DEPTH} deep"));
+        }
+        if let Some(read) = self.composed(schema) {
+            return read;
         }
         if *schema == Value::True {
             return Ok(Type::Any);
@@ -220,16 +310,21 @@ impl SchemaReader {
 
     /// Checks that a schema has no keywords except these and annotations.
     fn only(&self, schema: &Value, of: &str, known: &[&str]) -> Result<(), SchemaError> {
+        if self.lossy.is_some() {
+            return Ok(());
+        }
         let keys = schema.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name());
         let unknown: Vec<&str> =
             keys.filter(|key| *key != "type" && !known.contains(key) && !ANNOTATIONS.contains(key)).collect();
         if unknown.is_empty() { Ok(()) } else { self.error(format!("a signature cannot say {} of {of}", unknown.join(", "))) }
     }
 
-    fn object(&mut self, schema: &Value) -> Read {
+    fn object(&mut self, schema: &'s Value) -> Read {
         self.only(schema, "object", &["properties", "required", "additionalProperties"])?;
         let closed = match schema.get("additionalProperties") {
             None | Some(Value::True) => false,
+            // Alternative names of a field are not in its schema.
+            Some(_) if self.lossy.is_some() => false,
             Some(Value::False) => true,
             Some(other) => {
                 return self.error(format!("additionalProperties must be true or false, got {}", preview_line(other, 60)));
@@ -262,6 +357,10 @@ impl SchemaReader {
         }
         if let Some(name) = required.iter().find(|name| !fields.iter().any(|field| field.name == **name)) {
             return self.error(format!("\"{name}\" is required and no property"));
+        }
+        if self.lossy.is_some() {
+            // Generated schemas list required fields in the order of their declaration.
+            fields.sort_by_key(|field| required.iter().position(|name| *name == field.name).unwrap_or(usize::MAX));
         }
         Ok(if properties.is_none() && !closed { Type::Map } else { Type::Fields { fields, closed } })
     }

@@ -81,7 +81,7 @@ pub(super) fn loop_<'s>(a: &mut Analyzer<'s>, span: Span, mut parts: Parts<'s>, 
 
 pub(super) fn recur<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
     let Some(target) = a.target().filter(|_| tail) else {
-        let error = a.invalid(span, "recur can only stand where the value of its loop or function is decided");
+        let error = a.invalid(span, "recur must be in tail position: its value is the value of the loop or function");
         return Err(error.with_hint("make it the last thing that the loop does, or use reduce"));
     };
     if parts.len() != target.count as usize {

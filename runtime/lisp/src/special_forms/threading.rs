@@ -36,7 +36,7 @@ fn threaded<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place
     parts.try_fold(first, |value, step| {
         if place == Place::First && is_function(&step) && !a.is_local("fn") {
             let hint = "put brackets around it, so that it is called: (-> x ((fn [a] …)))";
-            return Err(a.invalid(step.span, "-> puts its value in behind fn, where no value can stand").with_hint(hint));
+            return Err(a.invalid(step.span, "-> inserts its value behind fn, where a value is not valid").with_hint(hint));
         }
         Ok(thread(step, value, place))
     })

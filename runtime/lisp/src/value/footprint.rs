@@ -52,7 +52,7 @@ pub(crate) fn each_distinct<'a>(values: impl IntoIterator<Item = &'a Value>, mut
             Value::Composed(composed) => composed.parts().iter().collect(),
             Value::InfiniteSeq(infinite) => infinite.values(),
             container => {
-                open.extend(Children::of(container).map(Parts::Children));
+                open.extend(Children::new(container).map(Parts::Children));
                 continue;
             }
         };

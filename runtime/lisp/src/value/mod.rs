@@ -126,7 +126,7 @@ impl Kind {
             Kind::Set => "a set",
             Kind::Regex => "a regex",
             Kind::Temporal => "a date or time",
-            Kind::InfiniteSeq => "an endless sequence",
+            Kind::InfiniteSeq => "an infinite sequence",
             Kind::Var => "a var",
             Kind::Function => "a function",
         }
@@ -312,7 +312,7 @@ impl Value {
     /// Iterates over the items of a vector or the members of a set. `None` for other kinds.
     pub fn items(&self) -> Option<impl Iterator<Item = &Value>> {
         match self {
-            Value::Vector(_) | Value::Set(_) => crate::collection::Children::of(self),
+            Value::Vector(_) | Value::Set(_) => crate::collection::Children::new(self),
             _ => None,
         }
     }

@@ -67,7 +67,7 @@ mod tests {
     use super::Recent;
 
     #[test]
-    fn what_comes_a_third_time_is_shared() {
+    fn third_occurrence_of_a_text_is_shared() {
         let mut recent = Recent::with_room(64);
         let texts = ["", "a", "ab", "abc", "abcd", "abcdefg", "abcdefgh", "abcdefghijklmnop", "žluťoučký"];
         for text in texts {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_collides_is_told_apart() {
+    fn colliding_texts_are_distinguished() {
         // These two texts have equal lengths, heads and tails.
         let (one, two) = ("abcdefgh1abcdefgh", "abcdefgh2abcdefgh");
         let mut recent = Recent::with_room(64);

@@ -20,11 +20,11 @@ struct Inner {
 }
 
 /// Length in bytes from which positions are looked up in an index instead of counted.
-const LONG: usize = 512;
+const MIN_INDEXED_LEN: usize = 512;
 /// Graphemes from one indexed offset to the next.
 const STRIDE: usize = 64;
 /// Graphemes that are counted between two checks of the limits.
-const BETWEEN: usize = 4_096;
+const CHECK_INTERVAL: usize = 4_096;
 
 /// Grapheme offsets, computed lazily. A text whose positions are never requested pays one pointer.
 #[derive(Default)]
@@ -38,7 +38,7 @@ struct Starts {
 }
 
 impl Starts {
-    fn of<E>(text: &str, mut each: impl FnMut(usize) -> Result<(), E>) -> Result<Starts, E> {
+    fn compute<E>(text: &str, mut each: impl FnMut(usize) -> Result<(), E>) -> Result<Starts, E> {
         let (mut offsets, mut count) = (Vec::new(), 0);
         for (at, _) in text.grapheme_indices(true) {
             if count % STRIDE == 0 {
@@ -46,8 +46,8 @@ impl Starts {
                 offsets.push(u32::try_from(at).unwrap_or(u32::MAX));
             }
             count += 1;
-            if count % BETWEEN == 0 {
-                each(BETWEEN)?;
+            if count % CHECK_INTERVAL == 0 {
+                each(CHECK_INTERVAL)?;
             }
         }
         Ok(Starts { offsets: offsets.into(), count })
@@ -61,7 +61,7 @@ impl Inner {
 }
 
 fn places(text: &str, plain: bool) -> Option<Box<Places>> {
-    (!plain && (LONG..=u32::MAX as usize).contains(&text.len())).then(Box::default)
+    (!plain && (MIN_INDEXED_LEN..=u32::MAX as usize).contains(&text.len())).then(Box::default)
 }
 
 /// Whether each byte of `text` is a grapheme of its own.
@@ -130,7 +130,7 @@ impl Text {
         if let Some(places) = &self.0.places
             && places.0.get().is_none()
         {
-            let starts = Starts::of(self.as_str(), each)?;
+            let starts = Starts::compute(self.as_str(), each)?;
             // Another thread may have stored an index first. Both are equal.
             let _ = places.0.set(starts);
         }
@@ -139,7 +139,7 @@ impl Text {
 
     fn starts(&self) -> Option<&Starts> {
         let places = self.0.places.as_deref()?;
-        Some(places.0.get_or_init(|| match Starts::of(self.as_str(), |_| Ok::<(), Infallible>(())) {
+        Some(places.0.get_or_init(|| match Starts::compute(self.as_str(), |_| Ok::<(), Infallible>(())) {
             Ok(starts) => starts,
         }))
     }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_those_of_a_count_from_the_beginning() {
+    fn grapheme_offsets_equal_a_count_from_the_start() {
         // Clusters of many shapes, so that a stride ends within flags, families and marks as well as between letters.
         for part in ["né", "🇩🇪🇫🇷", "👩‍👩‍👧x", "e\u{301}\u{302}", "\r\n", "한국a", "क्षि ", "日本"]
         {
@@ -315,18 +315,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_has_places_too() {
-        let mut text = Text::new("né".repeat(LONG));
-        assert_eq!(text.count(), 2 * LONG);
+    fn appended_text_has_grapheme_offsets() {
+        let mut text = Text::new("né".repeat(MIN_INDEXED_LEN));
+        assert_eq!(text.count(), 2 * MIN_INDEXED_LEN);
         text.push_str("\u{301}abc");
-        assert_eq!((text.count(), text.grapheme(2 * LONG + 2)), (2 * LONG + 3, Some("c")));
-        let mut plain = Text::new("a".repeat(LONG));
+        assert_eq!((text.count(), text.grapheme(2 * MIN_INDEXED_LEN + 2)), (2 * MIN_INDEXED_LEN + 3, Some("c")));
+        let mut plain = Text::new("a".repeat(MIN_INDEXED_LEN));
         plain.push_str("é");
-        assert_eq!((plain.count(), plain.grapheme(LONG)), (LONG + 1, Some("é")));
+        assert_eq!((plain.count(), plain.grapheme(MIN_INDEXED_LEN)), (MIN_INDEXED_LEN + 1, Some("é")));
     }
 
     #[test]
-    fn looking_for_places_can_be_ended() {
+    fn grapheme_indexing_can_be_interrupted() {
         let text = Text::new("né".repeat(100_000));
         let mut heard = 0;
         let ended = text.locate(|graphemes| {

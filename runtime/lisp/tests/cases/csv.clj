@@ -9,7 +9,7 @@
 (csv/parse-string "")
 ;=> []
 
-;; A byte order mark belongs to no field, and a blank line is no row.
+;; A byte order mark is not part of a field, and a blank line is not a row.
 (csv/parse-string "\uFEFFid\n\n1\n" :header true)
 ;=> [{"id" "1"}]
 

@@ -1,4 +1,4 @@
-;; Faults of the text.
+;; Errors of the reader.
 
 (+ 1 2
 ;=! parse_error 1:1 '(' opened at 1:1 is never closed
@@ -19,7 +19,7 @@
 ;=! parse_error 1:1 write :a-b
 
 :a.b
-;=! parse_error 1:1 '.' cannot stand in a keyword
+;=! parse_error 1:1 a keyword cannot contain '.'
 
 1/2
 ;=! parse_error 1:1 there are no ratios
@@ -31,7 +31,7 @@
 ;=! parse_error 1:1 there are no atoms
 
 #(map #(inc %) %)
-;=! parse_error 1:7 #() cannot stand inside another
+;=! parse_error 1:7 #() cannot be nested in another
 
 "a\q"
 ;=! parse_error 1:3 is not an escape
@@ -46,7 +46,7 @@
 #"("
 ;=! parse_error 1:1 pattern
 
-;; Faults of special forms.
+;; Errors of special forms.
 
 (if)
 ;=! invalid_arity 1:2 expected (if test then else?)
@@ -137,7 +137,7 @@ data
 (later) (defn later [] 1)
 ;=! unbound_var 1:1 used before it is defined
 
-;; Faults while running.
+;; Faults at run time.
 
 (+ 1
    nil)

@@ -3,7 +3,7 @@
 1 2 3
 ;=> 3
 
-;; nothing at all
+;; empty programs
 ;=> nil
 
 (let [x 1] (let [x 2] x) x)
@@ -176,7 +176,7 @@
 (def y 3) (var? #'y)
 ;=> true
 
-;; what is callable
+;; callable values
 [(:a {:a 1}) (:b {:a 1} 2) ({:a 1} :a) ({"a" 1} :a) (#{1 2} 2) ([5 6] 1) ((comp str inc) 5)]
 ;=> [1 2 1 1 2 6 "6"]
 
@@ -222,7 +222,7 @@
 ;out 2
 ;=> nil
 
-;; values that are moved at their last use stay what they are elsewhere
+;; moving a value at its last use does not change its copies
 (let [v [1 2] w (conj v 3) x (conj v 4)] [v w x])
 ;=> [[1 2] [1 2 3] [1 2 4]]
 
@@ -250,7 +250,7 @@
 (let [xs [1 2 3]] (and (seq xs) (conj xs 4)))
 ;=> [1 2 3 4]
 
-;; ends
+;; return and fail
 (do (return {:a 1}) (fail "never"))
 ;=> {:a 1}
 

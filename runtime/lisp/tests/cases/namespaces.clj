@@ -1,4 +1,4 @@
-;; Namespaces and other names for them.
+;; Namespaces and their aliases.
 
 (ns my.report "doc" (:require [clojure.string :as s] [clojure.set :refer [union]]) (:import [java.time LocalDate Duration] java.util.Date))
 (s/upper-case (str (union #{"a"} #{})))

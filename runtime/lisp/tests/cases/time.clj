@@ -1,4 +1,4 @@
-;; Dates and times, as java.time has them.
+;; Dates and times, as in java.time.
 
 (LocalDate/parse "2024-02-30")
 ;=! type_error 1:1 "2024-02-30" is not a day: its month has 29 days
@@ -89,7 +89,7 @@
 (first (apropos "uppercase" {:limit 1}))
 ;=> "local: clojure.string/upper-case - In upper case."
 
-;; A zone whose offset changes would need a database.
+;; A zone whose offset changes is rejected: there is no time zone database.
 (ZonedDateTime/ofInstant (Instant/now) (ZoneId/of "Europe/Berlin"))
 ;=! type_error 1:40 the zone "Europe/Berlin" has no fixed offset
 
@@ -109,7 +109,7 @@
 (json/generate-string {"at" (OffsetDateTime/parse "2024-01-15T10:30:00+02:00")})
 ;=> "{\"at\":\"2024-01-15T10:30+02:00\"}"
 
-;; A class is not a value, and other classes are named.
+;; A class is not a value. Unsupported classes are rejected by name.
 java.time.OffsetDateTime
 ;=! unbound_var 1:1 such as OffsetDateTime/parse; (dir 'OffsetDateTime) lists it all
 
@@ -137,7 +137,7 @@ ChronoUnit
 (LocalDate/parse "2024-01-15x" DateTimeFormatter/ISO_DATE)
 ;=! type_error 1:1 "2024-01-15x" is not a date or time that is written as ISO_DATE
 
-;; dir lists call forms and constants, and says how much more there is.
+;; dir lists call forms and constants, and the number of further entries.
 (first (dir 'java.time))
 ;=> "ChronoUnit/NANOS MICROS MILLIS SECONDS MINUTES HOURS DAYS WEEKS MONTHS YEARS - Constants, each of which is written like the first."
 

@@ -122,7 +122,7 @@
 (apropos "")
 ;=! runtime_error 1:1 apropos requires query (non-empty string), got ""
 
-;; Best first, names in alphabetical order where they score alike; words in any style of names are the same.
+;; Sorted by score, then alphabetically. Words of different naming styles are equal.
 (keep #(second (re-find #"local: (\S+)" %)) (apropos "group by" {:limit 3}))
 ;=> ["group-by" "extract" "partition-by"]
 
@@ -141,7 +141,7 @@
 (second (re-find #"more: (.*)" (last (apropos "keywordize keys" {:limit 2}))))
 ;=> "(apropos \"keywordize keys\" {:limit 50})"
 
-;; A list that is not cut has no mark.
+;; A list that is not truncated has no mark.
 (last (apropos "zip" {:limit 50}))
 ;=~ "local: 
 

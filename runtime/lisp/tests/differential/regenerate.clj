@@ -1,10 +1,10 @@
-;; Asks real Clojure for the answers of the cases beside this file, and writes them in.
+;; Runs the cases of the neighbouring folders in real Clojure and writes its answers into the files.
 ;;
 ;;   clojure regenerate.clj */*.cases
 ;;
-;; A case is a program; its further lines are indented. Below it stands what Clojure answers, `;=> value` or
-;; `;=! ExceptionClass`, written by this script, and where PTC-Lisp answers otherwise `;ptc value ; title` with the title
-;; of an entry of DIVERGENCES.md (`;ptc !kind ; title` for a fault), which is kept.
+;; A case is a program; its further lines are indented. The line after it is the answer of Clojure, `;=> value` or
+;; `;=! ExceptionClass`, written by this script. If PTC-Lisp differs, a line `;ptc value ; title` follows, with the title
+;; of an entry of DIVERGENCES.md (`;ptc !kind ; title` for a fault). The script keeps this line.
 (ns regenerate
   (:require [clojure.string :as str] [clojure.set] [clojure.walk]))
 

@@ -24,10 +24,10 @@ use super::show::{
     Colors, Display, ResultOptions, View, fault, for_output, notes, object, painted, replace_control_chars, sentence, whole,
 };
 use super::{Origin, ended_early, unusable, written};
+use crate::description;
 use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::response::Profile;
 use crate::settings::Settings;
-use crate::tools_list;
 use plain::Lines;
 
 /// The prompt.
@@ -274,7 +274,7 @@ impl Repl {
         if catalog.upstreams.is_empty() {
             return "there are no upstreams\n".to_owned();
         }
-        let mut text = tools_list::catalog::render(catalog, &self.settings) + "\n";
+        let mut text = description::catalog::render(catalog, &self.settings) + "\n";
         text += &self.unlisted();
         text
     }
@@ -302,7 +302,7 @@ impl Repl {
             }
             (Ok(_), Some(upstream)) => {
                 let one = Catalog { digest: "", search_index: &[], upstreams: std::slice::from_ref(upstream) };
-                tools_list::catalog::list(&one, tools_list::catalog::Detail::Described, &|_| String::new()) + "\n"
+                description::catalog::list(&one, description::catalog::Detail::Described, &|_| String::new()) + "\n"
             }
         }
     }
@@ -338,7 +338,7 @@ impl Repl {
     }
 
     /// Evaluates a program and stores its definitions and its result, or its error.
-    fn evaluate(&mut self, source: &str) -> Evaluation {
+    fn evaluate(&mut self, source: &str) -> Box<Evaluation> {
         let past = self.past.clone();
         let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.local.evaluate_traced(&mut self.services, call, past),
@@ -346,7 +346,7 @@ impl Repl {
         };
         match (&evaluation.outcome, &evaluation.value) {
             (Ok(_), Some(value)) => {
-                self.past.add_calls(evaluation.calls.as_deref().unwrap_or_default());
+                self.past.called.add(evaluation.calls.as_deref().unwrap_or_default());
                 self.past.bindings = evaluation.bindings.clone();
                 self.past.results.insert(0, value.clone());
                 self.past.results.truncate(RECENT);
@@ -361,7 +361,7 @@ impl Repl {
     fn keep(&mut self, source: &str, failure: &Failure) {
         let mut known = format!(":reason :{} :message {}", failure.reason.name(), quoted(&failure.message));
         if let Some(span) = failure.span {
-            let Position { line, column } = Position::of(source, span.start);
+            let Position { line, column } = Position::at_offset(source, span.start);
             // Writing to a string cannot fail.
             let _ = write!(known, " :line {line} :column {column}");
         }
@@ -383,7 +383,7 @@ impl Repl {
     }
 
     /// Evaluates an internal program, without a trace.
-    fn run(&mut self, source: &str, past: PriorState) -> Evaluation {
+    fn run(&mut self, source: &str, past: PriorState) -> Box<Evaluation> {
         match Call::of_program(source.to_owned(), &self.settings) {
             Ok(call) => self.local.evaluate(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),

@@ -103,7 +103,7 @@ impl BatchSender {
             ..OutgoingRequest::new(Method::POST, &self.url, self.headers.clone())
         };
         let mut response = self.http.send(asking, deadline).await.map_err(|fault| self.of_world(fault))?;
-        let (status, head, pause) = (response.status(), Head::of(&self.http, &response), retry_after(&response));
+        let (status, head, pause) = (response.status(), Head::new(&self.http, &response), retry_after(&response));
         let said = self.http.read_body(&mut response, ERROR_BODY_BYTES.into(), deadline).await;
         if status.is_success() {
             // A success with an unreadable body still counts as success.

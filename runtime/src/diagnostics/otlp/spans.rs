@@ -9,11 +9,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::diagnostics::Payloads;
+#[cfg(feature = "agentic")]
+use crate::diagnostics::lines;
 use crate::diagnostics::record::{Outcome, Record};
 use crate::digest::hex;
 use crate::protocol::trace_context::TraceParent;
-use crate::random;
 use crate::secrets::Redactor;
+use crate::secrets::random;
 use crate::settings::OtlpSettings;
 
 /// Kinds of spans.
@@ -191,26 +193,24 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
 
 /// Returns the span of a request to the planner, or of a stage of one of its programs.
 #[cfg(feature = "agentic")]
-fn of_task(members: &serde_json::Map<String, Value>) -> Option<Span> {
-    let number = |name: &str| members.get(name).and_then(Value::as_u64);
-    let time = |name: &str| number(name).map(Duration::from_micros);
-    let name = members.get("span")?.as_str()?;
-    let mut span = Span::within(name, time("start_us")?, time("duration_us")?);
-    let tokens = |name: &str| members.get("tokens").and_then(|tokens| tokens.get(name)).cloned().unwrap_or_default();
-    let said = |name: &str| members.get(name).cloned().unwrap_or_default();
-    span.attributes = vec![
-        ("ptc.turn", said("turn")),
-        ("ptc.attempts", said("attempts")),
-        ("gen_ai.usage.input_tokens", tokens("input")),
-        ("gen_ai.usage.output_tokens", tokens("output")),
-        ("error.type", said("reason")),
-    ];
-    if name == "planner" {
+fn of_task(part: &lines::Span<'_>) -> Option<Span> {
+    let (name, stage, reason) = match part {
+        lines::Span::Analyze(stage) => ("analyze", stage, None),
+        lines::Span::Eval(eval) => ("eval", &eval.stage, eval.reason),
+        lines::Span::Planner(planner) => ("planner", &planner.stage, planner.reason),
+        lines::Span::UpstreamCall(_) => return None,
+    };
+    let mut span = Span::within(name, Duration::from_micros(stage.start_us), Duration::from_micros(stage.duration_us));
+    span.attributes = vec![("ptc.turn", stage.turn.into()), ("error.type", reason.into())];
+    if let lines::Span::Planner(planner) = part {
         span.kind = CLIENT;
+        span.attributes.push(("ptc.attempts", planner.attempts.into()));
+        if let Some(tokens) = planner.tokens {
+            span.attributes.push(("gen_ai.usage.input_tokens", tokens.input.into()));
+            span.attributes.push(("gen_ai.usage.output_tokens", tokens.output.into()));
+        }
     }
-    if members.get("reason").is_some_and(Value::is_string) {
-        span.failed = true;
-    }
+    span.failed = reason.is_some();
     Some(span)
 }
 

@@ -1,6 +1,7 @@
 //! Checks of `Host`, `Origin` and media types.
 //!
-//! Any web page can make a browser on this machine send requests here (DNS rebinding, CSRF): `Host` and `Origin` identify the page.
+//! Any web page can make a browser on this machine send requests here (DNS rebinding, CSRF): `Host` and `Origin` identify the
+//! page.
 
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};

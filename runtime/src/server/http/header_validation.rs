@@ -1,5 +1,5 @@
-//! Validation of the headers of the stateless era that repeat parts of the body, so that proxies can route without reading bodies.
-//! A request whose headers and body differ is refused, since a proxy would route it wrongly.
+//! Validation of the headers of the stateless era that repeat parts of the body, so that proxies can route without reading
+//! bodies. A request whose headers and body differ is refused, since a proxy would route it wrongly.
 
 use std::borrow::Cow;
 

@@ -22,8 +22,8 @@ use super::route::{Source, Surface};
 use super::unix_socket::UnixSocket;
 use super::write_timeout::WriteTimeoutStream;
 use super::{HttpState, route};
-use crate::descriptors;
 use crate::log::{self, Field, Level};
+use crate::schedule::descriptors;
 use crate::schedule::session_number;
 
 /// Maximum number of connections, if the limit of descriptors permits. An idle connection takes a few kilobytes.
@@ -40,8 +40,8 @@ const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Minimum interval between log lines about refused connections, which contain their number since the last line.
 const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(5);
-/// Time limit for connections to end after the last call.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// Time limit for connections to close after the last call has ended or was cancelled.
+const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A bound listener.
 pub struct Listener {
@@ -53,7 +53,7 @@ pub struct Listener {
     by_address: Arc<AddressShares>,
     refusals: Refusals,
     context: Context,
-    /// Tells connections to end.
+    /// Notifies connections that they must end.
     end: watch::Sender<bool>,
 }
 
@@ -243,7 +243,7 @@ impl Listener {
         state.cancel_all();
         let _ = self.end.send(true);
         // Every connection releases its permit when it ends.
-        let _ = tokio::time::timeout(LAST_ANSWERS, self.connections.acquire_many(self.max_connections)).await;
+        let _ = tokio::time::timeout(CONNECTION_CLOSE_TIMEOUT, self.connections.acquire_many(self.max_connections)).await;
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`auth`]: bearer tokens, and the delay of replies to wrong ones.
 //! - [`body`]: reads bodies within limits of size, time and memory.
 //! - [`write_timeout`]: a stream with a write timeout.
-//! - `reply`: an HTTP reply, independent of hyper.
+//! - [`reply`]: an HTTP reply, independent of hyper.
 //! - [`post`]: passes a posted message to the dispatcher and returns its answer.
 //! - [`header_validation`]: headers of the stateless era that repeat parts of the body.
 //! - `tls`: HTTPS, with the feature `https-server`.
@@ -22,7 +22,7 @@ pub mod guard;
 pub mod header_validation;
 pub mod listener;
 pub mod post;
-pub(crate) mod reply;
+pub mod reply;
 pub mod route;
 pub mod sessions;
 #[cfg(feature = "https-server")]
@@ -30,9 +30,13 @@ mod tls;
 mod unix_socket;
 pub mod write_timeout;
 
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hyper::http::request::Parts;
 use litemap::LiteMap;
 
 pub use listener::Listener;
@@ -40,9 +44,25 @@ pub use listener::Listener;
 use super::Server;
 use super::in_flight::InFlight;
 use crate::settings::HttpSettings;
-use auth::Authenticator;
+use auth::{Authenticator, Owner};
 use body::BodyMemory;
+use reply::Reply;
 use sessions::ProtocolSessions;
+
+/// Pages for people that the listener of clients serves, such as the trace viewer.
+pub trait Pages: Send + Sync {
+    /// Whether a path belongs to the pages.
+    fn handles(&self, path: &str) -> bool;
+
+    /// Answers a request to one of these paths. Also returns the owner, if the request was authenticated.
+    fn respond<'a>(
+        &'a self,
+        settings: &'a HttpSettings,
+        authenticator: &'a Authenticator,
+        peer: IpAddr,
+        request: &'a Parts,
+    ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>>;
+}
 
 /// State that all connections share.
 pub struct HttpState {
@@ -61,14 +81,13 @@ pub struct HttpState {
     draining: AtomicBool,
     /// Number of requests that are read on threads that may block. Their calls are not in flight yet.
     reading: AtomicUsize,
-    /// The trace viewer.
-    #[cfg(feature = "viewer")]
-    viewer: Option<Arc<crate::viewer::Viewer>>,
+    /// Pages beside the endpoint of the protocol.
+    pages: Option<Arc<dyn Pages>>,
 }
 
 impl HttpState {
-    /// Creates the state of a listener for `server`.
-    pub fn new(server: Arc<Server>) -> std::io::Result<Arc<HttpState>> {
+    /// Creates the state of a listener for `server`, which also serves `pages`.
+    pub fn new(server: Arc<Server>, pages: Option<Arc<dyn Pages>>) -> std::io::Result<Arc<HttpState>> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);
         let max_body_bytes = settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes);
@@ -76,15 +95,14 @@ impl HttpState {
             max_body_bytes,
             body_memory: BodyMemory::new(server.scheduler().limits().memory_budget_bytes.value, max_body_bytes),
             instance,
-            id_prefix: crate::random::text::<6>()?,
+            id_prefix: crate::secrets::random::text::<6>()?,
             next_id: AtomicU64::new(1),
             authenticator: Authenticator::new(&settings),
             sessions: ProtocolSessions::new(&settings),
             stateless_calls: Mutex::default(),
             draining: AtomicBool::new(false),
             reading: AtomicUsize::new(0),
-            #[cfg(feature = "viewer")]
-            viewer: server.settings().traces_to_view().map(crate::viewer::Viewer::new),
+            pages,
             settings,
             server,
         }))

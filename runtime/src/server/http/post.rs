@@ -16,17 +16,20 @@ use super::route::AccessLogFields;
 use super::sessions::Full;
 use super::{HttpState, header_validation, route};
 use crate::diagnostics::Origin;
-use crate::evaluation::Reason;
+use crate::evaluation::{Evaluation, Failure, Reason};
 use crate::log::{self, Level};
 use crate::protocol::message::{self, Message, Params};
 use crate::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
 use crate::protocol::revision::Era;
-use crate::response::answer;
-use crate::schedule::{AnswerReservation, ClientKey, Scheduler, session_number};
+use crate::response::{Profile, answer};
+use crate::schedule::{AnswerReservation, ClientKey, Scheduler, UnreadLimitExceeded, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
-use crate::server::in_flight::{InFlight, Registration, Running};
+use crate::server::in_flight::{CallHandle, InFlight, Registration};
+
+/// Maximum bytes of an answer that does not count as unread. The answer that would replace it is not shorter.
+const MAX_UNCOUNTED: usize = 1024;
 
 /// The session of the era with `initialize`.
 pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -35,10 +38,12 @@ pub static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 struct OneshotSink {
     sender: Mutex<Option<oneshot::Sender<ReadyAnswer>>>,
     /// The call of the request. A request that is refused, such as one with the id of another call, has none.
-    call: Arc<OnceLock<Running>>,
+    call: Arc<OnceLock<CallHandle>>,
     scheduler: Arc<Scheduler>,
-    owner: Arc<str>,
+    client_key: ClientKey,
     id: String,
+    era: Era,
+    profile: Profile,
 }
 
 /// An answer with its memory, which counts until the answer is written: a client may read slowly.
@@ -49,14 +54,15 @@ struct ReadyAnswer {
 
 impl ResponseSink for OneshotSink {
     fn send(&self, answer: Answer, call: Option<Registration>) {
-        let ready = match self.scheduler.hold_answer(&self.owner, answer.line.capacity()) {
-            Ok(memory) => ReadyAnswer { answer, memory: Some(memory) },
-            Err(unread) => {
-                log::line(Level::Warn, "http_answer_discarded", &[("message", &unread.to_string())]);
-                ReadyAnswer::without_memory(Answer::error(&self.id, &ErrorBody::new(SERVER_ERROR, unread.to_string())))
+        let ready = if answer.line.len() <= MAX_UNCOUNTED {
+            ReadyAnswer::without_memory(answer)
+        } else {
+            match self.scheduler.hold_answer(&self.client_key, answer.line.capacity()) {
+                Ok(memory) => ReadyAnswer { answer, memory: Some(memory) },
+                Err(unread) => ReadyAnswer::without_memory(self.replacement(&unread, call.as_ref())),
             }
         };
-        // The place is released before the client can see the answer and send its next call.
+        // The permit is released before the client can see the answer and send its next call.
         drop(call);
         if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // If the client has disconnected, there is no receiver.
@@ -69,6 +75,19 @@ impl ResponseSink for OneshotSink {
     }
 }
 
+impl OneshotSink {
+    /// Returns the answer that replaces a discarded one. If a program has begun, it is a result, since a client may send a
+    /// request again that is answered with an error.
+    fn replacement(&self, why: &UnreadLimitExceeded, call: Option<&Registration>) -> Answer {
+        log::line(Level::Warn, "http_answer_discarded", &[("message", &why.to_string())]);
+        if call.is_some_and(Registration::has_begun) {
+            let evaluation = Evaluation::refused(Failure::answer_discarded(why));
+            return Answer::result(&self.id, &answer::tool_result(&evaluation, self.profile, self.era));
+        }
+        Answer::error(&self.id, &ErrorBody::new(SERVER_ERROR, format!("no program has run, and the answer was discarded: {why}")))
+    }
+}
+
 impl ReadyAnswer {
     /// Creates an answer that is too small to count.
     fn without_memory(answer: Answer) -> ReadyAnswer {
@@ -76,13 +95,13 @@ impl ReadyAnswer {
     }
 }
 
-/// The bytes of an answer that are not written yet.
-struct UnreadAnswer {
+/// The body of a reply. Its memory counts until it is written.
+struct AnswerBody {
     line: Vec<u8>,
     _memory: Option<AnswerReservation>,
 }
 
-impl AsRef<[u8]> for UnreadAnswer {
+impl AsRef<[u8]> for AnswerBody {
     fn as_ref(&self) -> &[u8] {
         &self.line
     }
@@ -109,9 +128,9 @@ struct PendingResponse {
 enum OnDisconnect {
     /// Clients of the stateless era cancel by closing the connection.
     Cancel { state: Arc<HttpState>, number: u64, calls: Arc<InFlight> },
-    /// In the handshake era a lost connection does not cancel a call. A call that waits for a place has not begun, and its answer
-    /// would reach no client.
-    LeaveQueue { call: Arc<OnceLock<Running>>, has_answer: bool },
+    /// In the handshake era a lost connection does not cancel a call. A call that waits for a permit has not begun, and its
+    /// answer would reach no client.
+    LeaveQueue { call: Arc<OnceLock<CallHandle>>, has_answer: bool },
 }
 
 impl Drop for OnDisconnect {
@@ -122,7 +141,7 @@ impl Drop for OnDisconnect {
                 calls.cancel_all();
             }
             OnDisconnect::LeaveQueue { has_answer: true, .. } => {}
-            OnDisconnect::LeaveQueue { call, .. } => call.get().into_iter().for_each(Running::leave_queue),
+            OnDisconnect::LeaveQueue { call, .. } => call.get().into_iter().for_each(CallHandle::leave_queue),
         }
     }
 }
@@ -163,7 +182,7 @@ pub(super) async fn answer(
         (Era::Stateless, Some(SERVER_ERROR)) => StatusCode::SERVICE_UNAVAILABLE,
         (Era::Stateless, Some(_)) => StatusCode::BAD_REQUEST,
     };
-    let reply = Reply::json(status, Bytes::from_owner(UnreadAnswer { line: answer.line, _memory: memory }));
+    let reply = Reply::json(status, Bytes::from_owner(AnswerBody { line: answer.line, _memory: memory }));
     match pending.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,
@@ -254,8 +273,10 @@ fn begin(
                 sender: Mutex::new(Some(sender)),
                 call,
                 scheduler: Arc::clone(state.server.scheduler()),
-                owner: Arc::clone(&owner.id),
+                client_key: calls.client_key().clone(),
                 id: id.to_owned(),
+                era,
+                profile: state.server.settings().response_profile,
             });
             let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
             state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
@@ -304,7 +325,7 @@ fn origin(state: &HttpState, owner: &Owner, log_fields: &AccessLogFields) -> Opt
     })
 }
 
-fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, call: &Arc<OnceLock<Running>>) -> OnDisconnect {
+fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, call: &Arc<OnceLock<CallHandle>>) -> OnDisconnect {
     match era {
         Era::Handshake => OnDisconnect::LeaveQueue { call: Arc::clone(call), has_answer: false },
         Era::Stateless => {
@@ -373,17 +394,35 @@ mod tests {
     use super::*;
     use crate::schedule::ScheduleLimits;
 
+    fn sink() -> OneshotSink {
+        OneshotSink {
+            sender: Mutex::default(),
+            call: Arc::default(),
+            scheduler: Scheduler::new(ScheduleLimits::detect()),
+            client_key: ClientKey::default(),
+            id: "1".to_owned(),
+            era: Era::Handshake,
+            profile: Profile::Slim,
+        }
+    }
+
+    #[test]
+    fn discarded_answer_says_that_a_program_has_run_only_if_one_has_begun() {
+        let why = UnreadLimitExceeded { session: 1, owner: 1, limit: 1 };
+        let mut registration = InFlight::new(ClientKey::default()).enter("1", Cancel::default()).expect("it is the first");
+        let text = |answer: Answer| (answer.error.is_some(), String::from_utf8(answer.line).unwrap());
+        for call in [None, Some(&registration)] {
+            let (is_error, line) = text(sink().replacement(&why, call));
+            assert!(is_error && line.contains("no program has run") && !line.contains("has ended"), "{line}");
+        }
+        registration.set_begun(true);
+        let (is_error, line) = text(sink().replacement(&why, Some(&registration)));
+        assert!(!is_error && line.contains("the program has ended"), "{line}");
+    }
+
     #[test]
     fn disconnected_duplicate_leaves_the_queued_call_alone() {
         let calls = InFlight::new(ClientKey::default());
-        let scheduler = Scheduler::new(ScheduleLimits::detect());
-        let sink = || OneshotSink {
-            sender: Mutex::default(),
-            call: Arc::default(),
-            scheduler: Arc::clone(&scheduler),
-            owner: "one".into(),
-            id: "1".to_owned(),
-        };
         let (first, duplicate) = (sink(), sink());
         let registration = calls.enter("1", Cancel::default()).expect("it is the first");
         first.registered(&registration);

@@ -11,7 +11,7 @@ use super::auth::Denied;
 use crate::log::{self, Level};
 
 /// Status, headers and body.
-pub(crate) struct Reply {
+pub struct Reply {
     pub(super) status: StatusCode,
     content_type: Option<&'static str>,
     headers: Vec<(HeaderName, HeaderValue)>,

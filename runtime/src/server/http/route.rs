@@ -69,7 +69,8 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     let mut log_fields = AccessLogFields { request_id, connection: source.connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // Frequent requests are logged at a lower level, since they would hide the others.
-    let quiet = matches!(path.as_str(), "/health" | "/ready") || is_viewer(state, &path);
+    let pages = |path: &str| state.pages.as_ref().filter(|pages| pages.handles(path));
+    let quiet = matches!(path.as_str(), "/health" | "/ready") || pages(&path).is_some();
     let duplicate = guard::find_duplicate_header(request.headers());
     let reply = match path.as_str() {
         _ if duplicate.is_some() => {
@@ -82,10 +83,16 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
         _ if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
         }
-        #[cfg(feature = "viewer")]
-        path if is_viewer(state, path) => viewer(state, peer, request, &mut log_fields).await,
-        path if path == state.settings.path => endpoint(state, peer, request, &mut log_fields).await,
-        _ => Reply::text(StatusCode::NOT_FOUND, "not found"),
+        path => match pages(path) {
+            Some(pages) => {
+                let request = request.into_parts().0;
+                let (reply, owner) = pages.respond(&state.settings, &state.authenticator, peer, &request).await;
+                log_fields.owner = owner.map(|owner| owner.hash);
+                reply
+            }
+            None if path == state.settings.path => endpoint(state, peer, request, &mut log_fields).await,
+            None => Reply::text(StatusCode::NOT_FOUND, "not found"),
+        },
     };
     write_log(state, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &log_fields);
     reply.with(REQUEST_ID.clone(), &log_fields.request_id).into_response()
@@ -153,25 +160,6 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
     only_get(request.method()).unwrap_or_else(text)
 }
 
-/// Whether a path belongs to the trace viewer.
-#[cfg(feature = "viewer")]
-fn is_viewer(state: &HttpState, path: &str) -> bool {
-    state.viewer.is_some() && crate::viewer::routes::handles(path)
-}
-
-#[cfg(not(feature = "viewer"))]
-fn is_viewer(_: &HttpState, _: &str) -> bool {
-    false
-}
-
-#[cfg(feature = "viewer")]
-async fn viewer(state: &HttpState, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
-    let Some(viewer) = &state.viewer else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
-    let (reply, owner) = viewer.respond(&state.settings, &state.authenticator, peer, &request.into_parts().0).await;
-    log_fields.owner = owner.map(|owner| owner.hash);
-    reply
-}
-
 fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
     let Some(id) = text(headers, &SESSION_ID) else {
         return Reply::text(StatusCode::BAD_REQUEST, "missing Mcp-Session-Id");
@@ -180,7 +168,7 @@ fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, lo
     Reply::empty(if log_fields.session.is_some() { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
 }
 
-/// Handles `/ready`, which tells whether calls are accepted. Only authenticated clients receive the name of the process and the
+/// Handles `/ready`, which reports whether calls are accepted. Only authenticated clients receive the name of the process and the
 /// upstreams that are down.
 fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
@@ -217,8 +205,8 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     Reply::json(status, body.to_string())
 }
 
-/// Connects again to upstreams that have failed within [`DOWN_AGE`], since a server that is not ready may get no calls that would do
-/// this. Returns whether there are any.
+/// Connects again to upstreams that have failed within [`DOWN_AGE`], since a server that is not ready may get no calls that would
+/// do this. Returns whether there are any.
 fn reconnect_upstreams(state: &HttpState) -> bool {
     let is_down = !state.server.upstreams_down(DOWN_AGE).is_empty();
     if is_down {

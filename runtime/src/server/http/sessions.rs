@@ -76,7 +76,7 @@ impl ProtocolSessions {
     ///
     /// Fails if every session has a call in flight, or if the system returns no random bytes.
     pub fn open(&self, owner: &Owner, calls: Arc<InFlight>, now: Instant) -> Result<(String, Entered), Full> {
-        let id = format!("mcp_{}", crate::random::text::<24>().map_err(|_| Full::Random)?);
+        let id = format!("mcp_{}", crate::secrets::random::text::<24>().map_err(|_| Full::Random)?);
         let hash: Arc<str> = short(&id).into();
         let session =
             Session { owner: owner.clone(), hash: Arc::clone(&hash), calls: Arc::clone(&calls), dies: now + self.ttl, used: now };
@@ -266,7 +266,7 @@ mod tests {
         assert!(!call.cancellation().is_cancelled());
         assert!(sessions.enter(&one, &second, at(105)).is_none(), "nothing lives longer than that");
         assert!(call.cancellation().is_cancelled());
-        let third = open(&one, 106).expect("the dead take no place");
+        let third = open(&one, 106).expect("expired sessions do not count");
         assert!(sessions.close(&one, &third).is_some());
         assert_eq!(sessions.count(), 0);
     }
@@ -280,7 +280,7 @@ mod tests {
         let (one, two) = (owner("one"), owner("two"));
         // Expiry is noticed by any operation.
         let notices: [Notice; 3] = [
-            |sessions, owner, calls, now| drop(sessions.open(owner, calls, now).expect("the dead take no place")),
+            |sessions, owner, calls, now| drop(sessions.open(owner, calls, now).expect("expired sessions do not count")),
             |sessions, owner, _, now| assert!(sessions.enter(owner, "mcp_x", now).is_none()),
             |sessions, _, _, now| assert!(!sessions.is_full(now)),
         ];

@@ -3,6 +3,7 @@
 use ptc_lisp::image;
 
 use super::scripts::Reply;
+use crate::evaluation::CalledTools;
 use crate::session::state::Log;
 use crate::session::{Fault, SessionState};
 
@@ -53,5 +54,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<SessionState, Fault> {
         let entries = if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_str(&text) };
         entries.map(Log::from_entries).map_err(|_| super::scripts::unexpected())
     };
-    Ok(SessionState { bindings, results, prints: log()?, upstream_calls: log()? })
+    let (prints, upstream_calls) = (log()?, log()?);
+    let called = CalledTools::of_records(upstream_calls.iter());
+    Ok(SessionState { bindings, results, prints, upstream_calls, called })
 }

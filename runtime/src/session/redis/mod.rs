@@ -30,8 +30,8 @@ use self::scripts::{Reply, Step};
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
 use crate::digest::{hex, sha256};
-use crate::random;
 use crate::schedule::Scheduler;
+use crate::secrets::random;
 use crate::settings::StoreUrl;
 
 /// Duration of a lease after its last renewal.
@@ -205,7 +205,7 @@ impl Store for Redis {
             Ok(mut reply) => metadata(&mut reply).map(Some),
             Err(Fault::Closed | Fault::NotFound) => Ok(None),
             Err(Fault::Unavailable(why)) if stored.is_some() => Err(Fault::Unavailable(format!(
-                "{why}; whether this was kept is unknown: lisp_session_list tells the session's turn once the store is back"
+                "{why}; whether this was kept is unknown: lisp_session_list shows the session's turn once the store is back"
             ))),
             Err(fault) => Err(fault),
         }

@@ -71,8 +71,8 @@ impl RedisPool {
         ends.map_or(Duration::ZERO, |ends| ends.saturating_duration_since(Instant::now()))
     }
 
-    /// Runs `work` on a connection. If an idle connection turns out to be dead, `work` runs a second time on a new one; it must be
-    /// idempotent.
+    /// Runs `work` on a connection. If an idle connection turns out to be dead, `work` runs a second time on a new one; it must
+    /// be idempotent.
     pub(super) fn with<T>(&self, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, Fault> {
         if let (Some(health_error), backoff) = (self.health_error(), self.backoff())
             && !backoff.is_zero()

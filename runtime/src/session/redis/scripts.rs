@@ -2,7 +2,7 @@
 //!
 //! `KEYS` are the session, the lease to evaluate in it, the owner's list of sessions, and the list of all sessions. The first
 //! arguments are the session's id, the owner, and the idle timeout in milliseconds. Lists of sessions are sorted sets, ordered by
-//! the time at which a session ends. Ended sessions stay in the owner's list for [`REMEMBERED_MS`], so that the owner is told
+//! the time at which a session ends. Ended sessions stay in the owner's list for [`REMEMBERED_MS`], so that the owner learns
 //! that the session was closed. Times are those of the server in microseconds. Lua's numbers represent them exactly, but its
 //! default number format does not.
 
@@ -95,7 +95,7 @@ pub(super) static LIST: Step = step!(
     "",
     r"
 local out = {'ok'}
--- Beside the key of the empty id stand those of the others.
+-- KEYS[1] and KEYS[2] are made for an empty id here. With an id appended they are the keys of that session.
 for _, each in ipairs(redis.call('ZRANGEBYSCORE', own, '(' .. text(now), '+inf')) do
   told(out, each, session .. each, right .. each)
 end

@@ -2,7 +2,7 @@
 
 use super::super::flag::{Default, Flag, Group, Kind, base_url};
 use super::GIB;
-use crate::diagnostics::Payloads;
+use crate::settings::Payloads;
 
 /// Minimum size of an answer of `lisp_debug` in bytes. A smaller one has no room for a summary.
 const LEAST_RESPONSE: u64 = 4096;

@@ -209,7 +209,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.diagnostics.counted = on },
         default: Default::Fixed("false"),
         group: Group::Http,
-        help: "Count calls for Prometheus",
+        help: "Serve metrics for Prometheus at --http-metrics-path",
     },
     Flag {
         name: "http-metrics-path",
@@ -221,7 +221,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("/metrics"),
         group: Group::Http,
-        help: "Where Prometheus reads; it shows the token as clients do",
+        help: "Path of the metrics; requests need the token of clients",
     },
     Flag {
         name: "http-viewer",

@@ -6,7 +6,7 @@ use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::{CatalogMode, Connect};
 use super::{DAY_MS, GIB, MIB};
 use crate::log::Level;
-use crate::response::Profile;
+use crate::settings::Profile;
 use crate::upstream::OnDrift;
 
 const PROFILES: &[&str] = &["slim", "structured", "debug"];
@@ -102,6 +102,14 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Fixed("5000"),
         group: Group::Upstreams,
         help: "One call on a connected upstream",
+    },
+    Flag {
+        name: "allow-missing-secrets",
+        env: "PTC_RUNNER_MCP_ALLOW_MISSING_SECRETS",
+        kind: Kind::Switch { set: |s, on| s.allow_missing_secrets = on },
+        default: Default::Fixed("false"),
+        group: Group::Upstreams,
+        help: "Starts without the secrets; calls to upstreams that need them fail",
     },
     Flag {
         name: "max-upstream-response-bytes",

@@ -85,7 +85,7 @@ pub(super) fn waiting_tasks_cost_no_threads() {
     assert!(field("VmRSS") < 250_000, "{} KB", field("VmRSS"));
     // They use no processor: another program runs at once.
     assert!(server.ask("1000", "(+ 1 2)").contains("user=> 3"));
-    *gate.0.lock().expect("nobody panicked") = true;
+    *gate.0.lock().expect("the lock is not poisoned") = true;
     gate.1.notify_all();
     for _ in 0..TASKS {
         let answer = server.receive();
@@ -136,7 +136,9 @@ pub(super) fn waits_of_a_task_are_in_its_answer_and_diagnostics() {
     }
     // This one begins when the first ends.
     send(&mut server, 3);
-    std::thread::sleep(Duration::from_millis(100));
+    server.ping();
+    // It is in the queue now, at least for this time.
+    std::thread::sleep(Duration::from_millis(60));
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
     let answer = receive(&mut server);
     assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["status"]), (&json!(3), &json!("ok")), "{answer}");

@@ -210,11 +210,11 @@ fn unix_socket_serves_its_owner() {
     assert!(health().starts_with("HTTP/1.1 200"));
     drop(site);
     std::fs::remove_file(&path).expect("it was killed");
-    std::fs::write(&path, "somebody's notes").expect("a file");
+    std::fs::write(&path, "notes of a user").expect("a file");
     let refused = server("plain").args(["--http", "--http-unix-socket", &text]).output().expect("it runs");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("is not a socket"), "{said}");
-    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "somebody's notes");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "notes of a user");
     std::fs::remove_file(&path).expect("it is there");
 }
 

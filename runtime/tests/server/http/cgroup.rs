@@ -1,26 +1,45 @@
-//! A server in a container that allows few threads.
+//! A server in a container that allows few threads. The test needs permission to create control groups. Without it, the test is
+//! reported as ignored, or fails if `PTC_CGROUPS=1` requires it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use libtest_mimic::Arguments;
 use serde_json::{Value, json};
 
 use super::site::{Client, Site, call};
 use crate::Test;
 use crate::peer::server;
 
-pub(super) const TESTS: &[Test] =
-    &[("http::few_threads_of_a_container_carry_many_waiting_programs", few_threads_of_a_container_carry_many_waiting_programs)];
+const NAME: &str = "http::few_threads_of_a_container_carry_many_waiting_programs";
+
+pub(super) const TESTS: &[Test] = &[(NAME, few_threads_of_a_container_carry_many_waiting_programs)];
+
+/// Whether a selected test cannot run here and is not required.
+#[expect(clippy::print_stderr, reason = "a skipped check must be seen")]
+pub(crate) fn is_ignored(name: &str, arguments: &Arguments) -> bool {
+    let is_named = |filter: &String| if arguments.exact { name == filter } else { name.contains(filter) };
+    let is_selected = arguments.filter.as_ref().is_none_or(is_named) && !arguments.skip.iter().any(is_named);
+    if name != NAME || !is_selected || arguments.list || std::env::var("PTC_CGROUPS").is_ok_and(|value| value == "1") {
+        return false;
+    }
+    // The unit tests of `schedule::limits` check the computation. The rest needs a control group.
+    let unwritable = Cgroup::with_max_threads("probe", 100).err();
+    if let Some(fault) = &unwritable {
+        eprintln!("NOT TESTED: {NAME}, since the control groups of this machine are not writable ({fault})");
+    }
+    unwritable.is_some()
+}
 
 /// A control group, removed when it is dropped.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
     /// Creates a group that allows this number of threads: in version 1 of cgroups, otherwise in version 2.
-    fn with_max_threads(threads: usize) -> std::io::Result<Cgroup> {
+    fn with_max_threads(name: &str, threads: usize) -> std::io::Result<Cgroup> {
         let mounts = Path::new("/sys/fs/cgroup");
         let parent = if mounts.join("pids").is_dir() { mounts.join("pids") } else { mounts.to_owned() };
-        let group = Cgroup(parent.join(format!("ptc-threads-{}", std::process::id())));
+        let group = Cgroup(parent.join(format!("ptc-{name}-{}", std::process::id())));
         std::fs::create_dir(&group.0)?;
         std::fs::write(group.0.join("pids.max"), threads.to_string())?;
         Ok(group)
@@ -45,7 +64,7 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         // A child of the server may end just after it.
         for _ in 0..200 {
-            if std::fs::remove_dir(&self.0).is_ok() {
+            if std::fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
@@ -53,18 +72,10 @@ impl Drop for Cgroup {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped check must be seen")]
 fn few_threads_of_a_container_carry_many_waiting_programs() {
     const MOST: usize = 48;
     const PROGRAMS: usize = 200;
-    let group = match Cgroup::with_max_threads(MOST) {
-        Ok(group) => group,
-        Err(fault) => {
-            // The unit tests of `schedule::limits` check the computation. The rest needs a control group.
-            eprintln!("NOT TESTED: the control groups of this machine are not writable ({fault})");
-            return;
-        }
-    };
+    let group = Cgroup::with_max_threads("threads", MOST).expect("control groups are writable");
     let traces = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("threads-{}", std::process::id()));
     let limits = group.run(server("aggregator").args(["version", "--json"])).output().expect("it runs").stdout;
     let limits = serde_json::from_slice::<Value>(&limits).expect("an object")["limits"].clone();

@@ -259,7 +259,7 @@ fn bodies_are_bounded_together() {
     drop(reading);
     let mut answers = std::iter::repeat_with(|| begin(16 * MIB).try_receive()).take(200).flatten();
     let taken = answers.find(|answer| answer.status != 503).expect("there is room again");
-    assert!(taken.status == 400 && taken.body.contains("-32700"), "it is no JSON: {taken:?}");
+    assert!(taken.status == 400 && taken.body.contains("-32700"), "it is not JSON: {taken:?}");
 }
 
 fn sigterm_drains() {
@@ -373,7 +373,7 @@ fn a_slow_disk_stops_nobody_else() {
     let mut other = site.connected();
     assert_eq!(other.eval("(+ 1 2)"), "user=> 3");
     assert!(other.post(&debug(json!({ "op": "stats" }))).body.contains("ring_count"));
-    std::fs::write(&file, "{\"event\":\"late\"}\n").expect("somebody reads");
+    std::fs::write(&file, "{\"event\":\"late\"}\n").expect("the file is writable");
     assert!(client.receive().body.contains("late"));
     let _ = std::fs::remove_dir_all(&folder);
 }

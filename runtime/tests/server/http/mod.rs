@@ -1,13 +1,17 @@
 //! MCP over HTTP with real sockets and processes.
 
 mod access;
-mod cgroup;
+pub(crate) mod cgroup;
 mod life;
+mod limits;
+mod memory;
 mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
 mod secure;
+mod shares;
 pub(crate) mod site;
+mod unread;
 mod upstreams;
 
 use crate::Test;
@@ -18,5 +22,18 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = secure::TESTS;
     #[cfg(not(feature = "https-server"))]
     let secure = &[];
-    [access::TESTS, cgroup::TESTS, life::TESTS, queue::TESTS, requests::TESTS, secure, upstreams::TESTS].concat()
+    [
+        access::TESTS,
+        cgroup::TESTS,
+        life::TESTS,
+        limits::TESTS,
+        memory::TESTS,
+        queue::TESTS,
+        requests::TESTS,
+        secure,
+        shares::TESTS,
+        unread::TESTS,
+        upstreams::TESTS,
+    ]
+    .concat()
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdef-0123456789abcdef";
+
+/// A program that ends only when it is stopped.
+pub(crate) const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
 
 /// A listening server.
 pub(crate) struct Site {
@@ -97,6 +100,20 @@ impl Site {
     /// Returns a new connection in another client's session.
     pub(crate) fn beside(&self, other: &Client) -> Client {
         Client { session: other.session.clone(), token: other.token, ..self.client() }
+    }
+
+    /// Waits until a metric has this value.
+    pub(crate) fn until(&self, name: &str, value: u64) {
+        let (mut client, began) = (self.client(), Instant::now());
+        while client.count(name) != value {
+            assert!(began.elapsed() < PATIENCE, "{name} is never {value}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends the session of a client and its calls.
+    pub(crate) fn close_session(&self, client: &Client) {
+        assert_eq!(self.beside(client).ask("DELETE", "/mcp", &[], "").status, 204);
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
@@ -227,6 +244,18 @@ impl Client {
 
     pub(crate) fn post(&mut self, message: &Value) -> Answer {
         self.ask("POST", "/mcp", &[], &message.to_string())
+    }
+
+    /// Returns the value of a metric.
+    pub(crate) fn metric(&mut self, name: &str) -> f64 {
+        let text = self.ask("GET", "/metrics", &[], "").body;
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        value.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
+    }
+
+    /// Returns the value of a metric that is a count.
+    pub(crate) fn count(&mut self, name: &str) -> u64 {
+        self.metric(name) as u64
     }
 
     pub(crate) fn initialize(&mut self) -> Answer {

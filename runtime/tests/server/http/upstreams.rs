@@ -187,4 +187,8 @@ fn catalog_needs_no_secret_and_start_does() {
     let done = run(&["start"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("ONCALL_TOKEN"), "{}", String::from_utf8_lossy(&done.stderr));
+    // A server that is started to be checked lists its tools without the secret, and says what is missing.
+    let done = run(&["start", "--allow-missing-secrets"]);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success() && said.contains("a secret is missing") && said.contains("ONCALL_TOKEN"), "{said}");
 }

@@ -151,7 +151,7 @@ mod tests {
     use crate::temporal::{MONTHS, WEEKDAYS};
 
     #[test]
-    fn every_member_of_an_enumeration_is_a_row_that_prints_its_name() {
+    fn every_enumeration_member_has_a_row_and_prints_its_name() {
         for (namespace, wanted) in [
             ("java.time.DayOfWeek", WEEKDAYS.to_vec()),
             ("java.time.Month", MONTHS.to_vec()),

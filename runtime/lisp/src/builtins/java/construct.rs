@@ -318,7 +318,8 @@ fn duration_between(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised
             value.as_temporal().is_some_and(|held| held.instant().is_some() || matches!(held, Temporal::DateTime(_)))
         };
         let wrong = usize::from(timed(at(args, 0)));
-        let raised = expected(m, NAME, "an instant, as the other one", wrong, at(args, wrong));
+        let wanted = if timed(at(args, 1 - wrong)) { "an instant, as the other one" } else { "an instant" };
+        let raised = expected(m, NAME, wanted, wrong, at(args, wrong));
         // A text keeps the general hint for instants, which is to parse it.
         if let (Value::Temporal(_), Some(fault)) = (at(args, wrong), &mut m.fault) {
             fault.hint = Some("for dates use (.until a b ChronoUnit/DAYS), or subtract their .toEpochDay".to_owned());

@@ -122,7 +122,7 @@ fn parse(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     Err(unreadable(m, NAME, text, "an ISO date-time with an offset, such as 2024-01-31T12:00:00+02:00"))
 }
 
-fn of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
+fn from_parts(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     const NAME: &str = "OffsetDateTime/of";
     let local = date(m, NAME, args)?.to_datetime(time_of_day(m, NAME, args, 3)?);
     let offset = zone_argument(m, NAME, args, 7)?;
@@ -131,7 +131,7 @@ fn of(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 fn of_zone(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if args.len() > 2 {
-        return of(m, args);
+        return from_parts(m, args);
     }
     at_zone(m, args)
 }

@@ -168,8 +168,8 @@ impl Search<'_> {
         })
     }
 
-    /// Matches between `least` and `most` characters of a class. Returns the ends of the shortest and of the longest run, or `None`
-    /// if there are fewer than `least`.
+    /// Matches between `least` and `most` characters of a class. Returns the ends of the shortest and of the longest run, or
+    /// `None` if there are fewer than `least`.
     fn run(&mut self, of: &[(char, char)], mut at: usize, least: u32, most: u32) -> Result<Option<(usize, usize)>, TooCostly> {
         let mut from = at;
         for count in 0..most {

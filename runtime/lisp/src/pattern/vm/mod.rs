@@ -1,8 +1,8 @@
 //! Engines that can be interrupted at any character.
 //!
-//! The engines of `regex` are faster and cannot be interrupted. They run where a match takes little time; [`PikeVm`] takes over the
-//! searches that would take them long. It runs all threads of a pattern in parallel, in time proportional to the product of text
-//! and pattern. [`Backtracker`] matches look-around and back-references, and tries one alternative after the other.
+//! The engines of `regex` are faster and cannot be interrupted. They run where a match takes little time; [`PikeVm`] takes over
+//! the searches that would take them long. It runs all threads of a pattern in parallel, in time proportional to the product of
+//! text and pattern. [`Backtracker`] matches look-around and back-references, and tries one alternative after the other.
 
 mod backtrack;
 mod pike_vm;

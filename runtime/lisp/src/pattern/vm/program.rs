@@ -136,7 +136,8 @@ pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, CompileError> {
     parser.parse(pattern).map_err(|fault| CompileError::Invalid(fault.to_string()))
 }
 
-/// Maximum number of characters that a pattern for the backtracker matches; `None` if it is unbounded or the pattern is not valid.
+/// Maximum number of characters that a pattern for the backtracker matches; `None` if it is unbounded or the pattern is not
+/// valid.
 pub(in crate::pattern) fn max_chars(pattern: &str) -> Option<usize> {
     let tree = Expr::parse_tree(&format!("(?R){pattern}")).ok()?;
     let (_, most) = width(&tree.expr).ok()?;

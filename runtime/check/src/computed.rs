@@ -1,0 +1,62 @@
+//! Finds calls that cannot be checked, since their names or arguments are computed when the program runs.
+
+use ptc_lisp::ir::{Ir, Op};
+use ptc_lisp::{Program, Span, ToolCallSite, Value, is_upstream_call};
+
+use crate::{CallSpans, MAX_FINDINGS};
+
+/// A call that cannot be checked completely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ComputedCall {
+    /// What is computed, and what is therefore not checked.
+    pub message: &'static str,
+    /// The range of the computed part, or of the call that passes it to a function of the program.
+    pub span: Span,
+}
+
+/// Returns the calls whose names or arguments are computed, at most [`MAX_FINDINGS`]. A call in a function of the program is
+/// reported where the function is called.
+pub fn computed_calls(program: &Program) -> Vec<ComputedCall> {
+    let sites = program.tool_calls_by_name();
+    let mut computed: Vec<ComputedCall> = Vec::new();
+    let of_sites = sites.iter().filter(|site| !site.is_covered).filter_map(|site| of_site(program, site));
+    for call in of_sites.chain(as_values(program.ir())) {
+        if computed.len() < MAX_FINDINGS && !computed.contains(&call) {
+            computed.push(call);
+        }
+    }
+    computed.sort_by_key(|call| call.span);
+    computed
+}
+
+fn of_site(program: &Program, site: &ToolCallSite) -> Option<ComputedCall> {
+    if site.arity.is_some() || site.other_request.is_some() {
+        return None;
+    }
+    let has_server = site.server.is_some() || site.bad_server.is_some();
+    let has_tool = site.tool.is_some() || site.bad_tool.is_some();
+    let (message, path): (_, &[&str]) = match (has_server, has_tool) {
+        _ if site.request.is_none() => ("the request is computed: names and arguments are not checked", &[]),
+        (false, false) => ("server and tool are computed: names and arguments are not checked", &["server"]),
+        (false, true) => ("the server is computed: names and arguments are not checked", &["server"]),
+        (true, false) => ("the tool is computed: name and arguments are not checked", &["tool"]),
+        (true, true) if site.args.is_none() && site.other_args.is_none() => {
+            ("the arguments are computed: they are not checked", &["args"])
+        }
+        (true, true) => return None,
+    };
+    Some(ComputedCall { message, span: CallSpans::new(program, site).value(path) })
+}
+
+/// Returns the functions such as `tool/call` that are used as values.
+fn as_values(ir: &Ir) -> Vec<ComputedCall> {
+    let mut found = Vec::new();
+    if let Op::Const(Value::Builtin(row)) = &ir.op
+        && is_upstream_call(row.namespace, row.name)
+    {
+        let message = "a function that calls tools is used as a value: names and arguments are not checked";
+        found.push(ComputedCall { message, span: ir.span });
+    }
+    ir.children(&mut |child| found.extend(as_values(child)));
+    found
+}

@@ -1,0 +1,479 @@
+//! Makes one call: gets the connection, sends the request, and returns the payload.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ptc_catalog::{Era, Transport, Upstream};
+use ptc_lisp::host::HttpHead;
+
+use super::call_limiter::{CallLimiter, CallPermit};
+use super::drift::{self, Drift};
+#[cfg(feature = "http")]
+use super::fault::Reason;
+use super::fault::UpstreamError;
+use super::health::Health;
+use super::lifecycle::{Lifecycle, Live};
+use super::mcp::listing::{Keep, Query};
+use super::mcp::outcome::{self, Payload};
+use super::mcp::{Ask, Channel, Negotiated, Response, wire};
+use super::pace::Pacer;
+use super::query_tools::{self, Listing};
+use super::settings::UpstreamSettings;
+use super::stage;
+use super::stdio::{self, Connected};
+use ptc_schedule::ClientKey;
+use ptc_secrets::Secrets;
+
+#[cfg(feature = "http")]
+use super::http::session::{self, Session};
+#[cfg(feature = "http")]
+use super::openapi::{EncodedRequest, Service};
+
+/// An upstream with its single connection.
+pub(crate) struct UpstreamConnection {
+    upstream: &'static Upstream,
+    kind: Kind,
+    /// The era of the last child. The next child is not probed again, since some children do not answer a probe.
+    spoken: Arc<Mutex<Option<Era>>>,
+    limiter: Arc<CallLimiter>,
+    pacer: Pacer,
+    health: Arc<Health>,
+}
+
+enum Kind {
+    Stdio(Arc<Lifecycle<Checked<Connected>>>),
+    #[cfg(feature = "http")]
+    Http(Arc<Lifecycle<Checked<Session>>>),
+    #[cfg(feature = "http")]
+    OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
+    #[cfg(not(feature = "http"))]
+    NoHttp,
+}
+
+/// A connection, with the differences between its tools and the catalog.
+pub(crate) struct Checked<C> {
+    connection: C,
+    drift: Drift,
+}
+
+impl<C: Live> Live for Checked<C> {
+    fn failure(&self) -> Option<UpstreamError> {
+        self.connection.failure()
+    }
+}
+
+/// An encoded call of an upstream.
+pub(crate) enum EncodedCall {
+    /// A `tools/call` request.
+    Mcp {
+        /// The name of the tool.
+        tool: &'static str,
+        /// JSON text of the arguments.
+        arguments: Bytes,
+    },
+    /// The request of an operation.
+    #[cfg(feature = "http")]
+    Operation(Box<EncodedRequest>),
+}
+
+impl EncodedCall {
+    /// Returns the bytes that the submitting thread has allocated for it.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            EncodedCall::Mcp { arguments, .. } => arguments.len(),
+            #[cfg(feature = "http")]
+            EncodedCall::Operation(request) => request.len(),
+        }
+    }
+}
+
+/// The result of a successful call.
+pub(crate) struct Answered {
+    pub(crate) payload: Payload,
+    pub(crate) http_status: Option<u16>,
+    /// The head of the answer of an OpenAPI operation.
+    pub(crate) head: Option<Box<HttpHead>>,
+    /// The `Link` header of an OpenAPI answer.
+    pub(crate) link_header: Option<String>,
+}
+
+impl UpstreamConnection {
+    pub(crate) fn new(upstream: &'static Upstream, logs_health: bool) -> UpstreamConnection {
+        let kind = match &upstream.transport {
+            Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
+            #[cfg(feature = "http")]
+            Transport::McpHttp(_) => Kind::Http(Lifecycle::new()),
+            #[cfg(feature = "http")]
+            Transport::OpenApi(_) => Kind::OpenApi(std::sync::OnceLock::new()),
+            #[cfg(not(feature = "http"))]
+            Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
+        };
+        let limiter = CallLimiter::new(upstream.transport.max_concurrent_calls());
+        let health = Health::new(upstream.name, logs_health);
+        UpstreamConnection { upstream, kind, spoken: Arc::default(), limiter, pacer: Pacer::default(), health }
+    }
+
+    /// Creates an upstream's connection that takes over an earlier one.
+    pub(crate) fn taking_over(
+        upstream: &'static Upstream,
+        earlier: &UpstreamConnection,
+        logs_health: bool,
+    ) -> UpstreamConnection {
+        let kind = match (&upstream.transport, &earlier.kind) {
+            (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
+            #[cfg(feature = "http")]
+            (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
+            _ => return UpstreamConnection::new(upstream, logs_health),
+        };
+        let (spoken, health) = (Arc::clone(&earlier.spoken), Arc::clone(&earlier.health));
+        UpstreamConnection { kind, spoken, health, ..UpstreamConnection::new(upstream, logs_health) }
+    }
+
+    /// Returns the health of the upstream.
+    pub(crate) fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// Returns the limiter of its calls.
+    pub(super) fn limiter(&self) -> &Arc<CallLimiter> {
+        &self.limiter
+    }
+
+    pub(crate) fn upstream(&self) -> &'static Upstream {
+        self.upstream
+    }
+
+    /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
+    pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
+        match &self.kind {
+            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
+            #[cfg(feature = "http")]
+            Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
+            #[cfg(feature = "http")]
+            Kind::OpenApi(_) => Ok(()),
+            #[cfg(not(feature = "http"))]
+            Kind::NoHttp => Err(no_http()),
+        }
+    }
+
+    /// Connects to an MCP upstream and lists its tools. `keep` selects the definitions to keep.
+    pub(crate) async fn list(
+        &self,
+        keep: Keep,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Listing, UpstreamError> {
+        let query = |limits| Query { upstream: self.upstream.name, limits, keep };
+        match (&self.kind, &self.upstream.transport) {
+            (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
+                let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
+                let connected = &checked.connection;
+                query_tools::list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms)
+                    .await
+            }
+            #[cfg(feature = "http")]
+            (Kind::Http(lifecycle), Transport::McpHttp(spec)) => {
+                let mut renewed = false;
+                let query = query(spec.listing);
+                loop {
+                    let checked = self.http(lifecycle, self.upstream, secrets, settings).await?;
+                    let session = &checked.connection;
+                    match query_tools::list(session.channel(), &session.negotiated, &query, spec.handshake_timeout_ms).await {
+                        Err(fault) if fault.session_over && !renewed => {
+                            lifecycle.renew(&checked);
+                            renewed = true;
+                        }
+                        outcome => return outcome,
+                    }
+                }
+            }
+            #[cfg(not(feature = "http"))]
+            (Kind::NoHttp, _) => Err(no_http()),
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// Returns the pacer, which spreads the steps of calls that end at the same time.
+    pub(super) fn pacer(&self) -> &Pacer {
+        &self.pacer
+    }
+
+    /// Makes the call. Connecting has a time limit of its own, and the call's deadline starts once there is a connection. A
+    /// `repeatable` call is read-only. `known` is the upstream in the current catalog, with which a new connection is compared.
+    pub(crate) async fn call(
+        &self,
+        known: &'static Upstream,
+        call: &EncodedCall,
+        repeatable: bool,
+        client_key: &ClientKey,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Answered, UpstreamError> {
+        match (&self.kind, call) {
+            (Kind::Stdio(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
+                let checked = self.stdio(lifecycle, known, secrets, settings).await?;
+                checked.drift.check_allowed(tool)?;
+                let limit = Limit::of(settings, None);
+                let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
+                let connected = &checked.connection;
+                let response = request(connected.channel(), &connected.negotiated, tool, arguments, repeatable, deadline).await;
+                let response = response.map_err(|fault| self.failed(&limit, fault))?;
+                self.answered(lifecycle);
+                Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
+            }
+            #[cfg(feature = "http")]
+            (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
+                let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
+                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let mut renewed = false;
+                let mut permit = None;
+                loop {
+                    let checked = self.http(lifecycle, known, secrets, settings).await?;
+                    checked.drift.check_allowed(tool)?;
+                    let deadline = if permit.is_some() {
+                        limit.deadline()
+                    } else {
+                        let (acquired, deadline) = self.acquire_permit(client_key, &limit).await?;
+                        permit = Some(acquired);
+                        deadline
+                    };
+                    let session = &checked.connection;
+                    match request(session.channel(), &session.negotiated, tool, arguments, repeatable, deadline).await {
+                        // The server dropped our session before executing the request. Retry once with a new session; a second
+                        // rejection is final.
+                        Err(fault) if fault.session_over && !renewed => {
+                            lifecycle.renew(&checked);
+                            renewed = true;
+                        }
+                        Err(fault) => return Err(self.failed(&limit, fault)),
+                        Ok(response) => {
+                            self.answered(lifecycle);
+                            if matches!(&response, Response::Error(error) if error.code == wire::UNSUPPORTED_REVISION) {
+                                // The server was replaced. The next call negotiates again.
+                                lifecycle.renew(&checked);
+                            }
+                            let payload = outcome::unwrap(response).map_err(|fault| match fault.reason {
+                                Reason::ToolError => fault.with_status(200),
+                                // A JSON-RPC error may arrive with any status.
+                                _ => fault,
+                            })?;
+                            return Ok(Answered { payload, http_status: Some(200), head: None, link_header: None });
+                        }
+                    }
+                }
+            }
+            #[cfg(feature = "http")]
+            (Kind::OpenApi(service), EncodedCall::Operation(request)) => {
+                let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
+                self.check_secrets(secrets)?;
+                let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
+                let service = service.as_ref().map_err(Clone::clone)?;
+                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
+                let answer = service.call(request, deadline).await;
+                let answer = answer.map_err(|fault| self.failed(&limit, fault))?;
+                self.health.answered();
+                let (http_status, head) = (Some(answer.head.status), Some(Box::new(answer.head)));
+                Ok(Answered { payload: answer.payload, http_status, head, link_header: answer.link_header })
+            }
+            #[cfg(not(feature = "http"))]
+            (Kind::NoHttp, _) => Err(no_http()),
+            #[cfg(feature = "http")]
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// Waits for a permit within the time of the call. Returns the permit and the call's deadline.
+    async fn acquire_permit(&self, client_key: &ClientKey, limit: &Limit) -> Result<(CallPermit, Instant), UpstreamError> {
+        let deadline = limit.deadline();
+        self.pacer.turn().await;
+        let permit =
+            self.limiter.acquire(client_key, deadline).await.map_err(|fault| limit.explain(self.upstream.name, fault))?;
+        Ok((permit, deadline))
+    }
+
+    /// Records a failed call, and explains a timeout.
+    fn failed(&self, limit: &Limit, fault: UpstreamError) -> UpstreamError {
+        let fault = limit.explain(self.upstream.name, fault);
+        self.health.failed(&fault);
+        fault
+    }
+
+    fn answered<C: Live>(&self, lifecycle: &Lifecycle<C>) {
+        lifecycle.answered();
+        self.health.answered();
+    }
+
+    /// Returns an error if a secret of the upstream is missing.
+    fn check_secrets(&self, secrets: &Secrets) -> Result<(), UpstreamError> {
+        let missing: Vec<String> = secrets.missing_for(self.upstream.name).map(ToString::to_string).collect();
+        if missing.is_empty() { Ok(()) } else { Err(UpstreamError::unavailable(missing.join("; "))) }
+    }
+
+    async fn stdio(
+        &self,
+        lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
+        known: &'static Upstream,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Arc<Checked<Connected>>, UpstreamError> {
+        let upstream = self.upstream;
+        let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
+        self.check_secrets(secrets)?;
+        lifecycle
+            .get(|| {
+                let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
+                let health = Arc::clone(&self.health);
+                recorded(Arc::clone(&self.health), async move {
+                    let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
+                    let era = last().or(spec.era);
+                    // The handshake and the list of tools share a deadline, since both are needed to connect.
+                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+                    let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings).await?;
+                    health.started();
+                    *last() = Some(connection.negotiated.era);
+                    let drift = drift::detect(
+                        connection.channel(),
+                        &connection.negotiated,
+                        known,
+                        &health,
+                        spec.listing,
+                        settings.on_drift,
+                        deadline,
+                    )
+                    .await?;
+                    Ok(Checked { connection, drift })
+                })
+            })
+            .await
+    }
+
+    #[cfg(feature = "http")]
+    async fn http(
+        &self,
+        lifecycle: &Arc<Lifecycle<Checked<Session>>>,
+        known: &'static Upstream,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Arc<Checked<Session>>, UpstreamError> {
+        let upstream = self.upstream;
+        let Transport::McpHttp(spec) = &upstream.transport else { return Err(mismatch()) };
+        self.check_secrets(secrets)?;
+        lifecycle
+            .get(|| {
+                let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
+                recorded(Arc::clone(&self.health), async move {
+                    // The handshake and the list of tools share a deadline, since both are needed to connect.
+                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+                    let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
+                    let drift = drift::detect(
+                        connection.channel(),
+                        &connection.negotiated,
+                        known,
+                        &health,
+                        spec.listing,
+                        settings.on_drift,
+                        deadline,
+                    )
+                    .await?;
+                    Ok(Checked { connection, drift })
+                })
+            })
+            .await
+    }
+
+    /// Closes the connection permanently.
+    pub(crate) async fn shutdown(&self, grace: Duration) {
+        match &self.kind {
+            Kind::Stdio(lifecycle) => {
+                if let Some(connected) = lifecycle.close() {
+                    connected.connection.child.stop(grace).await;
+                }
+            }
+            #[cfg(feature = "http")]
+            Kind::Http(lifecycle) => {
+                if let Some(session) = lifecycle.close() {
+                    let _ = tokio::time::timeout(grace, session.connection.end()).await;
+                }
+            }
+            #[cfg(feature = "http")]
+            Kind::OpenApi(_) => {}
+            #[cfg(not(feature = "http"))]
+            Kind::NoHttp => {}
+        }
+    }
+}
+
+/// Connects, and records whether that succeeded.
+async fn recorded<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
+    let outcome = attempt.await;
+    match &outcome {
+        Ok(_) => health.connected(),
+        Err(fault) => health.failed(fault),
+    }
+    outcome
+}
+
+/// Sends a `tools/call` request.
+async fn request(
+    channel: &impl Channel,
+    negotiated: &Negotiated,
+    tool: &'static str,
+    arguments: &Bytes,
+    repeatable: bool,
+    deadline: Instant,
+) -> Result<Response, UpstreamError> {
+    let params = format!(r#"{{"name":{}}}"#, wire::quoted(tool));
+    let negotiated = Some((negotiated.era, negotiated.revision));
+    let ask = Ask { name: Some(tool), arguments: Some(arguments), negotiated, repeatable, ..Ask::new("tools/call", &params) };
+    channel.request(ask, deadline).await
+}
+
+/// The time limit of one call, and the setting that it comes from.
+struct Limit {
+    time: Duration,
+    setting: &'static str,
+}
+
+impl Limit {
+    fn of(settings: &UpstreamSettings, request_timeout_ms: Option<u64>) -> Limit {
+        match request_timeout_ms.map(Duration::from_millis) {
+            Some(time) if time < settings.call_timeout => Limit { time, setting: "request_timeout_ms of the upstream" },
+            _ => Limit { time: settings.call_timeout, setting: "--upstream-call-timeout-ms" },
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.time
+    }
+
+    /// Adds to a timeout whose limit it was, and which stage took the time.
+    fn explain(&self, upstream: &str, fault: UpstreamError) -> UpstreamError {
+        if !fault.is_timeout() {
+            return fault;
+        }
+        let message = format!(
+            "'{upstream}' did not answer the call within {} ms ({}): the time ran out while {}",
+            self.time.as_millis(),
+            self.setting,
+            stage::reached().described()
+        );
+        UpstreamError { message: message.into(), ..fault }
+    }
+}
+
+#[cfg(feature = "http")]
+fn mismatch() -> UpstreamError {
+    UpstreamError::unavailable("the call does not fit the transport of the upstream")
+}
+
+#[cfg(not(feature = "http"))]
+fn mismatch() -> UpstreamError {
+    no_http()
+}
+
+#[cfg(not(feature = "http"))]
+fn no_http() -> UpstreamError {
+    UpstreamError::unavailable("this binary was built without an HTTP client (feature `http` of ptc-runtime)")
+}

@@ -1,0 +1,365 @@
+//! The HTTP client of one upstream: headers, credentials, redirects, retries and limits, over `reqwest`.
+//!
+//! Redirects are followed here and not by `reqwest`, because it repeats only bodies that are one buffer. The large arguments of a
+//! call are not copied into one.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::Auth;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::{Client, Method, Proxy, Request};
+use url::Url;
+
+use super::answer::Answer;
+use super::body::RequestBody;
+use super::connecting::ConnectingLayer;
+use super::credentials::Credentials;
+use super::tls;
+use crate::OutgoingFrame;
+use crate::fault::{Delivery, UpstreamError};
+use crate::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
+use crate::offload::offload;
+use crate::response_budget;
+use crate::settings::ResponseCap;
+use crate::stage::{self, Stage};
+use ptc_secrets::{Redactor, Secrets};
+
+/// Maximum number of followed redirects, all within one origin.
+pub(super) const MAX_REDIRECTS: usize = 5;
+/// Maximum number of idle connections, and how long they are kept. Programs make bursts of up to 50 calls.
+const MAX_IDLE_CONNECTIONS: usize = 16;
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// A silent connection is probed after this time, and given up after this number of probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const MAX_PROBES: u32 = 3;
+
+/// A client with fixed headers and a fixed origin.
+#[derive(Clone)]
+pub struct HttpClient {
+    inner: Client,
+    /// Static headers and those of the client itself.
+    headers: HeaderMap,
+    credentials: Arc<Credentials>,
+    upstream: Option<&'static str>,
+    connect_timeout: Duration,
+    redactor: Redactor,
+    posts: bool,
+}
+
+/// The configuration of a client, without secrets.
+pub struct Endpoint {
+    /// The name of the upstream, for messages.
+    pub upstream: Option<&'static str>,
+    /// The URL, whose origin all requests have.
+    pub url: &'static str,
+    /// The credentials of each request.
+    pub auth: &'static [Auth],
+    /// Headers of each request that are not secret.
+    pub static_headers: &'static [(&'static str, &'static str)],
+    /// Time limit for making a connection.
+    pub connect_timeout: Duration,
+    /// The URL of a proxy.
+    pub proxy: Option<&'static str>,
+    /// PEM certificates that are trusted in addition to the system's.
+    pub extra_roots: Option<Arc<[u8]>>,
+    /// Whether the client sends `POST` requests, for which only redirects that preserve method and body are followed.
+    pub posts: bool,
+}
+
+/// A request of a client.
+pub struct OutgoingRequest<'u> {
+    /// The method.
+    pub method: Method,
+    /// The whole URL.
+    pub url: &'u Url,
+    /// Headers in addition to those of the client.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: OutgoingFrame,
+    /// Whether the request is read-only, so that it may be sent again if the connection fails before the
+    /// head of the response is complete.
+    pub repeatable: bool,
+    /// Whether redirects within the origin are followed.
+    pub follows: bool,
+}
+
+impl<'u> OutgoingRequest<'u> {
+    /// Creates a request without a body that is sent at most once.
+    pub fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
+        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true }
+    }
+}
+
+impl HttpClient {
+    /// Builds the client. The system's roots are loaded only if TLS is used.
+    ///
+    /// # Errors
+    ///
+    /// A header, the proxy or a certificate is invalid, or a credential has no value.
+    pub fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
+        for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
+            refuse_user(url)?;
+        }
+        let is_plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        let uses_tls = !is_plain(endpoint.url) || !endpoint.proxy.is_none_or(is_plain);
+        let builder = tls::configure(Client::builder(), uses_tls, endpoint.extra_roots.as_deref())?;
+        let mut credentials = Credentials::read(endpoint.auth, secrets)?;
+        let mut builder = builder
+            // Only the proxy of the config is used, since the server's environment must not redirect credentials.
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            // Whether a request may be sent again depends on the call, which `reqwest` does not know.
+            .retry(reqwest::retry::never())
+            .connect_timeout(endpoint.connect_timeout)
+            .connector_layer(ConnectingLayer)
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .tcp_keepalive(KEEPALIVE)
+            .tcp_keepalive_interval(KEEPALIVE)
+            .tcp_keepalive_retries(MAX_PROBES);
+        // Otherwise the calls on a dead connection would all run out of time, for minutes.
+        #[cfg(target_os = "linux")]
+        {
+            builder = builder.tcp_user_timeout(KEEPALIVE * 2);
+        }
+        if let Some(proxy) = endpoint.proxy {
+            let proxy = Proxy::all(proxy)
+                .map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {}", innermost(&why))))?;
+            builder = builder.proxy(proxy);
+        }
+        if let Some(identity) = credentials.identity.take() {
+            // A proxy with TLS must not get it either.
+            if is_plain(endpoint.url) {
+                return Err(UpstreamError::unavailable("a client certificate needs a URL with https://"));
+            }
+            builder = builder.identity(identity);
+        }
+        let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be set up", &why))?;
+        let mut headers = headers(endpoint)?;
+        headers.extend(std::mem::take(&mut credentials.headers));
+        let Endpoint { upstream, connect_timeout, posts, .. } = *endpoint;
+        let credentials = Arc::new(credentials);
+        Ok(HttpClient { inner, headers, credentials, upstream, connect_timeout, redactor: secrets.redactor(), posts })
+    }
+
+    /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
+    /// credentials nor arguments leave it.
+    pub async fn send(&self, mut request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
+        let (mut url, mut repeatable) = (request.url.clone(), request.repeatable);
+        for followed in 0.. {
+            let answer = match self.send_once(&request, &url, deadline).await {
+                Err(SendError::NoResponse(_)) if std::mem::take(&mut repeatable) => {
+                    stage::repeat();
+                    let again = self.send_once(&request, &url, deadline).await;
+                    // The first attempt may have been received.
+                    let fault = |why: SendError| UpstreamError { delivery: Delivery::Twice, ..why.into_fault() };
+                    again.map(Answer::repeated).map_err(|why| SendError::Fault(fault(why)))
+                }
+                other => other,
+            };
+            let answer = answer.map_err(SendError::into_fault)?;
+            match answer.redirects_to().filter(|next| next.origin() == request.url.origin()) {
+                Some(next) if request.follows && followed < MAX_REDIRECTS && self.redirect(&mut request, &answer) => url = next,
+                _ => return Ok(answer),
+            }
+        }
+        unreachable!("the last redirect is not followed")
+    }
+
+    /// Changes the method of a request as a redirect requires (WHATWG Fetch, "HTTP-redirect fetch"): 303 makes it a `GET` without
+    /// a body, and so do 301 and 302 if it is a `POST`. Returns whether the redirect can be followed: a client that sends `POST`
+    /// requests needs one that preserves them.
+    fn redirect(&self, request: &mut OutgoingRequest<'_>, redirect: &Answer) -> bool {
+        let status = redirect.status().as_u16();
+        if self.posts && !matches!(status, 307 | 308) {
+            return false;
+        }
+        let becomes_get = match status {
+            301 | 302 => request.method == Method::POST,
+            303 => request.method != Method::GET && request.method != Method::HEAD,
+            _ => false,
+        };
+        if becomes_get {
+            request.method = Method::GET;
+            request.body = OutgoingFrame::default();
+            request.headers.remove(CONTENT_TYPE);
+        }
+        true
+    }
+
+    fn request(&self, request: &OutgoingRequest<'_>, url: &Url) -> Request {
+        let mut sent = Request::new(request.method.clone(), self.credentials.address(url));
+        let headers = sent.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        headers.extend(self.headers.clone());
+        headers.extend(request.headers.clone());
+        self.credentials.add_cookies(headers);
+        *sent.body_mut() = RequestBody::new(&request.body).map(reqwest::Body::wrap);
+        sent
+    }
+
+    async fn send_once(&self, request: &OutgoingRequest<'_>, url: &Url, deadline: Instant) -> Result<Answer, SendError> {
+        let request = self.request(request, url);
+        stage::enter(Stage::Waiting);
+        match stage::until(deadline, self.inner.execute(request)).await {
+            None => Err(SendError::Fault(UpstreamError::timed_out())),
+            Some(Ok(response)) => {
+                stage::enter(Stage::Reading);
+                Ok(Answer::new(response, url.clone()))
+            }
+            Some(Err(why)) if is_lost(&why) => Err(SendError::NoResponse(unavailable("the request failed", &why))),
+            Some(Err(why)) => Err(SendError::Fault(self.failed(&why))),
+        }
+    }
+
+    fn failed(&self, why: &reqwest::Error) -> UpstreamError {
+        let target = self.upstream.map(|name| format!(" to '{name}'")).unwrap_or_default();
+        if why.is_connect() && why.is_timeout() {
+            let limit = self.connect_timeout.as_millis();
+            let message = format!("no connection{target} was made within {limit} ms (connect_timeout_ms)");
+            return UpstreamError { delivery: Delivery::Never, ..UpstreamError::timeout(message) };
+        }
+        if let Some(cause) = parse_error(why) {
+            return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
+        }
+        if why.is_connect() {
+            UpstreamError { delivery: Delivery::Never, ..unavailable(&format!("cannot connect{target}"), why) }
+        } else {
+            unavailable("the request failed", why)
+        }
+    }
+
+    /// Reads a body up to a size limit. Echoed secrets are redacted before the body is truncated or shown.
+    pub async fn read_body(&self, response: &mut Answer, cap: ResponseCap, deadline: Instant) -> Result<Vec<u8>, UpstreamError> {
+        let status = response.status().as_u16();
+        let too_large = |seen| UpstreamError::too_large(cap, seen).with_status(status);
+        if let Some(length) = response.content_length().filter(|length| *length > cap.bytes) {
+            return Err(too_large(length));
+        }
+        response_budget::reserve(response.content_length().unwrap_or(0)).map_err(|fault| fault.with_status(status))?;
+        let mut body = Vec::with_capacity(response.content_length().unwrap_or(0) as usize);
+        loop {
+            match tokio::time::timeout_at(deadline.into(), response.chunk()).await {
+                Err(_) => return Err(UpstreamError::timed_out().with_status(status)),
+                Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
+                Ok(Ok(None)) => {
+                    let redactor = self.redactor.clone();
+                    return offload(body.len(), move || redactor.redact_bytes(body)).await;
+                }
+                Ok(Ok(Some(chunk))) => {
+                    let seen = body.len() as u64 + chunk.len() as u64;
+                    if seen > cap.bytes {
+                        return Err(too_large(seen));
+                    }
+                    response_budget::reserve(seen.max(response.content_length().unwrap_or(0)))
+                        .map_err(|fault| fault.with_status(status))?;
+                    body.extend_from_slice(&chunk);
+                }
+            }
+        }
+    }
+
+    /// Whether every request has this header: the client's own, a credential or a static header.
+    pub(crate) fn sets(&self, name: &HeaderName) -> bool {
+        self.headers.contains_key(name)
+    }
+
+    /// Whether the client sends `POST` requests.
+    pub(super) fn posts(&self) -> bool {
+        self.posts
+    }
+
+    /// Redacts the text of a received header.
+    pub(crate) fn redact_text(&self, text: &str) -> String {
+        self.redactor.redact_str(text).into_owned()
+    }
+
+    /// Redacts received bytes.
+    pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.redactor.redact_bytes(bytes)
+    }
+}
+
+/// Why a request has no response.
+enum SendError {
+    /// The connection failed before the head of a response was complete. A request that only reads may be sent again
+    /// (RFC 9110, section 9.2.2).
+    NoResponse(UpstreamError),
+    Fault(UpstreamError),
+}
+
+impl SendError {
+    fn into_fault(self) -> UpstreamError {
+        let (SendError::NoResponse(fault) | SendError::Fault(fault)) = self;
+        fault
+    }
+}
+
+/// Whether a connection failed after it was made and before the head of a response was complete.
+fn is_lost(why: &reqwest::Error) -> bool {
+    why.is_request() && !why.is_connect() && !why.is_timeout() && parse_error(why).is_none()
+}
+
+/// The error of a response that is not HTTP.
+fn parse_error(why: &reqwest::Error) -> Option<&hyper::Error> {
+    causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse())
+}
+
+/// Iterates over an error's causes, outermost first.
+fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(why.source(), |cause| (*cause).source())
+}
+
+/// The innermost cause, which is the one that an operator can fix. The outer ones show the whole address.
+pub(super) fn innermost(why: &reqwest::Error) -> String {
+    causes(why).last().map_or_else(|| "no cause is known".to_owned(), ToString::to_string)
+}
+
+/// Creates an error with the innermost cause.
+pub(super) fn unavailable(what: &str, why: &reqwest::Error) -> UpstreamError {
+    UpstreamError::unavailable(format!("{what}: {}", innermost(why)))
+}
+
+fn headers(endpoint: &Endpoint) -> Result<HeaderMap, UpstreamError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(USER_AGENT, header_value(&format!("{CLIENT_NAME}/{CLIENT_VERSION}"), "User-Agent")?);
+    for (name, value) in endpoint.static_headers {
+        headers.insert(header_name(name)?, header_value(value, name)?);
+    }
+    Ok(headers)
+}
+
+/// Rejects a URL with user and password, which would not be sent. The compiler rejects such configs, but a handwritten deployment
+/// may contain one.
+fn refuse_user(url: &str) -> Result<(), UpstreamError> {
+    match Url::parse(url) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(UpstreamError::unavailable(format!(
+            "the URL {} holds a user or password: credentials are bindings, which `auth` sends",
+            display_url(&url)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn header_name(name: &str) -> Result<HeaderName, UpstreamError> {
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| UpstreamError::unavailable(format!("invalid header name '{name}'")))
+}
+
+/// Converts a header's value. The error does not contain it.
+pub(super) fn header_value(value: &str, name: &str) -> Result<HeaderValue, UpstreamError> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+        UpstreamError::unavailable(format!("the value of header '{name}' has characters that a header cannot carry"))
+    })
+}
+
+/// Formats `url` for messages, without user, query and fragment.
+pub(crate) fn display_url(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.to_string()
+}

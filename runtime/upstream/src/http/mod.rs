@@ -1,0 +1,22 @@
+//! HTTP clients, and everything about connections and TLS.
+//!
+//! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
+//! - `credentials`: headers, cookies, query parameters and certificates that carry secrets.
+//! - `connecting`: the stage of a call while its connection is made. `tls`: trusted certificates.
+//! - `body`: the body of a request.
+//! - [`answer`]: a response. [`status`]: the meaning of its status for a program.
+//! - `sse`: parses server-sent events. `stream`: reads a response that is an event stream.
+//! - `session`: MCP over Streamable HTTP.
+//! - `document`: fetches OpenAPI documents at build time.
+
+pub mod answer;
+mod body;
+pub mod client;
+mod connecting;
+mod credentials;
+pub(crate) mod document;
+pub(crate) mod session;
+pub(super) mod sse;
+pub mod status;
+mod stream;
+pub(crate) mod tls;

@@ -1,0 +1,171 @@
+//! An incremental parser of server-sent events, with a size limit.
+
+use std::time::Duration;
+
+use memchr::{memchr, memchr2};
+
+/// Maximum length of an event's id.
+const MAX_ID: usize = 1024;
+
+/// Returns the data of every event of a whole stream. The last one need not end with an empty line.
+pub(crate) fn data(stream: &[u8]) -> Vec<Vec<u8>> {
+    let mut events = Events::default();
+    let mut fed = |bytes| events.feed(bytes, usize::MAX).unwrap_or_default();
+    let mut all = fed(stream);
+    all.extend(fed(b"\n\n"));
+    all
+}
+
+/// Splits a stream into the `data` of its events. Comments and unknown fields are ignored.
+#[derive(Default)]
+pub(super) struct Events {
+    /// Bytes after the last complete line.
+    partial: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    /// Whether the last line ended with CR, so that a following LF belongs to it.
+    after_cr: bool,
+    started: bool,
+    /// The id of the incomplete event, and that of the last complete one.
+    id: Option<Vec<u8>>,
+    last_id: Option<Vec<u8>>,
+    retry: Option<Duration>,
+}
+
+/// An event or a line exceeds the size limit. Contains the bytes received of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLarge(pub(super) u64);
+
+impl Events {
+    /// Parses more bytes. Returns the data of every event that they complete.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], max: usize) -> Result<Vec<Vec<u8>>, TooLarge> {
+        let mut events = Vec::new();
+        while !bytes.is_empty() {
+            if std::mem::take(&mut self.after_cr) && bytes.first() == Some(&b'\n') {
+                bytes = bytes.get(1..).unwrap_or_default();
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
+                self.partial.extend_from_slice(bytes);
+                break;
+            };
+            let (part, rest) = bytes.split_at(end);
+            self.after_cr = rest.first() == Some(&b'\r');
+            bytes = rest.get(1..).unwrap_or_default();
+            if self.partial.is_empty() {
+                self.line(part, &mut events);
+            } else {
+                let mut line = std::mem::take(&mut self.partial);
+                line.extend_from_slice(part);
+                self.line(&line, &mut events);
+            }
+            if self.data.len() > max {
+                return Err(TooLarge(self.data.len() as u64));
+            }
+        }
+        // The payload is preceded by `data: `.
+        let seen = self.partial.len() + self.data.len();
+        if seen > max.saturating_add(6) { Err(TooLarge(seen as u64)) } else { Ok(events) }
+    }
+
+    /// Returns the number of bytes of the incomplete event.
+    pub(super) fn held(&self) -> u64 {
+        (self.partial.len() + self.data.len()) as u64
+    }
+
+    /// Returns the id of the last complete event with an id, after which a broken stream can be resumed.
+    pub(super) fn last_id(&self) -> Option<&[u8]> {
+        self.last_id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// Returns the delay before resuming a broken stream that the server requests.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Prepares for a new stream. Incomplete events will be sent again.
+    pub(super) fn restart(&mut self) {
+        *self = Events { last_id: self.last_id.take(), retry: self.retry, ..Events::default() };
+    }
+
+    fn line(&mut self, line: &[u8], events: &mut Vec<Vec<u8>>) {
+        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if !self.started => rest,
+            _ => line,
+        };
+        self.started = true;
+        if line.is_empty() {
+            if let Some(id) = self.id.take() {
+                self.last_id = Some(id);
+            }
+            let data = std::mem::take(&mut self.data);
+            if std::mem::take(&mut self.has_data) && !data.is_empty() {
+                events.push(data);
+            }
+            return;
+        }
+        let (name, value) = match memchr(b':', line) {
+            None => (line, [].as_slice()),
+            Some(colon) => {
+                let value = line.get(colon + 1..).unwrap_or_default();
+                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
+            }
+        };
+        match name {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
+            b"retry" => {
+                let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.retry = ms.map(Duration::from_millis).or(self.retry);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the last event of a stream that ended without an empty line.
+    pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.partial);
+        let complete = self.last_id.clone();
+        let mut events = Vec::new();
+        self.line(&line, &mut events);
+        self.line(b"", &mut events);
+        // An event that may be truncated is not a position at which to resume.
+        self.last_id = complete;
+        events.pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\nretry: 30\nretry: x\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
+
+    #[test]
+    fn events_are_the_same_however_the_stream_is_cut() {
+        for step in 1..STREAM.len() {
+            let mut events = Events::default();
+            let mut found = Vec::new();
+            for chunk in STREAM.as_bytes().chunks(step) {
+                found.extend(events.feed(chunk, 1000).unwrap());
+            }
+            found.extend(events.finish());
+            let found: Vec<_> = found.into_iter().map(|e| String::from_utf8(e).unwrap()).collect();
+            assert_eq!(found, ["{\"a\":\n1}", "é", "cut"], "{step}");
+            assert_eq!((events.last_id(), events.retry()), (Some(&b"5"[..]), Some(Duration::from_millis(30))), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_large_event_is_refused() {
+        let mut events = Events::default();
+        assert_eq!(events.feed(b"data: 12345678\n\n", 8), Ok(vec![b"12345678".to_vec()]));
+        assert_eq!(events.feed(b"data: 123456789\n", 8), Err(TooLarge(9)));
+        assert_eq!(Events::default().feed(b"data: 12345678901234567890", 8), Err(TooLarge(26)));
+    }
+}

@@ -1,0 +1,251 @@
+//! Clients of upstreams: validates calls, manages connections, and limits and redacts answers.
+//!
+//! - `program`: the host of one evaluation, [`ProgramHost`], with its budgets and its record of calls.
+//! - `arguments`: measures and reserves the arguments of a call before they are encoded.
+//! - `request`: validates `(tool/call …)` against the catalog.
+//! - `call_rules`: whether a call counts as a write, and whether it may be sent again.
+//! - `dispatch`: makes one call, from the connection to the payload.
+//! - `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
+//! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
+//! - `health`: which upstreams are down, and the log lines about them.
+//! - `response_budget`: limits the bytes of answers that are being read.
+//! - `snapshot`: the current catalog, which is frozen or filled on demand.
+//! - `drift`: detects differences between a server's tools and the catalog.
+//! - `mcp`: the protocol. `stdio` and `http` are its transports. `openapi` calls JSON services.
+//! - `offload`: moves long work off the event loop.
+//! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
+
+pub mod arguments;
+mod call_limiter;
+mod call_rules;
+pub mod discovery;
+mod dispatch;
+mod drift;
+pub mod fault;
+pub mod health;
+#[cfg(feature = "http")]
+pub mod http;
+mod lifecycle;
+mod mcp;
+mod offload;
+#[cfg(feature = "http")]
+mod openapi;
+mod pace;
+mod program;
+mod query_tools;
+mod record;
+mod request;
+pub(crate) mod response_budget;
+mod settings;
+mod snapshot;
+pub mod stage;
+mod stdio;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ptc_catalog::{Catalog, Deployment, Upstream};
+
+pub(crate) use call_rules::CallRules;
+pub use fault::{Reason, UpstreamError};
+pub use mcp::wire::OutgoingFrame;
+pub use program::{ProgramHost, WaitLimits, nothing_written};
+#[cfg(feature = "http")]
+pub use query_tools::fetch_document;
+pub use query_tools::{Contacts, Listing, list_granted_tools, list_tools};
+pub use record::{AuthUsed, CallRecord};
+pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
+pub use snapshot::Load;
+
+use crate::discovery::LazyIndex;
+use dispatch::UpstreamConnection;
+use health::Health;
+use ptc_secrets::{Redactor, Secrets};
+pub(crate) use request::{find_tool, find_upstream};
+use snapshot::Snapshot;
+
+/// Time limit for children to exit after they were asked to.
+const GRACE: Duration = Duration::from_millis(1_500);
+
+/// All upstreams of a server. Connections are made on demand.
+pub struct Upstreams {
+    secrets: Arc<Secrets>,
+    redactor: Redactor,
+    settings: UpstreamSettings,
+    /// The connections, in the order of the catalog.
+    connections: Vec<Arc<UpstreamConnection>>,
+    snapshot: Snapshot,
+    /// The search index, built by `apropos` if the catalog has none.
+    search_index: LazyIndex,
+}
+
+impl Upstreams {
+    /// Creates the upstreams of a deployment. Nothing is started or sent.
+    pub fn new(deployment: &'static Deployment, secrets: Secrets, settings: UpstreamSettings) -> Arc<Upstreams> {
+        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings, None)
+    }
+
+    /// Like [`Upstreams::new`], but the tools of MCP upstreams are fetched by the first form or call that needs them. `load`
+    /// converts the answer to its form in the catalog, with which later connections are compared.
+    pub fn live(
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        load: Arc<dyn Load>,
+    ) -> Arc<Upstreams> {
+        Upstreams::over(Snapshot::live(deployment.catalog, load), deployment, secrets, settings, None)
+    }
+
+    /// Creates the upstreams of a deployment whose catalog was made from the answers of `earlier` ones. Their open connections
+    /// are taken over, so that no child is started twice.
+    pub fn taking_over(
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        earlier: &Upstreams,
+    ) -> Arc<Upstreams> {
+        Upstreams::over(Snapshot::frozen(deployment.catalog), deployment, secrets, settings, Some(earlier))
+    }
+
+    fn over(
+        snapshot: Snapshot,
+        deployment: &'static Deployment,
+        secrets: Secrets,
+        settings: UpstreamSettings,
+        earlier: Option<&Upstreams>,
+    ) -> Arc<Upstreams> {
+        let redactor = secrets.redactor();
+        let connection = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.connection(upstream.name)) {
+            Some(earlier) => UpstreamConnection::taking_over(upstream, earlier, settings.logs_health),
+            None => UpstreamConnection::new(upstream, settings.logs_health),
+        };
+        let connections = deployment.catalog.upstreams.iter().map(|upstream| Arc::new(connection(upstream))).collect();
+        Arc::new(Upstreams {
+            secrets: Arc::new(secrets),
+            redactor,
+            settings,
+            connections,
+            snapshot,
+            search_index: LazyIndex::default(),
+        })
+    }
+
+    /// Creates the host of one evaluation, with new budgets and an empty record. `limits` applies to waits on the evaluation's
+    /// thread.
+    pub fn program(self: &Arc<Self>, limits: WaitLimits) -> Arc<ProgramHost> {
+        Arc::new(ProgramHost::new(Arc::clone(self), limits))
+    }
+
+    /// Returns the current catalog. A live catalog lacks the tools of upstreams that were not fetched yet.
+    pub fn catalog(&self) -> &'static Catalog {
+        self.snapshot.catalog()
+    }
+
+    /// Whether the tools of an upstream were not fetched yet.
+    pub fn is_unlisted(&self, name: &str) -> bool {
+        self.snapshot.is_unlisted(name)
+    }
+
+    /// Connects to an MCP upstream, lists its tools and keeps the connection. Only the definitions of the tools in `granted` are
+    /// kept, and the names of the others. `None` grants all. Must be called inside a Tokio runtime. Messages are redacted.
+    pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, UpstreamError> {
+        let connection = self.connection(name).ok_or_else(|| UpstreamError::unavailable("there is no such upstream"))?;
+        let listed = stage::followed(Box::pin(connection.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
+        listed.map_err(|fault| self.clean(fault))
+    }
+
+    /// Fetches the tools of an upstream, unless that was done before.
+    async fn list(&self, name: &str) -> Result<(), UpstreamError> {
+        let Some(connection) = self.connection(name) else { return Ok(()) };
+        let listed =
+            self.snapshot.list(name, |granted| connection.list(query_tools::keep(granted), &self.secrets, &self.settings)).await;
+        listed.map_err(|fault| self.clean(fault))
+    }
+
+    fn connection(&self, name: &str) -> Option<&Arc<UpstreamConnection>> {
+        self.connections.iter().find(|connection| connection.upstream().name == name)
+    }
+
+    /// Returns the PEM certificates that are trusted in addition to the system's.
+    #[cfg(feature = "http")]
+    pub fn extra_roots(&self) -> Option<Arc<[u8]>> {
+        self.settings.extra_roots.clone()
+    }
+
+    /// Returns the deployment's secrets.
+    #[cfg(feature = "http")]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Returns the redactor of the deployment's secrets.
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// Iterates over the health of all upstreams, by name.
+    pub fn health(&self) -> impl Iterator<Item = (&'static Upstream, &Health)> {
+        self.connections.iter().map(|connection| (connection.upstream(), &**connection.health()))
+    }
+
+    /// Connects again to the MCP upstreams that are down. Returns at once.
+    pub fn reconnect(self: &Arc<Self>) {
+        for connection in self.connections.iter().filter(|connection| connection.health().down_within(Duration::MAX).is_some()) {
+            let (connection, this) = (Arc::clone(connection), Arc::clone(self));
+            self.settings.handle.spawn(async move { connection.connect(&this.secrets, &this.settings).await });
+        }
+    }
+
+    /// Connects to all MCP upstreams concurrently.
+    ///
+    /// # Errors
+    ///
+    /// Returns each upstream that cannot be reached.
+    pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, UpstreamError)>> {
+        let attempts: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| {
+                let (connection, this) = (Arc::clone(connection), Arc::clone(self));
+                (connection.upstream().name, tokio::spawn(async move { connection.connect(&this.secrets, &this.settings).await }))
+            })
+            .collect();
+        let mut faults = Vec::new();
+        for (name, attempt) in attempts {
+            match attempt.await {
+                Ok(Ok(())) => {}
+                Ok(Err(fault)) => faults.push((name, self.clean(fault))),
+                Err(_) => faults.push((name, UpstreamError::unavailable("the attempt to connect was given up"))),
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    /// Closes all connections. Sessions are ended, and children are asked to exit. The process groups of those that do not are
+    /// killed. Calls in flight fail, and later ones are refused.
+    pub async fn shutdown(&self) {
+        let ends: Vec<_> = self
+            .connections
+            .iter()
+            .map(|connection| {
+                let connection = Arc::clone(connection);
+                tokio::spawn(async move { connection.shutdown(GRACE).await })
+            })
+            .collect();
+        for end in ends {
+            let _ = end.await;
+        }
+    }
+
+    fn clean(&self, fault: UpstreamError) -> UpstreamError {
+        let message = self.redactor.redact_string(fault.message.into_owned());
+        UpstreamError { message: message.into(), ..fault }
+    }
+}
+
+/// Checks that a PEM text contains certificates. The error names what is missing.
+#[cfg(feature = "http")]
+pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
+    http::tls::roots(pem).map(drop)
+}

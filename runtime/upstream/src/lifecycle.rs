@@ -1,0 +1,255 @@
+//! The lifecycle of an upstream's connection.
+//!
+//! The first call that needs the connection makes it, in a separate task, so that a call that stops waiting does not abort it.
+//! After a loss the first new attempt is immediate. Further attempts are delayed increasingly, so that an upstream that dies at
+//! every call is not restarted in a tight loop.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::fault::UpstreamError;
+use super::stage::{self, Progress};
+
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(15);
+
+/// A connection that can be lost.
+pub(crate) trait Live: Send + Sync + 'static {
+    /// Returns the error after which the connection is unusable. `None` while it works.
+    fn failure(&self) -> Option<UpstreamError>;
+}
+
+type Attempt<C> = Option<Result<Arc<C>, UpstreamError>>;
+
+/// The connection of an upstream.
+pub(crate) struct Lifecycle<C> {
+    state: Mutex<State<C>>,
+}
+
+struct State<C> {
+    phase: Phase<C>,
+    /// Number of losses and failed attempts since the last answered call.
+    failures: u32,
+    /// Time before which no attempt is made, and the error of the last attempt.
+    backoff_until: Option<(Instant, UpstreamError)>,
+}
+
+enum Phase<C> {
+    Idle,
+    Connecting(watch::Receiver<Attempt<C>>, Progress, AbortHandle),
+    Ready(Arc<C>),
+    Closed,
+}
+
+impl<C: Live> Lifecycle<C> {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Lifecycle { state: Mutex::new(State { phase: Phase::Idle, failures: 0, backoff_until: None }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the connection. If there is none, `connect` makes it. Must be called inside a Tokio runtime.
+    pub(crate) async fn get<F>(self: &Arc<Self>, connect: impl FnOnce() -> F) -> Result<Arc<C>, UpstreamError>
+    where
+        F: Future<Output = Result<C, UpstreamError>> + Send + 'static,
+    {
+        let (mut attempt, progress) = {
+            let mut state = self.lock();
+            state.notice_loss();
+            match &state.phase {
+                Phase::Ready(connection) => return Ok(Arc::clone(connection)),
+                Phase::Connecting(attempt, progress, _) => (attempt.clone(), progress.clone()),
+                Phase::Closed => return Err(UpstreamError::unavailable("the server is shutting down")),
+                Phase::Idle => {
+                    state.may_retry()?;
+                    self.start(&mut state, connect())
+                }
+            }
+        };
+        stage::wait_for(&progress);
+        let outcome = attempt.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+        outcome.unwrap_or_else(|| Err(UpstreamError::unavailable("the attempt to connect was given up")))
+    }
+
+    fn start<F>(self: &Arc<Self>, state: &mut State<C>, connect: F) -> (watch::Receiver<Attempt<C>>, Progress)
+    where
+        F: Future<Output = Result<C, UpstreamError>> + Send + 'static,
+    {
+        let (publish, attempt) = watch::channel(None);
+        let (this, progress) = (Arc::clone(self), Progress::default());
+        let watched = stage::watched(progress.clone(), connect);
+        let task = tokio::spawn(async move {
+            let outcome = watched.await.map(Arc::new);
+            let mut state = this.lock();
+            match &outcome {
+                Ok(connection) => state.phase = Phase::Ready(Arc::clone(connection)),
+                Err(fault) => {
+                    state.phase = Phase::Idle;
+                    state.failures += 1;
+                    let pause = back_off(state.failures);
+                    state.backoff_until = Some((Instant::now() + pause, fault.clone()));
+                }
+            }
+            drop(state);
+            publish.send_replace(Some(outcome));
+        });
+        state.phase = Phase::Connecting(attempt.clone(), progress.clone(), task.abort_handle());
+        (attempt, progress)
+    }
+
+    /// Records an answered call, which resets the number of failures.
+    pub(crate) fn answered(&self) {
+        let mut state = self.lock();
+        state.failures = 0;
+        state.backoff_until = None;
+    }
+
+    /// Discards `connection`, so that the next call makes a new one immediately.
+    #[cfg(feature = "http")]
+    pub(crate) fn renew(&self, connection: &Arc<C>) {
+        let mut state = self.lock();
+        if matches!(&state.phase, Phase::Ready(current) if Arc::ptr_eq(current, connection)) {
+            state.phase = Phase::Idle;
+        }
+    }
+
+    /// Closes permanently. Returns the connection, if there was one.
+    pub(crate) fn close(&self) -> Option<Arc<C>> {
+        match std::mem::replace(&mut self.lock().phase, Phase::Closed) {
+            Phase::Ready(connection) => Some(connection),
+            Phase::Connecting(_, _, task) => {
+                task.abort();
+                None
+            }
+            Phase::Idle | Phase::Closed => None,
+        }
+    }
+}
+
+impl<C: Live> State<C> {
+    fn notice_loss(&mut self) {
+        if let Phase::Ready(connection) = &self.phase
+            && let Some(fault) = connection.failure()
+        {
+            self.failures += 1;
+            // The first new attempt after a loss is immediate.
+            self.backoff_until = (self.failures > 1).then(|| (Instant::now() + back_off(self.failures - 1), fault));
+            self.phase = Phase::Idle;
+        }
+    }
+
+    fn may_retry(&self) -> Result<(), UpstreamError> {
+        let Some((not_before, fault)) = &self.backoff_until else { return Ok(()) };
+        let left = not_before.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        let message = format!("{}; the next attempt is made in {} ms", fault.message, left.as_millis().max(1));
+        Err(UpstreamError { message: message.into(), ..fault.clone() })
+    }
+}
+
+fn back_off(failures: u32) -> Duration {
+    INITIAL_BACKOFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(MAX_BACKOFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use super::*;
+    use crate::stage::Stage;
+
+    struct Fake(AtomicBool);
+
+    impl Live for Fake {
+        fn failure(&self) -> Option<UpstreamError> {
+            self.0.load(Ordering::Relaxed).then(|| UpstreamError::unavailable("gone"))
+        }
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    #[test]
+    fn a_loss_is_repaired_once_at_once_and_then_with_a_pause() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let made = Arc::new(AtomicU32::new(0));
+            let connect = || {
+                let made = Arc::clone(&made);
+                async move {
+                    made.fetch_add(1, Ordering::Relaxed);
+                    Ok(Fake(AtomicBool::new(false)))
+                }
+            };
+            let first = lifecycle.get(connect).await.unwrap();
+            assert!(Arc::ptr_eq(&first, &lifecycle.get(connect).await.unwrap()), "it is kept while it works");
+            first.0.store(true, Ordering::Relaxed);
+            let second = lifecycle.get(connect).await.unwrap();
+            second.0.store(true, Ordering::Relaxed);
+            let fault = lifecycle.get(connect).await.err().unwrap();
+            assert!(fault.message.starts_with("gone; the next attempt is made in "), "{fault}");
+            lifecycle.answered();
+            assert!(lifecycle.get(connect).await.is_ok());
+            assert_eq!(made.load(Ordering::Relaxed), 3);
+            assert!(lifecycle.close().is_some());
+            assert!(lifecycle.get(connect).await.is_err());
+        });
+    }
+
+    #[test]
+    fn who_waits_for_an_attempt_sees_how_far_it_is() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let (step, mut steps) = tokio::sync::mpsc::channel::<Stage>(1);
+            let (told, mut tells) = tokio::sync::mpsc::channel::<()>(1);
+            let connect = || async move {
+                while let Some(stage) = steps.recv().await {
+                    stage::enter(stage);
+                    let _ = told.send(()).await;
+                }
+                Ok(Fake(AtomicBool::new(false)))
+            };
+            let (first, second) = (Progress::default(), Progress::default());
+            let waits = stage::watched(first.clone(), lifecycle.get(connect));
+            let never = || async { Err::<Fake, _>(UpstreamError::unavailable("a second attempt")) };
+            let waits_too = stage::watched(second.clone(), lifecycle.get(never));
+            let looks = async {
+                for (stage, seen) in [
+                    (Stage::Connecting, Stage::Connecting),
+                    (Stage::Waiting, Stage::Handshake),
+                    (Stage::Connecting, Stage::Connecting),
+                    (Stage::Reading, Stage::Handshake),
+                ] {
+                    step.send(stage).await.unwrap();
+                    tells.recv().await.unwrap();
+                    assert_eq!((first.reached(), second.reached()), (seen, seen), "{stage:?}");
+                }
+                drop(step);
+            };
+            let (one, other, ()) = tokio::join!(waits, waits_too, looks);
+            assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+        });
+    }
+
+    #[test]
+    fn an_attempt_survives_the_call_that_started_it() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let slow = || async {
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                Ok(Fake(AtomicBool::new(false)))
+            };
+            assert!(tokio::time::timeout(Duration::from_millis(1), lifecycle.get(slow)).await.is_err());
+            let never = || async { Err::<Fake, _>(UpstreamError::unavailable("a second attempt")) };
+            assert!(lifecycle.get(never).await.is_ok());
+        });
+    }
+}

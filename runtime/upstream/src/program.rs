@@ -1,0 +1,524 @@
+//! The host of one evaluation.
+
+mod listing;
+mod misspelt;
+mod notes;
+mod pages;
+mod records;
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use litemap::LiteMap;
+#[cfg(feature = "http")]
+use ptc_catalog::Transport;
+use ptc_catalog::Upstream;
+use ptc_check::paging::UnreadPages;
+use ptc_lisp::Value;
+use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
+use ptc_lisp::limits::Cancel;
+use ptc_lisp::list_uses::TrackedList;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use self::misspelt::Misspelt;
+pub use self::notes::nothing_written;
+use self::records::Records;
+pub(crate) use self::records::Writes;
+use super::Upstreams;
+use super::arguments::Bounds;
+use super::call_limiter::CallingProgram;
+use super::call_rules::CallRules;
+use super::dispatch::{EncodedCall, UpstreamConnection};
+use super::fault::{Reason, UpstreamError, excerpt};
+use super::mcp::outcome::{Payload, compact_len, string_len};
+use super::offload::offload;
+use super::record::CallRecord;
+use super::request::{self, Call};
+use super::response_budget;
+use super::stage::{self, Progress};
+use crate::discovery;
+use ptc_schedule::ClientKey;
+use ptc_secrets::Redactor;
+
+/// Maximum bytes of the name of an unknown tool in a record, and maximum bytes of the name that are redacted.
+const MAX_RECORDED_NAME: usize = 200;
+/// Maximum delay after which a call that was answered with 429 is repeated.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
+const MAX_REDACTED_NAME: usize = 64 * 1024;
+
+/// Limits of waits of an evaluation outside calls, such as for an upstream's list of tools, and of its share of the upstreams.
+#[derive(Debug, Clone, Default)]
+pub struct WaitLimits {
+    /// The end of the evaluation. `None` leaves the upstream's own time limit.
+    pub deadline: Option<Instant>,
+    /// Cancels the evaluation.
+    pub cancel: Cancel,
+    /// The client of the evaluation. Owners share an upstream equally when all of its permits are in use.
+    pub client_key: ClientKey,
+    /// Maximum number of programs in flight in the process. `None` if there is only this one.
+    pub most_in_flight: Option<usize>,
+}
+
+/// The host of one evaluation, with its budgets and its record of calls.
+pub struct ProgramHost(Arc<Shared>);
+
+/// The state that calls in progress share with the host.
+struct Shared {
+    upstreams: Arc<Upstreams>,
+    calls: Budget,
+    writes: Budget,
+    discoveries: Budget,
+    records: Records,
+    limits: WaitLimits,
+    unread_pages: Mutex<UnreadPages>,
+    misspelt: Misspelt,
+    /// The memory account of the host's run, set once the run has begun.
+    account: Mutex<Option<Account>>,
+    /// The upstreams with calls in progress, by name, with the number of calls.
+    calling: Mutex<LiteMap<&'static str, (usize, CallingProgram)>>,
+}
+
+/// A call in progress, for the number of programs that wait for its upstream.
+struct CallInProgress<'s> {
+    shared: &'s Shared,
+    upstream: &'static str,
+}
+
+impl Drop for CallInProgress<'_> {
+    fn drop(&mut self) {
+        let mut calling = self.shared.calling();
+        if let Some((calls, _)) = calling.get_mut(self.upstream) {
+            *calls -= 1;
+            if *calls == 0 {
+                calling.remove(self.upstream);
+            }
+        }
+    }
+}
+
+/// A call that is ready to be made.
+struct Ready {
+    connection: Arc<UpstreamConnection>,
+    known: &'static Upstream,
+    encoded: EncodedCall,
+    rules: CallRules,
+    entry: usize,
+    /// Receives the `Link` header of the answer, if it is needed.
+    link_header: Option<LinkHeader>,
+}
+
+/// The `Link` header of an answer, once there is one.
+type LinkHeader = Arc<OnceLock<String>>;
+
+/// Why a call cannot be made.
+enum Refusal {
+    /// The call is invalid.
+    Program(Fault),
+    /// The call is valid, but fails for another reason.
+    World(Reply),
+}
+
+impl ProgramHost {
+    pub(super) fn new(upstreams: Arc<Upstreams>, limits: WaitLimits) -> ProgramHost {
+        let settings = &upstreams.settings;
+        ProgramHost(Arc::new(Shared {
+            calls: Budget::of(settings.max_calls_per_program),
+            writes: Budget::of(settings.max_writes_per_program),
+            discoveries: Budget::of(settings.max_catalog_ops),
+            records: Records::default(),
+            upstreams,
+            limits,
+            unread_pages: Mutex::default(),
+            misspelt: Misspelt::default(),
+            account: Mutex::default(),
+            calling: Mutex::default(),
+        }))
+    }
+
+    /// Calls `watch` when a call begins, and with `true` when it is answered or has failed, in this case on a thread of the
+    /// upstreams' runtime. Only the first function that is passed is used.
+    pub fn watch(&self, watch: impl Fn(&CallRecord, bool) + Send + Sync + 'static) {
+        self.0.records.watch_by(Box::new(watch));
+    }
+
+    /// Returns notes on exhausted budgets.
+    pub fn budget_notes(&self) -> impl Iterator<Item = String> {
+        let note = |what, budget: &Budget, outcome| notes::budget(what, budget.total, budget.refused(), outcome);
+        let calls =
+            "A refused call is {:ok false :reason :cap_exhausted}: fetch more with each call, or split the work over programs";
+        let discoveries = "A refused form gives nil: look up fewer things, or split the work over programs";
+        let notes = [note("upstream calls", &self.0.calls, calls), note("discovery forms", &self.0.discoveries, discoveries)];
+        notes.into_iter().flatten()
+    }
+
+    /// Returns notes on lists that the program did not read to their end.
+    pub fn unread_pages(&self) -> Vec<String> {
+        self.0.lock_unread_pages().notes()
+    }
+
+    /// Returns notes on arguments with names similar to declared ones.
+    pub fn misspelt(&self) -> Vec<String> {
+        self.0.misspelt.notes()
+    }
+
+    /// Returns notes on the writes of the program. `has_failed` says whether the program failed.
+    pub fn write_notes(&self, has_failed: bool) -> Vec<String> {
+        let writes = self.0.records.writes();
+        let mut notes = notes::writes(&writes);
+        if has_failed && writes == Writes::default() && !self.0.records.has_unknown_effects() {
+            notes.extend(notes::nothing_written(self.0.upstreams.catalog()));
+        }
+        let outcome = "A refused write is {:ok false :reason :cap_exhausted}, and it was not sent";
+        notes.extend(notes::budget("writes", self.0.writes.total, self.0.writes.refused(), outcome));
+        notes
+    }
+
+    /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.0.records.calls()
+    }
+}
+
+impl Shared {
+    fn exhausted(&self) -> UpstreamError {
+        let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
+        UpstreamError::new(Reason::CapExhausted, message)
+    }
+
+    fn writes_exhausted(&self) -> UpstreamError {
+        let most = self.writes.total;
+        let message = format!("this program has made its {most} writes (--max-writes-per-program); this write was not sent");
+        UpstreamError::new(Reason::CapExhausted, message)
+    }
+
+    /// Returns the limits for encoding arguments.
+    fn bounds(&self) -> Bounds {
+        let account = self.account.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Bounds { deadline: self.limits.deadline, cancel: self.limits.cancel.clone(), account }
+    }
+}
+
+impl Shared {
+    fn lock_unread_pages(&self) -> MutexGuard<'_, UnreadPages> {
+        self.unread_pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn calling(&self) -> MutexGuard<'_, LiteMap<&'static str, (usize, CallingProgram)>> {
+        self.calling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call to an upstream. The programs that wait for one upstream may hold at most 80 % of the programs in flight,
+    /// unless it is the only one.
+    fn under_way(&self, connection: &UpstreamConnection) -> Result<CallInProgress<'_>, UpstreamError> {
+        let upstream = connection.upstream().name;
+        let share = self.limits.most_in_flight.filter(|_| self.upstreams.connections.len() > 1);
+        let mut calling = self.calling();
+        if let Some((calls, _)) = calling.get_mut(upstream) {
+            *calls += 1;
+        } else {
+            let most = share.map_or(usize::MAX, |most| (most * 4 / 5).max(1));
+            calling.insert(upstream, (1, connection.limiter().admit_program(upstream, most)?));
+        }
+        Ok(CallInProgress { shared: self, upstream })
+    }
+
+    /// Validates and encodes a call. `begun` is the index of its record, if there is one already.
+    fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
+        let bounds = self.bounds();
+        let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
+        let rules = CallRules::new(call.upstream, call.tool);
+        let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
+        self.misspelt.see(&call);
+        let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
+        let entry = begun.unwrap_or_else(start);
+        let fail = |fault: UpstreamError| {
+            self.records.fail(entry, &fault);
+            Refusal::World(failed(fault))
+        };
+        if !self.calls.take() {
+            return Err(fail(self.exhausted()));
+        }
+        if rules.is_write && !self.writes.take() {
+            return Err(fail(self.writes_exhausted()));
+        }
+        self.records.set_effect(entry, rules);
+        let connection = self.upstreams.connection(call.upstream.name).cloned();
+        let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
+        Ok(Ready { connection, known: call.upstream, encoded, rules, entry, link_header: None })
+    }
+
+    async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
+        let (upstreams, entry) = (&self.upstreams, ready.entry);
+        let WaitLimits { client_key, .. } = &self.limits;
+        let call = async {
+            let _under_way = self.under_way(&ready.connection)?;
+            let Ready { connection, known, encoded, rules, .. } = &ready;
+            let send =
+                || connection.call(known, encoded, rules.is_repeatable, client_key, &upstreams.secrets, &upstreams.settings);
+            let answer = send().await;
+            let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
+                return answer;
+            };
+            tokio::time::sleep(delay).await;
+            send().await.map_err(|fault| retried(&fault, delay))
+        };
+        let outcome = tokio::select! {
+            // Dropping the call cancels it at the upstream.
+            Ok(()) = abandoned => Err(stopped_waiting()),
+            outcome = call => outcome,
+        };
+        match outcome {
+            Ok(answered) => {
+                if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
+                    let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
+                }
+                let (of, payload, head) = (Arc::clone(upstreams), answered.payload, answered.head);
+                let cleaned = match response_budget::reserve(payload.len() as u64) {
+                    Ok(()) => offload(payload.len(), move || clean(&of, payload)).await,
+                    Err(fault) => Err(fault),
+                };
+                let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
+                self.records.succeed(entry, bytes, answered.http_status);
+                with_head(reply, head)
+            }
+            Err(fault) => {
+                if fault.reason == Reason::Timeout {
+                    ready.connection.pacer().turn().await;
+                }
+                let fault = upstreams.clean(fault);
+                self.records.fail(entry, &fault);
+                failed(fault)
+            }
+        }
+    }
+
+    /// Returns the delay before a call that was answered with 429 is repeated. The call must be read-only, the requested delay
+    /// short, and the program must run for longer than that.
+    fn delay_before_retry(&self, ready: &Ready, fault: &UpstreamError) -> Option<Duration> {
+        let delay = fault.retry_after.filter(|delay| *delay <= MAX_RETRY_DELAY && ready.rules.is_read)?;
+        let is_in_time = |deadline: Instant| Instant::now().checked_add(delay).is_some_and(|then| then < deadline);
+        self.limits.deadline.is_none_or(is_in_time).then_some(delay)
+    }
+}
+
+impl ProgramHost {
+    /// Starts a call. `link_header` receives the `Link` header of its answer.
+    fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<PendingReply, Fault> {
+        let shared = Arc::clone(&self.0);
+        let progress = Progress::default();
+        let start = |upstream, tool: &str| {
+            let tool = Cow::Owned(recorded(&shared.upstreams.redactor, tool));
+            shared.records.start(upstream, tool, progress.clone())
+        };
+        let (answer, ticket) = PendingReply::pair();
+        let (abandon, mut abandoned) = oneshot::channel();
+        answer.on_abandon(move || {
+            let _ = abandon.send(());
+        });
+        let runtime = shared.upstreams.settings.handle.clone();
+        if let Some((upstream, tool)) = shared.unlisted(request) {
+            let entry = start(upstream, tool);
+            if shared.calls.left() == 0 && !shared.calls.take() {
+                let fault = shared.exhausted();
+                shared.records.fail(entry, &fault);
+                return Ok(PendingReply::ready(failed(fault)));
+            }
+            let ticket = ticket.holding(request.clone());
+            let request = request.clone();
+            spawn(&runtime, move || {
+                stage::watched(progress, async move {
+                    let call = shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned);
+                    let (reply, reservation) = response_budget::scope(shared.bounds().account, call).await;
+                    answer.send_counted(reply, reservation);
+                })
+            });
+            return Ok(ticket);
+        }
+        match shared.prepare(request, &progress, None) {
+            Ok(ready) => {
+                let ready = Ready { link_header, ..ready };
+                let ticket = ticket.handing_over(ready.encoded.len());
+                spawn(&runtime, move || {
+                    stage::watched(progress, async move {
+                        let call = shared.make(ready, &mut abandoned);
+                        let (reply, reservation) = response_budget::scope(shared.bounds().account, call).await;
+                        answer.send_counted(reply, reservation);
+                    })
+                });
+                Ok(ticket)
+            }
+            Err(Refusal::World(reply)) => Ok(PendingReply::ready(reply)),
+            Err(Refusal::Program(fault)) => Err(fault),
+        }
+    }
+}
+
+impl Host for ProgramHost {
+    fn begin_run(&self, account: &Account) {
+        *self.0.account.lock().unwrap_or_else(PoisonError::into_inner) = Some(account.clone());
+    }
+
+    fn submit(&self, request: &Value) -> Result<PendingReply, Fault> {
+        self.start_call(request, None)
+    }
+
+    fn submit_with_link(&self, request: &Value, link_header: &LinkHeader) -> Result<PendingReply, Fault> {
+        self.start_call(request, Some(Arc::clone(link_header)))
+    }
+
+    fn received(&self, request: &Value, answer: &Value, link_header: Option<&str>) -> Option<TrackedList> {
+        pages::received(&self.0, request, answer, link_header)
+    }
+
+    fn pages(&self, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+        pages::begin(&self.0, request, max)
+    }
+
+    fn discovery_waits(&self, query: Discovery<'_>) -> bool {
+        let upstreams = &self.0.upstreams;
+        self.0.discoveries.left() > 0
+            && discovery::subjects(upstreams.catalog(), query).iter().any(|name| upstreams.is_unlisted(name))
+    }
+
+    fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
+        let shared = &self.0;
+        let upstreams = &shared.upstreams;
+        let wanted = discovery::subjects(upstreams.catalog(), query);
+        let unlisted = wanted.iter().any(|name| upstreams.is_unlisted(name));
+        // A search continues with the upstreams that answer. Other forms concern a single upstream.
+        if unlisted
+            && (shared.discoveries.left() == 0 || shared.list(&wanted).is_err() && !matches!(query, Discovery::Apropos { .. }))
+        {
+            shared.discoveries.take();
+            return Ok(Value::nil());
+        }
+        let catalog = upstreams.catalog();
+        let question = discovery::Question::read(catalog, query)?;
+        if !shared.discoveries.take() {
+            return Ok(Value::nil());
+        }
+        let view = discovery::View {
+            catalog,
+            is_unlisted: &|name| upstreams.is_unlisted(name),
+            redactor: &upstreams.redactor,
+            index: &upstreams.search_index,
+            max_bytes: upstreams.settings.max_catalog_result_bytes,
+        };
+        Ok(question.answer(&view))
+    }
+
+    fn random(&self) -> u64 {
+        RandomState::new().build_hasher().finish()
+    }
+
+    fn budget(&self) -> Value {
+        let row = |name: &str, budget: &Budget| (Value::keyword(name), Value::int(i64::from(budget.left())));
+        Value::map([row("tool-calls", &self.0.calls), row("catalog-ops", &self.0.discoveries)])
+    }
+}
+
+/// Spawns a task that is created on the runtime's thread: a future of several kilobytes would otherwise use the stack of the
+/// program, which keeps all stack that it has once touched while it waits.
+fn spawn<F: Future<Output = ()> + Send + 'static>(runtime: &Handle, task: impl FnOnce() -> F + Send + 'static) {
+    runtime.spawn(async move { Box::pin(task()).await });
+}
+
+/// Encodes the call for its transport.
+fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
+    #[cfg(feature = "http")]
+    if let (Transport::OpenApi(spec), Some(operation)) = (&call.upstream.transport, call.tool.operation) {
+        let args = call.args.iter().map(|(name, value)| (*name, &**value)).collect();
+        let rules = CallRules::new(call.upstream, call.tool);
+        let encoded = super::openapi::encode(spec, operation, rules, args, call.options, bounds);
+        let encoded = encoded.map_err(|why| request::refused(call.upstream, call.tool, why))?;
+        return Ok(EncodedCall::Operation(Box::new(encoded)));
+    }
+    Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
+}
+
+/// Returns the name of an unknown tool for a record, redacted, and truncated.
+fn recorded(redactor: &Redactor, tool: &str) -> String {
+    // The redacted part is longer than the recorded one, so that a secret across the end of the latter is recognised.
+    let redacted = redactor.redact_str(tool.get(..tool.floor_char_boundary(MAX_REDACTED_NAME)).unwrap_or_default());
+    excerpt(&redacted, MAX_RECORDED_NAME).into_owned()
+}
+
+/// Creates the error of a call that was sent twice.
+fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
+    let message = format!("{} (retried once after {} ms, as the first answer requested)", fault.message, delay.as_millis());
+    UpstreamError { message: message.into(), ..fault.clone() }
+}
+
+fn stopped_waiting() -> UpstreamError {
+    UpstreamError::timeout(format!("the program stopped while {}", stage::reached().described()))
+}
+
+fn failed(fault: UpstreamError) -> Reply {
+    with_head(Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }, fault.head)
+}
+
+fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
+    match head {
+        Some(head) => Reply::Http(head, Box::new(reply)),
+        None => reply,
+    }
+}
+
+/// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
+/// hide a secret.
+fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
+    match payload {
+        Payload::None => (Reply::None, 0),
+        Payload::Json(json) => {
+            let bytes = compact_len(&json);
+            (Reply::Json(json), bytes)
+        }
+        Payload::Text(text) => {
+            let text = upstreams.redactor.redact_text(text);
+            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+            let bytes = if is_json { compact_len(text.as_bytes()) } else { string_len(&text) };
+            (Reply::Text(text), bytes)
+        }
+        #[cfg(feature = "http")]
+        Payload::Plain(text) => {
+            let text = upstreams.redactor.redact_text(text);
+            let bytes = string_len(&text);
+            (Reply::Plain(text), bytes)
+        }
+    }
+}
+
+/// A number of uses, shared by several threads.
+struct Budget {
+    total: u32,
+    used: AtomicU32,
+    refused: AtomicU64,
+}
+
+impl Budget {
+    fn of(total: u32) -> Budget {
+        Budget { total, used: AtomicU32::new(0), refused: AtomicU64::new(0) }
+    }
+
+    fn take(&self) -> bool {
+        let next = |used: u32| if used < self.total { Some(used + 1) } else { None };
+        let is_taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
+        if !is_taken {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// Returns the number of refused uses.
+    fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn left(&self) -> u32 {
+        self.total.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,100 @@
+//! Keeps the beginning and the end of a child's standard error, for messages about its end.
+
+use std::collections::VecDeque;
+
+use crate::fault::excerpt;
+
+/// Number of bytes that are kept of the beginning, and of the end.
+const FIRST_BYTES: usize = 1024;
+const LAST_BYTES: usize = 8 * 1024;
+/// Maximum number of bytes of a line in the excerpt.
+const MAX_LINE_BYTES: usize = 300;
+/// Words that occur in the line which names the error, in the output of common runtimes.
+const ERROR_WORDS: [&str; 6] = ["error", "exception", "panicked", "fatal", "cannot", "not found"];
+
+/// The beginning and the end of a child's standard error, redacted.
+#[derive(Debug, Default)]
+pub(super) struct KeptStderr {
+    first: Vec<u8>,
+    last: VecDeque<u8>,
+    omitted: bool,
+}
+
+impl KeptStderr {
+    /// Appends redacted output.
+    pub(super) fn push(&mut self, part: &[u8]) {
+        let (first, rest) = part.split_at(part.len().min(FIRST_BYTES - self.first.len()));
+        self.first.extend(first);
+        self.last.extend(rest);
+        let excess = self.last.len().saturating_sub(LAST_BYTES);
+        self.omitted |= excess > 0;
+        self.last.drain(..excess);
+    }
+
+    /// Returns the first line, the line that names the error, and the last line, as far as they differ. The lines are truncated,
+    /// and the omitted lines between them are shown as `…`.
+    pub(super) fn excerpt(&self) -> String {
+        let mut bytes = self.first.clone();
+        if self.omitted {
+            bytes.push(b'\n');
+        }
+        bytes.extend(&self.last);
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let names_error = |line: &&str| {
+            let lower = line.to_ascii_lowercase();
+            ERROR_WORDS.iter().any(|word| lower.contains(word))
+        };
+        // Indented lines are frames of a stack or parts of a structure.
+        let is_indented = |line: &str| line.starts_with([' ', '\t']);
+        let error = lines.iter().rposition(|line| !is_indented(line) && names_error(line));
+        let mut shown = vec![0, lines.len().saturating_sub(1)];
+        shown.extend(error);
+        shown.sort_unstable();
+        shown.dedup();
+        let mut text = String::new();
+        let mut next = 0;
+        for at in shown {
+            let Some(line) = lines.get(at) else { continue };
+            text.push_str(if at == 0 {
+                ""
+            } else if at == next {
+                " | "
+            } else {
+                " | … | "
+            });
+            text.push_str(&excerpt(line, MAX_LINE_BYTES));
+            next = at + 1;
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excerpt_of(text: &str) -> String {
+        let mut kept = KeptStderr::default();
+        text.as_bytes().chunks(100).for_each(|part| kept.push(part));
+        kept.excerpt()
+    }
+
+    #[test]
+    fn excerpt_has_first_error_and_last_line() {
+        let node = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n    at Error (a.js:1)\n{\n  code: 'MODULE_NOT_FOUND'\n}\n";
+        assert_eq!(excerpt_of(node), "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | }");
+        let python = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'x'\n";
+        assert_eq!(excerpt_of(python), "Traceback (most recent call last): | … | ModuleNotFoundError: No module named 'x'");
+        assert_eq!(excerpt_of("out of cheese\n"), "out of cheese");
+        assert_eq!(excerpt_of("one\ntwo\n"), "one | two");
+        assert_eq!(excerpt_of(""), "");
+    }
+
+    #[test]
+    fn excerpt_of_long_output_is_bounded() {
+        let text = format!("first\n{}Error: disk full\n{}last\n", "noise\n".repeat(10_000), "  frame\n".repeat(500));
+        assert_eq!(excerpt_of(&text), "first | … | Error: disk full | … | last");
+        assert!(excerpt_of(&"error ".repeat(100_000)).len() < 4 * MAX_LINE_BYTES);
+    }
+}

@@ -1,0 +1,85 @@
+//! MCP over the standard input and output of a child process.
+//!
+//! - [`process`]: starts the child in its own process group, and ends the group.
+//! - [`lines`]: reads its output line by line with a size limit.
+//! - [`kept_stderr`]: keeps the beginning and the end of its standard error for messages.
+//! - [`connection`]: requests and answers over the pipes, matched by id.
+
+pub(crate) mod connection;
+mod kept_stderr;
+mod lines;
+pub(crate) mod process;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Era, McpStdio};
+
+use super::fault::UpstreamError;
+use super::health::Health;
+use super::mcp::{Negotiated, handshake};
+use super::settings::UpstreamSettings;
+use super::stage;
+use connection::{Child, Connection};
+use ptc_secrets::Secrets;
+
+/// Starts the child and negotiates era and revision. `era` is the expected era.
+pub(crate) async fn connect(
+    health: &Arc<Health>,
+    name: &'static str,
+    spec: &'static McpStdio,
+    era: Option<Era>,
+    secrets: &Secrets,
+    settings: &UpstreamSettings,
+) -> Result<Connected, UpstreamError> {
+    let timeout = Duration::from_millis(spec.handshake_timeout_ms);
+    let deadline = Instant::now() + timeout;
+    let cap = settings.response_cap(spec.max_response_bytes);
+    let start = || Child::start(health, name, spec, secrets, settings, cap);
+    let attempt = async {
+        let child = start().await?;
+        let negotiated = match handshake::negotiate(&*child.connection, era, deadline).await {
+            Err(refused) if refused.lost_to_probe && era != Some(Era::Handshake) => {
+                drop(child);
+                let child = start().await?;
+                let negotiated = handshake::negotiate(&*child.connection, Some(Era::Handshake), deadline).await;
+                return Ok::<_, UpstreamError>(Connected { negotiated: negotiated.map_err(|r| r.fault)?, child });
+            }
+            other => other.map_err(|refused| refused.fault)?,
+        };
+        Ok(Connected { child, negotiated })
+    };
+    let late = || {
+        UpstreamError::timeout(format!(
+            "'{name}' did not finish starting and its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
+            timeout.as_millis(),
+            stage::reached().described()
+        ))
+    };
+    match stage::until(deadline, attempt).await {
+        Some(Ok(connected)) => {
+            connected.child.connection.handshake_done();
+            Ok(connected)
+        }
+        Some(Err(fault)) if fault.reason != super::fault::Reason::Timeout => Err(fault),
+        Some(Err(_)) | None => Err(late()),
+    }
+}
+
+/// A child with negotiated era and revision.
+pub(crate) struct Connected {
+    pub(crate) child: Child,
+    pub(crate) negotiated: Negotiated,
+}
+
+impl Connected {
+    pub(crate) fn channel(&self) -> &Connection {
+        &self.child.connection
+    }
+}
+
+impl super::lifecycle::Live for Connected {
+    fn failure(&self) -> Option<UpstreamError> {
+        self.child.connection.failure()
+    }
+}
