@@ -9,7 +9,7 @@ use crate::process;
 /// Returns the workspace's folder.
 pub fn workspace() -> &'static Path {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().expect("the package lies in the workspace")
+    tests.parent().expect("the package is in the workspace")
 }
 
 /// Returns the path of this workspace's `ptc-compile`, which is built if necessary.
@@ -58,7 +58,7 @@ pub fn build(config: &Path, output: &Path, options: &[&str]) -> String {
 pub fn quickstart() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
-        let beside = ptc_compile().parent().expect("a program lies in a folder");
+        let beside = ptc_compile().parent().expect("the program has a folder");
         let output = beside.join("quickstart-under-test");
         build(&workspace().join("fixtures/quickstart/upstreams.json"), &output, &["--locked", "--offline"]);
         output

@@ -72,6 +72,11 @@ pub fn json_schema_suite() -> PathBuf {
     installed("json-schema-suite/draft2020-12")
 }
 
+/// Returns the path of GitHub's published OpenAPI document.
+pub fn github_document() -> PathBuf {
+    installed("github/api.github.com.json")
+}
+
 /// Returns a command that runs a script of `tests/peers` with `node`. The script finds the installed packages.
 pub fn node_script(name: &str) -> Command {
     let mut command = Command::new("node");
@@ -90,7 +95,7 @@ fn beside_modules(name: &str) -> PathBuf {
     // Node searches modules beside the script's real path, so the script is copied beside `node_modules`.
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name);
     let modules = installed("node_modules");
-    let copy = modules.parent().expect("node_modules lies in a folder").join(name);
+    let copy = modules.parent().expect("node_modules has a parent folder").join(name);
     let text = std::fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     std::fs::write(&copy, text).unwrap_or_else(|error| panic!("{}: {error}", copy.display()));
     copy

@@ -143,7 +143,7 @@ fn a_file_outside_of_the_build_context_is_refused() {
     pin(&inner.join("upstreams.lock.json"), &["own"]);
     let refused = emitted(&inner.join("upstreams.json"), "container");
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""));
-    assert!(refused.stderr.contains("`../due.clj` lies outside of the config's folder"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`../due.clj` is outside of the config's folder"), "{}", refused.stderr);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Checks the dependencies of a pinned binary in cargo's own resolution.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use ptc_tests::deployment::cargo;
+use ptc_tests::deployment::{cargo, workspace};
 use ptc_tests::process::run;
 
 /// Returns the names of the packages that a build of `ptc-runtime` links or runs.
@@ -20,15 +21,34 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
     ("ptc-lisp", &["ptc-text"]),
     ("ptc-search", &["ptc-catalog"]),
     ("ptc-secrets", &["ptc-catalog"]),
+    ("ptc-log", &["ptc-secrets", "ptc-text"]),
+    ("ptc-schedule", &["ptc-lisp", "ptc-log", "ptc-text"]),
     ("ptc-json-schema", &["ptc-catalog", "ptc-lisp", "ptc-text"]),
     ("ptc-check", &["ptc-catalog", "ptc-json-schema", "ptc-lisp", "ptc-text"]),
-    ("ptc-runtime", &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-search", "ptc-secrets", "ptc-text"]),
+    (
+        "ptc-upstream",
+        &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-search", "ptc-secrets", "ptc-text"],
+    ),
+    (
+        "ptc-runtime",
+        &[
+            "ptc-catalog",
+            "ptc-check",
+            "ptc-json-schema",
+            "ptc-lisp",
+            "ptc-log",
+            "ptc-schedule",
+            "ptc-secrets",
+            "ptc-text",
+            "ptc-upstream",
+        ],
+    ),
     ("ptc-compiler", &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime", "ptc-search", "ptc-secrets", "ptc-text"]),
     ("ptc-macros", &["ptc-compiler"]),
 ];
@@ -49,7 +69,7 @@ fn dependencies_between_crates_point_down() {
 #[test]
 fn compiler_without_features_links_no_runtime() {
     let linked = tree("ptc-compiler", &["--no-default-features"]);
-    for name in ["ptc-lisp", "ptc-check", "ptc-runtime", "tokio"] {
+    for name in ["ptc-lisp", "ptc-check", "ptc-runtime", "schemars", "tokio"] {
         assert!(!linked.contains(name), "{name}");
     }
 }
@@ -63,7 +83,7 @@ fn the_catalog_is_a_leaf() {
 fn a_pinned_binary_holds_nothing_of_the_compiler() {
     let linked = packages(&[]);
     assert!(linked.contains("reqwest"), "the HTTP client is part of the default: {linked:?}");
-    for name in ["ptc-compiler", "ptc-macros", "clap", "minijinja", "openapiv3", "jsonc-parser", "jsonschema"] {
+    for name in ["ptc-compiler", "ptc-macros", "clap", "minijinja", "openapiv3", "jsonc-parser", "jsonschema", "schemars"] {
         assert!(!linked.contains(name), "{name} is linked into pinned binaries");
     }
 }
@@ -101,4 +121,105 @@ fn the_interpreter_stands_alone() {
     for name in ["tokio", "ptc-catalog", "ptc-runtime", "serde_json"] {
         assert!(!linked.contains(name), "ptc-lisp depends on {name}");
     }
+}
+
+/// The modules of two crates, each after the modules that it uses.
+const MODULES: [(&str, &[&str]); 2] = [
+    (
+        "runtime/src",
+        &[
+            "digest",
+            "build_info",
+            "protocol",
+            "settings",
+            "evaluation",
+            "response",
+            "session",
+            "description",
+            "agentic",
+            "diagnostics",
+            "tools_list",
+            "embed",
+            "ptc_runner_compat",
+            "server",
+            "viewer",
+            "command",
+        ],
+    ),
+    (
+        "compiler/src",
+        &[
+            "source",
+            "diag",
+            "http_token",
+            "tree",
+            "json",
+            "tool_name",
+            "config",
+            "ir",
+            "json_schema",
+            "paging",
+            "lock",
+            "lower",
+            "input",
+            "openapi",
+            "checks",
+            "drift",
+            "files",
+            "leak",
+            "programs",
+            "resolve",
+            "pinned",
+            "render",
+            "serve",
+            "cli",
+        ],
+    ),
+];
+
+#[test]
+fn modules_point_down() {
+    for (sources, modules) in MODULES {
+        let entries =
+            std::fs::read_dir(workspace().join(sources)).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let mut found: BTreeSet<String> = BTreeSet::new();
+        for path in entries {
+            let module = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            if module == "lib" {
+                continue;
+            }
+            let at = modules.iter().position(|name| *name == module).unwrap_or_else(|| panic!("{sources}: no row for {module}"));
+            for (file, text) in rust_files(&path) {
+                if let Some((name, line)) = used_modules(&text).find(|(name, _)| modules[at + 1..].contains(name)) {
+                    panic!("{}: {module} uses {name}, which is above it: {line}", file.display());
+                }
+            }
+            found.insert(module);
+        }
+        assert_eq!(found.len(), modules.len(), "{sources}: a row without a module");
+    }
+}
+
+/// Iterates over the modules that a file uses by absolute paths, each with its line. Unit tests may use everything.
+fn used_modules(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| {
+        let after = line.split("crate::").skip(1);
+        after.flat_map(move |rest| {
+            let group = rest.strip_prefix('{').and_then(|group| group.split('}').next()).unwrap_or(rest);
+            let names = group.split(',').take(if rest.starts_with('{') { usize::MAX } else { 1 });
+            names.filter_map(move |name| Some((name.trim().split(|c: char| !c.is_alphanumeric() && c != '_').next()?, line)))
+        })
+    })
+}
+
+/// Returns the Rust files at a path with their texts.
+fn rust_files(path: &Path) -> Vec<(PathBuf, String)> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+        return entries.flat_map(|entry| rust_files(&entry)).collect();
+    }
+    let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+    is_rust.then(|| (path.to_owned(), std::fs::read_to_string(path).expect("a text"))).into_iter().collect()
 }

@@ -41,9 +41,9 @@ fn programs_see_the_catalog_of_the_macro_and_own_tools() {
 fn a_config_that_is_known_at_run_time_only() {
     let folder = workspace().join("fixtures/quickstart");
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
-    let model = pinned::read("upstreams.json", "clinic", &mut sources, &mut diagnostics, &mut |path, _| {
-        let text = fs::read_to_string(folder.join(path)).map_err(|why| why.to_string())?;
-        Ok(Text::new(path, text))
+    let model = pinned::read("upstreams.json", "clinic", &mut sources, &mut diagnostics, &mut |wanted| {
+        let text = fs::read_to_string(folder.join(wanted.path)).map_err(|why| why.to_string())?;
+        Ok(Text::new(wanted.path, text))
     });
     let model = model.unwrap_or_else(|| panic!("{}", render::full(&sources, &diagnostics, Style::Plain)));
     let engine = Engine::builder().deployment(leak::leak_static(&model)).build().expect("an engine");

@@ -113,13 +113,13 @@ impl Place {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("a folder");
+        std::fs::create_dir_all(path.parent().expect("the file has a folder")).expect("a folder");
         std::fs::write(path, self.local(text)).expect("it can be written");
     }
 
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        let beside = ptc_compile().parent().expect("a program lies in a folder").display().to_string();
+        let beside = ptc_compile().parent().expect("the program has a folder").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
         command.current_dir(self.path()).env("PATH", format!("{beside}:{path}"));
         command.env("XDG_CONFIG_HOME", self.path().join("configs")).env("XDG_STATE_HOME", self.path().join("state"));
@@ -251,6 +251,16 @@ fn migrating() {
 }
 
 #[test]
+fn writing_upstreams_json() {
+    guide("config.md");
+}
+
+#[test]
+fn upgrading() {
+    guide("upgrading.md");
+}
+
+#[test]
 fn on_call() {
     guide("on-call.md");
 }
@@ -354,7 +364,7 @@ fn the_first_command_works_in_the_folder_of_the_quickstart() {
     let text = std::fs::read_to_string(workspace().join("compiler/guide/programs.md")).expect("the page is there");
     let blocks = blocks(&text);
     let [command, output, ..] = blocks.as_slice() else { panic!("a page has blocks") };
-    let beside = ptc_compile().parent().expect("a program lies in a folder").display().to_string();
+    let beside = ptc_compile().parent().expect("the program has a folder").display().to_string();
     let path = format!("{beside}:{}", std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("bash");
     shell.args(["-c", &command.text]).current_dir(workspace().join("fixtures/quickstart")).env("PATH", path);

@@ -1,4 +1,5 @@
-//! Tests that calls of the official Rust, TypeScript and Python SDKs wait in the queue, leave it, and are answered at the end of the server.
+//! Tests that calls of the official Rust, TypeScript and Python SDKs wait in the queue, leave it, and are answered at the end of
+//! the server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,6 +12,7 @@ use ptc_tests::process::{Background, free_port, run};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient, RunningService};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 
@@ -35,7 +37,8 @@ async fn over_stdio(command: &mut Command) -> (Client, u32) {
 }
 
 async fn over_http(port: u16) -> Client {
-    let transport = StreamableHttpClientTransport::from_uri(format!("http://127.0.0.1:{port}/mcp"));
+    let config = StreamableHttpClientTransportConfig::with_uri(format!("http://127.0.0.1:{port}/mcp"));
+    let transport = StreamableHttpClientTransport::from_config(config.max_concurrent_requests(QUEUE));
     ().serve(transport).await.expect("it connects")
 }
 
@@ -71,6 +74,40 @@ fn full_queue_refuses_and_each_call_is_answered_at_the_end() {
         assert_eq!(refused["reason"], "busy", "{refused}");
         run(Command::new("kill").args(["-TERM", &id.to_string()])).success();
         assert_eq!(calls.len(), QUEUE + 1);
+        for call in calls {
+            // The place of the first becomes free for another, which may end before it is stopped.
+            let answer = outcome(call).await;
+            assert!(answer["reason"] == "cancelled" || answer["result"] == "user=> 1", "{answer}");
+        }
+    });
+}
+
+/// Over HTTP the calls wait on several connections of several sessions, and each is answered on its own.
+#[test]
+fn full_queue_over_http_is_answered_at_the_end() {
+    const SESSIONS: usize = 4;
+    let port = free_port();
+    let mut server = Command::new(plain());
+    server.args(["--http", "--http-disable-auth", "--http-metrics", "--http-port", &port.to_string()]);
+    server.args(ONE_PLACE).args(PATIENT_QUEUE).args(["--http-shutdown-grace-ms", "500"]);
+    let server = Background::start(&mut server).ready_on(port);
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    block_on(async {
+        let mut clients = Vec::new();
+        for _ in 0..SESSIONS {
+            clients.push(over_http(port).await);
+        }
+        let holder = over_http(port).await;
+        let mut calls = vec![begin(&holder, ENDLESS).await];
+        load(port, "ptc_programs_running", 1).await;
+        for client in clients.iter().cycle().take(QUEUE) {
+            calls.push(begin(client, "1").await);
+        }
+        load(port, "ptc_programs_queued", QUEUE as u64).await;
+        // This session already has its share of the queue.
+        let refused = outcome(begin(&clients[0], "1").await).await;
+        assert_eq!(refused["reason"], "busy", "{refused}");
+        run(Command::new("kill").args(["-TERM", &server.id().to_string()])).success();
         for call in calls {
             // The place of the first becomes free for another, which may end before it is stopped.
             let answer = outcome(call).await;

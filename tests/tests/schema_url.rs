@@ -17,6 +17,8 @@ const TOKEN: &str = "canary-token-of-a-schema-url";
 #[derive(Clone)]
 enum Answer {
     Document(Value),
+    /// Documents by their paths.
+    Files(Vec<(&'static str, Value)>),
     Status(u16),
     Redirect(String),
     Silence,
@@ -46,6 +48,10 @@ impl Host {
                 // Ignore the error of a client that has disconnected.
                 let _ = match answer {
                     Answer::Document(document) => request.respond(Response::from_string(document.to_string())),
+                    Answer::Files(files) => match files.iter().find(|(path, _)| *path == request.url()) {
+                        Some((_, document)) => request.respond(Response::from_string(document.to_string())),
+                        None => request.respond(Response::empty(404)),
+                    },
                     Answer::Status(status) => {
                         request.respond(Response::from_string(format!("no: {TOKEN}")).with_status_code(status))
                     }
@@ -180,4 +186,70 @@ fn a_document_that_cannot_be_had_is_told_with_its_reason() {
     }
     // No credential is sent to the target of a redirect.
     assert_eq!(other.asked(), Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn files_on_the_origin_of_a_document_are_fetched_and_pinned() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let parts = |schema: Value| json!({ "limit": { "name": "limit", "in": "query", "schema": schema } });
+    let refers_to = |file: &str| document("Lists orders.", &json!([{ "$ref": format!("{file}#/limit") }]));
+    let files =
+        |part: Value| Answer::Files(vec![("/openapi.json", refers_to("/shared/parts.json")), ("/shared/parts.json", part)]);
+    host.answers(files(parts(json!({ "$ref": "../shared/parts.json#/count" }))));
+    let missing = compile(folder, &["update", "upstreams.json"]);
+    assert!(missing.stderr.contains("leads nowhere: there is no `count`"), "{}", missing.stderr);
+
+    host.answers(files(parts(json!({ "type": "integer" }))));
+    compile(folder, &["update", "upstreams.json"]).success();
+    let pinned = lock(folder);
+    assert!(
+        pinned.contains("list-orders") && pinned.contains(&format!("\"{}/shared/parts.json\": \"sha256:", host.url)),
+        "{pinned}"
+    );
+    let asked = host.asked();
+    let has_token = |headers: &Vec<String>| headers.iter().any(|line| *line == format!("authorization: bearer {TOKEN}"));
+    assert!(asked.len() == 2 && asked.iter().all(has_token), "{asked:?}");
+
+    host.answers(files(parts(json!({ "type": "string" }))));
+    let drift = compile(folder, &["diff", "upstreams.json"]);
+    assert!(drift.stderr.contains(&format!("has another file `{}/shared/parts.json`", host.url)), "{}", drift.stderr);
+
+    host.answers(Answer::Files(vec![("/openapi.json", refers_to("http://127.0.0.1:1/parts.json"))]));
+    let outside = compile(folder, &["diff", "upstreams.json"]);
+    assert!(outside.stderr.contains("is outside of the document's origin"), "{}", outside.stderr);
+    assert_eq!(host.asked().len(), 1, "another origin is not asked");
+}
+
+#[test]
+fn first_file_with_unusual_url_is_fetched_once() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let config = folder.join("upstreams.json");
+    let text = std::fs::read_to_string(&config).expect("the config");
+    std::fs::write(&config, text.replace("/openapi.json", "/v1/../openapi.json")).expect("a config");
+    let mut first = document("Lists orders.", &json!([{ "$ref": "/parts.json#/limit" }]));
+    first["components"] = json!({ "schemas": { "Limit": { "type": "integer" } } });
+    let schema = json!({ "$ref": "openapi.json#/components/schemas/Limit" });
+    let parts = json!({ "limit": { "name": "limit", "in": "query", "schema": schema } });
+    host.answers(Answer::Files(vec![("/openapi.json", first), ("/parts.json", parts)]));
+    compile(folder, &["update", "upstreams.json"]).success();
+    assert_eq!(host.asked().len(), 2, "each file is fetched once");
+    let pinned = lock(folder);
+    assert!(pinned.contains("\"type\": \"integer\"") && !pinned.contains("openapi.json\": \"sha256:"), "{pinned}");
+}
+
+#[test]
+fn credential_of_a_fetched_document_is_not_called_unused() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let mut open = document("Lists orders.", &json!([]));
+    open["security"] = json!([]);
+    host.answers(Answer::Document(open));
+    compile(folder, &["update", "upstreams.json"]).success();
+    let checked = compile(folder, &["--check", "upstreams.json", "--locked"]);
+    assert!(checked.stderr.contains("no faults in 1 upstream"), "{}", checked.stderr);
 }

@@ -348,7 +348,7 @@ fn what_cannot_be_stored_is_refused_at_once() {
     client.result(&id, "(def x 1)");
     for (program, holder) in [
         ("(def x 2) (def xf (map inc)) nil", "`xf` holds a transducer"),
-        ("(def x 2) (def xs (range)) nil", "`xs` holds a sequence"),
+        ("(def x 2) (def xs (range)) nil", "`xs` holds an infinite sequence"),
     ] {
         let refused = client.eval(&id, program);
         assert_eq!(reason(&refused), "session_not_storable", "{refused}");
@@ -363,7 +363,7 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         return;
     }
     let redis = Redis::start(PASSWORD);
-    for credentials in ["", ":another-not-a-secret@", "nobody:another-not-a-secret@"] {
+    for credentials in ["", ":another-not-a-secret@", "user:another-not-a-secret@"] {
         let ended = run(&mut replica(free_port(), &redis.url(credentials), &[]));
         assert_eq!(ended.code, Some(2), "{credentials}: {}", ended.stderr);
         assert!(
@@ -374,7 +374,7 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
         assert!(!ended.stderr.contains("another-not-a-secret"), "{}", ended.stderr);
     }
     for (url, complaint) in [
-        ("rediss://127.0.0.1#insecure", "nothing but a port and a database"),
+        ("rediss://127.0.0.1#insecure", "only a port and a database"),
         ("http://x:not-a-secret@y", "expected memory, or redis[s]://"),
     ] {
         let ended = run(&mut replica(free_port(), url, &[]));

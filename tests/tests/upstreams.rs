@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_catalog::{
-    Annotations, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport,
-    Upstream,
+    Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
 };
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
 use ptc_runtime::secrets::Secrets;
@@ -80,7 +79,7 @@ fn resolve(deployment: &'static Deployment) -> Secrets {
 fn deployment(mut upstreams: Vec<Upstream>) -> &'static Deployment {
     upstreams.sort_by_key(|upstream| upstream.name);
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));
-    Box::leak(Box::new(Deployment { name: "peers", compiler: "", config_digest: "", credentials: &[], catalog, programs: &[] }))
+    Box::leak(Box::new(Deployment { name: "peers", catalog, ..Deployment::EMPTY }))
 }
 
 fn tool(definition: &str) -> Tool {
@@ -91,19 +90,7 @@ fn tool(definition: &str) -> Tool {
 }
 
 fn plain_tool(name: &'static str) -> Tool {
-    let annotations = Annotations::default();
-    Tool {
-        name,
-        description: "",
-        args: &[],
-        closed: false,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations,
-        operation: None,
-        paging: "",
-    }
+    Tool { name, ..Tool::EMPTY }
 }
 
 /// Returns the transport of an upstream that `command` starts.

@@ -76,7 +76,7 @@ fn calls_as_json() {
     write(folder.path(), first, &[start("(+ 1 2)"), ok]);
     std::fs::write(folder.path().join("ptc-1700000000000002-1-1-x.jsonl"), "no JSON\n[1]\n").expect("a file");
     std::fs::write(folder.path().join("other.jsonl"), "{}\n").expect("a file");
-    std::fs::create_dir(folder.path().join("ptc-1700000000000002-1-2-x.jsonl")).expect("what is no file is no call");
+    std::fs::create_dir(folder.path().join("ptc-1700000000000002-1-2-x.jsonl")).expect("a folder does not count as a call");
     let (_process, url) = viewer(folder.path());
     let list = data(&url, "/viewer/api/calls");
     assert_eq!((&list["total"], &list["calls"][1]["id"], &list["calls"][1]["status"]), (&json!(2), &json!(first), &json!("ok")));
@@ -401,7 +401,7 @@ fn what_traces_hold_is_text_on_the_page() {
     write(folder.path(), "1700000000000000-1-3-lisp_task", &[task, asked, ran, odd, none, call, end]);
     let (_process, url) = viewer(folder.path());
     let seen = looked_at(&url, "turnip", &[], "");
-    assert_eq!((&seen["found"], &seen["markup"]), (&json!(["error"]), &json!(0)), "no script runs, no markup stands");
+    assert_eq!((&seen["found"], &seen["markup"]), (&json!(["error"]), &json!(0)), "no script runs, no markup is rendered");
     for block in ["Program 1", "What helps in turn 1", "Answer of the planner 1", "Prompt 1", "Task"] {
         let text = seen["call"]["blocks"][block].as_str().unwrap_or_default();
         assert!(text.contains("<img src=x onerror=alert(2)>") && text.contains("⟨U+202E⟩turned⟨U+0000⟩"), "{block}: {text}");
@@ -410,7 +410,7 @@ fn what_traces_hold_is_text_on_the_page() {
     assert_eq!(
         (&seen["all"], &seen["markup"]),
         (&json!(["unreadable", "no end", "ok", "error", "error"]), &json!(0)),
-        "no script runs, no markup stands"
+        "no script runs, no markup is rendered"
     );
     let text = seen["call"]["text"].as_str().unwrap_or_default();
     assert!(text.contains("<img src=x onerror=alert(2)>") && text.contains("⟨U+202E⟩turned⟨U+0000⟩"), "{text}");

@@ -29,9 +29,12 @@ const PLANNER: &str = "pl4nner+c4nary/seven";
 const CLIENTS: &str = "cl1ents-c4nary-eight-and-thirty-two-bytes-of-it";
 const INHERITED: &str = "1nherited/c4nary\\eleven";
 const COLLECTOR: &str = "c0llector-c4nary/ten";
+const QUERY: &str = "qu3ry/c4nary &thirteen+";
+const COOKIE: &str = "c00kie/c4nary;fourteen=";
 /// This secret is a literal in the config, so the binary contains it.
 const LITERAL: &str = "l1teral/c4nary=nine";
-const CANARIES: [&str; 11] = [BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, LITERAL];
+const CANARIES: [&str; 13] =
+    [BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, QUERY, COOKIE, LITERAL];
 /// The password of the session store. Only servers with a store know it, so upstreams cannot echo it.
 const STORE: &str = "st0re/c4nary&twelve";
 
@@ -74,7 +77,8 @@ impl Scene {
         let paths: serde_json::Map<String, Value> = OPERATIONS
             .iter()
             .map(|name| {
-                let success = json!({ "description": "Says it.", "content": { "application/json": {} } });
+                let success =
+                    json!({ "description": "Says it.", "headers": { "X-Echo": {} }, "content": { "application/json": {} } });
                 (format!("/{name}"), json!({ "get": { "operationId": name, "responses": { "200": success } } }))
             })
             .collect();
@@ -92,6 +96,8 @@ impl Scene {
         let config = json!({
             "credentials": {
                 "basic": { "source": "env", "var": "CANARY_BASIC" },
+                "cookie": { "source": "env", "var": "CANARY_COOKIE" },
+                "query": { "source": "env", "var": "CANARY_QUERY" },
                 "bearer": { "source": "env", "var": "CANARY_BEARER" },
                 "header": { "source": "file", "path": "header" },
                 "literal": { "source": "literal", "value": LITERAL },
@@ -108,6 +114,11 @@ impl Scene {
                     "inherit_env": ["CANARY_TOKEN"],
                     "env": { (ECHOING): "1", "CHILD_TOKEN": "${CANARY_CHILD}", "DATABASE_URL": "postgres://app:${CANARY_DB}@db/x" },
                 },
+                "keys": api(json!([
+                    { "scheme": "api_key", "in": "query", "name": "key", "binding": "query" },
+                    { "scheme": "api_key", "in": "cookie", "name": "sid", "binding": "cookie" },
+                    { "scheme": "api_key", "in": "header", "name": "Authorization", "binding": "bearer" },
+                ])),
                 "object": api(json!([{ "scheme": "basic", "binding": "object" }])),
                 "web": {
                     "transport": "mcp_http", "url": scene.web.url("/mcp"), "allow_insecure_http": true, "allow_insecure_auth": true,
@@ -135,6 +146,8 @@ impl Scene {
         command.current_dir(self.folder.path()).env("CANARY_BASIC", format!("ann:{PASSWORD}")).env("CANARY_BEARER", BEARER);
         command
             .env("CANARY_CHILD", CHILD)
+            .env("CANARY_COOKIE", COOKIE)
+            .env("CANARY_QUERY", QUERY)
             .env("CANARY_DB", DATABASE)
             .env("CANARY_TOKEN", INHERITED)
             .env("CANARY_PLANNER", PLANNER);
@@ -211,7 +224,8 @@ fn questions() -> Vec<Value> {
         "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "canary", "version": "1" } },
     });
     let mut questions = vec![initialize, json!({ "method": "tools/list" })];
-    let servers: [(&str, &[&str]); 4] = [("api", &OPERATIONS), ("child", &TOOLS), ("object", &OPERATIONS), ("web", &TOOLS)];
+    let servers: [(&str, &[&str]); 5] =
+        [("api", &OPERATIONS), ("child", &TOOLS), ("keys", &OPERATIONS), ("object", &OPERATIONS), ("web", &TOOLS)];
     questions.extend(programs(&servers).into_iter().map(|program| call("lisp_eval", json!({ "program": program }))));
     let said = known(&CANARIES.map(str::to_owned));
     questions.extend([
@@ -378,7 +392,7 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     assert_redacted("the lock file", &std::fs::read_to_string(scene.path("upstreams.lock.json")).expect("a lock file"), 20);
     // A literal is in the binary because the config contains it; the compiler has warned of it.
     let bytes = std::fs::read(&gate).expect("a binary");
-    assert_clean(&CANARIES[..10], "the binary", &String::from_utf8_lossy(&bytes));
+    assert_clean(&CANARIES[..12], "the binary", &String::from_utf8_lossy(&bytes));
 
     let serve = |name: &str, program: &Path, first: &[&str], more: &[&str], talk: fn(&mut Server) -> String| {
         let traces = scene.path(name);
@@ -407,5 +421,5 @@ fn none_of_all_secrets_leaves_a_server_that_says_all_it_can() {
     let live = ["--catalog-snapshot-mode", "live"];
     serve("live", ptc_compile(), &["run", config.to_str().expect("plain text")], &live, Server::converse);
     assert_redacted("what the planner is asked", &scene.told("/v1/chat/completions"), 20);
-    assert_redacted("what the collector is told", &scene.told("/otlp/v1/traces"), 20);
+    assert_redacted("requests to the collector", &scene.told("/otlp/v1/traces"), 20);
 }

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod outcomes;
+mod query;
 mod served;
 mod service;
 #[path = "../../../runtime/tests/upstreams/web.rs"]

@@ -21,8 +21,8 @@ pub(crate) struct Outcome {
 }
 
 impl Service {
-    /// Starts a service that answers each request with `answer`. `entry` is merged into the entry of the upstream `api`, and `paths`
-    /// are those of its document.
+    /// Starts a service that answers each request with `answer`. `entry` is merged into the entry of the upstream `api`, and
+    /// `paths` are those of its document.
     pub(crate) fn start(entry: &Value, paths: &Value, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Service {
         let service = Service { web: Web::start(answer), folder: tempfile::tempdir().unwrap() };
         let document = json!({ "openapi": "3.1.0", "info": { "title": "t", "version": "1" }, "paths": paths });

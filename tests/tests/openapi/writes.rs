@@ -196,3 +196,43 @@ fn pages_of_a_write_are_not_read() {
     assert!(message.contains("the operation writes, and reading pages would repeat it"), "{message}");
     assert!(service.web.requests().is_empty());
 }
+
+/// A read by POST and one by QUERY become a GET where browsers make them one, and keep their body elsewhere.
+#[test]
+fn redirect_of_a_read_changes_its_method_as_in_browsers() {
+    let mut paths = json!({});
+    for status in [301, 302, 303, 307, 308] {
+        let body = json!({ "type": "object", "properties": { "q": { "type": "string" } } });
+        paths[format!("/{status}")] = json!({ "post": with_body(&format!("post{status}"), "application/json", &body),
+            "query": with_body(&format!("query{status}"), "application/json", &body) });
+    }
+    let overrides: serde_json::Map<String, Value> =
+        [301, 302, 303, 307, 308].iter().map(|status| (format!("post{status}"), json!({ "read_only": true }))).collect();
+    let entry = json!({ "include_operations": ["post*", "query*"], "operation_overrides": overrides });
+    let service = Service::start(&entry, &paths, |asked| match asked.target.trim_start_matches("/v1/").parse() {
+        Ok(status) => Answer::Full(status, vec!["Location: /v1/done".into()], vec![]),
+        Err(_) => {
+            Answer::json(200, json!([asked.method, asked.body, asked.header("content-type"), asked.header("content-length")]))
+        }
+    });
+    let engine = service.engine();
+    let body = r#"{"q":"x"}"#;
+    let kept = |method: &str| json!([method, body, "application/json", "9"]);
+    for (tool, expected) in [
+        ("post301", json!(["GET", "", null, null])),
+        ("post302", json!(["GET", "", null, null])),
+        ("post303", json!(["GET", "", null, null])),
+        ("post307", kept("POST")),
+        ("post308", kept("POST")),
+        ("query301", kept("QUERY")),
+        ("query302", kept("QUERY")),
+        ("query303", json!(["GET", "", null, null])),
+        ("query307", kept("QUERY")),
+        ("query308", kept("QUERY")),
+    ] {
+        let call = format!(r#"(json/generate-string (:value (tool/call {{:server "api" :tool "{tool}" :args {{:q "x"}}}})))"#);
+        let result = eval(&engine, &call).result.unwrap();
+        let text: String = serde_json::from_str(&result).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected, "{tool}");
+    }
+}

@@ -157,6 +157,21 @@ fn definitions_of_earlier_programs_keep_their_notes() {
 }
 
 #[test]
+fn keys_are_missing_in_results_of_earlier_programs_and_in_whole_lists() {
+    let world = world::World::start();
+    let fetch = r#"(:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}))"#;
+    for program in ["(map :statuss *1)", "(map #(-> % clojure.walk/keywordize-keys :statuss) *1)"] {
+        let wrong = world.session(&[fetch, program]).note.expect("a note");
+        assert!(wrong.contains("did you mean :status?"), "{program}: {wrong}");
+    }
+    assert_eq!(world.session(&[fetch, "(count (keep :coupon *1))"]).note, None, "a declared optional key");
+    // The key is computed, so that it is not known before the program runs.
+    let all = r#"(map (keyword (str "stat" "uss")) (tool/all {:server "shop" :tool "list_orders"}))"#;
+    let note = world.run(all).note.expect("a note");
+    assert!(note.contains("did you mean :status?"), "{note}");
+}
+
+#[test]
 fn helpers_of_a_session_decide_by_what_they_read() {
     let world = world::World::start();
     let total = r"(defn total-of [v] (:total v)) (defn rows-of [v] (:items v))";

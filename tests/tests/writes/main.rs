@@ -1,5 +1,5 @@
-//! Programs write through a pinned binary to a real HTTP service that keeps its data in SQLite. Its state must be the one that the
-//! same calls leave when `reqwest` makes them.
+//! Programs write through a pinned binary to a real HTTP service that keeps its data in SQLite. Its state must be the one that
+//! the same calls leave when `reqwest` makes them.
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
