@@ -49,7 +49,12 @@ pub fn lower(
     let root = files.root(0)?;
     let locked = lower_files(file, root, &files, entry, &mut found);
     diagnostics.extend(found.translated(|place| files.translate(place)));
-    let document = Document { source: source(entry).to_owned(), digest: lock::sha256_of_node(root), files: files.digests(), selection: selection(entry) };
+    let document = Document {
+        source: source(entry).to_owned(),
+        digest: lock::sha256_of_node(root),
+        files: files.digests(),
+        selection: selection(entry),
+    };
     Some(LockedUpstream { document: Some(document), ..locked })
 }
 
