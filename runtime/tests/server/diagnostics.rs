@@ -360,8 +360,8 @@ fn waits_of_a_program_are_in_its_answer_and_diagnostics() {
     for id in 0..loops {
         server.call(&id.to_string(), "(loop [] (recur))");
     }
-    // This program waits in the queue until one of the loops ends, and for processors while the others run.
-    server.call("500", "(loop [i 0] (if (< i 300000) (recur (inc i)) i))");
+    // This program waits in the queue until one of the loops ends. It takes many time slices, between which it waits for a processor.
+    server.call("500", "(loop [i 0] (if (< i 3000000) (recur (inc i)) i))");
     server.ping();
     // It is in the queue now, at least for this time.
     std::thread::sleep(std::time::Duration::from_millis(60));
