@@ -12,6 +12,7 @@ const MEMBERS: [&str; 11] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
+    "runtime/engine",
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",

@@ -30,13 +30,12 @@
 //!   `lisp_eval` in such a program.
 //! - [`diagnostics`]: `lisp_debug`, trace files and metrics of calls.
 //! - [`session`]: definitions and results that outlive a call.
-//! - [`tools_list`], [`response`]: definitions of tools, and formats of answers.
-//! - [`evaluation`]: the evaluation of a program, from its text to its result.
-//! - [`settings`]: the table of flags and environment variables.
-//! - [`protocol`]: MCP messages. [`digest`]: SHA-256.
+//! - [`tools_list`]: definitions of tools.
+//! - [`settings`]: the table of flags and environment variables. [`digest`]: SHA-256.
 //!
 //! Crates below it:
 //!
+//! - [`evaluation`], [`response`], [`protocol`]: the evaluation of a program, formats of answers, and MCP messages.
 //! - [`upstream`]: clients of upstreams, and the catalog in programs.
 //! - [`schedule`]: admission, processors and the memory budget of programs, with their [fibers], [threads](pool) and
 //!   [allocator](alloc).
@@ -55,10 +54,7 @@ pub mod description;
 pub mod diagnostics;
 pub mod digest;
 pub mod embed;
-pub mod evaluation;
-pub mod protocol;
 pub mod ptc_runner_compat;
-pub mod response;
 pub mod server;
 pub mod session;
 pub mod settings;
@@ -71,6 +67,7 @@ pub use command::main;
 /// SHA-256 of the runtime's sources, as `sha256:` and lower-case hex. Dependencies are pinned by the lock file of the binary.
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");
 
+pub use ptc_engine::{evaluation, protocol, response};
 pub use ptc_json_schema as schema;
 pub use ptc_log as log;
 pub use ptc_schedule as schedule;

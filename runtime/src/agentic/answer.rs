@@ -6,8 +6,8 @@ use super::milliseconds;
 use super::plan::Plan;
 use super::request::Task;
 use super::turns::{End, PlannerCall};
-use crate::evaluation::Failure;
-use crate::response::metrics::{Metrics, tokens};
+use ptc_engine::evaluation::Failure;
+use ptc_engine::response::metrics::{Metrics, tokens};
 use crate::upstream::fault::excerpt;
 
 /// Maximum bytes of a message.

@@ -43,7 +43,7 @@ pub use plan::Plan;
 pub use request::Task;
 pub use turns::{End, Run};
 
-use crate::evaluation::Evaluator;
+use ptc_engine::evaluation::Evaluator;
 use crate::secrets::Redactor;
 use client::Client;
 

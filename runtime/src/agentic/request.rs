@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::constraints::Constraints;
-use crate::protocol::message::{Arguments, kind, string};
+use ptc_engine::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
 
 /// A task with valid arguments. The keys of its context are checked when it is decoded, on the evaluation's thread.

@@ -18,7 +18,7 @@ use super::ledger::Ledger;
 use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
-use crate::evaluation::{self, Call, Evaluation, Failure};
+use ptc_engine::evaluation::{self, Call, Evaluation, Failure};
 use crate::fibers;
 use crate::schedule::{LeaseIssuer, StateReservation};
 use crate::secrets::Redactor;
@@ -222,7 +222,7 @@ impl Run<'_> {
             Ok(program) => program.into_owned(),
             Err(why) => return self.without(prompt::without_program(why, plan.settings.max_output_tokens)),
         };
-        let call = match Call::of_program(program.clone(), &plan.server) {
+        let call = match Call::of_program(program.clone(), plan.server.argument_limits()) {
             Ok(call) => Call { context: self.task.context.clone(), ..call },
             Err(why) => return self.without(format!("Your program was not run: {why}.")),
         };
@@ -313,8 +313,8 @@ impl Run<'_> {
         self.kept = kept.map_err(|why| {
             let why = self.planner.redactor.redact_string(why);
             let message = format!("{why}; nothing of this program was kept");
-            let feedback = "A task keeps as much between its programs as a session. Define less, or return the value.".into();
-            Failure { feedback, ..Failure::plain(evaluation::Reason::SessionLimitExceeded, message) }
+            let feedback = "A task keeps as much between its programs as a session. Define less, or return the value.";
+            Failure::plain(evaluation::Reason::SessionLimitExceeded, message).with_feedback(feedback)
         })?;
         Ok(())
     }

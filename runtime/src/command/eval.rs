@@ -12,9 +12,9 @@ use super::services::{Ended, Services};
 use super::show::{ResultOptions, View};
 use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
-use crate::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
+use ptc_engine::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use crate::pool::Pool;
-use crate::response::Profile;
+use ptc_engine::response::Profile;
 use crate::settings::Settings;
 
 /// Evaluates `program`. `-` reads it from standard input.
@@ -35,7 +35,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, option
         Ok(local) => local,
         Err(why) => return ended_early(name, services, &why),
     };
-    let mut evaluation = match Call::of_program(source, settings) {
+    let mut evaluation = match Call::of_program(source, settings.argument_limits()) {
         Ok(call) => local.evaluate_traced(&mut services, call, PriorState::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };

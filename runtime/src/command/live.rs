@@ -6,7 +6,7 @@ use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
 use ptc_lisp::list_uses::TrackedList;
 
-use crate::evaluation::EvalHooks;
+use ptc_engine::evaluation::EvalHooks;
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
 

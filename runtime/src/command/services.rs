@@ -16,7 +16,7 @@ use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
 #[cfg(feature = "otlp")]
 use crate::diagnostics::otlp::Exporter;
-use crate::evaluation::Evaluator;
+use ptc_engine::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
@@ -125,7 +125,8 @@ impl Services {
 
     /// Returns an evaluator with the upstreams.
     pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
-        Evaluator::new(settings, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
+        let preview_bytes = settings.response_profile.budget().preview_bytes;
+        Evaluator::new(settings.limits(), preview_bytes, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
     }
 
     /// Returns the planner that runs tasks.

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::{FAILED, written};
 #[cfg(feature = "line-editing")]
 use crate::command::paint;
-use crate::evaluation::{Evaluation, Failure};
-use crate::response::{Profile, answer};
+use ptc_engine::evaluation::{Evaluation, Failure};
+use ptc_engine::response::{Profile, answer};
 use crate::secrets::Redactor;
 use crate::settings::Settings;
 

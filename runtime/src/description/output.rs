@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::evaluation::Reason;
-use crate::response::Profile;
+use ptc_engine::evaluation::Reason;
+use ptc_engine::response::Profile;
 use crate::session::Fault;
 
 fn text() -> Value {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Origin;
-use crate::response::metrics::Metrics;
+use ptc_engine::response::metrics::Metrics;
 use crate::upstream::CallRecord;
 
 /// One line of a trace file.
@@ -108,10 +108,10 @@ pub(super) struct Call<'r> {
     /// Whether the result was truncated.
     pub(super) truncated: bool,
     /// Milliseconds in the queue, if there were any.
-    #[serde(skip_serializing_if = "crate::response::metrics::is_zero")]
+    #[serde(skip_serializing_if = "ptc_engine::response::metrics::is_zero")]
     pub(super) queued_ms: u64,
     /// Milliseconds without a processor, if there were any.
-    #[serde(skip_serializing_if = "crate::response::metrics::is_zero")]
+    #[serde(skip_serializing_if = "ptc_engine::response::metrics::is_zero")]
     pub(super) processor_wait_ms: u64,
     #[serde(flatten)]
     pub(super) origin: Option<&'r Origin>,

@@ -29,9 +29,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::evaluation::{Call, Evaluation};
+use ptc_engine::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
-use crate::response::{Budget, answer};
+use ptc_engine::response::{Budget, answer};
 use crate::schedule::WaitTimes;
 use crate::secrets::Redactor;
 pub use crate::settings::{DiagnosticsSettings, Payloads};

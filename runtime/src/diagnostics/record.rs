@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use super::lines::{self, Brief, Ended, ErrorSpan, Input, Output, Payload, Whole};
 use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
-use crate::evaluation::{Call, Failure};
-use crate::protocol::message::string;
-use crate::protocol::trace_context;
-use crate::response::metrics::Metrics;
+use ptc_engine::evaluation::{Call, Failure};
+use ptc_engine::protocol::message::string;
+use ptc_engine::protocol::trace_context;
+use ptc_engine::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 

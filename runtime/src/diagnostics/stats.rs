@@ -76,7 +76,7 @@ fn upstream_calls(records: &[&Record]) -> Value {
 
 fn payload_reduction(records: &[&Record]) -> Value {
     let with: Vec<_> = records.iter().filter_map(|record| Some((record, record.metrics.as_ref()?))).collect();
-    let sum = |of: fn(&crate::response::metrics::Metrics) -> u64| with.iter().map(|(_, metrics)| of(metrics)).sum::<u64>();
+    let sum = |of: fn(&ptc_engine::response::metrics::Metrics) -> u64| with.iter().map(|(_, metrics)| of(metrics)).sum::<u64>();
     let (fetched, shown) = (sum(|m| m.upstream_result_bytes), sum(|m| m.final_result_bytes));
     let mut ratios: Vec<_> = with.iter().filter_map(|(record, m)| Some((m.payload_reduction_ratio?, *record, *m))).collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));

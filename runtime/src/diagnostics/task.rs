@@ -15,7 +15,7 @@ use super::{CallTrace, Payloads};
 use crate::agentic::ledger::Effect;
 use crate::agentic::turns::ProgramRun;
 use crate::agentic::{End, Task};
-use crate::response::metrics::Metrics;
+use ptc_engine::response::metrics::Metrics;
 use crate::secrets::Redactor;
 
 /// The record of a task, as detailed as the policy permits.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::record::{ID_BYTES, Outcome, Record, shown_id};
 use super::{Diagnostics, stats};
 use crate::description::output;
-use crate::protocol::message::{Arguments, kind, string};
+use ptc_engine::protocol::message::{Arguments, kind, string};
 
 /// The tool's name.
 pub const NAME: &str = "lisp_debug";

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Payloads;
 use super::lines::{End, Failure, Input, Line, Output, Payload, Span, Stage, Start, UpstreamCall};
 use super::record::{Outcome, Record};
-use crate::evaluation::Reason;
+use ptc_engine::evaluation::Reason;
 use crate::log::{self, Level};
 
 /// Prefix of the names of trace files.

@@ -6,8 +6,8 @@ use ptc_lisp::{Bindings, Value};
 use serde::de::DeserializeOwned;
 
 use super::host::ToolCall;
-use crate::evaluation::{Evaluation, Failure, PriorState, Reason};
-use crate::response::metrics::Metrics;
+use ptc_engine::evaluation::{Evaluation, Failure, PriorState, Reason};
+use ptc_engine::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 

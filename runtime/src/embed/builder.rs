@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::engine::Engine;
 use super::tool::{Tool, ToolDefinitionError};
-use crate::evaluation::Evaluator;
+use ptc_engine::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
 use crate::secrets::{MissingSecret, Secrets};
@@ -215,8 +215,9 @@ impl Builder {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, &earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let mut evaluator = Evaluator::new(&settings, Arc::clone(&upstreams), deployment.programs, redactor.clone());
-        evaluator.adjust(self.limits, self.preview_bytes);
+        let program_limits = self.limits.unwrap_or_else(|| settings.limits());
+        let preview_bytes = self.preview_bytes.unwrap_or(settings.response_profile.budget().preview_bytes);
+        let evaluator = Evaluator::new(program_limits, preview_bytes, Arc::clone(&upstreams), deployment.programs, redactor.clone());
         Ok(Engine {
             deployment,
             evaluator: Arc::new(evaluator),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Answer;
 use super::event::{Event, Listener};
-use crate::evaluation::{Call, PriorState};
+use ptc_engine::evaluation::{Call, PriorState};
 use crate::schedule::ClientKey;
 
 /// A program with its data.

@@ -37,7 +37,7 @@ use ptc_lisp::signature::{Findings, Signature, Type};
 pub use payload::{ErrorOptions, ErrorReason, Execution, Memory, SuccessOptions, render, render_error, render_success};
 
 pub use crate::description::text::MCP_NO_TOOLS;
-pub use crate::evaluation::to_json::{NotJson, to_json_value};
+pub use ptc_engine::evaluation::to_json::{NotJson, to_json_value};
 use ptc_text::truncate_utf8;
 
 /// The description for [`Capability::InProcessWithAppTools`].

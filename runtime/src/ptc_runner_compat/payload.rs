@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::embed::Answer;
-use crate::evaluation::{Failure, Reason};
-use crate::response::answer::shown;
+use ptc_engine::evaluation::{Failure, Reason};
+use ptc_engine::response::answer::shown;
 
 /// Maximum bytes of the preview of a definition.
 const DEFINITION_BYTES: usize = 512;

@@ -12,15 +12,15 @@ use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, CallTrace, RequestMeta};
-use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
+use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::fibers::Fibers;
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
 use crate::pool::JobError;
-use crate::protocol::message::{self, Arguments};
-use crate::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
-use crate::protocol::revision::{self, Era, STATELESS};
-use crate::response::answer;
+use ptc_engine::protocol::message::{self, Arguments};
+use ptc_engine::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
+use ptc_engine::protocol::revision::{self, Era, STATELESS};
+use ptc_engine::response::answer;
 use crate::schedule::{ProcessorLease, Rejection, WaitTimes};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
@@ -110,8 +110,8 @@ impl Server {
             Tool::Task(planner) => return self.task(request, planner, call_trace),
         };
         let read = match tool {
-            Tool::Stored(program) => Call::of_stored(program, &params.arguments, &self.settings),
-            _ => Call::read(&params.arguments, &self.settings),
+            Tool::Stored(program) => Call::of_stored(program, &params.arguments, self.settings.argument_limits()),
+            _ => Call::read(&params.arguments, self.settings.argument_limits()),
         };
         let call = match read {
             Ok(call) => call,
@@ -169,7 +169,7 @@ impl Server {
                     (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
                     _ => self.offered(name),
                 };
-                Err(Refused(Failure { feedback, ..Failure::plain(Reason::UnknownTool, format!("unknown tool: {name}")) }))
+                Err(Refused(Failure::plain(Reason::UnknownTool, format!("unknown tool: {name}")).with_feedback(feedback)))
             }
         }
     }
@@ -351,8 +351,8 @@ impl Server {
     }
 
     pub(super) fn refuse(&self, request: Request<'_>, call_trace: Option<CallTrace>, refused: Refused) {
-        let Refused(failure) = refused;
-        let failure = Failure { message: self.redactor.redact_string(failure.message), ..failure };
+        let Refused(mut failure) = refused;
+        failure.message = self.redactor.redact_string(failure.message);
         finish(call_trace, |call_trace| call_trace.refused(failure.reason.name(), &failure.message));
         let evaluation = Evaluation::refused(failure);
         request.result(&answer::tool_result(&evaluation, self.settings.response_profile, request.era));
@@ -432,7 +432,7 @@ impl Refused {
 
     fn shut_down() -> Refused {
         let failure = Failure::plain(Reason::ShuttingDown, "the server was shut down and takes no more calls");
-        Refused(Failure { feedback: "Start a new server process for further calls.".into(), ..failure })
+        Refused(failure.with_feedback("Start a new server process for further calls."))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::in_flight::{InFlight, Registration};
 use super::outbox::{Outbox, Output};
 use crate::diagnostics::Origin;
-use crate::protocol::reply::{self, ErrorBody};
+use ptc_engine::protocol::reply::{self, ErrorBody};
 use crate::schedule::Scheduler;
 
 /// A client.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 
-use crate::protocol::message::string;
+use ptc_engine::protocol::message::string;
 use crate::schedule::{self, ClientKey};
 
 /// The unanswered calls of one client.

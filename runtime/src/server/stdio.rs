@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::caller::{Caller, ResponseSink};
 use super::dispatch::{Next, Server};
 use super::in_flight::InFlight;
-use crate::protocol::frame::{Frame, Frames};
+use ptc_engine::protocol::frame::{Frame, Frames};
 use crate::schedule::{ClientKey, session_number};
 
 /// Returns standard input without the buffer and lock of the standard library.

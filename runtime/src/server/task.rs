@@ -12,10 +12,10 @@ use super::in_flight::Registration;
 use crate::agentic::answer::{Reason, Stop, members};
 use crate::agentic::{End, Planner, Task};
 use crate::diagnostics::CallTrace;
-use crate::evaluation::Failure;
+use ptc_engine::evaluation::Failure;
 use crate::log::{self, Level};
 use crate::pool::JobError;
-use crate::response::answer;
+use ptc_engine::response::answer;
 use crate::schedule::LeaseIssuer;
 
 impl Server {

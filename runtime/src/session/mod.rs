@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
-use crate::evaluation::Reason;
+use ptc_engine::evaluation::Reason;
 use crate::schedule::Scheduler;
 pub use crate::settings::SessionLimits;
 use crate::settings::StoreUrl;

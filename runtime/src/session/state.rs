@@ -6,7 +6,7 @@ use ptc_lisp::{Bindings, Value, print};
 use serde::Serialize;
 
 use super::Fault;
-use crate::evaluation::{CalledTools, Evaluation, PriorState};
+use ptc_engine::evaluation::{CalledTools, Evaluation, PriorState};
 use crate::settings::StateLimits;
 use ptc_text::truncate_utf8;
 

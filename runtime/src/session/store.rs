@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::memory::Memory;
 use super::{Fault, SessionLimits, SessionState};
-use crate::evaluation::{Evaluation, Failure, InSession, Reason};
+use ptc_engine::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::fibers;
 use crate::pool::{JobError, Pool};
 use crate::schedule::{BudgetReservation, ProcessorLease, Scheduler};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::inspect::View;
 use super::{Fault, SessionLimits, SessionState, Sessions};
-use crate::protocol::message::{Arguments, kind, string};
+use ptc_engine::protocol::message::{Arguments, kind, string};
 
 /// A tool of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,6 @@ pub mod flags;
 pub mod http;
 #[cfg(feature = "otlp")]
 pub mod otlp;
-pub mod profile;
 pub mod read;
 pub mod session_limits;
 pub mod store;
@@ -39,7 +38,8 @@ pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
 #[cfg(feature = "otlp")]
 pub use otlp::OtlpSettings;
-pub use profile::Profile;
+use ptc_engine::evaluation::ArgumentLimits;
+use ptc_engine::response::Profile;
 pub use read::{Fault, SettingsParser};
 pub use session_limits::{SessionLimits, StateLimits};
 pub use store::StoreUrl;
@@ -221,6 +221,11 @@ impl Settings {
             .memory_bytes(self.program_memory_limit_bytes)
             // A multiple of the lines that an answer shows, since truncation is decided with all lines available.
             .print_bytes(16 * self.response_profile.budget().print_bytes)
+    }
+
+    /// Returns the limits of the arguments of `lisp_eval`.
+    pub fn argument_limits(&self) -> ArgumentLimits {
+        ArgumentLimits { program_bytes: self.max_program_bytes, context_bytes: self.max_context_bytes }
     }
 
     /// Returns the folder of traces if the listener serves the trace viewer.

@@ -10,7 +10,7 @@ use super::feature::how_to_enable;
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
 use crate::schedule::Source;
-use crate::settings::Profile;
+use ptc_engine::response::Profile;
 
 /// The flags of scheduler limits whose source is reported.
 const LIMITS: [&str; 4] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes", "http-max-in-flight-per-session"];

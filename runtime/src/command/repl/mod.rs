@@ -25,8 +25,8 @@ use super::show::{
 };
 use super::{Origin, ended_early, unusable, written};
 use crate::description;
-use crate::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
-use crate::response::Profile;
+use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
+use ptc_engine::response::Profile;
 use crate::settings::Settings;
 use plain::Lines;
 
@@ -340,7 +340,7 @@ impl Repl {
     /// Evaluates a program and stores its definitions and its result, or its error.
     fn evaluate(&mut self, source: &str) -> Box<Evaluation> {
         let past = self.past.clone();
-        let evaluation = match Call::of_program(source.to_owned(), &self.settings) {
+        let evaluation = match Call::of_program(source.to_owned(), self.settings.argument_limits()) {
             Ok(call) => self.local.evaluate_traced(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         };
@@ -384,7 +384,7 @@ impl Repl {
 
     /// Evaluates an internal program, without a trace.
     fn run(&mut self, source: &str, past: PriorState) -> Box<Evaluation> {
-        match Call::of_program(source.to_owned(), &self.settings) {
+        match Call::of_program(source.to_owned(), self.settings.argument_limits()) {
             Ok(call) => self.local.evaluate(&mut self.services, call, past),
             Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
         }

@@ -13,7 +13,7 @@ use crate::diagnostics::Payloads;
 use crate::diagnostics::lines;
 use crate::diagnostics::record::{Outcome, Record};
 use crate::digest::hex;
-use crate::protocol::trace_context::TraceParent;
+use ptc_engine::protocol::trace_context::TraceParent;
 use crate::secrets::Redactor;
 use crate::secrets::random;
 use crate::settings::OtlpSettings;

@@ -9,9 +9,9 @@ use hyper::HeaderMap;
 use hyper::header::HeaderName;
 
 use super::guard::text;
-use crate::protocol::message::{Params, string};
-use crate::protocol::reply::{ErrorBody, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION};
-use crate::protocol::revision::{self, Era, HANDSHAKE, STATELESS};
+use ptc_engine::protocol::message::{Params, string};
+use ptc_engine::protocol::reply::{ErrorBody, HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION};
+use ptc_engine::protocol::revision::{self, Era, HANDSHAKE, STATELESS};
 
 /// The revision that a request belongs to.
 pub static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

@@ -3,7 +3,7 @@
 use ptc_lisp::image;
 
 use super::scripts::Reply;
-use crate::evaluation::CalledTools;
+use ptc_engine::evaluation::CalledTools;
 use crate::session::state::Log;
 use crate::session::{Fault, SessionState};
 

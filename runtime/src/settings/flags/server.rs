@@ -6,7 +6,7 @@ use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::{CatalogMode, Connect};
 use super::{DAY_MS, GIB, MIB};
 use crate::log::Level;
-use crate::settings::Profile;
+use ptc_engine::response::Profile;
 use crate::upstream::OnDrift;
 
 const PROFILES: &[&str] = &["slim", "structured", "debug"];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::upstream::CallRecord;
+use ptc_upstream::CallRecord;
 
 /// The block in its documented form.
 #[derive(Debug, Serialize)]
@@ -128,12 +128,13 @@ impl Metrics {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
-pub(crate) fn is_zero(number: &u64) -> bool {
+/// Whether `number` is zero, for numbers that are omitted then.
+pub fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-pub(crate) fn tokens(bytes: u64) -> u64 {
+/// Returns an estimate of the tokens that a text of so many bytes has.
+pub fn tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates one program, from the source text to the complete [`Evaluation`], on a [fiber](crate::fibers) or, for a command
+//! Evaluates one program, from the source text to the complete [`Evaluation`], on a [fiber](ptc_schedule::fibers) or, for a command
 //! line, on a thread.
 //!
 //! - [`call`]: the validated arguments of `lisp_eval`.
@@ -13,7 +13,7 @@
 pub mod call;
 mod called;
 mod capacity;
-pub(crate) mod notes;
+pub mod notes;
 mod outcome;
 pub mod reason;
 mod stored;
@@ -30,7 +30,7 @@ use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
 use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Value, fiber, json, print};
 
-pub use call::Call;
+pub use call::{ArgumentLimits, Call};
 pub use called::CalledTools;
 pub use outcome::{Evaluation, Failure, InSession, Preview};
 pub use reason::Reason;
@@ -38,12 +38,11 @@ pub use validated::Validated;
 
 use self::stored::StoredPrograms;
 use self::validated::Bounds;
-use crate::alloc;
-use crate::schedule::ProcessorLease;
-use crate::schema::Schema;
-use crate::secrets::Redactor;
-use crate::settings::Settings;
-use crate::upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
+use ptc_schedule::alloc;
+use ptc_schedule::ProcessorLease;
+use ptc_json_schema::Schema;
+use ptc_secrets::Redactor;
+use ptc_upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
 use ptc_text::truncate_utf8;
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
@@ -57,7 +56,7 @@ pub struct Evaluator {
 }
 
 /// Hooks of an evaluation: the tools and checks of an embedding program.
-pub(crate) trait EvalHooks: Sync {
+pub trait EvalHooks: Sync {
     /// Returns the names of its own tools.
     fn tools(&self) -> Vec<&str> {
         Vec::new()
@@ -127,16 +126,16 @@ impl<'p> InputMemory<'p> {
 }
 
 impl Evaluator {
-    /// Creates an evaluator with the limits of `settings`, for programs of clients and for stored programs.
-    pub fn new(settings: &Settings, upstreams: Arc<Upstreams>, programs: &'static [StoredProgram], redactor: Redactor) -> Self {
-        let preview_bytes = settings.response_profile.budget().preview_bytes;
-        Evaluator {
-            limits: settings.limits(),
-            preview_bytes,
-            upstreams,
-            stored: Arc::new(StoredPrograms::new(programs)),
-            redactor,
-        }
+    /// Creates an evaluator for programs of clients and for stored programs. `preview_bytes` is the maximum length of a value's
+    /// preview.
+    pub fn new(
+        limits: Limits,
+        preview_bytes: usize,
+        upstreams: Arc<Upstreams>,
+        programs: &'static [StoredProgram],
+        redactor: Redactor,
+    ) -> Self {
+        Evaluator { limits, preview_bytes, upstreams, stored: Arc::new(StoredPrograms::new(programs)), redactor }
     }
 
     /// Returns an evaluator with the time limit `most` if that is lower.
@@ -153,14 +152,8 @@ impl Evaluator {
     }
 
     /// Returns the upstreams.
-    pub(crate) fn upstreams(&self) -> &Arc<Upstreams> {
+    pub fn upstreams(&self) -> &Arc<Upstreams> {
         &self.upstreams
-    }
-
-    /// Replaces limits of the settings.
-    pub(crate) fn adjust(&mut self, limits: Option<Limits>, preview_bytes: Option<usize>) {
-        self.limits = limits.unwrap_or_else(|| self.limits.clone());
-        self.preview_bytes = preview_bytes.unwrap_or(self.preview_bytes);
     }
 
     /// Evaluates on the calling thread, which needs the stack size that `ptc-lisp` names. With `processor` it waits for a
@@ -170,7 +163,7 @@ impl Evaluator {
     }
 
     /// Like [`Evaluator::evaluate`], with hooks.
-    pub(crate) fn evaluate_within(
+    pub fn evaluate_within(
         &self,
         call: &Call,
         cancel: &Cancel,
@@ -434,8 +427,7 @@ impl Evaluator {
 const PANIC_BYTES: usize = 4096;
 
 /// Decodes `context` and checks its keys, which become names under `data/`.
-#[cfg(feature = "agentic")]
-pub(crate) fn context(raw: &str) -> Result<Value, Failure> {
+pub fn context(raw: &str) -> Result<Value, Failure> {
     decode_context(raw, &mut || true)
 }
 
@@ -464,7 +456,7 @@ fn decode_context(raw: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Value, F
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::JobError;
+    use ptc_schedule::pool::JobError;
 
     #[test]
     fn panic_message_in_an_answer_is_redacted() {

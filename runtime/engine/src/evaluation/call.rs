@@ -4,11 +4,19 @@ use ptc_catalog::StoredProgram;
 
 use super::validated::MAX_SCHEMA_BYTES;
 use crate::protocol::message::{Arguments, kind, string};
-use crate::settings::Settings;
 use ptc_text::closest_match;
 
 /// The names of the arguments.
 const ARGUMENTS: [&str; 3] = ["program", "context", "output_schema"];
+
+/// Size limits of the arguments of `lisp_eval`.
+#[derive(Debug, Clone, Copy)]
+pub struct ArgumentLimits {
+    /// Maximum bytes of a program: `--max-program-bytes`.
+    pub program_bytes: usize,
+    /// Maximum bytes of a context as JSON: `--max-context-bytes`.
+    pub context_bytes: usize,
+}
 
 /// Validated arguments of `lisp_eval`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +39,11 @@ impl Call {
     }
 
     /// Creates a call without a context.
-    pub fn of_program(program: String, settings: &Settings) -> Result<Call, String> {
+    pub fn of_program(program: String, limits: ArgumentLimits) -> Result<Call, String> {
         if program.trim().is_empty() {
             return Err("argument `program` must be a non-empty string".into());
         }
-        let (found, most) = (program.len(), settings.max_program_bytes);
+        let (found, most) = (program.len(), limits.program_bytes);
         if found > most {
             return Err(format!("argument `program` exceeds max_program_bytes ({found} > {most})"));
         }
@@ -43,7 +51,7 @@ impl Call {
     }
 
     /// Creates a call of a stored program. The arguments are validated when they are decoded, on the evaluation's thread.
-    pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+    pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, limits: ArgumentLimits) -> Result<Call, String> {
         arguments.check()?;
         let mut context = String::from("{");
         for (name, raw) in &arguments.members {
@@ -55,7 +63,7 @@ impl Call {
             context.push_str(raw);
         }
         context.push('}');
-        let most = settings.max_context_bytes;
+        let most = limits.context_bytes;
         if context.len() > most {
             return Err(format!("the arguments exceed max_context_bytes ({} > {most})", context.len()));
         }
@@ -63,14 +71,14 @@ impl Call {
     }
 
     /// Parses the arguments. The error is the message of an `args_error`.
-    pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Call, String> {
+    pub fn read(arguments: &Arguments<'_>, limits: ArgumentLimits) -> Result<Call, String> {
         arguments.check()?;
         let program = arguments.get("program").ok_or("argument `program` is required")?;
         let text = match kind(program) {
             "string" => string(program).ok_or("argument `program` is not valid Unicode: it has a lone surrogate")?,
             other => return Err(format!("argument `program` must be a string, got {other}")),
         };
-        let mut call = Call::of_program(text.into_owned(), settings)?;
+        let mut call = Call::of_program(text.into_owned(), limits)?;
         // The argument is rejected rather than ignored, since a client that requests validation would take silence for success.
         if arguments.get("signature").is_some() {
             return Err("argument `signature` is not supported".into());
@@ -90,8 +98,8 @@ impl Call {
         };
         call.context = match arguments.get("context").map(|raw| (kind(raw), raw)) {
             None | Some(("null", _)) => None,
-            Some(("object", raw)) if raw.len() > settings.max_context_bytes => {
-                let most = settings.max_context_bytes;
+            Some(("object", raw)) if raw.len() > limits.context_bytes => {
+                let most = limits.context_bytes;
                 return Err(format!("argument `context` exceeds max_context_bytes ({} > {most})", raw.len()));
             }
             Some(("object", raw)) => Some(raw.to_owned()),

@@ -9,7 +9,7 @@ use ptc_lisp::{Kind, Value};
 use ptc_text::join_limited;
 
 use super::CalledTools;
-use crate::upstream::CallRecord;
+use ptc_upstream::CallRecord;
 use ptc_text::truncate_utf8;
 
 /// Maximum bytes of an upstream's message in a note.

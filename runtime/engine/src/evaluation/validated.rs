@@ -8,8 +8,8 @@ use ptc_lisp::limits::Cancel;
 use ptc_lisp::{Deadline, Value, print};
 
 use super::{Failure, Preview, Reason};
-use crate::schema::{Interrupted, Schema};
-use crate::secrets::Redactor;
+use ptc_json_schema::{Interrupted, Schema};
+use ptc_secrets::Redactor;
 
 /// Maximum bytes of a schema.
 pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
@@ -34,7 +34,7 @@ pub struct Validated {
 
 impl Validated {
     /// Creates a validated result from a value and its JSON, which has this depth.
-    pub(crate) fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
+    pub fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
         let print::Preview { text, truncated, .. } = print::preview(value, PREVIEW_BYTES);
         let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
         Validated { json: redactor.redact_text(json), is_deep: depth > MAX_DEPTH, preview }

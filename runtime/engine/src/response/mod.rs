@@ -2,12 +2,14 @@
 //!
 //! - [`answer`]: converts an evaluation to the JSON of a tool result.
 //! - [`metrics`]: the `ptc_metrics` block.
+//! - [`profile`]: the names of profiles.
 
 pub mod answer;
 pub mod metrics;
+pub mod profile;
 
 use crate::evaluation::Validated;
-pub use crate::settings::Profile;
+pub use profile::Profile;
 
 /// The size limits of a profile.
 #[derive(Debug, Clone, Copy)]

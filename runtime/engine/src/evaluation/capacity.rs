@@ -1,9 +1,8 @@
 //! Failures for lack of capacity.
 
 use super::{Failure, Reason};
-#[cfg(feature = "http-server")]
-use crate::schedule::UnreadLimitExceeded;
-use crate::schedule::{ProcessorLease, Rejection};
+use ptc_schedule::UnreadLimitExceeded;
+use ptc_schedule::{ProcessorLease, Rejection};
 
 impl Failure {
     /// Creates a failure for lack of capacity.
@@ -13,7 +12,7 @@ impl Failure {
     }
 
     /// Creates the failure of a call that was not admitted.
-    pub(crate) fn rejected(why: Rejection, retry_after_ms: u64) -> Self {
+    pub fn rejected(why: Rejection, retry_after_ms: u64) -> Self {
         match why {
             Rejection::Cancelled => Failure::plain(Reason::Cancelled, "the call was cancelled"),
             Rejection::TimedOut => Failure::busy(
@@ -27,15 +26,14 @@ impl Failure {
     }
 
     /// Creates the failure of a program that has ended and whose answer was discarded, since earlier ones were not read.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn answer_discarded(why: &UnreadLimitExceeded) -> Self {
+        pub fn answer_discarded(why: &UnreadLimitExceeded) -> Self {
         let message = format!("the program has ended, and its answer was discarded: {why}");
         let feedback = "Its calls were made: do not send a program again that writes. Read the earlier answers first.".into();
         Failure { feedback, ..Failure::plain(Reason::AnswerDiscarded, message) }
     }
 
     /// Creates the failure of a call for which the system has no stack.
-    pub(crate) fn no_stack(retry_after_ms: u64) -> Self {
+    pub fn no_stack(retry_after_ms: u64) -> Self {
         Failure::busy("server busy: the operating system has no stack or thread for another program", retry_after_ms)
     }
 

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use ptc_lisp::{Bindings, Kind, Span, Value};
 
 use super::{PANIC_BYTES, Reason, Validated};
-use crate::pool::JobError;
-use crate::schedule::{ProcessorLease, WaitTimes};
-use crate::secrets::Redactor;
-use crate::upstream::CallRecord;
+use ptc_schedule::pool::JobError;
+use ptc_schedule::{ProcessorLease, WaitTimes};
+use ptc_secrets::Redactor;
+use ptc_upstream::CallRecord;
 use ptc_text::truncate_utf8;
 
 /// The complete result of an evaluation. Its texts are redacted.
@@ -51,14 +51,13 @@ pub struct Evaluation {
     /// Time that its threads waited for a processor.
     pub processor_wait: Duration,
     /// The lease counts the evaluation's memory until it is dropped.
-    pub(crate) processor: Option<ProcessorLease>,
+    pub processor: Option<ProcessorLease>,
     /// The context.
     pub context: Option<Value>,
 }
 
 /// The state of a session after an evaluation.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct InSession {
     /// The metadata of the session. Null if it was closed meanwhile.
     pub metadata: serde_json::Value,
@@ -112,11 +111,18 @@ impl Failure {
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
         Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None, retry_after_ms: None }
     }
+
+    /// Adds help for repairing the program.
+    #[must_use]
+    pub fn with_feedback(mut self, feedback: impl Into<String>) -> Self {
+        self.feedback = feedback.into();
+        self
+    }
 }
 
 impl Evaluation {
     /// Drops the values of the program, which its answer does not need. Their memory does not count any longer.
-    pub(crate) fn drop_values(&mut self) {
+    pub fn drop_values(&mut self) {
         // The answer shows definitions in another way than other values.
         self.value = self.value.take().filter(|value| value.kind() == Kind::Var);
         (self.bindings, self.context) = (Bindings::default(), None);
@@ -149,7 +155,7 @@ impl Evaluation {
     }
 
     /// Records how long the call and its threads have waited.
-    pub(crate) fn record_waits(&mut self, times: &WaitTimes) {
+    pub fn record_waits(&mut self, times: &WaitTimes) {
         (self.queued, self.processor_wait) = (times.queued(), times.processor_wait());
     }
 

@@ -1,9 +1,8 @@
 //! The tools whose answers earlier evaluations received.
 
-#[cfg(feature = "session-redis")]
 use serde::Deserialize;
 
-use crate::upstream::CallRecord;
+use ptc_upstream::CallRecord;
 
 /// Maximum number of tools whose output schemas are compared with missing keys.
 const MAX_TOOLS: usize = 100;
@@ -21,8 +20,7 @@ impl CalledTools {
     }
 
     /// Returns the tools of calls that were stored as JSON.
-    #[cfg(feature = "session-redis")]
-    pub(crate) fn of_records<'r>(records: impl Iterator<Item = &'r str>) -> CalledTools {
+        pub fn of_records<'r>(records: impl Iterator<Item = &'r str>) -> CalledTools {
         #[derive(Deserialize)]
         struct Stored {
             server: String,
@@ -44,17 +42,17 @@ impl CalledTools {
     }
 
     /// Returns the pairs of upstream and tool.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(server, tool)| (&**server, &**tool))
     }
 
     /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-#[cfg(all(test, feature = "session-redis"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -7,7 +7,7 @@ use ptc_catalog::StoredProgram;
 use ptc_lisp::{Bindings, Error, Program};
 
 use super::{Failure, validated};
-use crate::schema::Schema;
+use ptc_json_schema::Schema;
 
 /// A compiled stored program.
 #[derive(Debug)]

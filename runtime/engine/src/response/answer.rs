@@ -12,7 +12,7 @@ use super::metrics::Metrics;
 use super::{Budget, Profile};
 use crate::evaluation::{Evaluation, Failure, Preview, Reason, Validated};
 use crate::protocol::revision::Era;
-use crate::upstream::CallRecord;
+use ptc_upstream::CallRecord;
 
 /// Minimum bytes of a truncated printed line, including its mark.
 const MIN_CUT_BYTES: usize = 2 * MAX_CUT_MARK;
