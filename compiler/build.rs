@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 12] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
