@@ -6,9 +6,9 @@ use super::milliseconds;
 use super::plan::Plan;
 use super::request::Task;
 use super::turns::{End, PlannerCall};
+use crate::upstream::fault::excerpt;
 use ptc_engine::evaluation::Failure;
 use ptc_engine::response::metrics::{Metrics, tokens};
-use crate::upstream::fault::excerpt;
 
 /// Maximum bytes of a message.
 const MESSAGE_BYTES: usize = 2_000;

@@ -43,9 +43,9 @@ pub use plan::Plan;
 pub use request::Task;
 pub use turns::{End, Run};
 
-use ptc_engine::evaluation::Evaluator;
 use crate::secrets::Redactor;
 use client::Client;
+use ptc_engine::evaluation::Evaluator;
 
 /// The tool's name.
 pub const NAME: &str = "lisp_task";

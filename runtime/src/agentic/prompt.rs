@@ -12,12 +12,12 @@ use super::plan::Plan;
 use super::request::Task;
 use crate::description::catalog::{Detail, list};
 use crate::description::text::LANGUAGE;
-use ptc_engine::evaluation::{Evaluation, Failure};
-use ptc_engine::response::answer::shown;
 use crate::secrets::random;
 use crate::settings::CatalogMode;
 use crate::upstream::CallRecord;
 use crate::upstream::fault::excerpt;
+use ptc_engine::evaluation::{Evaluation, Failure};
+use ptc_engine::response::answer::shown;
 
 /// Maximum bytes of the list of tools, if the mode leaves its length to the server.
 const CATALOG_BYTES: usize = 16 * 1024;

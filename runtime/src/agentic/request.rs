@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::constraints::Constraints;
-use ptc_engine::protocol::message::{Arguments, kind, string};
 use crate::settings::Settings;
+use ptc_engine::protocol::message::{Arguments, kind, string};
 
 /// A task with valid arguments. The keys of its context are checked when it is decoded, on the evaluation's thread.
 #[derive(Debug, Clone, PartialEq)]

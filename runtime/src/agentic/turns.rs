@@ -18,11 +18,11 @@ use super::ledger::Ledger;
 use super::prompt::Marks;
 use super::request::Task;
 use super::{Planner, prompt};
-use ptc_engine::evaluation::{self, Call, Evaluation, Failure};
 use crate::fibers;
 use crate::schedule::{LeaseIssuer, StateReservation};
 use crate::secrets::Redactor;
 use crate::session::SessionState;
+use ptc_engine::evaluation::{self, Call, Evaluation, Failure};
 
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;

@@ -12,10 +12,10 @@ use super::services::{Ended, Services};
 use super::show::{ResultOptions, View};
 use super::{Origin, ended_early, unusable};
 use crate::diagnostics::{Diagnostics, DiagnosticsSettings, RequestMeta};
-use ptc_engine::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use crate::pool::Pool;
-use ptc_engine::response::Profile;
 use crate::settings::Settings;
+use ptc_engine::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
+use ptc_engine::response::Profile;
 
 /// Evaluates `program`. `-` reads it from standard input.
 pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, options: ResultOptions) -> ExitCode {

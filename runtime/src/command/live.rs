@@ -6,9 +6,9 @@ use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply};
 use ptc_lisp::list_uses::TrackedList;
 
-use ptc_engine::evaluation::EvalHooks;
 use crate::secrets::Redactor;
 use crate::upstream::ProgramHost;
+use ptc_engine::evaluation::EvalHooks;
 
 /// Receives a printed line.
 pub(super) type PrintLine = fn(&str);

@@ -16,13 +16,13 @@ use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
 #[cfg(feature = "otlp")]
 use crate::diagnostics::otlp::Exporter;
-use ptc_engine::evaluation::Evaluator;
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Settings, StoreUrl};
 use crate::upstream::{Contacts, UpstreamSettings, Upstreams};
+use ptc_engine::evaluation::Evaluator;
 
 /// Timeout for child processes and connections to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);

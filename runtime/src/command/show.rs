@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::{FAILED, written};
 #[cfg(feature = "line-editing")]
 use crate::command::paint;
-use ptc_engine::evaluation::{Evaluation, Failure};
-use ptc_engine::response::{Profile, answer};
 use crate::secrets::Redactor;
 use crate::settings::Settings;
+use ptc_engine::evaluation::{Evaluation, Failure};
+use ptc_engine::response::{Profile, answer};
 
 /// Maximum bytes of a value as JSON. A value may contain the same part many times, so that its memory does not limit its length.
 const JSON_BYTES: usize = 1 << 28;

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::session::Fault;
 use ptc_engine::evaluation::Reason;
 use ptc_engine::response::Profile;
-use crate::session::Fault;
 
 fn text() -> Value {
     json!({ "type": "string" })

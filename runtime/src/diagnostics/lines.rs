@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Origin;
-use ptc_engine::response::metrics::Metrics;
 use crate::upstream::CallRecord;
+use ptc_engine::response::metrics::Metrics;
 
 /// One line of a trace file.
 #[derive(Debug, Serialize)]

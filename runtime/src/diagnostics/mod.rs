@@ -29,13 +29,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use ptc_engine::evaluation::{Call, Evaluation};
 use crate::log::{self, Level};
-use ptc_engine::response::{Budget, answer};
 use crate::schedule::WaitTimes;
 use crate::secrets::Redactor;
 pub use crate::settings::{DiagnosticsSettings, Payloads};
 use counters::{Counters, Gauge, Labelled};
+use ptc_engine::evaluation::{Call, Evaluation};
+use ptc_engine::response::{Budget, answer};
 use record::{Outcome, Record};
 use ring::Ring;
 use trace::{TraceFile, Traces};

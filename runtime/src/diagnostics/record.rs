@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use super::lines::{self, Brief, Ended, ErrorSpan, Input, Output, Payload, Whole};
 use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
+use crate::secrets::Redactor;
+use crate::upstream::CallRecord;
 use ptc_engine::evaluation::{Call, Failure};
 use ptc_engine::protocol::message::string;
 use ptc_engine::protocol::trace_context;
 use ptc_engine::response::metrics::Metrics;
-use crate::secrets::Redactor;
-use crate::upstream::CallRecord;
 
 /// Maximum recorded bytes of a request's id, equal to the maximum that `lisp_debug` accepts for a look-up.
 pub const ID_BYTES: usize = 256;

@@ -15,8 +15,8 @@ use super::{CallTrace, Payloads};
 use crate::agentic::ledger::Effect;
 use crate::agentic::turns::ProgramRun;
 use crate::agentic::{End, Task};
-use ptc_engine::response::metrics::Metrics;
 use crate::secrets::Redactor;
+use ptc_engine::response::metrics::Metrics;
 
 /// The record of a task, as detailed as the policy permits.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::Payloads;
 use super::lines::{End, Failure, Input, Line, Output, Payload, Span, Stage, Start, UpstreamCall};
 use super::record::{Outcome, Record};
-use ptc_engine::evaluation::Reason;
 use crate::log::{self, Level};
+use ptc_engine::evaluation::Reason;
 
 /// Prefix of the names of trace files.
 pub(crate) const PREFIX: &str = "ptc-";

@@ -6,10 +6,10 @@ use ptc_lisp::{Bindings, Value};
 use serde::de::DeserializeOwned;
 
 use super::host::ToolCall;
-use ptc_engine::evaluation::{Evaluation, Failure, PriorState, Reason};
-use ptc_engine::response::metrics::Metrics;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
+use ptc_engine::evaluation::{Evaluation, Failure, PriorState, Reason};
+use ptc_engine::response::metrics::Metrics;
 
 /// The result of a run.
 #[non_exhaustive]

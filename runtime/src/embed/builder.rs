@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 
 use super::engine::Engine;
 use super::tool::{Tool, ToolDefinitionError};
-use ptc_engine::evaluation::Evaluator;
 use crate::fibers::Fibers;
 use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
 use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
 use crate::upstream::{Load, UpstreamSettings, Upstreams};
+use ptc_engine::evaluation::Evaluator;
 
 /// The configuration of an engine.
 #[derive(Default)]
@@ -217,7 +217,8 @@ impl Builder {
         };
         let program_limits = self.limits.unwrap_or_else(|| settings.limits());
         let preview_bytes = self.preview_bytes.unwrap_or(settings.response_profile.budget().preview_bytes);
-        let evaluator = Evaluator::new(program_limits, preview_bytes, Arc::clone(&upstreams), deployment.programs, redactor.clone());
+        let evaluator =
+            Evaluator::new(program_limits, preview_bytes, Arc::clone(&upstreams), deployment.programs, redactor.clone());
         Ok(Engine {
             deployment,
             evaluator: Arc::new(evaluator),

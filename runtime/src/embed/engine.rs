@@ -18,12 +18,12 @@ use super::event::Listener;
 use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
-use ptc_engine::evaluation::to_json::to_json_value;
-use ptc_engine::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, PriorState, Reason, Validated};
 use crate::fibers::Fibers;
 use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
 use crate::upstream::{ProgramHost, UpstreamError, Upstreams};
+use ptc_engine::evaluation::to_json::to_json_value;
+use ptc_engine::evaluation::{EvalHooks, Evaluation, Evaluator, Failure, PriorState, Reason, Validated};
 
 /// Runs programs. It can be shared between threads. Programs share only tools and upstreams.
 pub struct Engine {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Answer;
 use super::event::{Event, Listener};
-use ptc_engine::evaluation::{Call, PriorState};
 use crate::schedule::ClientKey;
+use ptc_engine::evaluation::{Call, PriorState};
 
 /// A program with its data.
 #[derive(Debug)]

@@ -12,20 +12,20 @@ use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::diagnostics::{self, CallTrace, RequestMeta};
-use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
 use crate::fibers::Fibers;
 use crate::log::Field::{Payload, Text};
 use crate::log::{self, Level};
 use crate::pool::JobError;
-use ptc_engine::protocol::message::{self, Arguments};
-use ptc_engine::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
-use ptc_engine::protocol::revision::{self, Era, STATELESS};
-use ptc_engine::response::answer;
 use crate::schedule::{ProcessorLease, Rejection, WaitTimes};
 use crate::secrets::Redactor;
 use crate::session::tools::Tool as SessionTool;
 use crate::session::{self, Lease, Sessions};
 use crate::tools_list::TOOL_NAME;
+use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
+use ptc_engine::protocol::message::{self, Arguments};
+use ptc_engine::protocol::reply::{ErrorBody, INVALID_PARAMS, INVALID_REQUEST};
+use ptc_engine::protocol::revision::{self, Era, STATELESS};
+use ptc_engine::response::answer;
 
 /// Maximum number of tools that the error for an unknown tool lists.
 const MAX_NAMED: usize = 12;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::in_flight::{InFlight, Registration};
 use super::outbox::{Outbox, Output};
 use crate::diagnostics::Origin;
-use ptc_engine::protocol::reply::{self, ErrorBody};
 use crate::schedule::Scheduler;
+use ptc_engine::protocol::reply::{self, ErrorBody};
 
 /// A client.
 #[derive(Debug, Clone)]

@@ -12,16 +12,16 @@ use crate::agentic::{self, Planner};
 use crate::build_info;
 use crate::diagnostics::Diagnostics;
 use crate::diagnostics::counters::{Gauge, Labelled};
-use ptc_engine::evaluation::Evaluator;
 use crate::fibers::Fibers;
-use ptc_engine::protocol::message::{self, Message, Params};
-use ptc_engine::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
-use ptc_engine::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use crate::schedule::Scheduler;
 use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::tools_list;
+use ptc_engine::evaluation::Evaluator;
+use ptc_engine::protocol::message::{self, Message, Params};
+use ptc_engine::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
+use ptc_engine::protocol::revision::{self, Era, SERVER_INFO_KEY, STATELESS};
 use ptc_text::truncate_utf8;
 
 /// Maximum bytes of an unknown method in its error message.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use litemap::LiteMap;
 use ptc_lisp::limits::Cancel;
 
-use ptc_engine::protocol::message::string;
 use crate::schedule::{self, ClientKey};
+use ptc_engine::protocol::message::string;
 
 /// The unanswered calls of one client.
 #[derive(Debug)]

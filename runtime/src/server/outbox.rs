@@ -1,11 +1,13 @@
 //! The queue of answers to a client on standard output.
 //!
 //! The thread that has an answer writes it, together with answers that others have queued meanwhile. This needs no handover to
-//! another thread, and many answers share one system call. If the client does not read, a thread of the outbox writes instead, so
+//! another thread, and many answers share one system call. If the client does not read, a thread of the outbox writes the rest, so
 //! that the threads of programs do not block. Senders then wait for space in the queue, fibers without their threads, and finally
 //! the reader of requests waits too.
 
 use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::IoSlice;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -13,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use ptc_lisp::fiber;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(target_os = "linux")]
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::pipe::PIPE_BUF;
 
 /// Maximum size in bytes of the queue while a write is in progress. A single larger answer is still accepted.
@@ -21,17 +25,30 @@ const HIGH_WATER: usize = 1024 * 1024;
 /// Maximum number of senders that wait for space while further requests are read.
 const MAX_WAITING: usize = 1024;
 
+/// The offset with which `pwritev2` writes at the current position, as `write` does.
+#[cfg(target_os = "linux")]
+const CURRENT_POSITION: u64 = u64::MAX;
+
 /// Where answers are written.
 pub trait Output: Write + Send + 'static {
-    /// Whether it takes that many bytes now without blocking.
-    fn takes(&self, bytes: usize) -> bool;
+    /// Writes as much as is possible without blocking, and returns how many bytes that is.
+    fn write_now(&mut self, bytes: &[u8]) -> std::io::Result<usize>;
 }
 
 impl Output for File {
-    fn takes(&self, bytes: usize) -> bool {
+    fn write_now(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        #[cfg(target_os = "linux")]
+        match pwritev2(&*self, &[IoSlice::new(bytes)], CURRENT_POSITION, ReadWriteFlags::NOWAIT) {
+            Ok(written) => return Ok(written),
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(0),
+            // Old kernels do not know the flag, and terminals and some file systems do not support it.
+            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => {}
+            Err(fault) => return Err(fault.into()),
+        }
         // A pipe that is ready has space for that much and no more is certain. Files are always ready.
         let mut descriptor = [PollFd::new(self, PollFlags::OUT)];
-        bytes <= PIPE_BUF && poll(&mut descriptor, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        let takes = bytes.len() <= PIPE_BUF && poll(&mut descriptor, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        if takes { self.write(bytes) } else { Ok(0) }
     }
 }
 
@@ -132,24 +149,31 @@ impl<W> Shared<W> {
 }
 
 impl<W: Output> Shared<W> {
-    /// Writes until the queue is empty. Unless `may_block`, the thread of the outbox takes over before a write that may block.
-    fn write_queue<'s>(self: &'s Arc<Self>, mut state: MutexGuard<'s, State>, may_block: bool) {
+    /// Writes until the queue is empty. Unless `may_block`, the thread of the outbox takes over what would block.
+    fn write_queue<'s>(self: &'s Arc<Self>, mut state: MutexGuard<'s, State>, mut may_block: bool) {
         let mut batch = Vec::new();
         while !state.queue.is_empty() && !state.broken {
-            if !may_block && !self.output().takes(state.queue.len()) && self.hand_over(&mut state) {
-                return;
-            }
             std::mem::swap(&mut batch, &mut state.queue);
             wake(state);
-            let written = self.write(&batch);
+            let written = if may_block { self.write(&batch) } else { self.output().write_now(&batch) };
+            state = self.lock();
+            match written {
+                Ok(written) if written < batch.len() => {
+                    state.queue.splice(..0, batch.drain(written..));
+                    if self.hand_over(&mut state) {
+                        return;
+                    }
+                    may_block = true;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    state.broken = true;
+                    state.queue = Vec::new();
+                    (self.broken)();
+                }
+            }
             batch.clear();
             batch.shrink_to(64 * 1024);
-            state = self.lock();
-            if written.is_err() {
-                state.broken = true;
-                state.queue = Vec::new();
-                (self.broken)();
-            }
         }
         state.writing = false;
         if state.queue.capacity() < batch.capacity() {
@@ -189,10 +213,12 @@ impl<W: Output> Shared<W> {
         }
     }
 
-    fn write(&self, batch: &[u8]) -> std::io::Result<()> {
+    /// Writes everything, and returns how many bytes that is.
+    fn write(&self, batch: &[u8]) -> std::io::Result<usize> {
         let mut output = self.output();
         output.write_all(batch)?;
-        output.flush()
+        output.flush()?;
+        Ok(batch.len())
     }
 }
 
@@ -227,8 +253,8 @@ mod tests {
     }
 
     impl Output for Gated {
-        fn takes(&self, bytes: usize) -> bool {
-            bytes < LARGE
+        fn write_now(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if bytes.len() < LARGE { self.write(bytes) } else { Ok(0) }
         }
     }
 
@@ -368,13 +394,31 @@ mod tests {
     fn full_pipe_takes_nothing() {
         let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
         let (mut reader, mut writer) = (File::from(reader), File::from(writer));
-        assert!(writer.takes(PIPE_BUF) && !writer.takes(PIPE_BUF + 1));
-        let mut written = 0;
-        while writer.takes(PIPE_BUF) {
-            written += writer.write(&[b'x'; PIPE_BUF]).expect("it has space");
+        assert_eq!(writer.write_now(&[b'x'; PIPE_BUF]).expect("it is open"), PIPE_BUF);
+        let mut written = PIPE_BUF;
+        loop {
+            match writer.write_now(&[b'x'; PIPE_BUF]).expect("it is open") {
+                0 => break,
+                more => written += more,
+            }
         }
-        assert!(!writer.takes(1));
-        reader.read_exact(&mut vec![0; written]).expect("they were written");
-        assert!(writer.takes(PIPE_BUF));
+        assert_eq!(writer.write_now(b"x").expect("it is open"), 0);
+        reader.read_exact(&mut vec![0; written]).expect("as much as was written");
+        assert_eq!(writer.write_now(b"x").expect("it is open"), 1);
+        drop(reader);
+        assert!(writer.write_now(b"x").is_err());
+    }
+
+    #[test]
+    fn the_rest_of_a_line_is_written_by_the_thread() {
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        let mut reader = File::from(reader);
+        let outbox = Outbox::new(File::from(writer), || ());
+        let line = |byte: u8, size: usize| [vec![byte; size], b"\n".to_vec()].concat();
+        let lines = [line(b'a', 300 * 1024), line(b'b', 10), line(b'c', 200 * 1024)];
+        lines.iter().for_each(|line| outbox.send(line, ()));
+        let mut read = vec![0; lines.iter().map(Vec::len).sum()];
+        reader.read_exact(&mut read).expect("everything is written");
+        assert!(read == lines.concat());
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::caller::{Caller, ResponseSink};
 use super::dispatch::{Next, Server};
 use super::in_flight::InFlight;
-use ptc_engine::protocol::frame::{Frame, Frames};
 use crate::schedule::{ClientKey, session_number};
+use ptc_engine::protocol::frame::{Frame, Frames};
 
 /// Returns standard input without the buffer and lock of the standard library.
 pub fn input() -> std::io::Result<File> {

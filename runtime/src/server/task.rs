@@ -12,11 +12,11 @@ use super::in_flight::Registration;
 use crate::agentic::answer::{Reason, Stop, members};
 use crate::agentic::{End, Planner, Task};
 use crate::diagnostics::CallTrace;
-use ptc_engine::evaluation::Failure;
 use crate::log::{self, Level};
 use crate::pool::JobError;
-use ptc_engine::response::answer;
 use crate::schedule::LeaseIssuer;
+use ptc_engine::evaluation::Failure;
+use ptc_engine::response::answer;
 
 impl Server {
     /// Runs a task on a fiber with a permit like that of a program. It uses no processor while its planner works.

@@ -25,10 +25,10 @@ use std::sync::Arc;
 pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
-use ptc_engine::evaluation::Reason;
 use crate::schedule::Scheduler;
 pub use crate::settings::SessionLimits;
 use crate::settings::StoreUrl;
+use ptc_engine::evaluation::Reason;
 use store::Store;
 
 /// Opens the store at a URL. `roots` is a file of certificates for TLS.

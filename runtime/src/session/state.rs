@@ -6,8 +6,8 @@ use ptc_lisp::{Bindings, Value, print};
 use serde::Serialize;
 
 use super::Fault;
-use ptc_engine::evaluation::{CalledTools, Evaluation, PriorState};
 use crate::settings::StateLimits;
+use ptc_engine::evaluation::{CalledTools, Evaluation, PriorState};
 use ptc_text::truncate_utf8;
 
 /// Number of recent results: `*1 *2 *3`.

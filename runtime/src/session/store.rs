@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 
 use super::memory::Memory;
 use super::{Fault, SessionLimits, SessionState};
-use ptc_engine::evaluation::{Evaluation, Failure, InSession, Reason};
 use crate::fibers;
 use crate::pool::{JobError, Pool};
 use crate::schedule::{BudgetReservation, ProcessorLease, Scheduler};
 use crate::secrets::random;
 use crate::settings::Settings;
+use ptc_engine::evaluation::{Evaluation, Failure, InSession, Reason};
 
 /// Stores sessions. An owner has access only to its own sessions and cannot find out whether another one exists.
 ///

@@ -20,7 +20,7 @@ impl CalledTools {
     }
 
     /// Returns the tools of calls that were stored as JSON.
-        pub fn of_records<'r>(records: impl Iterator<Item = &'r str>) -> CalledTools {
+    pub fn of_records<'r>(records: impl Iterator<Item = &'r str>) -> CalledTools {
         #[derive(Deserialize)]
         struct Stored {
             server: String,

@@ -26,7 +26,7 @@ impl Failure {
     }
 
     /// Creates the failure of a program that has ended and whose answer was discarded, since earlier ones were not read.
-        pub fn answer_discarded(why: &UnreadLimitExceeded) -> Self {
+    pub fn answer_discarded(why: &UnreadLimitExceeded) -> Self {
         let message = format!("the program has ended, and its answer was discarded: {why}");
         let feedback = "Its calls were made: do not send a program again that writes. Read the earlier answers first.".into();
         Failure { feedback, ..Failure::plain(Reason::AnswerDiscarded, message) }

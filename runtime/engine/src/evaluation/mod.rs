@@ -38,12 +38,12 @@ pub use validated::Validated;
 
 use self::stored::StoredPrograms;
 use self::validated::Bounds;
-use ptc_schedule::alloc;
-use ptc_schedule::ProcessorLease;
 use ptc_json_schema::Schema;
+use ptc_schedule::ProcessorLease;
+use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
-use ptc_upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
 use ptc_text::truncate_utf8;
+use ptc_upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ use ptc_lisp::{Kind, Value};
 use ptc_text::join_limited;
 
 use super::CalledTools;
-use ptc_upstream::CallRecord;
 use ptc_text::truncate_utf8;
+use ptc_upstream::CallRecord;
 
 /// Maximum bytes of an upstream's message in a note.
 const MESSAGE_BYTES: usize = 200;

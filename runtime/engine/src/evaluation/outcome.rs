@@ -8,8 +8,8 @@ use super::{PANIC_BYTES, Reason, Validated};
 use ptc_schedule::pool::JobError;
 use ptc_schedule::{ProcessorLease, WaitTimes};
 use ptc_secrets::Redactor;
-use ptc_upstream::CallRecord;
 use ptc_text::truncate_utf8;
+use ptc_upstream::CallRecord;
 
 /// The complete result of an evaluation. Its texts are redacted.
 #[derive(Debug)]

@@ -25,10 +25,10 @@ use super::show::{
 };
 use super::{Origin, ended_early, unusable, written};
 use crate::description;
-use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
-use ptc_engine::response::Profile;
 use crate::settings::Settings;
 use plain::Lines;
+use ptc_engine::evaluation::{Call, Evaluation, Failure, PriorState, Reason};
+use ptc_engine::response::Profile;
 
 /// The prompt.
 const PROMPT: &str = "user=> ";

@@ -13,10 +13,10 @@ use crate::diagnostics::Payloads;
 use crate::diagnostics::lines;
 use crate::diagnostics::record::{Outcome, Record};
 use crate::digest::hex;
-use ptc_engine::protocol::trace_context::TraceParent;
 use crate::secrets::Redactor;
 use crate::secrets::random;
 use crate::settings::OtlpSettings;
+use ptc_engine::protocol::trace_context::TraceParent;
 
 /// Kinds of spans.
 const INTERNAL: u8 = 1;

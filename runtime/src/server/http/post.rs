@@ -16,17 +16,17 @@ use super::route::AccessLogFields;
 use super::sessions::Full;
 use super::{HttpState, header_validation, route};
 use crate::diagnostics::Origin;
-use ptc_engine::evaluation::{Evaluation, Failure, Reason};
 use crate::log::{self, Level};
-use ptc_engine::protocol::message::{self, Message, Params};
-use ptc_engine::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
-use ptc_engine::protocol::revision::Era;
-use ptc_engine::response::{Profile, answer};
 use crate::schedule::{AnswerReservation, ClientKey, Scheduler, UnreadLimitExceeded, session_number};
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
 use crate::server::in_flight::{CallHandle, InFlight, Registration};
+use ptc_engine::evaluation::{Evaluation, Failure, Reason};
+use ptc_engine::protocol::message::{self, Message, Params};
+use ptc_engine::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, SERVER_ERROR, UNSUPPORTED_PROTOCOL_VERSION};
+use ptc_engine::protocol::revision::Era;
+use ptc_engine::response::{Profile, answer};
 
 /// Maximum bytes of an answer that does not count as unread. The answer that would replace it is not shorter.
 const MAX_UNCOUNTED: usize = 1024;

@@ -19,9 +19,9 @@ use super::reply::Reply;
 use super::{HttpState, auth};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
+use crate::server::caller::Answer;
 use ptc_engine::protocol::reply::{ErrorBody, SERVER_ERROR};
 use ptc_engine::protocol::trace_context::TraceParent;
-use crate::server::caller::Answer;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");

@@ -3,9 +3,9 @@
 use ptc_lisp::image;
 
 use super::scripts::Reply;
-use ptc_engine::evaluation::CalledTools;
 use crate::session::state::Log;
 use crate::session::{Fault, SessionState};
+use ptc_engine::evaluation::CalledTools;
 
 /// A session's state: bindings and results as an image, histories as JSON.
 pub(super) struct Stored {

@@ -6,8 +6,8 @@ use super::super::flag::{Default, Flag, Group, Kind};
 use super::super::{CatalogMode, Connect};
 use super::{DAY_MS, GIB, MIB};
 use crate::log::Level;
-use ptc_engine::response::Profile;
 use crate::upstream::OnDrift;
+use ptc_engine::response::Profile;
 
 const PROFILES: &[&str] = &["slim", "structured", "debug"];
 const CATALOG_MODES: &[&str] = &["auto", "inline", "lazy"];
