@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 13] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
@@ -16,6 +16,7 @@ const MEMBERS: [&str; 12] = [
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",
+    "runtime/regex",
     "runtime/schedule",
     "runtime/search",
     "runtime/secrets",

@@ -8,8 +8,21 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that are linked into every pinned binary, relative to this one.
-const PACKAGES: [&str; 12] =
-    ["", "catalog", "check", "engine", "json-schema", "lisp", "log", "schedule", "search", "secrets", "text", "upstream"];
+const PACKAGES: [&str; 13] = [
+    "",
+    "catalog",
+    "check",
+    "engine",
+    "json-schema",
+    "lisp",
+    "log",
+    "regex",
+    "schedule",
+    "search",
+    "secrets",
+    "text",
+    "upstream",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);

@@ -1,5 +1,6 @@
 //! The errors of programs: why a program did not return a value.
 
+use ptc_text::truncate_utf8;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub(crate) const MAX_MESSAGE_LEN: usize = 4096;
 /// Truncates a message or hint to [`MAX_MESSAGE_LEN`] bytes.
 pub(crate) fn truncated(mut text: String) -> String {
     if text.len() > MAX_MESSAGE_LEN {
-        text.truncate(head(&text, MAX_MESSAGE_LEN).len());
+        text.truncate(truncate_utf8(&text, MAX_MESSAGE_LEN).0.len());
         text.push('…');
     }
     text
@@ -58,7 +59,7 @@ pub struct Position {
 impl Position {
     /// Computes the position of byte `offset` of `source`. An offset past the end counts as the end.
     pub fn at_offset(source: &str, offset: u32) -> Self {
-        let before = head(source, offset as usize);
+        let before = truncate_utf8(source, offset as usize).0;
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
         let column = before.get(line_start..).map_or(0, |text| text.chars().count()) + 1;
@@ -70,11 +71,6 @@ impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
-}
-
-/// Returns the longest prefix of at most `most` bytes that ends at a character boundary.
-pub(crate) fn head(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 /// Why a program did not return a value: the cause, the position, and a hint.

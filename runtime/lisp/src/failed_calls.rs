@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::collection::Map;
-use crate::error::head;
+use ptc_text::truncate_utf8;
 
 /// Maximum number of groups by tool and reason. Calls of further tools are counted in one group, so that computed names take
 /// bounded memory.
@@ -73,12 +73,12 @@ impl FailedCalls {
     /// Counts a failed call and marks `result` as its result.
     pub(crate) fn track(&self, mut result: Map, [server, tool, reason, message]: [&str; 4]) -> Map {
         let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut key = [server, tool, reason].map(|text| head(text, MAX_TEXT_BYTES).to_owned());
+        let mut key = [server, tool, reason].map(|text| truncate_utf8(text, MAX_TEXT_BYTES).0.to_owned());
         if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
             key = ["", "", reason].map(str::to_owned);
         }
         let group = groups.entry(key).or_insert_with(|| {
-            let message = head(message, MAX_TEXT_BYTES).to_owned();
+            let message = truncate_utf8(message, MAX_TEXT_BYTES).0.to_owned();
             Arc::new(Group { message, failed: AtomicU64::new(0), checked: AtomicU64::new(0) })
         });
         group.failed.fetch_add(1, Ordering::Relaxed);

@@ -3,10 +3,11 @@
 use super::composed::{Combinator, Composed};
 use super::row::rows;
 use crate::args::{ITEM, at, describe, expected, seq, steps, take};
-use crate::error::{MAX_MESSAGE_LEN, head};
+use crate::error::MAX_MESSAGE_LEN;
 use crate::machine::{Machine, Raised};
 use crate::value::Kind;
 use crate::{ErrorKind, Value};
+use ptc_text::truncate_utf8;
 
 rows! { "clojure.core":
     "apply" ["[f coll]", "[f x & more]"] apply, "Calls f with the items of the last argument, after those before it." { "(apply + [1 2 3])" => "6", "(apply max 1 [5 2])" => "5" };
@@ -94,7 +95,7 @@ fn assert(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
         Value::Nil => "an assertion does not hold".to_owned(),
         other => format!(
             "an assertion does not hold: {}",
-            other.as_str().map_or_else(|| describe(other), |text| head(text, MAX_MESSAGE_LEN).to_owned())
+            other.as_str().map_or_else(|| describe(other), |text| truncate_utf8(text, MAX_MESSAGE_LEN).0.to_owned())
         ),
     };
     Err(m.raise(ErrorKind::RuntimeError, message))

@@ -44,7 +44,7 @@ pub(crate) fn write_str(m: &mut Machine, value: &Value, out: &mut String) -> Res
                 "-Infinity"
             });
         }
-        Value::Regex(pattern) => out.push_str(pattern.source().as_str()),
+        Value::Regex(pattern) => out.push_str(pattern.source()),
         Value::Temporal(temporal) => out.push_str(&temporal.to_string()),
         Value::Vector(_) | Value::Map(_) | Value::Set(_) => write_pr(m, value, out)?,
         other => {

@@ -118,7 +118,7 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
             if let (Value::Str(text), Some(fault)) = (other, &mut m.fault) {
                 // A longer text would be truncated in the message, and a truncated regex has another meaning.
                 fault.hint = Some(if text.as_str().len() <= 40 {
-                    format!("write #\"{}\" to split on it", regex::escape(text.as_str()))
+                    format!("write #\"{}\" to split on it", ptc_regex::escape(text.as_str()))
                 } else {
                     "write a regex, as in #\"a+\", to split on it".to_owned()
                 });
@@ -131,7 +131,7 @@ fn split(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 
 /// The most common pattern has a specialized loop, which is several times as fast as the engine.
 fn delimiter(pattern: &Pattern) -> Delimiter<'_> {
-    if pattern.source().as_str() == r"\s+" { Delimiter::Space } else { Delimiter::Regex(pattern) }
+    if pattern.source() == r"\s+" { Delimiter::Space } else { Delimiter::Regex(pattern) }
 }
 
 /// Splits `subject`. A positive limit is the maximum number of parts, 0 drops empty parts at the end, and a negative limit keeps

@@ -164,7 +164,7 @@ impl Image {
             }
             Value::Regex(pattern) => {
                 self.tag(Node::Regex);
-                self.nodes.text(pattern.source().as_str());
+                self.nodes.text(pattern.source());
             }
             Value::Temporal(held) => {
                 self.tag(Node::Temporal);

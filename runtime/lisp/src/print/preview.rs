@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 use super::readable::{Strings, write_atom, write_while};
 use crate::Value;
 use crate::collection::Children;
-use crate::error::head;
+use ptc_text::truncate_utf8;
 
 /// A value's printed form, truncated to a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
 
 /// Truncates a text after at most `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    if text.len() <= most { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", head(text, most))) }
+    if text.len() <= most { Cow::Borrowed(text) } else { Cow::Owned(format!("{}…", truncate_utf8(text, most).0)) }
 }
 
 #[derive(Default)]

@@ -146,7 +146,7 @@ pub(crate) fn write_atom(value: &Value, out: &mut String) {
             out.push_str("#'");
             out.push_str(name.as_str());
         }
-        Value::Regex(pattern) => write_regex(pattern.source().as_str(), out),
+        Value::Regex(pattern) => write_regex(pattern.source(), out),
         Value::Builtin(row) => {
             let _ = write!(out, "#fn[{}]", row.full_name());
         }

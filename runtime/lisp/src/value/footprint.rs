@@ -91,7 +91,7 @@ fn own_bytes(value: &Value) -> usize {
         Value::Set(members) => 2 * BLOCK + slots(members.len()),
         Value::Map(map) => 2 * BLOCK + slots(2 * map.len()),
         // A compiled pattern has transition tables of its own.
-        Value::Regex(pattern) => 4096 + pattern.source().as_str().len(),
+        Value::Regex(pattern) => 4096 + pattern.source().len(),
         Value::Closure(closure) => {
             let text = closure.span().map_or(0, |span| span.end.saturating_sub(span.start) as usize);
             BLOCK + slots(2 + closure.captured().len()) + CODE_PER_TEXT * text

@@ -2,7 +2,7 @@
 
 use super::vm::{Backtracker, CHECK_INTERVAL, CompileError, MAX_INSTS, PikeVm, parse};
 use super::{CheckInterrupt, Groups, PatternError, SMALLER, TooCostly, explain};
-use crate::error::head;
+use ptc_text::truncate_utf8;
 
 /// Maximum size of a compiled pattern, in bytes.
 const COMPILED_LIMIT: usize = 1 << 20;
@@ -68,8 +68,8 @@ impl Linear {
             return other(self.pike_vm.as_ref().ok_or(TooCostly::LargePattern)?, may_continue);
         };
         loop {
-            let next = head(text, at + max_part - overlap).len();
-            let part = head(text, next + overlap);
+            let next = truncate_utf8(text, at + max_part - overlap).0.len();
+            let part = truncate_utf8(text, next + overlap).0;
             let found = find(part, at);
             if part.len() == text.len() || found.as_ref().is_some_and(|found| start(found) < next) {
                 return Ok(found);
@@ -188,7 +188,7 @@ pub(super) fn start(groups: &Groups) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::{Pattern, translate};
+    use crate::{Pattern, translate};
 
     /// Every match in the text, found by repeated calls of `find`.
     fn all(text: &str, mut find: impl FnMut(usize) -> Option<Groups>) -> Vec<Groups> {
@@ -348,7 +348,7 @@ mod tests {
         ] {
             let text = text.repeat(2);
             let pattern = Pattern::compile(pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
-            let Engine::Linear(linear) = &pattern.engine else { panic!("{} looks around", pattern.source().as_str()) };
+            let Engine::Linear(linear) = &pattern.engine else { panic!("{} looks around", pattern.source()) };
             let found = all(&text, |at| {
                 let mut may_continue = || {
                     asked += 1;
@@ -356,7 +356,7 @@ mod tests {
                 };
                 linear.groups_at(&text, at, &mut may_continue).unwrap()
             });
-            assert_eq!(found, by_regex(linear, &text), "{}", pattern.source().as_str());
+            assert_eq!(found, by_regex(linear, &text), "{}", pattern.source());
             stopped += usize::from(pattern.range_at(&text, 0, &mut || false) == Err(TooCostly::Stopped));
         }
         assert!(asked > 100 && stopped > 4, "{asked} {stopped}");

@@ -6,13 +6,13 @@ use regex_syntax::hir::Hir;
 
 use super::program::{Inst, Program};
 use super::{StepBudget, assertion_holds, is_one_of, next};
-use crate::pattern::{CheckInterrupt, Groups, TooCostly};
+use crate::{CheckInterrupt, Groups, TooCostly};
 
 /// Maximum number of slots that all threads may save together.
 const MAX_SAVED_SLOTS: usize = 1 << 20;
 
 /// A pattern compiled for the Pike VM.
-pub(in crate::pattern) struct PikeVm {
+pub(crate) struct PikeVm {
     program: Program,
 }
 
@@ -44,22 +44,22 @@ struct Search<'a> {
 }
 
 impl PikeVm {
-    pub(in crate::pattern) fn new(pattern: &Hir) -> Option<PikeVm> {
+    pub(crate) fn new(pattern: &Hir) -> Option<PikeVm> {
         Program::for_pike_vm(pattern).ok().map(|program| PikeVm { program })
     }
 
     /// Size in bytes.
-    pub(in crate::pattern) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.program.bytes
     }
 
     /// Upper bound of the cost of one character of the text.
-    pub(in crate::pattern) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.program.insts.len()
     }
 
     /// The first match at or after byte `at`. Without `with_groups` the result has only the range of the whole match.
-    pub(in crate::pattern) fn find_at(
+    pub(crate) fn find_at(
         &self,
         text: &str,
         mut at: usize,

@@ -13,7 +13,7 @@ pub(super) type Ranges = Arc<[(char, char)]>;
 /// Maximum size of the ranges of a program, in bytes. Equal classes are counted once.
 const MAX_RANGE_BYTES: usize = 1 << 20;
 /// Maximum number of instructions of a program.
-pub(in crate::pattern) const MAX_INSTS: usize = 40_000;
+pub(crate) const MAX_INSTS: usize = 40_000;
 
 /// How an unbounded repetition is kept from matching the empty text forever.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ pub(super) struct Program {
 const UNSUPPORTED: &str = "a construct that is not supported";
 
 /// Why a pattern cannot be compiled.
-pub(in crate::pattern) enum CompileError {
+pub(crate) enum CompileError {
     TooLarge,
     Invalid(String),
 }
@@ -131,14 +131,14 @@ fn number<'e>(expr: &'e Expr, groups: &mut Vec<&'e Expr>) {
 }
 
 /// Parses a pattern with the parser of the linear engine.
-pub(in crate::pattern) fn parse(pattern: &str) -> Result<Hir, CompileError> {
+pub(crate) fn parse(pattern: &str) -> Result<Hir, CompileError> {
     let mut parser = regex_syntax::ParserBuilder::new().crlf(true).build();
     parser.parse(pattern).map_err(|fault| CompileError::Invalid(fault.to_string()))
 }
 
 /// Maximum number of characters that a pattern for the backtracker matches; `None` if it is unbounded or the pattern is not
 /// valid.
-pub(in crate::pattern) fn max_chars(pattern: &str) -> Option<usize> {
+pub(crate) fn max_chars(pattern: &str) -> Option<usize> {
     let tree = Expr::parse_tree(&format!("(?R){pattern}")).ok()?;
     let (_, most) = width(&tree.expr).ok()?;
     (most != u32::MAX).then_some(most as usize)

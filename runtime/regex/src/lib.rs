@@ -10,7 +10,9 @@ mod vm;
 
 use std::fmt;
 
-use crate::value::Text;
+/// Writes a text as a pattern that matches exactly this text.
+pub use regex::escape;
+
 use engine::{Engine, start};
 use translate::{LineAnchors, MAX_CASE_LOOKUPS};
 use vm::{MAX_STEPS, max_chars, parse};
@@ -25,7 +27,7 @@ const BYTES_PER_STEP: usize = 2048;
 
 /// A compiled regular expression.
 pub struct Pattern {
-    source: Text,
+    source: Box<str>,
     engine: Engine,
     /// The pattern anchored at both ends, for matches of the whole text.
     whole: Engine,
@@ -73,7 +75,7 @@ pub enum TooCostly {
 
 impl TooCostly {
     /// What to do.
-    pub(crate) fn hint(self) -> &'static str {
+    pub fn hint(self) -> &'static str {
         match self {
             TooCostly::Backtracking => {
                 "look-around, back-references and a++ try again at every position: do without them, or match each line of \
@@ -180,11 +182,11 @@ impl Pattern {
         let needs_backtracking = translated.backtracks || needs_line_anchors(&translated);
         let engine = Engine::compile(&translated.text, needs_backtracking)?;
         let whole = Engine::compile(&format!(r"\A(?:{})\z", translated.text), needs_backtracking)?;
-        Ok(Pattern { source: Text::new(source), engine, whole, before_last_break: translated.before_last_break })
+        Ok(Pattern { source: source.into(), engine, whole, before_last_break: translated.before_last_break })
     }
 
     /// The pattern as written.
-    pub fn source(&self) -> &Text {
+    pub fn source(&self) -> &str {
         &self.source
     }
 
@@ -194,7 +196,7 @@ impl Pattern {
     }
 
     /// Relative cost of compiling and storing the pattern. That of a small pattern is 1.
-    pub(crate) fn weight(&self) -> u32 {
+    pub fn weight(&self) -> u32 {
         self.engine.weight()
     }
 
@@ -224,7 +226,7 @@ impl Pattern {
 
     /// Upper bound of the cost of a search from byte `at` since `may_continue` was last called, in steps of some 20 µs. `end` is
     /// the end of the match, if there is one.
-    pub(crate) fn worst_case_cost(&self, text: &str, at: usize, end: Option<usize>) -> u32 {
+    pub fn worst_case_cost(&self, text: &str, at: usize, end: Option<usize>) -> u32 {
         let rest = text.len().saturating_sub(at);
         let taken = if self.before_last_break {
             2 * self.engine.worst_case_cost(rest, None)
@@ -309,7 +311,7 @@ mod tests {
             (r"(?<=[a-c]{2}\d)x", "ab1x", (3, 4)),
         ] {
             let pattern = Pattern::compile(pattern).unwrap_or_else(|why| panic!("{pattern}: {why}"));
-            assert_eq!(pattern.range_at(text, 0, &mut || true), Ok(Some(range)), "{}", pattern.source().as_str());
+            assert_eq!(pattern.range_at(text, 0, &mut || true), Ok(Some(range)), "{}", pattern.source());
         }
     }
 

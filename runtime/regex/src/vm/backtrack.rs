@@ -7,17 +7,17 @@ use fancy_regex::Expr;
 
 use super::program::{CompileError, Inst, Program, SubMatch};
 use super::{StepBudget, assertion_holds, is_one_of, next, previous};
-use crate::pattern::{CheckInterrupt, Groups, TooCostly};
+use crate::{CheckInterrupt, Groups, TooCostly};
 
 /// Maximum number of steps of one search. Each instruction and each character is a step; all together take some 100 ms.
-pub(in crate::pattern) const MAX_STEPS: u64 = 25_000_000;
+pub(crate) const MAX_STEPS: u64 = 25_000_000;
 /// Backtrack points that can be discarded in the time of a step.
 const POINTS_PER_STEP: usize = 8;
 /// Maximum number of backtrack points at a time, of 32 bytes each.
 const MAX_BACKTRACK_POINTS: usize = 200_000;
 
 /// A pattern compiled for the backtracker.
-pub(in crate::pattern) struct Backtracker {
+pub(crate) struct Backtracker {
     program: Program,
     names: Vec<(String, usize)>,
 }
@@ -51,7 +51,7 @@ struct Search<'a> {
 }
 
 impl Backtracker {
-    pub(in crate::pattern) fn new(pattern: &str) -> Result<Backtracker, CompileError> {
+    pub(crate) fn new(pattern: &str) -> Result<Backtracker, CompileError> {
         // Positions in the translated pattern differ from those in the written one: the error has no position.
         let tree = Expr::parse_tree(&format!("(?R){pattern}")).map_err(|fault| match fault {
             fancy_regex::Error::ParseError(_, why) => CompileError::Invalid(why.to_string()),
@@ -66,16 +66,16 @@ impl Backtracker {
     }
 
     /// Size in bytes.
-    pub(in crate::pattern) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.program.bytes
     }
 
-    pub(in crate::pattern) fn group(&self, name: &str) -> Option<usize> {
+    pub(crate) fn group(&self, name: &str) -> Option<usize> {
         self.names.iter().find(|(known, _)| known == name).map(|(_, group)| *group)
     }
 
     /// The first match at or after byte `at`.
-    pub(in crate::pattern) fn find_at(
+    pub(crate) fn find_at(
         &self,
         text: &str,
         mut at: usize,
