@@ -12,6 +12,10 @@ use crate::limits::Cancel;
 /// Steps between two reads of the clock. A step is a form or an expression and takes about 100 ns.
 const CHECK_INTERVAL: u64 = 512;
 
+/// Number of steps before which the end of a pass does not read the clock again. The passes over a small program take less time than
+/// the reads would.
+const MIN_INTERVAL: u64 = 16;
+
 /// A point in time, and a flag that stops the work earlier. For use by one thread.
 ///
 /// ```
@@ -29,6 +33,8 @@ pub struct Deadline {
     at: Option<Instant>,
     cancel: Option<Cancel>,
     steps: Cell<u64>,
+    /// The number of steps from which on the end of a pass reads the clock.
+    next_read: Cell<u64>,
     /// `Timeout` or `Cancelled` after the first of them was observed. It is never reset.
     passed: Cell<Option<ErrorKind>>,
 }
@@ -58,6 +64,7 @@ impl Deadline {
 
     /// Reads the clock. Returns true once the deadline has passed.
     pub fn is_passed(&self) -> bool {
+        self.next_read.set(self.steps.get() + MIN_INTERVAL);
         if self.passed.get().is_none() {
             if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
                 self.passed.set(Some(ErrorKind::Cancelled));
@@ -68,14 +75,16 @@ impl Deadline {
         self.passed.get().is_some()
     }
 
-    /// Reads the clock.
+    /// Reads the clock at the end of a pass, unless few steps were counted since it was read.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Timeout`] or [`ErrorKind::Cancelled`], without a span, since any form of the program may have been the last
     /// one.
     pub fn check(&self) -> Result<(), Error> {
-        self.is_passed();
+        if self.steps.get() >= self.next_read.get() {
+            self.is_passed();
+        }
         let Some(kind) = self.passed.get() else { return Ok(()) };
         let (message, hint) = match kind {
             ErrorKind::Cancelled => ("the run was cancelled", None),

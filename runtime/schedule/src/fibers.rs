@@ -224,9 +224,10 @@ impl FiberExecutor {
             for number in woken {
                 self.unpark(number);
             }
-            let now = Instant::now();
+            // The clock is read only if a fiber waits for a time.
+            let now = self.times.peek().map(|_| Instant::now());
             while let Some(Reverse((time, number))) = self.times.peek().copied()
-                && time <= now
+                && now.is_some_and(|now| time <= now)
             {
                 self.times.pop();
                 if self.fibers.get(&number).is_some_and(|hosted| hosted.parked == Some(time)) {
