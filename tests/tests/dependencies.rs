@@ -21,10 +21,11 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
-    ("ptc-lisp", &["ptc-text"]),
+    ("ptc-regex", &["ptc-text"]),
+    ("ptc-lisp", &["ptc-regex", "ptc-text"]),
     ("ptc-search", &["ptc-catalog"]),
     ("ptc-secrets", &["ptc-catalog"]),
     ("ptc-log", &["ptc-secrets", "ptc-text"]),
@@ -36,10 +37,24 @@ const CRATES: [(&str, &[&str]); 13] = [
         &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-search", "ptc-secrets", "ptc-text"],
     ),
     (
+        "ptc-engine",
+        &[
+            "ptc-catalog",
+            "ptc-check",
+            "ptc-json-schema",
+            "ptc-lisp",
+            "ptc-schedule",
+            "ptc-secrets",
+            "ptc-text",
+            "ptc-upstream",
+        ],
+    ),
+    (
         "ptc-runtime",
         &[
             "ptc-catalog",
             "ptc-check",
+            "ptc-engine",
             "ptc-json-schema",
             "ptc-lisp",
             "ptc-log",

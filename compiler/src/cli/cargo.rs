@@ -42,6 +42,9 @@ pub(crate) fn has_compiled_runtime(source: &Source) -> bool {
 /// Builds the crate in `folder` and returns the path of its binary.
 pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> Result<PathBuf, Failure> {
     let folding = cfg!(target_os = "linux");
+    if registries().is_empty() {
+        fetch(folder, source, args, progress)?;
+    }
     match attempt(folder, source, args, progress, folding)? {
         // Rust's own linker can fold functions, and so can others that a machine may use; GNU's cannot.
         Err(last) if folding && last.iter().any(|line| line.contains("icf")) => {
@@ -49,6 +52,19 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
         }
         done => done.map_err(|last| failed(last, args)),
     }
+}
+
+/// Has cargo unpack the packages of the crate in `folder`, so that [`set_flags`] knows the paths of their sources.
+fn fetch(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> Result<(), Failure> {
+    progress.step("fetching packages");
+    let mut command = metadata(&cargo()?, folder, source, args.offline);
+    // A failure is reported by the build, which needs the same packages.
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| not_started(command.get_program().as_ref(), &error))?;
+    Ok(())
 }
 
 /// Runs cargo once. Returns the path of the binary, or the last lines of cargo's messages.
@@ -150,18 +166,16 @@ fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Comm
 /// Sets rustc's flags. They must be equal for every deployment, or the runtime would be compiled again.
 ///
 /// Panics and `file!()` put paths of sources into the binary. The flags replace the paths of this machine by `/runtime/…`,
-/// `/cargo/…` and similar ones.
+/// `/crates/…` and similar ones. A binary does not name the registry that its packages came from, which may be internal.
 fn set_flags(command: &mut Command, source: &Source) {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let home = set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from);
-    let cargo_home = set("CARGO_HOME").map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(".cargo")));
     // If several prefixes match, rustc uses the last, so inner folders come after outer ones.
-    let places = [
-        (home, "/home"),
+    let mut places = vec![
+        (home(), "/home"),
         (Some(source.root.clone()), "/runtime"),
         (Some(source.target.clone()), "/target"),
-        (cargo_home, "/cargo"),
+        (cargo_home(), "/cargo"),
     ];
+    places.extend(registries().into_iter().map(|folder| (Some(folder), "/crates")));
     // Frame pointers make unwind tables 0.1 MB smaller, and let an operator's profiler walk the stack.
     let mut flags = vec!["-Cforce-frame-pointers=yes".to_owned()];
     if cfg!(target_os = "linux") {
@@ -187,6 +201,29 @@ fn set_flags(command: &mut Command, source: &Source) {
     }
 }
 
+/// Returns the value of an environment variable that is not empty.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the user's home folder.
+fn home() -> Option<PathBuf> {
+    variable("HOME").or_else(|| variable("USERPROFILE"))
+}
+
+/// Returns the folder with cargo's packages.
+fn cargo_home() -> Option<PathBuf> {
+    variable("CARGO_HOME").or_else(|| home().map(|home| home.join(".cargo")))
+}
+
+/// Returns the folders into which cargo unpacks packages, one for each registry that this machine has used.
+fn registries() -> Vec<PathBuf> {
+    let entries = cargo_home().and_then(|home| std::fs::read_dir(home.join("registry").join("src")).ok());
+    let mut folders: Vec<_> = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())).collect();
+    folders.sort();
+    folders
+}
+
 /// Returns the path of the binary in the last artifact message. Only the generated crate has a binary.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
@@ -202,9 +239,7 @@ fn cargo() -> Result<PathBuf, Failure> {
     }
     let file = format!("cargo{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE")).map(PathBuf::from);
-    let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| home.map(|h| h.join(".cargo")));
-    let folders = std::env::split_paths(&path).chain(cargo_home.map(|h| h.join("bin")));
+    let folders = std::env::split_paths(&path).chain(cargo_home().map(|home| home.join("bin")));
     folders.map(|folder| folder.join(&file)).find(|f| f.is_file()).ok_or_else(no_toolchain)
 }
 

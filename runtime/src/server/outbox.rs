@@ -416,7 +416,9 @@ mod tests {
         let outbox = Outbox::new(File::from(writer), || ());
         let line = |byte: u8, size: usize| [vec![byte; size], b"\n".to_vec()].concat();
         let lines = [line(b'a', 300 * 1024), line(b'b', 10), line(b'c', 200 * 1024)];
-        lines.iter().for_each(|line| outbox.send(line, ()));
+        for line in &lines {
+            outbox.send(line, ());
+        }
         let mut read = vec![0; lines.iter().map(Vec::len).sum()];
         reader.read_exact(&mut read).expect("everything is written");
         assert!(read == lines.concat());
