@@ -38,16 +38,7 @@ const CRATES: [(&str, &[&str]); 15] = [
     ),
     (
         "ptc-engine",
-        &[
-            "ptc-catalog",
-            "ptc-check",
-            "ptc-json-schema",
-            "ptc-lisp",
-            "ptc-schedule",
-            "ptc-secrets",
-            "ptc-text",
-            "ptc-upstream",
-        ],
+        &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],
     ),
     (
         "ptc-runtime",
