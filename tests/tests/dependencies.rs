@@ -136,10 +136,7 @@ const MODULES: [(&str, &[&str]); 2] = [
         &[
             "digest",
             "build_info",
-            "protocol",
             "settings",
-            "evaluation",
-            "response",
             "session",
             "description",
             "agentic",
