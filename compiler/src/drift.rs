@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_catalog::{Annotations, Effect};
 
-use crate::config::model::{Config, Upstream};
+use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::ir::{Arg, Tool};
 use crate::json::Json;
@@ -39,29 +39,53 @@ pub struct Count {
 
 /// Reports every change from `old` to `new` of a tool or of an upstream's own description, for all upstreams of `config`. An
 /// upstream may be in only one of the locks. If `pinned` has the position of a pin in the old lock, it becomes the second
-/// position of the finding.
-pub fn compare(config: &Config, old: &Lock, new: &Lock, pinned: &Places, diagnostics: &mut Diagnostics) -> Count {
+/// position of the finding. `config_path`: the path for
+/// the command in the hints; findings without it have no hint.
+pub fn compare(
+    config: &Config,
+    old: &Lock,
+    new: &Lock,
+    pinned: &Places,
+    config_path: Option<&str>,
+    diagnostics: &mut Diagnostics,
+) -> Count {
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
         let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
+        let finding = |code, message: &str, pinned: Option<&Span>| {
+            let finding = Diagnostic::new(code, message).at(upstream.place.clone(), "");
+            let finding = match pinned {
+                Some(place) => finding.also(place.clone(), "pinned here"),
+                None => finding,
+            };
+            match config_path {
+                Some(path) => finding.hint(update_hint(path, name)),
+                None => finding,
+            }
+        };
         count.upstreams += usize::from(!found.server_info.is_empty());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
-            diagnostics.push(finding(upstream, Code::DocumentFileChanged, &message, pinned.upstream(name)));
+            diagnostics.push(finding(Code::DocumentFileChanged, &message, pinned.upstream(name)));
         }
         for what in found.server_info {
             let message = format!("{} {what}", quoted(name));
-            diagnostics.push(finding(upstream, Code::DescriptionChanged, &message, pinned.upstream(name)));
+            diagnostics.push(finding(Code::DescriptionChanged, &message, pinned.upstream(name)));
         }
         count.tools += found.tools.len();
         for (tool, changes) in found.tools {
             for (code, what) in changes {
                 let message = format!("{} of {} {what}", quoted(&tool), quoted(name));
-                diagnostics.push(finding(upstream, code, &message, pinned.tool(name, &tool)));
+                diagnostics.push(finding(code, &message, pinned.tool(name, &tool)));
             }
         }
     }
     count
+}
+
+/// Returns the hint for a stale pin: the command that renews it.
+pub fn update_hint(config_path: &str, upstream: &str) -> String {
+    format!("`ptc-compile update {config_path} {upstream}` pins the change; review the lock file and commit it")
 }
 
 /// All changes of one upstream. A lock is stale exactly if there are any: the digest of a document and the version of a server
@@ -128,14 +152,6 @@ fn document_changes(old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) 
     out
 }
 
-fn finding(upstream: &Upstream, code: Code, message: &str, pinned: Option<&Span>) -> Diagnostic {
-    let finding = Diagnostic::new(code, message).at(upstream.place.clone(), "");
-    match pinned {
-        Some(place) => finding.also(place.clone(), "pinned here"),
-        None => finding,
-    }
-}
-
 /// Returns the changes in an upstream's own description.
 fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
     let mut out = Vec::new();
@@ -190,8 +206,8 @@ fn needed_credentials(tool: &LockedTool) -> BTreeSet<BTreeSet<&SchemeKind>> {
 fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &LockedTool) -> Vec<(Code, String)> {
     let (old, new) = (lower::tool(server, name, before), lower::tool(server, name, after));
     let mut out = Vec::new();
-    let takes_anything = input::takes_anything(after.definition.get("inputSchema"));
-    let reported = arguments(&old, &new, takes_anything, &mut out);
+    let takes_any = input::takes_any_argument(after.definition.get("inputSchema"));
+    let reported = arguments(&old, &new, takes_any, &mut out);
     schemas(&before.definition, &after.definition, &reported, &mut out);
     annotations(old.annotations, new.annotations, &mut out);
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -205,15 +221,17 @@ fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &Loc
     out
 }
 
-/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_anything`:
-/// whether the new schema accepts every value, so that no argument is removed.
-fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_anything: bool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
+/// Reports removed and new arguments, and changed types. Returns the arguments whose types are reported. `takes_any`:
+/// whether the new schema takes every argument, so that none is refused.
+fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_any: bool, out: &mut Vec<(Code, String)>) -> BTreeSet<&'t str> {
     let mut reported = BTreeSet::new();
     let by_name = |tool: &'t Tool| tool.args.iter().map(|arg| (arg.name.as_str(), arg)).collect::<BTreeMap<_, _>>();
     let (before, now) = (by_name(old), by_name(new));
     for arg in &old.args {
         match now.get(arg.name.as_str()) {
-            None if takes_anything => {}
+            None if takes_any => {
+                out.push((Code::InputChanged, format!("no longer describes {}, and takes any arguments", quoted(&arg.name))));
+            }
             None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
             Some(now) => {
                 if argument(arg, now, out) {

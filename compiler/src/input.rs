@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Advice about a relative path in a config that leads nowhere.
+pub(crate) const RELATIVE_TO_CONFIG: &str = "the path is relative to the folder of the config";
+
 /// The text of a file with its path or URL.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@ use crate::lower;
 use crate::openapi;
 use crate::programs;
 use crate::source::Sources;
-use crate::{checks, resolve};
+use crate::{checks, drift, resolve};
 
 pub use crate::input::Reader;
 
@@ -21,8 +21,6 @@ pub use crate::input::Reader;
 pub struct Loaded {
     /// The config. Faulty entries are left out.
     pub config: Config,
-    /// SHA-256 of the config's text.
-    pub digest: String,
     /// The included operations of the OpenAPI documents that are files, by upstream.
     pub documents: BTreeMap<String, LockedUpstream>,
     /// The stored programs of the config.
@@ -41,7 +39,6 @@ pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, re
             return None;
         }
     };
-    let digest = lock::sha256(text.text.as_bytes());
     let file = sources.add(text.path, text.text);
     let config = config::read(sources, file, diagnostics)?;
     let documents = openapi::read(sources, &config, diagnostics, reader);
@@ -53,7 +50,7 @@ pub fn load(name: &str, sources: &mut Sources, diagnostics: &mut Diagnostics, re
         }
         Err(_) => Lock::default(),
     };
-    Some(Loaded { config, digest, documents, programs, known })
+    Some(Loaded { config, documents, programs, known })
 }
 
 /// Returns the deployment of the config file `name` (such as `upstreams.json`), called `deployment`, exactly as the lock file
@@ -65,10 +62,10 @@ pub fn read(
     diagnostics: &mut Diagnostics,
     reader: &mut Reader<'_>,
 ) -> Option<Deployment> {
-    let Loaded { config, digest, documents, programs, known } = load(name, sources, diagnostics, reader)?;
+    let Loaded { config, documents, programs, known } = load(name, sources, diagnostics, reader)?;
     for need in resolve::missing_pins(&config, &known) {
         let message = format!("the upstream `{}` {}", need.upstream, need.why);
-        let mut diagnostic = Diagnostic::new(Code::LockStale, message).hint(resolve::update_hint(name, &need.upstream));
+        let mut diagnostic = Diagnostic::new(Code::LockStale, message).hint(drift::update_hint(name, &need.upstream));
         if let Some(upstream) = config.upstreams.get(&need.upstream) {
             diagnostic = diagnostic.at(upstream.place.clone(), "");
         }
@@ -81,7 +78,7 @@ pub fn read(
     checks::read_only::check(&config, &lock, diagnostics);
     diagnostics.extend(resolve::changes(&config, name, &known, &lock));
     (!diagnostics.has_errors()).then(|| {
-        let mut deployment = lower::deployment(&config, &lock, deployment, &digest);
+        let mut deployment = lower::deployment(&config, &lock, deployment);
         deployment.programs = programs;
         deployment
     })

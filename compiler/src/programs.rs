@@ -1,8 +1,10 @@
 //! Reads the files of a config's stored programs for the deployment.
 
+use std::path::Path;
+
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::input::{Reader, Wanted};
+use crate::input::{RELATIVE_TO_CONFIG, Reader, Wanted};
 use crate::ir::Program;
 use crate::json::Json;
 use crate::lock;
@@ -31,10 +33,12 @@ pub fn read(sources: &mut Sources, config: &Config, diagnostics: &mut Diagnostic
                     output_schema: schema(&program.output_schema).unwrap_or_default(),
                 });
             }
-            Err(reason) => diagnostics.push(
-                Diagnostic::new(Code::ProgramUnreadable, format!("the program `{name}` cannot be read: {reason}"))
-                    .at(program.file.place.clone(), ""),
-            ),
+            Err(reason) => {
+                let message = format!("the file of the program `{name}` cannot be read: {reason}");
+                let finding = Diagnostic::new(Code::ProgramUnreadable, message).at(program.file.place.clone(), "");
+                let is_relative = Path::new(&program.file.value).is_relative();
+                diagnostics.push(if is_relative { finding.hint(RELATIVE_TO_CONFIG) } else { finding });
+            }
         }
     }
     programs

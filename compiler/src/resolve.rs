@@ -226,13 +226,8 @@ pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Ve
         found.push(
             Diagnostic::new(Code::LockStale, format!("the upstream `{name}` {what}"))
                 .at(upstream.place.clone(), "")
-                .hint(update_hint(config_path, name)),
+                .hint(drift::update_hint(config_path, name)),
         );
     }
     found
-}
-
-/// Returns the hint for a stale pin: the command that renews it.
-pub fn update_hint(config_path: &str, upstream: &str) -> String {
-    format!("`ptc-compile update {config_path} {upstream}` shows the change and pins it; review the lock file and commit it")
 }

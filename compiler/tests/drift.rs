@@ -51,7 +51,7 @@ fn lock(definitions: &[&str]) -> Lock {
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<(Code, String)> {
     let mut diagnostics = Diagnostics::default();
-    let count = drift::compare(&config(), &lock(old), &lock(new), &Places::default(), &mut diagnostics);
+    let count = drift::compare(&config(), &lock(old), &lock(new), &Places::default(), None, &mut diagnostics);
     let found: Vec<(Code, String)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.clone())).collect();
     assert_eq!(count.tools > 0, !found.is_empty());
     found
@@ -150,6 +150,11 @@ const INSIDE: &[Inside] = &[
         &[(Code::InputBreaking, "no longer takes `f.b`"), (Code::InputBreaking, "refuses members of `f` that it does not name")],
     ),
     (
+        r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#,
+        r#"{"type": "object", "additionalProperties": true}"#,
+        &[(Code::InputChanged, "no longer describes `f.a`, and takes any members there")],
+    ),
+    (
         r#"{"type": "object", "properties": {"a": {"type": ["string", "integer"]}}}"#,
         r#"{"type": "object", "properties": {"a": {"type": "integer"}}}"#,
         &[(Code::InputBreaking, "takes integer for `f.a`, which was string|integer")],
@@ -243,6 +248,29 @@ fn what_is_inside_of_an_argument_is_compared_like_arguments() {
     }
 }
 
+/// An argument that is only no longer named is not refused, so no call breaks.
+#[test]
+fn a_schema_that_takes_anything_refuses_no_argument() {
+    let tool = |input: &str| format!(r#"{{"name": "t", "inputSchema": {input}}}"#);
+    let before = tool(r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#);
+    for now in [
+        "{}",
+        r#"{"type": "object"}"#,
+        r#"{"type": "object", "description": "Anything."}"#,
+        r#"{"type": "object", "additionalProperties": true}"#,
+        r#"{"type": "object", "properties": {"n": {}}, "additionalProperties": {}}"#,
+    ] {
+        let found = changes(&[&before], &[&tool(now)]);
+        assert!(found.iter().all(|(code, _)| *code != Code::InputBreaking), "{now}: {found:?}");
+        let expected = (Code::InputChanged, "`t` of `a` no longer describes `path`, and takes any arguments".to_owned());
+        assert!(found.contains(&expected), "{now}: {found:?}");
+    }
+    for now in [r#"{"type": "object", "properties": {"n": {}}}"#, r#"{"type": "object", "additionalProperties": false}"#] {
+        let found = changes(&[&before], &[&tool(now)]);
+        assert!(found.contains(&(Code::InputBreaking, "`t` of `a` no longer takes `path`".to_owned())), "{now}: {found:?}");
+    }
+}
+
 #[test]
 fn tools_come_and_go() {
     let other = TOOL.replace(r#""name": "search""#, r#""name": "find""#);
@@ -268,7 +296,7 @@ fn what_an_upstream_says_of_itself_is_compared() {
         (said("Shop", Some("Sells all.")), Some(r#"`a` says of itself "Sells all.", which was "Sells things.""#)),
     ] {
         let mut diagnostics = Diagnostics::default();
-        let count = drift::compare(&config(), &before, &now, &Places::default(), &mut diagnostics);
+        let count = drift::compare(&config(), &before, &now, &Places::default(), None, &mut diagnostics);
         let found: Vec<(Code, &str)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.as_str())).collect();
         assert_eq!(found, expected.map(|message| (Code::DescriptionChanged, message)).into_iter().collect::<Vec<_>>());
         assert_eq!((count.tools, count.upstreams), (0, found.len()));

@@ -16,7 +16,7 @@ fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
     let file = sources.add("upstreams.json", format!("{{\"upstreams\": {{{upstreams}}}}}"));
     let config = config::read(&sources, file, &mut diagnostics).unwrap();
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
-    let deployment = lower::deployment(&config, &Lock::default(), "gate", "sha256:0");
+    let deployment = lower::deployment(&config, &Lock::default(), "gate");
     let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, abilities, "[profile.release]")).unwrap();
     files.into_iter().find(|file| file.path == "Cargo.toml").unwrap().text
 }
@@ -79,6 +79,6 @@ fn credentials_that_no_upstream_sends_are_for_a_planner() {
     assert!(is_told(&diagnostics));
     diagnostics.forget(Code::UnusedBinding);
     assert!(!is_told(&diagnostics));
-    assert!(lower::deployment(&config, &Lock::default(), "gate", "").credentials.is_empty());
+    assert!(lower::deployment(&config, &Lock::default(), "gate").credentials.is_empty());
     assert_eq!(lower::credentials(&config, |_| true)[0].name, "planner-key");
 }

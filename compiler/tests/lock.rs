@@ -94,7 +94,7 @@ fn the_same_lock_gives_the_same_bytes() {
     let lock = full_lock(&config, &["b", "a"]);
     let again = read_lock(&lock::write::write(&full_lock(&config, &["a", "b"]))).unwrap();
     let files = |lock: &Lock| {
-        let deployment = lower::deployment(&config, lock, "x", "sha256:0");
+        let deployment = lower::deployment(&config, lock, "x");
         let manifest = Manifest::new("ptc-x", &deployment, Serve::Http, "[profile.release]");
         let files = render::files(&deployment, &manifest).unwrap();
         files.into_iter().map(|file| (file.path.to_string(), file.text)).collect::<BTreeMap<String, String>>()
@@ -170,7 +170,7 @@ fn pinned_paging_decides_for_the_same_definition() {
     let fresh = paged_lock().upstreams;
     let lock = resolve::merge(&config, &old, fresh.clone());
     assert_eq!(lock, old);
-    let paging = |lock: &Lock| lower::deployment(&config, lock, "x", "").upstreams[0].tools[0].paging.clone();
+    let paging = |lock: &Lock| lower::deployment(&config, lock, "x").upstreams[0].tools[0].paging.clone();
     assert!(paging(&lock).contains("items pinned"), "{}", paging(&lock));
     // The paging of another definition is inferred anew.
     old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap().digest = "sha256:0".into();

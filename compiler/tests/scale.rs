@@ -56,7 +56,7 @@ fn deployment(tools: usize) -> Deployment {
     let mut sources = Sources::default();
     let file = sources.add("upstreams.json", config);
     let config = config::read(&sources, file, &mut Diagnostics::default()).unwrap();
-    lower::deployment(&config, &lock, "scale", "sha256:0")
+    lower::deployment(&config, &lock, "scale")
 }
 
 /// Renders a catalog, compiles it in a program that is built like a deployment, and prints the cost of both.

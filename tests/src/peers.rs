@@ -35,6 +35,11 @@ pub fn python_script(name: &str) -> Command {
     command
 }
 
+/// Returns the folder of `python` and of the programs of its packages.
+pub fn python_folder() -> PathBuf {
+    installed("venv/bin")
+}
+
 /// Returns a command that runs a module of an installed package with `python`.
 pub fn python_module(name: &str) -> Command {
     let mut command = Command::new(installed("venv/bin/python"));

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ptc_tests::deployment::{cargo, ptc_compile, workspace};
-use ptc_tests::peers::enabled;
+use ptc_tests::peers::{enabled, python_folder};
 use ptc_tests::process::{Background, free_port, run};
 use tempfile::TempDir;
 
@@ -71,6 +71,8 @@ fn model(port: &str) {
 struct Place {
     folder: TempDir,
     ports: BTreeMap<&'static str, String>,
+    /// Whether third-party programs are installed.
+    peers: bool,
     _upstreams: Background,
 }
 
@@ -85,7 +87,8 @@ impl Place {
         let upstreams = Background::start(&mut upstreams);
         let upstreams =
             upstreams.ready_on(ports["7411"].parse().expect("a port")).ready_on(ports["7412"].parse().expect("a port"));
-        let place = Place { folder: tempfile::tempdir().expect("a folder"), ports, _upstreams: upstreams };
+        let peers = std::env::var("PTC_PEERS").is_ok_and(|value| value == "1");
+        let place = Place { folder: tempfile::tempdir().expect("a folder"), ports, peers, _upstreams: upstreams };
         for name in ["upstreams.json", "upstreams.lock.json", "petstore.openapi.json", "due.clj"] {
             let text = std::fs::read_to_string(workspace().join("fixtures/quickstart").join(name)).expect("the fixture is there");
             place.write(name, &text);
@@ -121,7 +124,9 @@ impl Place {
         let mut command = Command::new(program);
         let beside = ptc_compile().parent().expect("the program has a folder").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
-        command.current_dir(self.path()).env("PATH", format!("{beside}:{path}"));
+        // Clients on the pages use the official SDK.
+        let python = if self.peers { format!("{}:", python_folder().display()) } else { String::new() };
+        command.current_dir(self.path()).env("PATH", format!("{beside}:{python}{path}"));
         command.env("XDG_CONFIG_HOME", self.path().join("configs")).env("XDG_STATE_HOME", self.path().join("state"));
         command
     }

@@ -80,14 +80,16 @@ fn a_binary_says_which_config_and_which_catalog_it_has() {
     let folder = workspace().join("fixtures/quickstart");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the quickstart is there");
     let lock: Value = serde_json::from_str(&read("upstreams.lock.json")).expect("JSON");
-    let config = ptc_compiler::lock::sha256(read("upstreams.json").as_bytes());
+    let mut sources = ptc_compiler::source::Sources::default();
+    let file = sources.add("upstreams.json", read("upstreams.json"));
+    let config = ptc_compiler::config::read(&sources, file, &mut ptc_compiler::diag::Diagnostics::default()).expect("a config");
     let version: Value =
         serde_json::from_str(&run(Command::new(quickstart()).args(["version", "--json"])).success()).expect("JSON");
     let mut client = Client::start(quickstart(), &[]);
     let hello = client.initialize();
     assert_eq!(client.finish(), Some(0));
     for said in [&version, &hello["_meta"]["ptc-compile/build"]] {
-        assert_eq!((&said["config_digest"], &said["catalog_digest"]), (&json!(config), &lock["catalog_digest"]), "{said}");
+        assert_eq!((&said["config_digest"], &said["catalog_digest"]), (&json!(config.digest), &lock["catalog_digest"]), "{said}");
     }
 }
 

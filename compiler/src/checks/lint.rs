@@ -15,7 +15,8 @@ use super::{credentials, read_only};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, quoted_list, text::is_hidden};
 use crate::json::Json;
-use crate::lock::{Lock, LockedUpstream};
+use crate::json_schema::Schema;
+use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::tool_name;
 
 /// Wordings that address a model instead of describing a tool. They are compared without case.
@@ -44,6 +45,9 @@ const ADDRESSING: &[&str] = &[
 const LARGE: usize = 64 * 1024;
 /// Nesting depth of a definition above which it is reported.
 const DEEP: usize = 48;
+
+/// Number of tools from which on it is odd that none describes an argument.
+const SEVERAL: usize = 3;
 
 /// Minimum number of distinct characters of a token. Placeholders such as `ghp_xxxxxxxxxxxxxxxxxxxx` have fewer.
 const TOKEN_VARIETY: usize = 10;
@@ -105,6 +109,7 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
             }
         };
         report(&quoted(name), OWN_WORDS, true, names(upstream, locked));
+        report(&quoted(name), OWN_WORDS, true, missing_arguments(locked).into_iter().collect());
         let said = server_info(upstream, locked);
         let is_pinned = pinned.is_some_and(|pinned| server_info(upstream, pinned) == said);
         report(&quoted(name), OWN_WORDS, is_pinned, findings(&said, said.canonical().len(), &known));
@@ -158,6 +163,16 @@ fn warn_of_needless(
         let finding = Diagnostic::new(Code::AcceptsNothing, message).at(tool.place.clone(), "accepts nothing");
         diagnostics.push(finding.hint("remove it: it would accept whatever the upstream writes there later"));
     }
+}
+
+/// Returns a finding about an MCP server that lists several tools without any argument, which is how servers with a broken
+/// dependency list them.
+fn missing_arguments(locked: &LockedUpstream) -> Option<(Code, String)> {
+    let takes_none = |tool: &LockedTool| {
+        tool.definition.get("inputSchema").is_none_or(|input| Schema::new(input).members(input).properties.is_empty())
+    };
+    let is_odd = locked.document.is_none() && locked.tools.len() >= SEVERAL && locked.tools.values().all(takes_none);
+    is_odd.then(|| (Code::NoArguments, format!("lists {} tools, and none of them describes an argument", locked.tools.len())))
 }
 
 /// Returns findings about names that are hard to write or to distinguish. Names that the config grants one by one count as

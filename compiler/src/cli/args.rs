@@ -160,8 +160,8 @@ pub(crate) struct Diff {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
-    /// Least severity of a change that ends with exit code 1
-    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Error)]
+    /// Least severity of a change that ends with exit code 1; with `note`, `diff` and `--check --locked` agree
+    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Note)]
     pub(crate) fail_on: Threshold,
 
     #[command(flatten)]

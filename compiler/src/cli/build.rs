@@ -75,8 +75,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     let name = model.name.as_str();
     let output = args.output.clone().unwrap_or_else(|| source.default_output(name));
     let generated = generate::generate(model, args.abilities(), &source)?;
-    let first =
-        if cargo::has_compiled_runtime(&source) { "" } else { "; the first deployment on a machine takes a minute or two" };
+    let first = if cargo::has_compiled_runtime(&source) { "" } else { "; the first deployment on a machine takes a few minutes" };
     let progress = Progress::start(console, &format!("compiling {name}{first}"));
     let built = cargo::build(&generated.folder, &source, args, &progress);
     drop(progress);

@@ -1,9 +1,11 @@
 //! `--check`: reports everything that is wrong with a config and the files that belong to it.
 
+use std::path::Path;
+
 use ptc_compiler::config::Config;
-use ptc_compiler::diag::Code;
+use ptc_compiler::diag::quoted;
 use ptc_compiler::lock::Lock;
-use ptc_compiler::{checks, ir, leak, lower};
+use ptc_compiler::{checks, ir, leak, lower, resolve};
 
 use crate::args::Build;
 use crate::console::Console;
@@ -11,7 +13,7 @@ use crate::load::{self, Checked};
 use crate::{Failure, Status, environment, program, resolve_lock};
 
 /// Maximum number of tools for which `--check` prints how their lists are paged.
-const MAX_PAGED: usize = 50;
+const MAX_PAGED: usize = 10;
 
 /// `ptc-compile --check CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -25,8 +27,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         && let Some(config) = &checked.config
     {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
+        console.message(&not_checked(config, path, lock.as_ref()));
         if let Some(lock) = &lock {
-            console.message(&paged(&lower::deployment(config, lock, "check", "")));
+            console.message(&paged(&lower::deployment(config, lock, "check")));
         }
     }
     Ok(status)
@@ -39,11 +42,8 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
         checks::paging::check(config, lock, diagnostics);
     }
     // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
-    let tables =
-        lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check", "")));
+    let tables = lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check")));
     program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
-    // The cost of a program is not a fault, so `--check` does not report it.
-    diagnostics.forget(Code::ProgramCost);
 }
 
 /// Describes how lists are paged: one line for each tool that `tool/all` can read by its schemas or by the config.
@@ -62,6 +62,21 @@ fn paged(deployment: &ir::Deployment) -> String {
     let rest = if more == 0 { String::new() } else { format!("  and {more} more, each under `paging` in the lock file\n") };
     let shown: String = paged.iter().take(MAX_PAGED).map(String::as_str).collect();
     format!("tool/all reads the pages of {} of {} tools:\n{shown}{rest}", paged.len(), deployment.tool_count())
+}
+
+/// Names what `--check` cannot check because no tools are pinned yet.
+fn not_checked(config: &Config, path: &Path, lock: Option<&Lock>) -> String {
+    let nothing = Lock::default();
+    let unpinned: Vec<String> =
+        resolve::missing_pins(config, lock.unwrap_or(&nothing)).iter().map(|pin| quoted(&pin.upstream)).collect();
+    if unpinned.is_empty() || config.programs.is_empty() {
+        return String::new();
+    }
+    format!(
+        "calls of stored programs to {} are not checked yet: `ptc-compile update {}` pins the tools\n",
+        unpinned.join(", "),
+        path.display()
+    )
 }
 
 fn summary(config: &Config) -> String {

@@ -34,7 +34,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let changed = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
         let mut drift = Diagnostics::default();
-        let changed = drift::compare(config, &old, &new, &places, &mut drift);
+        let changed = drift::compare(config, &old, &new, &places, Some(&args.config.display().to_string()), &mut drift);
         // A lock that no longer covers the config is stale, also if the tools are the same.
         for pin in resolve::missing_pins(config, &old) {
             let pair = [&old, &new].map(|lock| lock.upstreams.get(&pin.upstream));
@@ -77,7 +77,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     lint::lint(config, &old, &new, &mut found);
     let is_refused = found.has_errors();
     checked.diagnostics.append(found);
-    let changed = drift::compare(config, &old, &new, &places, &mut checked.diagnostics);
+    let changed = drift::compare(config, &old, &new, &places, None, &mut checked.diagnostics);
     if is_refused {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     }
@@ -85,7 +85,11 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     console.message(&told(changed));
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
-        console.message(&format!("wrote {}\n", path.display()));
+        console.message(&format!(
+            "wrote {}; review and commit it, then `ptc-compile {} --locked` builds\n",
+            path.display(),
+            args.config.display()
+        ));
     }
     Ok(Status::Clean)
 }

@@ -30,7 +30,7 @@ pub(crate) fn check(args: &Build, checked: &mut Checked) {
 fn secrets(checked: &mut Checked) {
     let Some(config) = &checked.config else { return };
     // The deployment has no tools here, because only the secrets of upstreams are checked.
-    let deployment = leak::leak_static(&lower::deployment(config, &Lock::default(), "check-env", ""));
+    let deployment = leak::leak_static(&lower::deployment(config, &Lock::default(), "check-env"));
     ptc_runtime::secrets::seal();
     for missing in Secrets::resolve(deployment, &checked.folder).err().unwrap_or_default() {
         let binding = missing.binding.and_then(|name| config.credentials.get(name)).map(|binding| binding.place.clone());

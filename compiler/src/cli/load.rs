@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::config::{self, Config};
-use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::{Diagnostics, suggest};
 use ptc_compiler::input::Wanted;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::source::{FileId, MAX_BYTES, Sources, decode};
@@ -86,11 +86,25 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
         if path.is_dir() {
             failure.hint(format!("name a file in it, such as `{}`", path.join("upstreams.json").display()))
         } else {
-            failure
+            match similar_file(path) {
+                Some(near) => failure.hint(format!("did you mean `{}`?", near.display())),
+                None => failure,
+            }
         }
     })?;
     if bytes.len() > MAX_BYTES {
         return Err(Failure::new(too_large(&path.display().to_string()).message));
     }
     decode(bytes).map_err(|fault| Failure::new(format!("cannot read `{}`: {}", path.display(), fault.what)).hint(fault.hint))
+}
+
+/// Returns the file in the same folder whose name is closest to that of a file which does not exist.
+fn similar_file(path: &Path) -> Option<PathBuf> {
+    if path.exists() {
+        return None;
+    }
+    let names: Vec<String> =
+        std::fs::read_dir(files::folder(path)).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let near = suggest::closest_match(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(near))
 }

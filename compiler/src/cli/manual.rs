@@ -105,7 +105,7 @@ fn own() -> Command {
     };
     let run = |command: Command| served(command, Purpose::Serve);
     let repl = |command: Command| {
-        let command = evaluating(served(command, Purpose::Repl), true);
+        let command = evaluating(served(command, Purpose::Repl), "repl");
         let variables = REPL_VARIABLES.map(|(name, other)| format!("{name} goes before {other}.")).join("\n");
         let command = command.after_help(variables);
         REPL_NAMES.iter().fold(command, |command, (short, name)| command.mut_arg(*name, |flag| flag.visible_alias(*short)))
@@ -113,9 +113,9 @@ fn own() -> Command {
     Cli::command().mut_subcommand("run", run).mut_subcommand("repl", repl)
 }
 
-/// Adds the options of `eval`, and those of `repl` if `repl` is set.
-fn evaluating(command: Command, repl: bool) -> Command {
-    command.args(EVALUATING.iter().filter(|option| repl || !option.of_repl).map(|option| {
+/// Adds the options of `eval` or `repl`.
+fn evaluating(command: Command, name: &str) -> Command {
+    command.args(EVALUATING.iter().filter(|option| option.only.is_none_or(|only| only == name)).map(|option| {
         let arg = Arg::new(option.value.or(option.long).unwrap_or_default()).help(option.help);
         let arg = option.long.into_iter().fold(arg, Arg::long);
         let arg = option.short.into_iter().fold(arg, Arg::short);
@@ -124,7 +124,7 @@ fn evaluating(command: Command, repl: bool) -> Command {
             Some("FILE") => arg.value_name("FILE").value_hint(ValueHint::FilePath),
             Some(value) => arg.value_name(value),
         };
-        let arg = if option.of_repl { arg.action(ArgAction::Append) } else { arg };
+        let arg = if option.only == Some("repl") { arg.action(ArgAction::Append) } else { arg };
         if option.words.is_empty() { arg } else { arg.value_parser(PossibleValuesParser::new(option.words)) }
     }))
 }
@@ -139,9 +139,9 @@ fn pinned(binary: &Binary, everywhere: bool) -> Command {
     command.subcommands(COMMANDS.iter().map(|usage| {
         let command = Command::new(usage.name).about(usage.what);
         match usage.name {
-            "eval" => evaluating(command, false)
+            "eval" => evaluating(command, "eval")
                 .arg(Arg::new("program").value_name("PROGRAM").required(true).help("A program; - is standard input")),
-            "repl" => evaluating(command, true),
+            "repl" => evaluating(command, "repl"),
             "version" => command.arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON object")),
             _ => command,
         }

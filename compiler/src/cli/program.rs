@@ -2,7 +2,7 @@
 
 use ptc_check::FindingKind;
 use ptc_compiler::config::Config;
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
 use ptc_compiler::ir;
 use ptc_compiler::pinned;
 use ptc_compiler::source::{self, FileId, Sources};
@@ -37,7 +37,10 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
         let file = sources.add(path, text);
         // `Sources` has dropped the byte order mark.
         let text = sources.get(file).text.clone();
-        check(&text, file, Some(catalog), &mut diagnostics);
+        if let Some(program) = check(&text, file, Some(catalog), &mut diagnostics) {
+            let cost = ptc_check::review(&program, catalog).cost.to_string();
+            diagnostics.push(Diagnostic::new(Code::ProgramCost, cost).at(source::Span { file, range: 0..0 }, ""));
+        }
     }
     let status = console.findings(&sources, &diagnostics);
     if diagnostics.worst() <= Some(Severity::Note) {
@@ -55,8 +58,13 @@ pub(crate) fn check_stored(
     diagnostics: &mut Diagnostics,
 ) {
     for program in programs {
-        check(&program.source, program.file, catalog, diagnostics);
         let Some(entry) = config.programs.get(&program.name) else { continue };
+        for code in &entry.silence {
+            diagnostics.silence(*code, source::Span { file: program.file, range: 0..u32::MAX });
+        }
+        if let Some(compiled) = check(&program.source, program.file, catalog, diagnostics) {
+            check_arguments_read(program, &compiled, diagnostics);
+        }
         for (key, schema) in [("args", &entry.args), ("output_schema", &entry.output_schema)] {
             let Some(schema) = schema else { continue };
             let refused = json::decode(schema.value.canonical().as_bytes())
@@ -70,7 +78,31 @@ pub(crate) fn check_stored(
     }
 }
 
-fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagnostics: &mut Diagnostics) {
+/// Reports each `data/NAME` that `args` of the program's entry does not declare.
+fn check_arguments_read(stored: &ir::Program, program: &Program, diagnostics: &mut Diagnostics) {
+    let Ok(args) = serde_json::from_str::<serde_json::Value>(&stored.args) else { return };
+    let names: Vec<&str> = match args.get("properties").and_then(|properties| properties.as_object()) {
+        Some(properties) => properties.keys().map(String::as_str).collect(),
+        None => Vec::new(),
+    };
+    // Names may be declared behind other keywords, or any may be passed.
+    let takes_any = args.get("additionalProperties").is_some_and(|others| *others != serde_json::Value::Bool(false));
+    if takes_any || ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"].iter().any(|key| args.get(key).is_some()) {
+        return;
+    }
+    for (name, span) in ptc_check::context_reads(program).into_iter().filter(|(name, _)| !names.contains(&name.as_str())) {
+        let message = format!("`args` of the program {} does not declare {}", quoted(&stored.name), quoted(&name));
+        let place = source::Span { file: stored.file, range: span.start..span.end };
+        let finding = Diagnostic::new(Code::UndeclaredArgument, message).at(place, "nil in every call");
+        diagnostics.push(match suggest::hint(&name, "argument", names.iter().copied()) {
+            Some(hint) => finding.hint(hint),
+            None => finding.hint("an entry without `args` takes no arguments"),
+        });
+    }
+}
+
+/// Reports findings about a program. Returns it if it compiles.
+fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagnostics: &mut Diagnostics) -> Option<Program> {
     let place = |span: Option<Span>| {
         let span = span.unwrap_or(Span { start: 0, end: 0 });
         source::Span { file, range: span.start..span.end }
@@ -87,9 +119,10 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             };
             let message = format!("{}: {}", error.kind, error.message);
             diagnostics.push(hinted(Diagnostic::new(Code::ProgramFault, message).at(place(error.span), ""), error.hint));
+            None
         }
         Ok(program) => {
-            let Some(catalog) = catalog else { return };
+            let Some(catalog) = catalog else { return Some(program) };
             let review = ptc_check::review(&program, catalog);
             for finding in review.findings {
                 let code = match finding.kind {
@@ -108,7 +141,7 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             for call in ptc_check::computed_calls(&program) {
                 diagnostics.push(Diagnostic::new(Code::CallNotChecked, call.message).at(place(Some(call.span)), ""));
             }
-            diagnostics.push(Diagnostic::new(Code::ProgramCost, review.cost.to_string()).at(place(None), ""));
+            Some(program)
         }
     }
 }

@@ -190,7 +190,7 @@ pub(crate) fn stale_lock_error(
         None => format!("the upstream `{}` {}", missing_pin.upstream, missing_pin.why),
     };
     let diagnostic = Diagnostic::new(Code::LockStale, message)
-        .hint(resolve::update_hint(&config_path.display().to_string(), &missing_pin.upstream));
+        .hint(ptc_compiler::drift::update_hint(&config_path.display().to_string(), &missing_pin.upstream));
     match config.upstreams.get(&missing_pin.upstream) {
         Some(upstream) => diagnostic.at(upstream.place.clone(), ""),
         None => diagnostic,

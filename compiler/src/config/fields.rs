@@ -145,6 +145,11 @@ impl<'n> Fields<'n> {
         self.replaced.iter().filter(move |(key, _)| key.name == name).map(|(_, member)| &member.value)
     }
 
+    /// Returns the codes in a list of codes.
+    pub(super) fn notes(&self, name: &str) -> Vec<Code> {
+        self.nodes(name).iter().filter_map(|node| Code::find(node.as_str()?)).collect()
+    }
+
     /// Returns the value of a key if it has a wrong type.
     pub(super) fn unfit(&self, name: &str) -> Option<&'n Node> {
         self.unfit.iter().find(|(key, _)| key.name == name).map(|(_, member)| &member.value)
@@ -250,14 +255,15 @@ fn unknown_key(
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reader.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {
         (Some(name), _, _) => {
-            // A header that is refused under either name has its own hint.
+            // A header that is refused under either name is reported on its own.
             let is_refused = |member: &Member| {
                 member.value.as_str().and_then(|value| headers::authorization_hint(&member.key, value)).is_some()
             };
             let members = member.value.members();
-            if members.is_empty() || !members.iter().all(is_refused) {
-                diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
+            if !members.is_empty() && members.iter().all(is_refused) {
+                return Some(name);
             }
+            diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
             Some(name)
         }
         (None, _, _) if taken.is_some() => {

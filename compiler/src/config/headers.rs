@@ -119,12 +119,12 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
         && !row.permitted.contains(&setter)
     {
         let owner = match setter {
-            Setter::Static => "static_headers",
-            Setter::Auth | Setter::ApiKey => "auth",
-            Setter::IdempotencyHeader => "idempotency_header",
+            Setter::Static => "",
+            Setter::Auth | Setter::ApiKey => " in `auth`",
+            Setter::IdempotencyHeader => " in `idempotency_header`",
         };
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
-        let message = format!("the header `{}` {verb} be set in `{owner}`: {}", row.name, row.why);
+        let message = format!("the header `{}` {verb} be set{owner}: {}", row.name, row.why);
         let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "");
         let hint = value.and_then(|value| authorization_hint(name, value)).unwrap_or_else(|| row.hint.to_owned());
         let diagnostic = diagnostic.hint(hint);

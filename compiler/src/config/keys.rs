@@ -239,6 +239,7 @@ pub static PROGRAM: Table = Table {
         key("args", Kind::Object, Optional, "JSON Schema of its arguments, which it reads as `data/name`; none where left out")
             .or(&["input_schema", "inputSchema"]),
         key("output_schema", Kind::Object, Optional, "JSON Schema of its result; any where left out").or(&["outputSchema"]),
+        key("silence", Kind::Notes, Optional, "codes of notes about the program that are not shown any more").or(&["ignore"]),
     ]],
 };
 

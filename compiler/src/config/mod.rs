@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`model`] | the checked config |
+//! | `digest` | the digest of what goes into the binary |
 //! | [`keys`] | every key as a row of a table |
 //! | [`table`] | the types of these rows |
 //! | [`schema`] | the rows as a JSON Schema |
@@ -22,6 +23,7 @@ pub mod table;
 
 mod auth;
 mod credentials;
+mod digest;
 mod fields;
 mod headers;
 mod http;
@@ -99,5 +101,6 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     credentials::warn_of_unused(&mut reader, &fields, &bindings);
     let read_only = fields.node("read_only").filter(|node| node.as_bool() == Some(true)).map(|node| node.place(file));
     let name = fields.node("name").and_then(|node| names::deployment(&mut reader, node));
-    Some(Config { file, name, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
+    let digest = digest::of(&root);
+    Some(Config { file, digest, name, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
 }

@@ -22,6 +22,8 @@ pub struct Spanned<T> {
 pub struct Config {
     /// The config file.
     pub file: FileId,
+    /// SHA-256 of the canonical text of what goes into a binary, as `sha256:` and lower-case hex. Formatting does not count.
+    pub digest: String,
     /// `name`: the name of the deployment.
     pub name: Option<String>,
     /// Upstreams by name.
@@ -50,6 +52,8 @@ pub struct Program {
     pub args: Option<Spanned<Json>>,
     /// `output_schema`
     pub output_schema: Option<Spanned<Json>>,
+    /// `silence`: the notes that are not shown.
+    pub silence: Vec<Code>,
 }
 
 /// One entry of `upstreams`.

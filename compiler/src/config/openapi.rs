@@ -48,7 +48,7 @@ pub(super) fn read(
         schema_max_place: fields.node("schema_max_bytes").map(|node| node.place(reader.file)),
         include_operations: fields.spanned_texts(reader, "include_operations").unwrap_or_default(),
         exclude_operations: fields.spanned_texts(reader, "exclude_operations").unwrap_or_default(),
-        silence: fields.nodes("silence").iter().filter_map(|node| Code::find(node.as_str()?)).collect(),
+        silence: fields.notes("silence"),
         operation_overrides,
     })
 }

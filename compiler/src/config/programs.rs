@@ -34,6 +34,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member) -> Option<Pro
             .unwrap_or_default(),
         args,
         output_schema,
+        silence: fields.notes("silence"),
     })
 }
 

@@ -23,7 +23,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
         "mcp_http" => Transport::McpHttp(http::read(reader, &subject.name, &fields, bindings)?),
         _ => Transport::OpenApi(openapi::read(reader, &subject, &fields, bindings)?),
     };
-    for code in fields.nodes("silence").iter().filter_map(|node| Code::find(node.as_str()?)) {
+    for code in fields.notes("silence") {
         // A note about the lock file points at the key.
         let place = Span { file: reader.file, range: member.key_range.start..member.value.range.end };
         reader.silence(code, place);

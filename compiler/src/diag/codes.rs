@@ -152,6 +152,7 @@ codes! {
     AcceptsNothing = "PTC0626" Warning "an acceptance that no definition needs";
     NotReadOnly = "PTC0627" Error "a tool that is not a read, in a config that permits only reads";
     DocumentFileChanged = "PTC0628" Note "a file of a document whose operations changed";
+    NoArguments = "PTC0629" Note "a server of which no tool describes an argument";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
@@ -171,6 +172,7 @@ codes! {
     ProgramSchema = "PTC0808" Error "a schema of a stored program that cannot be used";
     ResultUsedAsValue = "PTC0809" Error "a result that is taken for its value";
     CallNotChecked = "PTC0810" Note "a call whose name or arguments are computed";
+    UndeclaredArgument = "PTC0811" Warning "an argument that a stored program reads and does not declare";
 
     PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";

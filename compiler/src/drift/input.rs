@@ -10,7 +10,7 @@ use super::without_annotations;
 use crate::diag::{Code, quoted};
 use crate::ir::Arg;
 use crate::json::Json;
-use crate::json_schema::{PROSE, Schema};
+use crate::json_schema::{Members, PROSE, Schema};
 use crate::lower::text::one_line;
 
 /// Keywords that are bounds, and whether a larger value admits more.
@@ -202,9 +202,13 @@ impl<'a> Walk<'a, '_> {
 
     fn members(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
         let (old, new) = (self.old.members(was), self.new.members(now));
+        let takes_any_member = takes_any_member(now, &new);
         for (name, was) in &old.properties {
             match new.get(name) {
-                None if takes_anything(Some(now)) => {}
+                None if takes_any_member => {
+                    let name = path.member(name).shown();
+                    self.out.push((Code::InputChanged, format!("no longer describes {name}, and takes any members there")));
+                }
                 None => self.out.push((Code::InputBreaking, format!("no longer takes {}", path.member(name).shown()))),
                 Some(now) => self.nested(&path.member(name), was, now),
             }
@@ -320,12 +324,21 @@ fn keyword_change(key: &str, name: &str, from: Option<&Json>, to: Option<&Json>)
     }
 }
 
-/// Whether a schema accepts every value, because it has no keyword that restricts values: `{}` or `true`.
-pub(super) fn takes_anything(schema: Option<&Json>) -> bool {
-    match schema {
-        Some(Json::Object(members)) => members.iter().all(|(key, _)| PROSE.contains(&key.as_str())),
-        other => other == Some(&Json::Bool(true)),
-    }
+/// Whether an input schema takes every argument, so that an argument that it no longer names is still taken.
+pub(super) fn takes_any_argument(schema: Option<&Json>) -> bool {
+    schema.is_none_or(|schema| takes_any_member(schema, &Schema::new(schema).members(schema)))
+}
+
+/// Whether an object with these members explicitly takes any others, or names no members at all.
+fn takes_any_member(schema: &Json, members: &Members<'_>) -> bool {
+    let says_so = match schema.get("additionalProperties") {
+        Some(Json::Bool(admits)) => *admits,
+        Some(Json::Object(keywords)) => keywords.iter().all(|(key, _)| PROSE.contains(&key.as_str())),
+        _ => members.properties.is_empty(),
+    };
+    let is_object = |kind: &Json| kind.as_str() == Some("object");
+    let may_be_object = schema.get("type").is_none_or(|kind| is_object(kind) || kind.elements().iter().any(is_object));
+    says_so && may_be_object && !members.closed
 }
 
 /// Returns an input schema without its members.

@@ -32,7 +32,7 @@ use crate::paging;
 
 /// Returns the deployment of a checked config and a lock that covers it. Stored programs are left out, since they are read from
 /// files. Upstreams that the lock does not have get no tools.
-pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str) -> Deployment {
+pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
     let upstreams: Vec<Upstream> = config
         .upstreams
         .iter()
@@ -62,7 +62,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str, config_digest: &str)
         name: config.name.clone().unwrap_or_else(|| name.to_owned()),
         server_name: config.name.clone().unwrap_or_default(),
         compiler: crate::VERSION.to_owned(),
-        config_digest: config_digest.to_owned(),
+        config_digest: config.digest.clone(),
         credentials,
         catalog_digest: lock.catalog_digest(),
         upstreams,

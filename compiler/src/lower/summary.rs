@@ -77,7 +77,7 @@ fn plain_text(markdown: &str) -> String {
     let mut lists: Vec<Option<u64>> = Vec::new();
     // A block of HTML is an event for each line.
     let mut block = String::new();
-    for event in Parser::new_ext(markdown, Options::ENABLE_GFM) {
+    for event in Parser::new_ext(markdown, Options::ENABLE_GFM | Options::ENABLE_TABLES) {
         match event {
             Event::Text(text) | Event::Code(text) => out.push_str(&text),
             Event::Html(html) => block.push_str(&html),
@@ -147,6 +147,7 @@ mod tests {
             ("Shown <!-- a -> b\nhidden --> here", "Shown here"),
             ("<div>\n<!-- hidden\nhidden --> Shown\n</div>", "Shown"),
             ("Shown\n\n<!-- hidden <b>\nhidden", "Shown"),
+            ("Rates:\n\n| plan | calls |\n|---|---|\n| free | **60** |", "Rates: plan calls free 60"),
             ("> [!NOTE]\n> Slow.\n\n> [!WARNING]\n> Deletes.", "Slow. Deletes."),
             ("[!NOTE] is text.", "[!NOTE] is text."),
             ("a <b", "a <b"),

@@ -37,6 +37,7 @@ use std::path::Path;
 
 use crate::config::model::{Config, OpenApi, SchemaSource, Spanned, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::input::RELATIVE_TO_CONFIG;
 pub use crate::input::{Reader, Text, Unreadable, Wanted};
 use crate::json::Json;
 use crate::lock::{self, LockedUpstream};
@@ -82,7 +83,7 @@ pub fn read(
                 let diagnostic = Diagnostic::new(Code::SchemaUnreadable, message).at(entry.schema.place.clone(), "");
                 diagnostics.push(match entry.schema_max_place.clone().filter(|_| is_too_large) {
                     Some(place) => diagnostic.also(place, "the limit"),
-                    None if Path::new(path).is_relative() => diagnostic.hint("the path is relative to the folder of the config"),
+                    None if Path::new(path).is_relative() => diagnostic.hint(RELATIVE_TO_CONFIG),
                     None => diagnostic,
                 });
             }

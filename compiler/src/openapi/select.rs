@@ -347,7 +347,7 @@ fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<Strin
     } else if names.is_empty() {
         diagnostic = diagnostic.hint("the document has no operation that only reads");
     }
-    diagnostic.hint(list_hint(entry))
+    diagnostic.hint(format!("{}; if the operation was removed, remove it from `include_operations`", list_hint(entry)))
 }
 
 /// Names the command that lists the operations of the entry's document.

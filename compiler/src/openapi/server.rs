@@ -75,7 +75,8 @@ pub(super) fn check(file: FileId, base_url: &Spanned<String>, root: &Node, diagn
     diagnostics.push(
         Diagnostic::new(Code::OtherServer, message)
             .at(base_url.place.clone(), "calls go here")
-            .also(servers.place(file), "the document's own servers"),
+            .also(servers.place(file), "the document's own servers")
+            .hint("if calls are meant to go there, `\"silence\": [\"PTC0531\"]` in this entry hides this note"),
     );
 }
 

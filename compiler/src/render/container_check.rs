@@ -29,7 +29,8 @@ fn child(upstream: &str, stdio: &McpStdio, diagnostics: &mut Diagnostics) {
         diagnostics.push(
             Diagnostic::new(Code::CommandNotInImage, message)
                 .at(place.clone(), "not in the image")
-                .hint("add a line to the Dockerfile that installs it, or run the upstream as a service of its own"),
+                .hint("`npx -y PACKAGE@VERSION` and `uvx PACKAGE==VERSION` are installed when the image is built; for other commands, write a \
+                     Dockerfile that begins `FROM` this image and adds the command, or run the upstream as a service of its own"),
         );
     }
     let args: Vec<&str> = stdio.args.iter().map(String::as_str).collect();

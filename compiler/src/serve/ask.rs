@@ -142,7 +142,7 @@ pub fn locked(
 /// Returns the upstreams of `asked` without tools, with all credentials of `config`. The credentials are needed so that no child
 /// process inherits a variable that holds one.
 pub fn bare(config: &Config, asked: &Config) -> &'static Deployment {
-    let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile", "");
+    let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile");
     deployment.credentials = lower::credentials(config, |_| true);
     leak::leak_static(&deployment)
 }

@@ -75,7 +75,7 @@ impl Load for Loader {
         if diagnostics.has_errors() {
             return Err(errors(&diagnostics));
         }
-        let lowered = leak::leak_static(&lower::deployment(&config, &lock, "", ""));
+        let lowered = leak::leak_static(&lower::deployment(&config, &lock, ""));
         lowered.catalog.upstream(name).cloned().ok_or_else(|| "it was left out".to_owned())
     }
 }

@@ -104,7 +104,7 @@ impl Source {
         });
         diagnostics.extend(lock_fault);
         let (Some(loaded), false) = (loaded, diagnostics.has_errors()) else { return Err(OpenError::Findings(findings)) };
-        let Loaded { config, digest, documents, programs, known, .. } = loaded;
+        let Loaded { config, documents, programs, known, .. } = loaded;
         let missing_pins = catalog::missing_pins(&config, &known, self.mode);
         let mut fresh = documents;
         let mut kept = None;
@@ -125,7 +125,7 @@ impl Source {
             }
             return Err(OpenError::Findings(findings));
         }
-        let mut model = lower::deployment(&config, &lock, &pinned::deployment_name(&self.config), &digest);
+        let mut model = lower::deployment(&config, &lock, &pinned::deployment_name(&self.config));
         // Include credentials of other upstreams: a child process must not inherit the variables that hold them.
         model.credentials = lower::credentials(&config, |_| true);
         model.programs = programs;

@@ -12,7 +12,7 @@ pub struct Deployment {
     /// The version of the `ptc-compile` that rendered the tables, followed by `+` and the SHA-256 of its sources in lower-case
     /// hex, if known.
     pub compiler: &'static str,
-    /// SHA-256 of the config file, as `sha256:` and lower-case hex.
+    /// SHA-256 of the config without its formatting, as `sha256:` and lower-case hex.
     pub config_digest: &'static str,
     /// Credential bindings that the `auth` of upstreams refers to, sorted by name. A binding names the source of a secret. Only a
     /// literal source contains the secret itself.

@@ -17,6 +17,7 @@
 //! - `call`: checks one call in the text against the catalog.
 //! - `call_options`: what a request says beside the tool and its arguments.
 //! - `computed`: finds calls that cannot be checked, since their names or arguments are computed.
+//! - `context`: finds what a program reads of its context.
 //! - [`argument`]: checks one argument against its row and its schema.
 //! - [`argument_names`]: checks the names of a call's arguments.
 //! - `bounds`: checks the constraints of an argument's schema.
@@ -39,6 +40,7 @@ mod call;
 mod call_hint;
 mod call_options;
 mod computed;
+mod context;
 pub mod cost;
 mod flow;
 pub mod host_tools;
@@ -56,6 +58,7 @@ pub use call::{CallSpans, requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
 pub use computed::{ComputedCall, computed_calls};
+pub use context::context_reads;
 pub use cost::{Cost, Effects};
 pub use host_tools::HostTool;
 pub use meant_tool::meant_tool;

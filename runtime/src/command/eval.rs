@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ptc_lisp::limits::Cancel;
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::line::Source;
 use super::live::{PrintHooks, PrintLine};
 use super::services::{Ended, Services};
 use super::show::{ResultOptions, View};
@@ -17,13 +19,19 @@ use crate::settings::Settings;
 use ptc_engine::evaluation::{Call, Evaluation, Evaluator, Failure, PriorState, Reason};
 use ptc_engine::response::Profile;
 
-/// Evaluates `program`. `-` reads it from standard input.
-pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, options: ResultOptions) -> ExitCode {
+/// Evaluates a program. `context` is a JSON object that the program reads as `data/NAME`.
+pub(super) fn run(
+    origin: &Origin,
+    mut settings: Settings,
+    program: &Source,
+    context: Option<String>,
+    options: ResultOptions,
+) -> ExitCode {
     let name = origin.deployment.name;
     // Local runs print the full answer, not the model-sized one.
     settings.response_profile = Profile::Debug;
     let settings = &settings;
-    let source = match read(program, settings) {
+    let source = match program.read(settings) {
         Ok(source) => source,
         Err(fault) => return unusable(name, &[fault]),
     };
@@ -35,7 +43,16 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, option
         Ok(local) => local,
         Err(why) => return ended_early(name, services, &why),
     };
-    let mut evaluation = match Call::of_program(source, settings.argument_limits()) {
+    let context = match context.map(|text| serde_json::from_str::<Box<RawValue>>(&text)).transpose() {
+        Ok(context) => context,
+        Err(fault) => return unusable(name, &[format!("--context: not JSON: {fault}")]),
+    };
+    let limits = settings.argument_limits();
+    let call = Call::of_program(source, limits).and_then(|call| match context {
+        Some(context) => call.with_context(context.get().to_owned(), limits),
+        None => Ok(call),
+    });
+    let mut evaluation = match call {
         Ok(call) => local.evaluate_traced(&mut services, call, PriorState::default()),
         Err(message) => Evaluation::refused(Failure::plain(Reason::ArgsError, message)),
     };
@@ -45,12 +62,22 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, program: &str, option
     view.program(&evaluation)
 }
 
-fn read(program: &str, settings: &Settings) -> Result<String, String> {
-    if program == "-" { input(settings) } else { Ok(program.to_owned()) }
+impl Source {
+    /// Returns the text of the program, or the reason why it cannot be read.
+    pub(super) fn read(&self, settings: &Settings) -> Result<String, String> {
+        match self {
+            Source::Text(text) => Ok(text.clone()),
+            Source::File(path) => {
+                let read = std::fs::File::open(path).and_then(|file| whole(file, settings));
+                read.map_err(|fault| format!("{}: {fault}", path.display()))
+            }
+            Source::Input => input(settings),
+        }
+    }
 }
 
 /// Reads the program on standard input.
-pub(super) fn input(settings: &Settings) -> Result<String, String> {
+fn input(settings: &Settings) -> Result<String, String> {
     match whole(std::io::stdin().lock(), settings) {
         Ok(text) if text.trim().is_empty() => Err("standard input: expected a program, found nothing".to_owned()),
         Ok(text) => Ok(text),
@@ -59,7 +86,7 @@ pub(super) fn input(settings: &Settings) -> Result<String, String> {
 }
 
 /// Reads the text of a program, up to one byte more than the limit.
-pub(super) fn whole(from: impl Read, settings: &Settings) -> std::io::Result<String> {
+fn whole(from: impl Read, settings: &Settings) -> std::io::Result<String> {
     let most = settings.max_program_bytes as u64 + 1;
     let mut bytes = Vec::new();
     from.take(most).read_to_end(&mut bytes)?;

@@ -21,7 +21,7 @@ pub struct Usage {
 /// Every command of a pinned binary. A command line without a command runs the first one.
 pub static COMMANDS: &[Usage] = &[
     Usage { name: "start", takes: "", what: "serve MCP on standard input and output" },
-    Usage { name: "eval", takes: "[--display HOW] PROGRAM|-", what: "evaluate one program" },
+    Usage { name: "eval", takes: "[--display HOW] [--context JSON] PROGRAM|FILE.clj|-", what: "evaluate one program" },
     Usage {
         name: "repl",
         takes: "[--display HOW] [-l FILE]... [-e PROGRAM|FILE.clj|-]...",
@@ -40,20 +40,20 @@ pub struct Evaluating {
     pub value: Option<&'static str>,
     /// The accepted values. If empty, any text is accepted.
     pub words: &'static [&'static str],
-    /// Whether only `repl` accepts it. It can be repeated.
-    pub of_repl: bool,
+    /// The only command that accepts it; `None` if both do. Those of `repl` can be repeated.
+    pub only: Option<&'static str>,
     /// A description in one line.
     pub help: &'static str,
 }
 
 /// All of these options.
-pub static EVALUATING: [Evaluating; 5] = [
+pub static EVALUATING: [Evaluating; 6] = [
     Evaluating {
         long: Some("display"),
         short: None,
         value: Some("HOW"),
         words: &Display::WORDS,
-        of_repl: false,
+        only: None,
         help: "How results are shown: as text, cut where it is long; as clients get them; the whole value as JSON [default: text]",
     },
     Evaluating {
@@ -61,7 +61,7 @@ pub static EVALUATING: [Evaluating; 5] = [
         short: None,
         value: None,
         words: &[],
-        of_repl: false,
+        only: None,
         help: "Short for --display envelope: one object a line",
     },
     Evaluating {
@@ -69,15 +69,23 @@ pub static EVALUATING: [Evaluating; 5] = [
         short: None,
         value: None,
         words: &[],
-        of_repl: false,
+        only: None,
         help: "Exit with code 1 if an upstream call failed and the program did not check it",
+    },
+    Evaluating {
+        long: Some("context"),
+        short: None,
+        value: Some("JSON"),
+        words: &[],
+        only: Some("eval"),
+        help: "An object whose members the program reads as data/NAME, such as the arguments of a stored program",
     },
     Evaluating {
         long: None,
         short: Some('l'),
         value: Some("FILE"),
         words: &[],
-        of_repl: true,
+        only: Some("repl"),
         help: "Evaluate a file first and show no value of it; repeatable",
     },
     Evaluating {
@@ -85,7 +93,7 @@ pub static EVALUATING: [Evaluating; 5] = [
         short: Some('e'),
         value: Some("PROGRAM"),
         words: &[],
-        of_repl: true,
+        only: Some("repl"),
         help: "Evaluate it; repeatable. FILE.clj and - (standard input) stand for programs too",
     },
 ];
@@ -126,7 +134,7 @@ pub(super) fn repl(program: &str) -> String {
         "Evaluates programs one after the other: those of -e and of files, else one on standard input, else\n\
          those of a terminal.\n\nUsage:\n  {program} [CONFIG] [-l FILE]... [-e PROGRAM|FILE.clj|-]... [flags]\n",
     );
-    common(&mut text, &EVALUATING);
+    common(&mut text, EVALUATING.iter().filter(|option| option.only != Some("eval")));
     for (short, name) in REPL_NAMES {
         row(&mut text, &format!("--{short}"), &format!("Short for --{name}"));
     }
@@ -150,7 +158,7 @@ pub(super) fn run(program: &str) -> String {
 }
 
 /// Appends the options that are not settings.
-fn common(text: &mut String, own: &[Evaluating]) {
+fn common<'o>(text: &mut String, own: impl IntoIterator<Item = &'o Evaluating>) {
     text.push_str("\nOptions:\n");
     for option in own {
         row(text, &option.usage(), option.help);

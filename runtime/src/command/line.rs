@@ -36,8 +36,8 @@ pub(super) struct Line {
 pub(super) enum Command {
     /// Serve MCP on standard input and output.
     Start,
-    /// Evaluate a program; `-` reads it from standard input.
-    Eval(String, ResultOptions),
+    /// Evaluate a program with a context, which is JSON text.
+    Eval(Source, Option<String>, ResultOptions),
     /// Evaluate programs in sequence.
     Repl(Script, ResultOptions),
     /// Print the version, as JSON if the value is true.
@@ -104,6 +104,7 @@ pub(super) fn read(
     let mut display = None;
     let mut fail_on_call_errors = false;
     let mut program: Option<OsString> = None;
+    let mut context = None;
     let mut unknown = false;
     let mut switch = None;
     loop {
@@ -121,6 +122,10 @@ pub(super) fn read(
                     None => reading.refused(format!("--display: expected one of {}", Display::WORDS.join(", "))),
                 }
             }
+            Ok(Some(Arg::Long("context"))) => match parser.value().map(OsString::into_string) {
+                Ok(Ok(json)) => context = Some(json),
+                _ => reading.refused("--context: expected a JSON object".into()),
+            },
             Ok(Some(Arg::Long("eval") | Arg::Short('e'))) if word == Some(Word::Repl) => {
                 match parser.value().map(OsString::into_string) {
                     Ok(Ok(program)) => script.programs.push(Source::Text(program)),
@@ -182,6 +187,9 @@ pub(super) fn read(
     if fail_on_call_errors && !matches!(word, Word::Eval | Word::Repl) {
         reading.refused("--fail-on-call-errors goes with eval and repl only".into());
     }
+    if context.is_some() && word != Word::Eval {
+        reading.refused("--context goes with eval only".into());
+    }
     let display = if json { Display::Envelope } else { display.unwrap_or(Display::Text) };
     let options = ResultOptions { display, fail_on_call_errors };
     let (command, purpose) = match word {
@@ -190,18 +198,22 @@ pub(super) fn read(
         Word::Help => (Command::Help, Purpose::Serve),
         Word::Repl => (Command::Repl(script, options), Purpose::Repl),
         Word::Eval => {
-            let program = match program.map(OsString::into_string) {
-                Some(Ok(program)) => program,
-                Some(Err(_)) => {
-                    reading.refused("eval: the program is not UTF-8".into());
-                    String::new()
-                }
-                None => {
-                    reading.refused("eval: expected a program, or - for standard input".into());
-                    String::new()
-                }
+            let program = match program {
+                Some(dash) if dash == "-" => Source::Input,
+                Some(file) if is_program(&file) => Source::File(file.into()),
+                other => Source::Text(match other.map(OsString::into_string) {
+                    Some(Ok(program)) => program,
+                    Some(Err(_)) => {
+                        reading.refused("eval: the program is not UTF-8".into());
+                        String::new()
+                    }
+                    None => {
+                        reading.refused("eval: expected a program, FILE.clj, or - for standard input".into());
+                        String::new()
+                    }
+                }),
             };
-            (Command::Eval(program, options), Purpose::Eval)
+            (Command::Eval(program, context, options), Purpose::Eval)
         }
     };
     match word {
@@ -248,18 +260,21 @@ mod tests {
 
     #[test]
     fn commands() {
+        let text = |program: &str| Source::Text(program.into());
         for (args, command) in [
             (&[][..], Command::Start),
             (&["start", "--max-frame-bytes", "2048"], Command::Start),
             (&["--max-frame-bytes=2048"], Command::Start),
-            (&["eval", "(+ 1 2)"], Command::Eval("(+ 1 2)".into(), shown(Display::Text))),
-            (&["eval", "--json", "-"], Command::Eval("-".into(), shown(Display::Envelope))),
-            (&["eval", "--display=json", "--", "-5"], Command::Eval("-5".into(), shown(Display::Json))),
+            (&["eval", "(+ 1 2)"], Command::Eval(text("(+ 1 2)"), None, shown(Display::Text))),
+            (&["eval", "--json", "-"], Command::Eval(Source::Input, None, shown(Display::Envelope))),
+            (&["eval", "a.clj"], Command::Eval(Source::File("a.clj".into()), None, shown(Display::Text))),
+            (&["eval", "--context", "{}", "1"], Command::Eval(text("1"), Some("{}".into()), shown(Display::Text))),
+            (&["eval", "--display=json", "--", "-5"], Command::Eval(text("-5"), None, shown(Display::Json))),
             (
                 &["eval", "--fail-on-call-errors", "1"],
-                Command::Eval("1".into(), ResultOptions { display: Display::Text, fail_on_call_errors: true }),
+                Command::Eval(text("1"), None, ResultOptions { display: Display::Text, fail_on_call_errors: true }),
             ),
-            (&["--aggregator-read-only", "eval", "1"], Command::Eval("1".into(), shown(Display::Text))),
+            (&["--aggregator-read-only", "eval", "1"], Command::Eval(text("1"), None, shown(Display::Text))),
             (&["repl"], Command::Repl(Script::default(), shown(Display::Text))),
             (
                 &["repl", "-e", "1", "--max-tool-calls=3", "--eval", "-2"],
@@ -375,7 +390,10 @@ mod tests {
     #[test]
     fn faults() {
         for (args, fault) in [
-            (&["evil"][..], "unexpected argument 'evil'; did you mean eval?\neval: expected a program, or - for standard input"),
+            (
+                &["evil"][..],
+                "unexpected argument 'evil'; did you mean eval?\neval: expected a program, FILE.clj, or - for standard input",
+            ),
             (&["evl", "1"], "unexpected argument 'evl'; did you mean eval?"),
             (&["serve"], "unexpected argument 'serve'; --help shows the usage"),
             (&["--sessions", "false"], "--sessions: a switch is joined to its value: --sessions=false"),
@@ -383,7 +401,7 @@ mod tests {
             (&["eval", "1", "--json", "--display=json"], "--json is short for --display envelope: give one of them"),
             (&["start", "--display=json"], "--display goes with eval and repl only"),
             (&["start", "--fail-on-call-errors"], "--fail-on-call-errors goes with eval and repl only"),
-            (&["eval"], "eval: expected a program, or - for standard input"),
+            (&["eval"], "eval: expected a program, FILE.clj, or - for standard input"),
             (&["eval", "1", "2"], "unexpected argument '2'; --help shows the usage"),
             (&["--json"], "--json goes with eval, repl and version only"),
             (&["--auth-token", "x"], "unknown flag --auth-token; did you mean --http-auth-token?"),

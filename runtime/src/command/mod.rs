@@ -80,7 +80,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Command::Help => written(&help::pinned(deployment)),
         Command::Version(json) => written(&version::render(deployment, &settings.schedule, json)),
         Command::Start => start::run(&origin, settings),
-        Command::Eval(program, options) => eval::run(&origin, settings, &program, options),
+        Command::Eval(program, context, options) => eval::run(&origin, settings, &program, context, options),
         Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
     }
 }

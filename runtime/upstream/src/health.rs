@@ -175,7 +175,8 @@ impl Health {
 
     /// Records that the tools differ from the catalog.
     pub(crate) fn tools_changed(&self, changes: &str, denied: &str) {
-        let fields = [("changes", Field::Text(changes)), ("denied", Field::Text(denied))];
+        let command = format!("ptc-compile update CONFIG {}", self.name);
+        let fields = [("changes", Field::Text(changes)), ("denied", Field::Text(denied)), ("command", Field::Text(&command))];
         self.write(&mut self.lock(), Event::ToolsChanged, &fields);
     }
 

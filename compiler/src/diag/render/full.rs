@@ -10,7 +10,8 @@ use crate::source::{FileId, Sources};
 
 const WIDTH: usize = 120;
 
-/// Renders all diagnostics, with an empty line after each.
+/// Renders all diagnostics, with an empty line after each. If the next diagnostic
+/// has the same place and the same hints, they are left out.
 pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> String {
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -18,8 +19,14 @@ pub fn full(sources: &Sources, diagnostics: &Diagnostics, style: Style) -> Strin
     }
     .term_width(WIDTH);
     let mut out = String::new();
-    for diagnostic in diagnostics.sorted() {
-        for line in renderer.render(&[group(sources, diagnostics, diagnostic)]).lines().filter(|line| !is_repeated_origin(line)) {
+    let sorted = diagnostics.sorted();
+    for (at, diagnostic) in sorted.iter().enumerate() {
+        let is_repeated =
+            sorted.get(at + 1).is_some_and(|next| next.hints == diagnostic.hints && next.primary == diagnostic.primary);
+        let hints = if is_repeated { &[] } else { diagnostic.hints.as_slice() };
+        for line in
+            renderer.render(&[group(sources, diagnostics, diagnostic, hints)]).lines().filter(|line| !is_repeated_origin(line))
+        {
             out.push_str(line);
             out.push('\n');
         }
@@ -39,7 +46,7 @@ fn is_repeated_origin(line: &str) -> bool {
     bare.trim() == ":::"
 }
 
-fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Diagnostic) -> Group<'a> {
+fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Diagnostic, hints: &'a [String]) -> Group<'a> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -62,7 +69,7 @@ fn group<'a>(sources: &'a Sources, diagnostics: &Diagnostics, diagnostic: &'a Di
             group = group.element(snippet(excerpt, &labels, diagnostic.primary.is_some()));
         }
     }
-    group.elements(diagnostic.hints.iter().map(|hint| Level::HELP.message(on_one_line(hint))))
+    group.elements(hints.iter().map(|hint| Level::HELP.message(on_one_line(hint))))
 }
 
 fn snippet<'a>(excerpt: Excerpt, labels: &[&'a Label], has_primary: bool) -> Snippet<'a, Annotation<'a>> {

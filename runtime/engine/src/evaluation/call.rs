@@ -98,13 +98,18 @@ impl Call {
         };
         call.context = match arguments.get("context").map(|raw| (kind(raw), raw)) {
             None | Some(("null", _)) => None,
-            Some(("object", raw)) if raw.len() > limits.context_bytes => {
-                let most = limits.context_bytes;
-                return Err(format!("argument `context` exceeds max_context_bytes ({} > {most})", raw.len()));
-            }
-            Some(("object", raw)) => Some(raw.to_owned()),
-            Some((other, _)) => return Err(format!("argument `context` must be a JSON object, got {other}")),
+            Some((_, raw)) => return call.with_context(raw.to_owned(), limits),
         };
         Ok(call)
+    }
+
+    /// Sets the context, which is valid JSON or an error.
+    pub fn with_context(self, context: String, limits: ArgumentLimits) -> Result<Call, String> {
+        let (found, most) = (context.len(), limits.context_bytes);
+        match kind(&context) {
+            "object" if found > most => Err(format!("argument `context` exceeds max_context_bytes ({found} > {most})")),
+            "object" => Ok(Call { context: Some(context), ..self }),
+            other => Err(format!("argument `context` must be a JSON object, got {other}")),
+        }
     }
 }

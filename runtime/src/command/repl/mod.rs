@@ -16,7 +16,7 @@ use std::time::Duration;
 use ptc_catalog::Catalog;
 use ptc_lisp::{Position, reader};
 
-use super::eval::{self, LocalEvaluator};
+use super::eval::LocalEvaluator;
 use super::line::{Script, Source};
 use super::live::PrintLine;
 use super::services::Services;
@@ -101,20 +101,6 @@ pub(super) fn run(origin: &Origin, mut settings: Settings, script: &Script, opti
     let code = repl.start(origin, script).unwrap_or_else(|code| code);
     repl.services.shut_down();
     code
-}
-
-impl Source {
-    /// Returns the text of the program, or the reason why it cannot be read.
-    fn read(&self, settings: &Settings) -> Result<String, String> {
-        match self {
-            Source::Text(text) => Ok(text.clone()),
-            Source::File(path) => {
-                let read = std::fs::File::open(path).and_then(|file| eval::whole(file, settings));
-                read.map_err(|fault| format!("{}: {fault}", path.display()))
-            }
-            Source::Input => eval::input(settings),
-        }
-    }
 }
 
 struct Repl {

@@ -77,10 +77,9 @@ impl Child {
         cap: ResponseCap,
     ) -> Result<Child, UpstreamError> {
         let command = process::command(name, spec, secrets, &settings.config_dir);
-        let mut child = process::spawn(command)
+        let (mut child, group) = process::spawn(command)
             .await
             .map_err(|why| UpstreamError::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
-        let group = ProcessGroup::of(&child);
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(UpstreamError::unavailable("the child has no pipes"));
         };

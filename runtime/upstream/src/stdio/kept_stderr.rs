@@ -40,7 +40,7 @@ impl KeptStderr {
         }
         bytes.extend(&self.last);
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let lines: Vec<&str> = text.lines().map(without_margin).filter(|line| !line.trim().is_empty()).collect();
         let names_error = |line: &&str| {
             let lower = line.to_ascii_lowercase();
             ERROR_WORDS.iter().any(|word| lower.contains(word))
@@ -70,6 +70,20 @@ impl KeptStderr {
     }
 }
 
+/// Returns a line without the margin (`|`, or `+----`) that Python draws around the errors of an exception group.
+fn without_margin(line: &str) -> &str {
+    let bare = line.trim_start();
+    if let Some(text) = bare.strip_prefix("| ") {
+        text
+    } else if let Some(text) = bare.strip_prefix("+ ") {
+        text
+    } else if bare.starts_with("+-") && bare.chars().all(|c| "+- ".contains(c) || c.is_ascii_digit()) {
+        ""
+    } else {
+        line
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +100,10 @@ mod tests {
         assert_eq!(excerpt_of(node), "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | }");
         let python = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'x'\n";
         assert_eq!(excerpt_of(python), "Traceback (most recent call last): | … | ModuleNotFoundError: No module named 'x'");
+        let group = "  + Exception Group Traceback (most recent call last):\n  |   File \"x\", line 1, in <module>\n  | ExceptionGroup: \
+                     unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | Traceback (most \
+                     recent call last):\n    |   File \"y\", line 2, in call\n    | ConnectionError: refused\n    +----------\n";
+        assert_eq!(excerpt_of(group), "Exception Group Traceback (most recent call last): | … | ConnectionError: refused");
         assert_eq!(excerpt_of("out of cheese\n"), "out of cheese");
         assert_eq!(excerpt_of("one\ntwo\n"), "one | two");
         assert_eq!(excerpt_of(""), "");

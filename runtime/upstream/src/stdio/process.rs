@@ -77,12 +77,12 @@ fn die_with_parent(_: &mut Command) {}
 struct Job {
     command: Command,
     runtime: Handle,
-    reply: oneshot::Sender<io::Result<Child>>,
+    reply: oneshot::Sender<io::Result<(Child, ProcessGroup)>>,
 }
 
 /// Starts the child from a thread that lives as long as the process. The kernel sends the parent-death signal when the *thread*
 /// that forked ends, which Tokio's blocking threads do.
-pub(super) async fn spawn(command: Command) -> io::Result<Child> {
+pub(super) async fn spawn(command: Command) -> io::Result<(Child, ProcessGroup)> {
     let (reply, child) = oneshot::channel();
     let job = Job { command, runtime: Handle::current(), reply };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
@@ -99,8 +99,12 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     std::thread::Builder::new().name("ptc-spawn".to_owned()).spawn(move || {
         for mut job in receiver {
             let _inside = job.runtime.enter();
-            // If the caller has stopped waiting, the child is dropped, which kills it.
-            let _ = job.reply.send(job.command.spawn());
+            let started = job.command.spawn().map(|child| {
+                let group = ProcessGroup::of(&child);
+                (child, group)
+            });
+            // If the caller has stopped waiting, the group is dropped, which kills the child and what it has started.
+            let _ = job.reply.send(started);
         }
     })?;
     *jobs = Some(sender.clone());
@@ -114,7 +118,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Returns the group of a child that was just started.
-    pub(super) fn of(child: &Child) -> ProcessGroup {
+    fn of(child: &Child) -> ProcessGroup {
         ProcessGroup { leader: child.id().and_then(|id| Pid::from_raw(id.cast_signed())) }
     }
 
