@@ -33,7 +33,7 @@ impl std::error::Error for NotJson {}
 ///
 /// ```
 /// use ptc_lisp::{Program, Run};
-/// use ptc_runtime::ptc_runner_compat::to_json_value;
+/// use ptc_engine::evaluation::to_json::to_json_value;
 ///
 /// let program = Program::compile("{:rows [{:ts inc}]}")?;
 /// let value = Run::new(&program).execute_on_thread().result?;
