@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use ptc_catalog::Era;
 
 use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, suggest};
 use crate::drift;
 use crate::json::Json;
-use crate::lock::{Lock, LockedTool, LockedUpstream, Server};
+use crate::lock::{Address, Lock, LockedTool, LockedUpstream, Server};
 use crate::openapi;
 
 /// The answer of an MCP upstream to `tools/list`.
@@ -57,6 +57,25 @@ pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
         .collect()
 }
 
+/// Warns of a lock file of an older compiler, which does not have how upstreams are reached, so that a change of that cannot be
+/// noticed.
+pub fn warn_without_addresses(config: &Config, config_path: &str, lock: &Lock, diagnostics: &mut Diagnostics) {
+    let lacks = |(name, upstream): &(&String, &Upstream)| {
+        lock.upstreams.get(*name).is_some_and(|locked| locked.address.is_none()) && Address::of(&upstream.transport).is_some()
+    };
+    let mut lacking = config.upstreams.iter().filter(lacks);
+    let Some((first, upstream)) = lacking.next() else { return };
+    let others = lacking.count();
+    let more = if others == 0 { String::new() } else { format!(" and {others} more") };
+    let verb = if others == 0 { "is" } else { "are" };
+    let message = format!("the lock file does not have how {}{more} {verb} reached", quoted(first));
+    diagnostics.push(
+        Diagnostic::new(Code::LockWithoutAddress, message)
+            .at(upstream.place.clone(), "a change of this would not be noticed")
+            .hint(format!("`ptc-compile update {config_path}` adds it")),
+    );
+}
+
 fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(Query, String)> {
     let what = match &upstream.transport {
         Transport::OpenApi(entry) => match entry.schema.value {
@@ -73,6 +92,11 @@ fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(
     if let Transport::OpenApi(entry) = &upstream.transport {
         let same = locked.document.as_ref().is_some_and(|d| d.selection == openapi::selection(entry));
         return (!same).then(|| (what, "selects other operations than the lock file has".to_owned()));
+    }
+    if let Some(now) = Address::of(&upstream.transport)
+        && let Some(difference) = locked.address.as_ref().and_then(|locked| now.difference(locked))
+    {
+        return Some((what, difference));
     }
     match &upstream.include_tools {
         None if !locked.all_tools => Some((what, "grants all tools, the lock file has a selection".to_owned())),
@@ -154,6 +178,7 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
     let granted = |tool: &str| wanted.as_ref().is_none_or(|wanted| wanted.contains(tool));
     LockedUpstream {
         transport: upstream.transport.name().to_owned(),
+        address: Address::of(&upstream.transport),
         era: Some(listing.era),
         server: listing.server,
         instructions: listing.instructions,

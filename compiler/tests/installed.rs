@@ -27,7 +27,9 @@ impl Folder {
 
     /// Copies the program into the folder.
     fn copy_program(&self) {
-        fs::copy(env!("CARGO_BIN_EXE_ptc-compile"), self.0.join("ptc-compile")).unwrap();
+        // If this process wrote the file, a child that another test starts meanwhile would hold it open, and it could not be run.
+        let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_ptc-compile"), "ptc-compile"]).current_dir(&self.0).status();
+        assert!(copied.unwrap().success());
     }
 
     /// Copies the program, and writes a config and a lock file that pins its one upstream, whose program does not exist.

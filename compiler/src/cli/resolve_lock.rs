@@ -68,6 +68,7 @@ pub(crate) fn for_build(
         }
     }
     let lock = resolve::merge(config, &known, fresh);
+    resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
     // Lint before writing: definitions in the file count as reviewed.
     let mut found = Diagnostics::default();
     lint::lint(config, &known, &lock, &mut found);
@@ -100,6 +101,7 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     let (Some(config), false) = (&checked.config, checked.diagnostics.has_errors()) else { return Ok(None) };
     let known = old.clone().unwrap_or_default();
     let lock = resolve::merge(config, &known, std::mem::take(&mut checked.documents));
+    resolve::warn_without_addresses(config, &config_path.display().to_string(), &lock, &mut checked.diagnostics);
     lint::lint(config, &known, &lock, &mut checked.diagnostics);
     let severity = if args.locked { Severity::Error } else { Severity::Warning };
     let mut stale = Vec::new();

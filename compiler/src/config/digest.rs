@@ -1,7 +1,6 @@
 //! The digest of a config, which is equal for configs that make the same binary.
 
-use crate::json::Json;
-use crate::lock;
+use crate::json::{Json, digest};
 use crate::tree::Node;
 
 /// Keys, by the member of the config that holds their entries, that leave no trace in a binary. The files that they name do: as
@@ -21,7 +20,7 @@ pub(super) fn of(root: &Node) -> String {
             }
         }
     }
-    lock::sha256(Json::Object(members).canonical().as_bytes())
+    digest::sha256(Json::Object(members).canonical().as_bytes())
 }
 
 #[cfg(test)]

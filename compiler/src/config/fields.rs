@@ -255,13 +255,15 @@ fn unknown_key(
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(reader.key_place(member), "not a key of this object");
     let meant = match (meant, elsewhere, near) {
         (Some(name), _, _) => {
-            // A header that is refused under either name is reported on its own.
-            let is_refused = |member: &Member| {
-                member.value.as_str().and_then(|value| headers::authorization_hint(&member.key, value)).is_some()
-            };
-            let members = member.value.members();
-            if !members.is_empty() && members.iter().all(is_refused) {
-                return Some(name);
+            // A header that is refused under either name is not read: one finding says what to write instead.
+            let hints = member
+                .value
+                .members()
+                .iter()
+                .map(|header| header.value.as_str().and_then(|value| headers::authorization_hint(&header.key, value)));
+            if let Some(hint) = hints.collect::<Option<Vec<_>>>().and_then(|hints| hints.into_iter().next()) {
+                reader.report(diagnostic.hint(hint));
+                return None;
             }
             diagnostic = diagnostic.hint(format!("here it is called `{name}`"));
             Some(name)

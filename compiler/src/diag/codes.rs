@@ -153,6 +153,7 @@ codes! {
     NotReadOnly = "PTC0627" Error "a tool that is not a read, in a config that permits only reads";
     DocumentFileChanged = "PTC0628" Note "a file of a document whose operations changed";
     NoArguments = "PTC0629" Note "a server of which no tool describes an argument";
+    LockWithoutAddress = "PTC0630" Warning "a lock file that does not have how upstreams are reached";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -1,8 +1,10 @@
 //! JSON that loses nothing: it keeps numbers as written and every field, and has a canonical text.
 //!
 //! - [`canonical`]: the canonical text, also of the nodes of a document.
+//! - [`digest`]: SHA-256 of texts and of documents.
 
 pub mod canonical;
+pub mod digest;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -5,15 +5,16 @@
 //!
 //! - [`read`]: parses a [`Lock`] and reports faults of the file.
 //! - [`mod@write`]: formats a [`Lock`].
-//! - `digest`: SHA-256 of texts and of documents.
+//! - `address`: how upstreams are reached.
 //! - [`security`]: the credentials that operations need.
 
-mod digest;
+mod address;
 pub mod read;
 pub mod security;
 pub mod write;
 
-pub use digest::{sha256, sha256_of_node};
+pub use crate::json::digest::{sha256, sha256_of_node};
+pub use address::Address;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,8 @@ pub struct Lock {
 pub struct LockedUpstream {
     /// The transport's name in the config.
     pub transport: String,
+    /// How an MCP upstream was reached. `None` for OpenAPI services, and in files of older compilers.
+    pub address: Option<Address>,
     /// Protocol era of an MCP server.
     pub era: Option<Era>,
     /// Name and version of an MCP server, or title and version of an OpenAPI document.

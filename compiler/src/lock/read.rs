@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ptc_catalog::{Era, Paging};
 
 use super::security::Security;
-use super::{Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
+use super::{Address, Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::json::Json;
 use crate::paging;
@@ -125,6 +125,12 @@ impl Reader<'_> {
             upstream.era = [Era::Handshake, Era::Stateless].into_iter().find(|e| Some(e.name()) == era.as_str());
             if upstream.era.is_none() {
                 self.fault(Code::LockShape, era, "expected the protocol era \"handshake\" or \"stateless\"".to_owned());
+            }
+        }
+        if let Some(address) = node.get("address") {
+            upstream.address = Address::from_json(Json::from(address));
+            if upstream.address.is_none() {
+                self.fault(Code::LockShape, address, "expected how the upstream is reached, as an object".to_owned());
             }
         }
         if let Some(server) = node.get("server") {

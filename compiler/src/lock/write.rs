@@ -32,6 +32,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
     if let Some(era) = upstream.era {
         entry.set("era", Json::string(era.name()));
     }
+    if let Some(address) = &upstream.address {
+        entry.set("address", address.to_json());
+    }
     if let Some(server) = &upstream.server {
         entry.set(
             "server",

@@ -6,7 +6,7 @@ pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
     name: "petstore",
     server_name: "",
     compiler: "0.1.0",
-    config_digest: "sha256:a533aaabafda096225aa8906c9845f7a92319985b8121720970ad2a1c5a914eb",
+    config_digest: "sha256:83afdb32ab7a801441caf79171c10bf2dde158d83c282561008b1bce7608c42c",
     credentials: &[],
     catalog: &CATALOG,
     programs: &[

@@ -27,6 +27,8 @@ struct Upstream {
     transport: String,
     /// The granted tools by the names under which programs call them.
     tools: BTreeMap<String, Tool>,
+    /// How an MCP upstream was reached.
+    address: Option<Address>,
     /// The protocol era of an MCP server.
     era: Option<Era>,
     /// Name and version of an MCP server, or title and version of an OpenAPI document.
@@ -37,6 +39,18 @@ struct Upstream {
     grants: Option<Grants>,
     /// The OpenAPI document that was read.
     document: Option<Document>,
+}
+
+/// The command or the URL of an MCP upstream, with possible secrets replaced.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Address {
+    command: Option<String>,
+    args: Option<Vec<String>>,
+    cd: Option<String>,
+    /// The names in `env`.
+    env: Option<Vec<String>>,
+    url: Option<String>,
 }
 
 /// `handshake` for a server with `initialize`, `stateless` for a later protocol.

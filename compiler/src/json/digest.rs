@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use sha2::{Digest, Sha256};
 
-use crate::json::canonical;
+use super::canonical;
 use crate::tree::Node;
 
 /// Returns the digest of bytes.
