@@ -73,6 +73,14 @@ pub fn compare(
             diagnostics.push(finding(Code::DescriptionChanged, &message, pinned.upstream(name)));
         }
         count.tools += found.tools.len();
+        if !old.upstreams.contains_key(name) && !found.tools.is_empty() {
+            let tools = match found.tools.len() {
+                1 => "one tool".to_owned(),
+                count => format!("{count} tools"),
+            };
+            diagnostics.push(finding(Code::ToolAdded, &format!("{} is new, with {tools}", quoted(name)), None));
+            continue;
+        }
         for (tool, changes) in found.tools {
             for (code, what) in changes {
                 let message = format!("{} of {} {what}", quoted(&tool), quoted(name));

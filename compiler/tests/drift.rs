@@ -400,10 +400,7 @@ fn what_is_pinned_is_compared_with_what_is_there() {
 
     let (code, said) = folder.run(&["update", "upstreams.json", "--format", "short"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(
-        said.contains("note[PTC0610]: `list-orders` of `shop` is new") && said.contains("wrote upstreams.lock.json"),
-        "{said}"
-    );
+    assert!(said.contains("note[PTC0610]: `shop` is new, with 2 tools") && said.contains("wrote upstreams.lock.json"), "{said}");
     let (code, said) = folder.run(&["diff", "upstreams.json", "--fail-on", "note"]);
     assert_eq!((code, said.as_str()), (Some(0), "nothing changed\n"));
 
@@ -448,4 +445,30 @@ fn what_is_pinned_is_compared_with_what_is_there() {
     let (code, said) = folder.run(&["diff", "upstreams.json", "--fail-on", "note", "--format", "short"]);
     assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
     assert!(said.contains("warning[PTC0622]"), "{said}");
+}
+
+/// An upstream that cannot be reached costs nothing but itself.
+#[test]
+fn with_keep_going_the_answers_of_others_are_pinned() {
+    let folder = Folder::new("keep-going");
+    let config = r#"{"upstreams": {
+        "broken": {"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", "exit 3"]},
+        "shop": {"transport": "mcp_stdio", "command": "/bin/sh", "args": ["shop.sh"], "cd": "."}
+    }}"#;
+    folder.write("upstreams.json", config);
+    folder.write("shop.sh", include_str!("../../fixtures/shop.sh"));
+    folder.write("tools.json", "{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"}}]}\n");
+    let lock = folder.0.join("upstreams.lock.json");
+    let (code, said) = folder.run(&["update", "upstreams.json"]);
+    assert!(code == Some(1) && !lock.exists(), "{said}");
+    let (code, said) = folder.run(&["update", "upstreams.json", "--keep-going"]);
+    assert!(code == Some(1) && said.contains("error[PTC0606]: the upstream `broken`"), "{said}");
+    assert!(said.contains("note[PTC0610]: `shop` is new, with one tool"), "{said}");
+    let rest = "not pinned anew: broken; continue with `ptc-compile update upstreams.json broken`\n";
+    assert!(said.ends_with(rest), "{said}");
+    let pinned = fs::read_to_string(&lock).unwrap();
+    assert!(pinned.contains("\"shop\"") && !pinned.contains("\"broken\""), "{pinned}");
+    folder.write("upstreams.json", &config.replace(r#""-c", "exit 3""#, r#""shop.sh""#));
+    let (code, said) = folder.run(&["update", "upstreams.json", "broken"]);
+    assert!(code == Some(0) && fs::read_to_string(&lock).unwrap().contains("\"broken\""), "{said}");
 }

@@ -165,6 +165,9 @@ pub(crate) struct Diff {
     pub(crate) fail_on: Threshold,
 
     #[command(flatten)]
+    pub(crate) connecting: Connecting,
+
+    #[command(flatten)]
     pub(crate) messages: Messages,
 }
 
@@ -179,8 +182,27 @@ pub(crate) struct Update {
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
 
+    /// Pin the upstreams that answer although others cannot be reached
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+
+    #[command(flatten)]
+    pub(crate) connecting: Connecting,
+
     #[command(flatten)]
     pub(crate) messages: Messages,
+}
+
+/// How upstreams are asked for their tools.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Connecting {
+    /// Upstreams that start at the same time; others wait [default: 2 processes for each processor, 32 connections over HTTP]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) connect_concurrency: Option<u16>,
+
+    /// Time in which all upstreams together must answer, in milliseconds
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000), default_value_t = 180_000)]
+    pub(crate) connect_timeout_ms: u64,
 }
 
 /// `--emit`
@@ -331,6 +353,9 @@ pub(crate) struct Build {
     /// Contact nothing: no upstreams, no schema URLs, no package registry
     #[arg(long, help_heading = "Build")]
     pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) connecting: Connecting,
 
     /// Link-time optimization: `thin` makes the build much slower, and the binary of the quickstart larger
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Lto::Off, help_heading = "Build")]

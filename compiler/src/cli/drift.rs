@@ -10,12 +10,14 @@ use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::resolve::{self, MissingPin, Query};
+use ptc_compiler::source::Span;
 use ptc_compiler::tree::Syntax;
 
-use crate::args::{Diff, Threshold, Update};
+use crate::args::{Connecting, Diff, Threshold, Update};
 use crate::console::Console;
 use crate::load::{self, Checked};
-use crate::{Failure, Status, files, query_upstreams, resolve_lock};
+use crate::query_upstreams::{self, Connections};
+use crate::{Failure, Status, files, resolve_lock};
 
 /// Runs `diff`: compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
@@ -25,7 +27,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         return Err(Failure::new(format!("there is no lock file `{}` to compare with", lock_path.display()))
             .hint(format!("`ptc-compile update {}` writes it", args.config.display())));
     }
-    let found = locks(&args.config, &args.names, &mut checked, console)?;
+    let found = locks(&args.config, &args.names, args.connecting, &mut checked, console)?;
     // The new state of an upstream that could not be queried is unknown.
     let is_whole = is_comparable(&checked.diagnostics);
     let is_incomplete = checked.diagnostics.has_errors();
@@ -67,10 +69,11 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
 /// Runs `update`: compares, and writes the current state into the lock file.
 pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure> {
     let mut checked = load::load(&args.config, Syntax::CONFIG)?;
-    let found = locks(&args.config, &args.names, &mut checked, console)?;
+    let found = locks(&args.config, &args.names, args.connecting, &mut checked, console)?;
     // Only findings that prevent the update are errors; changes are merely reported.
-    let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, checked.diagnostics.has_errors())
-    else {
+    let unreachable: Vec<String> = if args.keep_going { unreachable(&checked) } else { Vec::new() };
+    let is_prevented = checked.diagnostics.has_errors() && unreachable.is_empty();
+    let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, is_prevented) else {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let mut found = Diagnostics::default();
@@ -81,7 +84,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     if is_refused {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     }
-    console.findings(&checked.sources, &checked.diagnostics);
+    let status = console.findings(&checked.sources, &checked.diagnostics);
     console.message(&told(changed));
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
@@ -91,7 +94,24 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
             args.config.display()
         ));
     }
-    Ok(Status::Clean)
+    if unreachable.is_empty() {
+        return Ok(Status::Clean);
+    }
+    let (config, names) = (args.config.display(), unreachable.join(" "));
+    console.message(&format!("not pinned anew: {names}; continue with `ptc-compile update {config} {names}`\n"));
+    Ok(status.at_least_findings())
+}
+
+/// Returns the upstreams that could not be asked, or nothing if there are errors of other kinds.
+fn unreachable(checked: &Checked) -> Vec<String> {
+    let sorted = checked.diagnostics.sorted();
+    let errors: Vec<_> = sorted.iter().filter(|found| found.severity == Severity::Error).collect();
+    if errors.iter().any(|found| found.code != Code::UpstreamUnreachable) {
+        return Vec::new();
+    }
+    let is_of = |place: &Span| errors.iter().any(|error| error.primary.as_ref().is_some_and(|label| label.place == *place));
+    let upstreams = checked.config.iter().flat_map(|config| &config.upstreams);
+    upstreams.filter(|(_, upstream)| is_of(&upstream.place)).map(|(name, _)| name.clone()).collect()
 }
 
 /// Whether the current tools can be compared. If a document no longer contains an operation, the others still can.
@@ -122,7 +142,13 @@ struct Locks {
 
 /// Returns the current lock file, and the one that would result if the named upstreams (all, if none is named) were pinned now.
 /// Returns `None` if one of them is not available; the findings then explain why.
-fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console) -> Result<Option<Locks>, Failure> {
+fn locks(
+    path: &Path,
+    names: &[String],
+    connecting: Connecting,
+    checked: &mut Checked,
+    console: &Console,
+) -> Result<Option<Locks>, Failure> {
     let lock_path: PathBuf = resolve_lock::path(path);
     let (Some(config), true) = (&checked.config, is_comparable(&checked.diagnostics)) else { return Ok(None) };
     let names = chosen(config, names)?;
@@ -142,7 +168,7 @@ fn locks(path: &Path, names: &[String], checked: &mut Checked, console: &Console
             config,
             &folder,
             &missing_pins,
-            None,
+            Connections::Own(connecting),
             &mut checked.sources,
             &mut checked.diagnostics,
             console,

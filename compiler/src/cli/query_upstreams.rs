@@ -13,8 +13,9 @@ use ptc_compiler::serve::ask::{self, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
 use ptc_runtime::secrets;
-use ptc_runtime::upstream::{Contacts, UpstreamSettings};
+use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
+use crate::args::Connecting;
 use crate::console::Console;
 use crate::progress::ProgressGroup;
 use crate::{Failure, defaults};
@@ -32,13 +33,22 @@ fn without_secrets(missing: &[String]) -> Failure {
     Failure::new(format!("the upstreams cannot be asked without their secrets:\n  {}", missing.join("\n  ")))
 }
 
+/// The connections over which upstreams are queried.
+#[derive(Clone, Copy)]
+pub(crate) enum Connections<'a> {
+    /// Those of a server, if it made any. They stay open.
+    Kept(Option<&'a Contacts>),
+    /// Connections that are closed after the answers.
+    Own(Connecting),
+}
+
 /// Queries all upstreams in parallel. An upstream that does not answer, or whose answer cannot be used, is reported as one
-/// finding and does not stop the others. Connections are closed, except those of `kept`.
+/// finding and does not stop the others.
 pub(crate) fn ask(
     config: &Config,
     folder: &Path,
     missing_pins: &[MissingPin],
-    kept: Option<&Contacts>,
+    connections: Connections<'_>,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
     console: &Console,
@@ -48,7 +58,16 @@ pub(crate) fn ask(
         .build()
         .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
     secrets::seal();
-    let asker = Asker::new(config, missing_pins, folder, UpstreamSettings::new(folder, own.handle().clone()))
+    let mut settings = UpstreamSettings::new(folder, own.handle().clone());
+    let kept = match connections {
+        Connections::Kept(contacts) => contacts,
+        Connections::Own(Connecting { connect_concurrency, connect_timeout_ms }) => {
+            settings.start_limits = StartLimits::new(connect_concurrency.map(usize::from));
+            settings.connect_timeout = Duration::from_millis(connect_timeout_ms);
+            None
+        }
+    };
+    let asker = Asker::new(config, missing_pins, folder, settings)
         .map_err(|missing| without_secrets(&missing.iter().map(ToString::to_string).collect::<Vec<_>>()))?
         .keeping(kept.and_then(Contacts::upstreams));
     let lines = ProgressGroup::new();

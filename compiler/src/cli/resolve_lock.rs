@@ -17,7 +17,8 @@ use ptc_runtime::upstream::Contacts;
 use crate::args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
-use crate::{Failure, files, query_upstreams};
+use crate::query_upstreams::{self, Connections};
+use crate::{Failure, files};
 
 /// Returns the path of the lock file: `upstreams.lock.json` beside `upstreams.json`.
 pub(crate) fn path(config: &Path) -> PathBuf {
@@ -57,7 +58,7 @@ pub(crate) fn for_build(
             config,
             &checked.folder,
             &missing_pins,
-            None,
+            Connections::Own(args.connecting),
             &mut checked.sources,
             &mut checked.diagnostics,
             console,
@@ -148,7 +149,7 @@ pub(crate) fn ephemeral(
             config,
             &checked.folder,
             &missing_pins,
-            kept,
+            Connections::Kept(kept),
             &mut checked.sources,
             &mut checked.diagnostics,
             console,

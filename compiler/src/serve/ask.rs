@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ptc_catalog::{Deployment, OpenApi, Upstream};
 use ptc_runtime::secrets::{MissingSecret, Secrets};
-use ptc_runtime::upstream::{self, UpstreamSettings, Upstreams};
+use ptc_runtime::upstream::{self, UpstreamError, UpstreamSettings, Upstreams};
 
 use super::catalog::listing_of;
 use crate::config::model::{self, Config, SchemaSource, Transport};
@@ -72,7 +72,7 @@ impl Asker {
         self
     }
 
-    /// Asks all upstreams at the same time; one that fails does not stop the others. Calls `started` for each upstream when its
+    /// Asks all upstreams; one that fails does not stop the others. Calls `started` for each upstream when its
     /// request begins. Must run inside a tokio runtime.
     pub async fn ask(
         &self,
@@ -80,33 +80,30 @@ impl Asker {
         missing_pins: &[MissingPin],
         started: &mut dyn FnMut(&MissingPin) -> Done,
     ) -> Vec<Answer> {
-        let mut tasks = Vec::new();
-        for missing_pin in missing_pins {
-            let (Some(upstream), Some(entry)) =
-                (self.deployment.catalog.upstream(&missing_pin.upstream), config.upstreams.get(&missing_pin.upstream))
-            else {
-                continue;
-            };
+        let asked: Vec<_> = missing_pins
+            .iter()
+            .filter_map(|pin| Some((pin, self.deployment.catalog.upstream(&pin.upstream)?, config.upstreams.get(&pin.upstream)?)))
+            .collect();
+        let replies = upstream::attempt_all(&asked, self.settings.connect_timeout, |&(missing_pin, upstream, entry)| {
             let (document, granted) = (Document::of(entry, upstream), granted(entry));
             let (kept, secrets, settings) = (self.kept.clone(), Arc::clone(&self.secrets), Arc::clone(&self.settings));
             let done = started(missing_pin);
-            let task = tokio::spawn(async move {
+            async move {
                 let reply = match (document, kept) {
                     (Some(document), _) => document.fetch(&secrets).await.map(Reply::Document),
                     (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
                     (None, None) => upstream::list_granted_tools(upstream, granted, &secrets, &settings).await.map(Reply::Tools),
                 };
                 done(reply.is_ok());
-                reply.map_err(|fault| fault.to_string())
-            });
-            tasks.push((missing_pin, task));
-        }
-        let mut answers = Vec::new();
-        for (MissingPin { upstream, what, .. }, task) in tasks {
-            let reply = task.await.unwrap_or_else(|error| Err(error.to_string()));
-            answers.push(Answer { upstream: upstream.clone(), what: *what, reply });
-        }
-        answers
+                reply
+            }
+        });
+        let answer = |(pin, reply): (&MissingPin, Result<Reply, UpstreamError>)| Answer {
+            upstream: pin.upstream.clone(),
+            what: pin.what,
+            reply: reply.map_err(|fault| fault.to_string()),
+        };
+        asked.iter().map(|(pin, ..)| *pin).zip(replies.await).map(answer).collect()
     }
 }
 

@@ -92,6 +92,10 @@ pub struct Settings {
     pub on_drift: OnDrift,
     /// When to connect to upstreams.
     pub connect: Connect,
+    /// How many upstreams start at the same time. `None` uses the defaults.
+    pub connect_concurrency: Option<usize>,
+    /// Time limit for connecting to all upstreams at start.
+    pub connect_timeout: Duration,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// Whether the process serves clients. Then all secrets must be available, and failures of upstreams are logged.
@@ -192,6 +196,8 @@ impl Settings {
             session_store: None,
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
+            connect_concurrency: None,
+            connect_timeout: Duration::from_mins(3),
             ca_file: None,
             diagnostics: DiagnosticsSettings::default(),
             http: HttpSettings::default(),

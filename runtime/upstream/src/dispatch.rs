@@ -328,6 +328,7 @@ impl UpstreamConnection {
                 recorded(Arc::clone(&self.health), async move {
                     let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
                     let era = last().or(spec.era);
+                    let _starting = settings.start_limits.process().await;
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings).await?;
@@ -364,6 +365,7 @@ impl UpstreamConnection {
             .get(|| {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
                 recorded(Arc::clone(&self.health), async move {
+                    let _starting = settings.start_limits.connection().await;
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
                     let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;

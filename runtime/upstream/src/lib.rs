@@ -7,6 +7,7 @@
 //! - `dispatch`: makes one call, from the connection to the payload.
 //! - `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
+//! - `start_limits`: how many upstreams start at the same time.
 //! - `health`: which upstreams are down, and the log lines about them.
 //! - `response_budget`: limits the bytes of answers that are being read.
 //! - `snapshot`: the current catalog, which is frozen or filled on demand.
@@ -39,6 +40,7 @@ pub(crate) mod response_budget;
 mod settings;
 mod snapshot;
 pub mod stage;
+mod start_limits;
 mod stdio;
 
 use std::collections::BTreeSet;
@@ -57,6 +59,7 @@ pub use query_tools::{Contacts, Listing, list_granted_tools, list_tools};
 pub use record::{AuthUsed, CallRecord};
 pub use settings::{OnDrift, ResponseCap, UpstreamSettings};
 pub use snapshot::Load;
+pub use start_limits::{StartLimits, attempt_all};
 
 use crate::discovery::LazyIndex;
 use dispatch::UpstreamConnection;
@@ -203,22 +206,13 @@ impl Upstreams {
     ///
     /// Returns each upstream that cannot be reached.
     pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, UpstreamError)>> {
-        let attempts: Vec<_> = self
-            .connections
-            .iter()
-            .map(|connection| {
-                let (connection, this) = (Arc::clone(connection), Arc::clone(self));
-                (connection.upstream().name, tokio::spawn(async move { connection.connect(&this.secrets, &this.settings).await }))
-            })
-            .collect();
-        let mut faults = Vec::new();
-        for (name, attempt) in attempts {
-            match attempt.await {
-                Ok(Ok(())) => {}
-                Ok(Err(fault)) => faults.push((name, self.clean(fault))),
-                Err(_) => faults.push((name, UpstreamError::unavailable("the attempt to connect was given up"))),
-            }
-        }
+        let outcomes = attempt_all(&self.connections, self.settings.connect_timeout, |connection| {
+            let (connection, this) = (Arc::clone(connection), Arc::clone(self));
+            async move { connection.connect(&this.secrets, &this.settings).await }
+        });
+        let names = self.connections.iter().map(|connection| connection.upstream().name);
+        let faults: Vec<_> =
+            names.zip(outcomes.await).filter_map(|(name, outcome)| Some((name, self.clean(outcome.err()?)))).collect();
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 

@@ -76,6 +76,7 @@ async fn listed(
     let query = |limits: ListingLimits| Query { upstream: upstream.name, limits, keep };
     match &upstream.transport {
         Transport::McpStdio(spec) => {
+            let _starting = settings.start_limits.process().await;
             match stdio::connect(&Health::new(upstream.name, false), upstream.name, spec, spec.era, secrets, settings).await {
                 Ok(connected) => {
                     let found =
@@ -87,14 +88,18 @@ async fn listed(
             }
         }
         #[cfg(feature = "http")]
-        Transport::McpHttp(spec) => match super::http::session::connect(upstream.name, spec, secrets, settings).await {
-            Ok(session) => {
-                let found = list(session.channel(), &session.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
-                session.end().await;
-                found
+        Transport::McpHttp(spec) => {
+            let _starting = settings.start_limits.connection().await;
+            match super::http::session::connect(upstream.name, spec, secrets, settings).await {
+                Ok(session) => {
+                    let found =
+                        list(session.channel(), &session.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
+                    session.end().await;
+                    found
+                }
+                Err(fault) => Err(fault),
             }
-            Err(fault) => Err(fault),
-        },
+        }
         #[cfg(not(feature = "http"))]
         Transport::McpHttp(_) => Err(UpstreamError::unavailable("built without an HTTP client (feature `http` of ptc-runtime)")),
         Transport::OpenApi(_) => {

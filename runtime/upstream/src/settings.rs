@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::start_limits::StartLimits;
+
 /// How to treat tools that differ from the frozen catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,6 +40,10 @@ pub struct UpstreamSettings {
     pub on_drift: OnDrift,
     /// PEM certificates that HTTPS trusts in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
+    /// How many upstreams start at the same time.
+    pub start_limits: StartLimits,
+    /// Time limit for connecting to all upstreams.
+    pub connect_timeout: Duration,
     /// Whether starts, failures and recoveries of upstreams are logged.
     pub logs_health: bool,
     /// The folder for relative paths of the config.
@@ -74,6 +80,8 @@ impl UpstreamSettings {
             max_catalog_result_bytes: 256 * 1024,
             on_drift: OnDrift::Deny,
             extra_roots: None,
+            start_limits: StartLimits::new(None),
+            connect_timeout: Duration::from_mins(3),
             logs_health: false,
             config_dir: config_dir.into(),
             handle,

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) enum Stage {
     /// The call has not begun.
     Starting,
+    /// The upstream waits to be started, because others are starting.
+    StartQueue,
     /// A process is being started, or era and revision are being negotiated.
     Handshake,
     /// A network connection is being made.
@@ -27,13 +29,22 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 7] =
-        [Stage::Starting, Stage::Handshake, Stage::Connecting, Stage::Permit, Stage::Queueing, Stage::Waiting, Stage::Reading];
+    const ALL: [Stage; 8] = [
+        Stage::Starting,
+        Stage::StartQueue,
+        Stage::Handshake,
+        Stage::Connecting,
+        Stage::Permit,
+        Stage::Queueing,
+        Stage::Waiting,
+        Stage::Reading,
+    ];
 
     /// Describes the stage as the continuation of `the time ran out while`.
     pub(crate) fn described(self) -> &'static str {
         match self {
             Stage::Starting => "the call was prepared",
+            Stage::StartQueue => "the upstream waited to be started, because others were starting (--connect-concurrency)",
             Stage::Handshake => "waiting for the server's handshake",
             Stage::Connecting => "connecting",
             Stage::Permit => {
@@ -76,9 +87,14 @@ impl Progress {
     pub(crate) fn reached(&self) -> Stage {
         let stage = self.0.stage.load(Ordering::Relaxed);
         let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage).unwrap_or(Stage::Starting);
-        let is_connecting = || self.attempt().as_ref().is_some_and(|attempt| attempt.reached() == Stage::Connecting);
-        // An attempt that is not connecting is in its handshake.
-        if stage == Stage::Handshake && is_connecting() { Stage::Connecting } else { stage }
+        if stage != Stage::Handshake {
+            return stage;
+        }
+        // An attempt that neither waits nor connects is in its handshake.
+        match self.attempt().as_ref().map(Progress::reached) {
+            Some(attempt @ (Stage::StartQueue | Stage::Connecting)) => attempt,
+            _ => stage,
+        }
     }
 }
 

@@ -163,6 +163,22 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Connect by the first call, or to all MCP upstreams at start and fail where one is down",
     },
     Flag {
+        name: "connect-concurrency",
+        env: "PTC_RUNNER_MCP_CONNECT_CONCURRENCY",
+        kind: Kind::Integer { unit: "upstreams", min: 1, max: 1000, set: |s, n| s.connect_concurrency = Some(n as usize) },
+        default: Default::Unset("2 processes for each processor, 32 connections over HTTP"),
+        group: Group::Upstreams,
+        help: "Upstreams that start at the same time; others wait",
+    },
+    Flag {
+        name: "connect-timeout-ms",
+        env: "PTC_RUNNER_MCP_CONNECT_TIMEOUT_MS",
+        kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.connect_timeout = Duration::from_millis(n) },
+        default: Default::Fixed("180000"),
+        group: Group::Upstreams,
+        help: "All starts together, with --connect eager",
+    },
+    Flag {
         name: "on-drift",
         env: "PTC_RUNNER_MCP_ON_DRIFT",
         kind: Kind::Choice {
