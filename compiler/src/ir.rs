@@ -106,6 +106,8 @@ pub struct Tool {
     pub operation: Option<Operation>,
     /// How the tool's list is paged, in the text form of [`ptc_catalog::Paging`]; empty if its schemas do not show it.
     pub paging: String,
+    /// The time limit of a call in milliseconds, if the config has one.
+    pub call_timeout_ms: Option<u64>,
 }
 
 impl Tool {

@@ -169,6 +169,7 @@ fn tool(tool: &ir::Tool) -> ptc::Tool {
         annotations: tool.annotations,
         operation: tool.operation.as_ref().map(operation),
         paging: text(&tool.paging),
+        call_timeout_ms: tool.call_timeout_ms,
     }
 }
 

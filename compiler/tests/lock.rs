@@ -177,6 +177,31 @@ fn pinned_paging_decides_for_the_same_definition() {
     assert!(paging(&resolve::merge(&config, &old, fresh)).contains("items data"));
 }
 
+/// The limit of a tool goes before that of its upstream, and `doc` says what differs from the default.
+#[test]
+fn time_limits_of_calls_are_those_of_the_tool_or_of_its_upstream() {
+    let deployment = |entry: &str| {
+        let text = format!(r#"{{ "upstreams": {{ "notes": {{ "transport": "mcp_stdio", "command": "notes"{entry} }} }} }}"#);
+        lower::deployment(&read_config(&text), &paged_lock(), "x")
+    };
+    for (entry, list, other, said) in [
+        ("", None, None, None),
+        (r#", "call_timeout_ms": 1500"#, Some(1500), Some(1500), Some("time: a call may take 1500 ms")),
+        (
+            r#", "call_timeout_ms": 1500, "tool_overrides": { "list": { "call_timeout_ms": 60000 } }"#,
+            Some(60_000),
+            Some(1500),
+            Some("time: a call may take 60 s"),
+        ),
+    ] {
+        let deployment = deployment(entry);
+        let tools = &deployment.upstreams[0].tools;
+        let tool = |is_list: bool| tools.iter().find(|tool| (tool.name == "list") == is_list).unwrap();
+        assert_eq!((tool(true).call_timeout_ms, tool(false).call_timeout_ms), (list, other), "{entry}");
+        assert_eq!(tool(true).doc.lines().find(|line| line.starts_with("time:")), said, "{entry}");
+    }
+}
+
 #[test]
 fn lock_of_a_compiler_that_pinned_no_paging_is_read() {
     let lock = paged_lock();

@@ -184,6 +184,11 @@ impl<'n> Fields<'n> {
         self.node(name).and_then(kinds::whole_number).unwrap_or(default)
     }
 
+    /// Returns a number that has no default.
+    pub(super) fn optional_number(&self, name: &str) -> Option<u64> {
+        self.node(name).and_then(kinds::whole_number)
+    }
+
     /// Returns an array of strings; empty if it is absent.
     pub(super) fn texts(&self, name: &str) -> Vec<String> {
         self.nodes(name).iter().filter_map(|node| node.as_str().map(str::to_owned)).collect()

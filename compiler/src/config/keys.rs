@@ -64,7 +64,15 @@ const ENTRY: &[Key] = &[
     )
     .or(&["accept", "accepted_definitions", "trusted_tools"]),
     key("silence", Kind::Notes, Optional, "codes of notes about this entry that are not shown any more").or(&["ignore", "allow"]),
+    CALL_TIMEOUT,
 ];
+
+const CALL_TIMEOUT: Key = key(
+    "call_timeout_ms",
+    MILLISECONDS,
+    Optional,
+    "time for one call; replaces `--upstream-call-timeout-ms` and `request_timeout_ms`",
+);
 
 const TRANSPORT: Key = key("transport", Kind::AnyText, Required, "how the upstream is reached").or(&["type", "kind"]);
 
@@ -220,6 +228,7 @@ pub static OVERRIDE: Table = Table {
         key("content_type", Kind::Text, Optional, "the media type of the request body, where the document declares several"),
         key("secret_args", Kind::Names, Optional, "parameters that carry secrets and that programs may pass all the same"),
         PAGING,
+        CALL_TIMEOUT,
     ]],
 };
 
@@ -227,7 +236,7 @@ const PAGING: Key =
     key("paging", Kind::Paging, Optional, "how its list is paged, where its schemas do not tell; false where it is not");
 
 /// An entry of `tool_overrides`.
-pub static TOOL_OVERRIDE: Table = Table { tag: "", title: "an override", groups: &[&[PAGING]] };
+pub static TOOL_OVERRIDE: Table = Table { tag: "", title: "an override", groups: &[&[PAGING, CALL_TIMEOUT]] };
 
 /// An entry of `programs`.
 pub static PROGRAM: Table = Table {

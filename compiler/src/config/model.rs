@@ -67,6 +67,10 @@ pub struct Upstream {
     pub include_tools: Option<Vec<Spanned<String>>>,
     /// `accept_definitions`
     pub accept_definitions: Vec<Spanned<String>>,
+    /// `call_timeout_ms`
+    pub call_timeout_ms: Option<u64>,
+    /// `call_timeout_ms` in `tool_overrides` of an MCP entry, by tool.
+    pub tool_timeouts: BTreeMap<String, u64>,
     /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or `false`.
     pub tool_paging: BTreeMap<String, Spanned<Json>>,
     /// The keys that depend on the transport.
@@ -250,6 +254,8 @@ pub struct Override {
     pub secret_args: Vec<String>,
     /// `paging`: an object, or `false`.
     pub paging: Option<Spanned<Json>>,
+    /// `call_timeout_ms`
+    pub call_timeout_ms: Option<u64>,
 }
 
 /// The effects that an override declares for an operation. `None` leaves the default of its method.

@@ -32,26 +32,33 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
     if is_mcp {
         names::check_tools(reader, fields.nodes("include_tools"));
     }
+    let (tool_paging, tool_timeouts) = if is_mcp { tool_overrides(reader, &fields) } else { Default::default() };
     Some(Upstream {
         place,
+        call_timeout_ms: fields.optional_number("call_timeout_ms"),
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         include_tools: if is_mcp { fields.spanned_texts(reader, "include_tools") } else { None },
-        tool_paging: if is_mcp { tool_paging(reader, &fields) } else { BTreeMap::new() },
+        tool_paging,
+        tool_timeouts,
         accept_definitions: fields.spanned_texts(reader, "accept_definitions").unwrap_or_default(),
         transport,
     })
 }
 
-/// Returns `paging` in `tool_overrides`, by tool.
-fn tool_paging(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, Spanned<Json>> {
-    let mut paging = BTreeMap::new();
+/// Reads `tool_overrides`: `paging` and `call_timeout_ms`, by tool.
+fn tool_overrides(
+    reader: &mut ConfigReader<'_>,
+    fields: &Fields<'_>,
+) -> (BTreeMap<String, Spanned<Json>>, BTreeMap<String, u64>) {
+    let (mut paging, mut timeouts) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.members("tool_overrides") {
         let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reader.key_place(member) };
         let Some(entry) = Fields::read(reader, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
         let written = |node: &Node| Spanned { value: Json::from(node), place: node.place(reader.file) };
         paging.extend(entry.node("paging").map(|node| (member.key.to_string(), written(node))));
+        timeouts.extend(entry.optional_number("call_timeout_ms").map(|time| (member.key.to_string(), time)));
     }
-    paging
+    (paging, timeouts)
 }
 
 /// Names that other tools use for the transports, with the names used here.

@@ -20,8 +20,16 @@ const MAX_TYPE: usize = 400;
 /// Media types of answers that are listed.
 const MAX_ANSWERS: usize = 6;
 
+/// What the config says of the calls of a tool.
+pub struct Limits {
+    /// How its list is paged, in words.
+    pub pages: Option<String>,
+    /// `call_timeout_ms`
+    pub call_timeout_ms: Option<u64>,
+}
+
 /// Returns the whole text: the tool's name, its title, its description, its arguments, the required ones, a call to edit, the
-/// shape of the result, how its list is paged, and notes on single arguments and on fields of the result.
+/// shape of the result, how its list is paged, the time limit if it is not the default, and notes on single arguments and on fields of the result.
 ///
 /// ```text
 /// petstore/list-pets
@@ -36,7 +44,7 @@ const MAX_ANSWERS: usize = 6;
 /// result:
 ///   :name - What the pet is called
 /// ```
-pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, pages: Option<&str>) -> String {
+pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, limits: &Limits) -> String {
     static ANYTHING: Json = Json::Bool(true);
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
@@ -85,8 +93,11 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if let Some(answers) = answers(definition) {
         let _ = write!(out, "\nanswers: {answers}");
     }
-    if let Some(pages) = pages {
+    if let Some(pages) = &limits.pages {
         let _ = write!(out, "\npages: {pages}; tool/all reads all of them");
+    }
+    if let Some(time) = limits.call_timeout_ms {
+        let _ = write!(out, "\ntime: a call may take {}", text::duration(time));
     }
     let given: Vec<(&str, &Json)> = args.iter().map(|arg| (arg.name.as_str(), schema_of(&arg.name))).collect();
     out.push_str(&notes(&Schema::new(input), &given, Side::Argument));

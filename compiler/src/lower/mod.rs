@@ -48,7 +48,9 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
                         l.tools
                             .iter()
                             .map(|(tool, def)| {
-                                self::tool_with(name, tool, def, entry.tool_paging.get(tool).map(|paging| &paging.value))
+                                let time = entry.tool_timeouts.get(tool).copied().or_else(|| timeout_of_operation(def));
+                                let paging = entry.tool_paging.get(tool).map(|paging| &paging.value);
+                                self::tool_with(name, tool, def, paging, time.or(entry.call_timeout_ms))
                             })
                             .collect()
                     })
@@ -78,11 +80,19 @@ pub fn credentials(config: &Config, kept: impl Fn(&str) -> bool) -> Vec<Credenti
 
 /// Lowers one locked tool.
 pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
-    tool_with(server, name, locked, None)
+    tool_with(server, name, locked, None, None)
 }
 
-/// Like [`tool`], but also applies the config's `paging`.
-fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json>) -> Tool {
+/// Returns `call_timeout_ms` in the `operation_overrides` of an operation.
+fn timeout_of_operation(locked: &LockedTool) -> Option<u64> {
+    match locked.definition.get("_ptc")?.get("callTimeoutMs")? {
+        Json::Number(time) => time.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Like [`tool`], but also applies the config's `paging` and `call_timeout_ms`.
+fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json>, call_timeout_ms: Option<u64>) -> Tool {
     let definition = &locked.definition;
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
     let operation = operation(definition);
@@ -108,7 +118,7 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     Tool {
         name: name.to_owned(),
         description: summary::summary(summary::title(name, definition), prose),
-        doc: doc::doc(server, name, definition, &args, &result, pages.as_deref()),
+        doc: doc::doc(server, name, definition, &args, &result, &doc::Limits { pages, call_timeout_ms }),
         result,
         args,
         closed,
@@ -117,6 +127,7 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
         annotations: annotations(definition),
         operation,
         paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
+        call_timeout_ms,
     }
 }
 

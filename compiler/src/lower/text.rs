@@ -29,6 +29,11 @@ pub fn one_line(prose: &str, limit: usize) -> String {
     format!("{}…", kept.trim_end_matches([',', ';', ':', ' ']))
 }
 
+/// Returns a time in milliseconds in words.
+pub fn duration(milliseconds: u64) -> String {
+    if milliseconds.is_multiple_of(1_000) { format!("{} s", milliseconds / 1_000) } else { format!("{milliseconds} ms") }
+}
+
 /// Returns a map key for a program: a keyword if the name allows it, else a string.
 pub fn key(name: &str) -> String {
     let mut chars = name.chars();

@@ -141,6 +141,9 @@ pub fn selection(entry: &OpenApi) -> String {
         if let Some(paging) = &overriding.paging {
             fields.set("paging", paging.value.clone());
         }
+        if let Some(time) = overriding.call_timeout_ms {
+            fields.set("call_timeout_ms", Json::Number(time.to_string()));
+        }
         if !overriding.secret_args.is_empty() {
             fields.set("secret_args", sorted(overriding.secret_args.iter().map(String::as_str)));
         }

@@ -103,6 +103,9 @@ pub(super) fn definition<'a>(
     if let Some(paging) = overriding.and_then(|overriding| overriding.paging.as_ref()) {
         ptc.set("paging", paging.value.clone());
     }
+    if let Some(time) = overriding.and_then(|overriding| overriding.call_timeout_ms) {
+        ptc.set("callTimeoutMs", Json::Number(time.to_string()));
+    }
     if success.has_links {
         ptc.set("linkHeader", Json::Bool(true));
     }

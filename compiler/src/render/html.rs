@@ -13,7 +13,7 @@ use super::literal::shown;
 use super::{RenderError, template};
 use crate::config::model::{Auth, HttpOptions, Transport};
 use crate::ir::{self, Deployment};
-use crate::lower;
+use crate::lower::{self, text::duration};
 
 /// The page's script, which searches, opens and closes entries. The page's content security policy allows it by digest, so that
 /// no other script runs.
@@ -113,14 +113,14 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
     match &upstream.transport {
         Transport::McpStdio(stdio) => {
             fact("command", stdio.command.value.clone());
-            fact("first connection", milliseconds(stdio.handshake_timeout_ms));
+            fact("first connection", duration(stdio.handshake_timeout_ms));
             fact("largest answer", bytes(stdio.max_response_bytes));
             fact("calls at a time", stdio.max_concurrent_calls.to_string());
             listing_limits(stdio.listing, &mut fact);
         }
         Transport::McpHttp(mcp) => {
             fact("address", heuristics::without_query(&mcp.url.value).to_owned());
-            fact("first connection", milliseconds(mcp.handshake_timeout_ms));
+            fact("first connection", duration(mcp.handshake_timeout_ms));
             http(&mcp.http, &mut fact);
             listing_limits(mcp.listing, &mut fact);
         }
@@ -144,8 +144,8 @@ fn listing_limits(limits: ListingLimits, fact: &mut impl FnMut(&'static str, Str
 }
 
 fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {
-    fact("to connect", milliseconds(options.connect_timeout_ms));
-    fact("one request", milliseconds(options.request_timeout_ms));
+    fact("to connect", duration(options.connect_timeout_ms));
+    fact("one request", duration(options.request_timeout_ms));
     fact("largest answer", bytes(options.max_response_bytes));
     fact("calls at a time", options.max_concurrent_calls.to_string());
 }
@@ -198,10 +198,6 @@ fn arg(arg: &ir::Arg) -> Arg {
         needed: if arg.required { "required" } else { "optional" },
         allowed: shown(&allowed.join(", ")),
     }
-}
-
-fn milliseconds(count: u64) -> String {
-    if count.is_multiple_of(1_000) { format!("{} s", count / 1_000) } else { format!("{count} ms") }
 }
 
 fn bytes(count: u64) -> String {

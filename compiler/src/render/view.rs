@@ -72,6 +72,7 @@ struct Tool {
     annotations: String,
     operation: Option<Operation>,
     paging: String,
+    call_timeout_ms: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -258,6 +259,7 @@ fn tool(tool: &ir::Tool) -> Tool {
         annotations: annotations(tool.annotations),
         operation: tool.operation.as_ref().map(operation),
         paging: string(&tool.paging),
+        call_timeout_ms: option(tool.call_timeout_ms),
     }
 }
 

@@ -78,5 +78,6 @@ returns: Result<array>"#,
             },
         ),
         paging: "",
+        call_timeout_ms: None,
     },
 ];

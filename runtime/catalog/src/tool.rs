@@ -26,6 +26,8 @@ pub struct Tool {
     /// How the tool's list is paged, as formatted by [`Paging`](crate::Paging). [`NOT_PAGED`](crate::paging::NOT_PAGED) if paging
     /// is disabled by configuration. Empty if it is inferred from the first response.
     pub paging: &'static str,
+    /// The time limit of a call in milliseconds. `None` uses the limit of the server.
+    pub call_timeout_ms: Option<u64>,
 }
 
 impl Tool {
@@ -41,6 +43,7 @@ impl Tool {
         annotations: Annotations::NONE,
         operation: None,
         paging: "",
+        call_timeout_ms: None,
     };
 
     /// Returns the argument with exactly this name.

@@ -17,7 +17,7 @@ const VERSION: Arg =
 
 const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
     let annotations = Annotations::NONE;
-    Tool { name, description: "", args, closed, doc: "", definition: "{}", digest: "", annotations, operation: None, paging: "" }
+    Tool { name, args, closed, annotations, ..Tool::EMPTY }
 }
 
 static CATALOG: Catalog = Catalog {

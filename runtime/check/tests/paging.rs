@@ -437,5 +437,6 @@ fn tool_like(tool: &'static Tool) -> Tool {
         annotations: tool.annotations,
         operation: tool.operation,
         paging: tool.paging,
+        call_timeout_ms: tool.call_timeout_ms,
     }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test panics on any error")]
 
-use ptc_catalog::{Annotations, Arg, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, McpStdio, Tool, Transport, Type, Types, Upstream};
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::{Value, json};
 
@@ -12,18 +12,7 @@ const FIRST: &str = r#"{"rows": [{"id": 1}, {"id": 2}], "page": 1, "pages": 7, "
 fn upstream() -> &'static Upstream {
     let arg = |name, kind| Arg { name, required: false, types: Types::of(&[kind]), label: "", allowed: "" };
     let args: &[Arg] = vec![arg("owner", Type::String), arg("page", Type::Integer), arg("per_page", Type::Integer)].leak();
-    let tool = |name: &'static str, paging: &'static str| Tool {
-        name,
-        description: "",
-        args,
-        closed: true,
-        doc: "",
-        definition: "{}",
-        digest: "",
-        annotations: Annotations::NONE,
-        operation: None,
-        paging,
-    };
+    let tool = |name: &'static str, paging: &'static str| Tool { name, args, closed: true, paging, ..Tool::EMPTY };
     let declared =
         "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nsize per_page\nfirst 1\nmax_size 100";
     let unpaged = |name, args: Vec<Arg>| Tool { args: args.leak(), ..tool(name, "") };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::Deployment;
+use ptc_catalog::{Deployment, Tool};
 use tokio::sync::Notify;
 
 use super::services::{Ended, Services};
@@ -89,6 +89,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
         scheduler.limits().in_force().into_iter().map(|(name, value, source)| (name, format!("{value} ({source})"))).collect();
     let limits: Vec<_> = limits.iter().map(|(name, limit)| (*name, limit.as_str())).collect();
     log::line(Level::Info, "limits", &limits);
+    warn_of_long_calls(deployment, &settings);
     let over_http = settings.http.on;
     let server = Server::new(deployment, settings, evaluator, sessions, services.redactor(), scheduler, diagnostics.if_enabled());
     #[cfg(feature = "agentic")]
@@ -106,6 +107,22 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(fault) => unusable(deployment.name, &[fault]),
+    }
+}
+
+/// Warns of tools whose calls may take longer than a program.
+fn warn_of_long_calls(deployment: &Deployment, settings: &Settings) {
+    let limit = settings.program_timeout.as_millis();
+    for upstream in deployment.catalog.upstreams {
+        let is_longer = |tool: &&Tool| tool.call_timeout_ms.is_some_and(|time| u128::from(time) > limit);
+        if let Some(tool) = upstream.tools.iter().find(is_longer) {
+            let reason = "call_timeout_ms is longer than --program-timeout-ms, which ends the program first";
+            log::line(
+                Level::Warn,
+                "a time limit has no effect",
+                &[("upstream", upstream.name), ("tool", tool.name), ("reason", reason)],
+            );
+        }
     }
 }
 

@@ -47,7 +47,19 @@ const VARIABLE: &str = "PTC_TEST_PLANNER_KEY";
 
 const fn tool(name: &'static str, args: &'static [Arg], read_only: Option<bool>, definition: &'static str) -> Tool {
     let annotations = Annotations { read_only, ..Annotations::NONE };
-    Tool { name, description: "", args, closed: true, doc: "", definition, digest: "", annotations, operation: None, paging: "" }
+    Tool {
+        name,
+        description: "",
+        args,
+        closed: true,
+        doc: "",
+        definition,
+        digest: "",
+        annotations,
+        operation: None,
+        paging: "",
+        call_timeout_ms: None,
+    }
 }
 
 const TEXT: Arg = Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" };

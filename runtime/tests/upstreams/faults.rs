@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Transport};
+use ptc_catalog::{Era, McpHttp, McpStdio, OpenApi, Operation, Tool, Transport};
 use ptc_lisp::Limits;
 use ptc_runtime::upstream::WaitLimits;
 use serde_json::json;
@@ -292,6 +292,46 @@ fn a_timeout_over_http_says_what_took_the_time() {
         }
     }
     eventually("an answer in time", || world.program().call("mcp", "fine", "{}") == "text fine");
+}
+
+/// The limit of a tool replaces that of the server and that of the upstream, whether it is shorter or longer.
+#[test]
+fn a_tool_has_a_time_limit_of_its_own() {
+    let late = |answer| {
+        std::thread::sleep(Duration::from_millis(700));
+        answer
+    };
+    let web = Web::start(move |asked| match asked.method.as_str() {
+        "GET" => late(Answer::json(200, "1")),
+        _ => handshaking(asked, |frame| {
+            let result = json!({ "content": [{ "type": "text", "text": "1" }] });
+            late(Answer::json(200, json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result })))
+        }),
+    });
+    let timed = |tool: Tool, call_timeout_ms| Tool { call_timeout_ms: Some(call_timeout_ms), ..tool };
+    let spec = McpHttp { era: Some(Era::Handshake), request_timeout_ms: 300, ..McpHttp::new(web.url("/mcp")) };
+    let service = OpenApi { request_timeout_ms: 300, ..OpenApi::new(web.url("")) };
+    let operations =
+        [("long", 60_000), ("short", 200)].map(|(name, time)| timed(operation(name, Operation::new(name, "/")), time));
+    let tools = [("long", 60_000), ("short", 200)].map(|(name, time)| timed(tool(name), time));
+    let world = World::with(
+        vec![
+            upstream("mcp", Transport::McpHttp(spec), tools.into()),
+            upstream("api", Transport::OpenApi(service), operations.into()),
+        ],
+        Vec::new(),
+        |settings| settings.call_timeout = Duration::from_millis(400),
+    );
+    let program = world.program();
+    for server in ["mcp", "api"] {
+        let answer = program.call(server, "long", "{}");
+        assert!(answer.ends_with(" 1"), "{server}: {answer}");
+        let answer = program.call(server, "short", "{}");
+        assert!(
+            answer.starts_with(&format!("timeout: '{server}' did not answer the call within 200 ms (call_timeout_ms)")),
+            "{answer}"
+        );
+    }
 }
 
 #[test]

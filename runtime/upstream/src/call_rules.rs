@@ -11,6 +11,8 @@ pub(crate) struct CallRules {
     pub(crate) is_write: bool,
     /// Whether a call whose answer was lost may be sent once more.
     pub(crate) is_repeatable: bool,
+    /// The time limit of a call in milliseconds, if the config has one for the tool.
+    pub(crate) timeout_ms: Option<u64>,
 }
 
 impl CallRules {
@@ -21,7 +23,8 @@ impl CallRules {
         let has_key = matches!(&upstream.transport, Transport::OpenApi(spec) if spec.idempotency_header.is_some());
         let effect = tool.effect();
         let (is_read, is_write) = (effect.is_read(), tool.operation.is_some() && effect.is_write());
-        CallRules { is_read, is_write, is_repeatable: is_read || is_write && (effect.idempotent == Some(true) || has_key) }
+        let is_repeatable = is_read || is_write && (effect.idempotent == Some(true) || has_key);
+        CallRules { is_read, is_write, is_repeatable, timeout_ms: tool.call_timeout_ms }
     }
 }
 
@@ -40,7 +43,7 @@ mod tests {
             let tool = Tool { name: "t", closed: true, annotations, operation, ..Tool::EMPTY };
             let spec = OpenApi { idempotency_header: has_key.then_some("Idempotency-Key"), ..OpenApi::new("https://h") };
             let upstream = Upstream { name: "u", description: "", transport: Transport::OpenApi(spec), tools: &[] };
-            let CallRules { is_read, is_write, is_repeatable } = CallRules::new(&upstream, &tool);
+            let CallRules { is_read, is_write, is_repeatable, .. } = CallRules::new(&upstream, &tool);
             (is_read, is_write, is_repeatable)
         };
         assert_eq!(rules(Some(&GET), None, None, false), (true, false, true));

@@ -8,8 +8,9 @@ use ptc_catalog::{Era, Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
-use super::drift::{self, Drift};
 #[cfg(feature = "http")]
+use super::call_rules::CallRules;
+use super::drift::{self, Drift};
 use super::fault::Reason;
 use super::fault::UpstreamError;
 use super::health::Health;
@@ -199,13 +200,13 @@ impl UpstreamConnection {
         &self.pacer
     }
 
-    /// Makes the call. Connecting has a time limit of its own, and the call's deadline starts once there is a connection. A
-    /// `repeatable` call is read-only. `known` is the upstream in the current catalog, with which a new connection is compared.
+    /// Makes the call. Connecting has a time limit of its own, and the call's deadline starts once there is a connection. `known`
+    /// is the upstream in the current catalog, with which a new connection is compared.
     pub(crate) async fn call(
         &self,
         known: &'static Upstream,
         call: &EncodedCall,
-        repeatable: bool,
+        rules: CallRules,
         client_key: &ClientKey,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
@@ -214,10 +215,11 @@ impl UpstreamConnection {
             (Kind::Stdio(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let checked = self.stdio(lifecycle, known, secrets, settings).await?;
                 checked.drift.check_allowed(tool)?;
-                let limit = Limit::of(settings, None);
+                let limit = Limit::of(settings, rules, None);
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let connected = &checked.connection;
-                let response = request(connected.channel(), &connected.negotiated, tool, arguments, repeatable, deadline).await;
+                let response =
+                    request(connected.channel(), &connected.negotiated, tool, arguments, rules.is_repeatable, deadline).await;
                 let response = response.map_err(|fault| self.failed(&limit, fault))?;
                 self.answered(lifecycle);
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
@@ -225,7 +227,7 @@ impl UpstreamConnection {
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut permit = None;
                 loop {
@@ -239,7 +241,7 @@ impl UpstreamConnection {
                         deadline
                     };
                     let session = &checked.connection;
-                    match request(session.channel(), &session.negotiated, tool, arguments, repeatable, deadline).await {
+                    match request(session.channel(), &session.negotiated, tool, arguments, rules.is_repeatable, deadline).await {
                         // The server dropped our session before executing the request. Retry once with a new session; a second
                         // rejection is final.
                         Err(fault) if fault.session_over && !renewed => {
@@ -269,7 +271,7 @@ impl UpstreamConnection {
                 self.check_secrets(secrets)?;
                 let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
                 let service = service.as_ref().map_err(Clone::clone)?;
-                let limit = Limit::of(settings, Some(spec.request_timeout_ms));
+                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| self.failed(&limit, fault))?;
@@ -439,7 +441,11 @@ struct Limit {
 }
 
 impl Limit {
-    fn of(settings: &UpstreamSettings, request_timeout_ms: Option<u64>) -> Limit {
+    /// Returns the limit of a tool: that of its config, else the lower one of the server's limit and the upstream's.
+    fn of(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> Limit {
+        if let Some(time) = rules.timeout_ms {
+            return Limit { time: Duration::from_millis(time), setting: "call_timeout_ms" };
+        }
         match request_timeout_ms.map(Duration::from_millis) {
             Some(time) if time < settings.call_timeout => Limit { time, setting: "request_timeout_ms of the upstream" },
             _ => Limit { time: settings.call_timeout, setting: "--upstream-call-timeout-ms" },

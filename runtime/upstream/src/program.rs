@@ -257,8 +257,7 @@ impl Shared {
         let call = async {
             let _under_way = self.under_way(&ready.connection)?;
             let Ready { connection, known, encoded, rules, .. } = &ready;
-            let send =
-                || connection.call(known, encoded, rules.is_repeatable, client_key, &upstreams.secrets, &upstreams.settings);
+            let send = || connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
             let answer = send().await;
             let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
                 return answer;

@@ -469,5 +469,6 @@ pub(crate) fn tool(convention: &Convention, is_operation: bool) -> Tool {
         annotations: Annotations::NONE,
         operation: is_operation.then(|| &*Box::leak(Box::new(operation))),
         paging: convention.paging,
+        ..Tool::EMPTY
     }
 }

@@ -200,7 +200,7 @@ mod tests {
             Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("u")), tools: &[] };
         let records = Records::default();
         let start = || records.start(&UPSTREAM, Cow::Borrowed("t"), Progress::default());
-        let rules = |is_read, is_write| CallRules { is_read, is_write, is_repeatable: false };
+        let rules = |is_read, is_write| CallRules { is_read, is_write, is_repeatable: false, timeout_ms: None };
         records.set_effect(start(), rules(true, false));
         records.set_effect(start(), rules(false, true));
         // A call that was refused before it was sent has no effect.
