@@ -8,9 +8,9 @@ use ptc_catalog::{Era, Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
-#[cfg(feature = "http")]
 use super::call_rules::CallRules;
 use super::drift::{self, Drift};
+#[cfg(feature = "http")]
 use super::fault::Reason;
 use super::fault::UpstreamError;
 use super::health::Health;

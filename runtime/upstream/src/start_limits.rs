@@ -3,6 +3,7 @@
 //! Processes that start together compete for processors and the disk, and all of them become slow enough to miss the limit of
 //! their handshakes. An upstream that waits here has not begun, so the limit of its handshake does not count yet.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,9 @@ const PROCESSES: usize = 2;
 const CONNECTIONS: usize = 32;
 /// The pause before second attempts. It is longer than the time for which a failed upstream is not tried again.
 const PAUSE: Duration = Duration::from_millis(600);
+
+/// Waits for a start. It is boxed, so that the code is not repeated in each future that waits.
+type Entering = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
 /// The limits. Clones share them.
 #[derive(Debug, Clone)]
@@ -41,23 +45,26 @@ impl StartLimits {
     }
 
     /// Waits until a process may start. It counts as starting until the result is dropped.
-    pub(crate) async fn process(&self) -> Option<OwnedSemaphorePermit> {
-        enter(&self.processes).await
+    pub(crate) fn process(&self) -> Entering {
+        enter(&self.processes)
     }
 
     /// Waits until a connection over HTTP may be made. It counts as starting until the result is dropped.
     #[cfg(feature = "http")]
-    pub(crate) async fn connection(&self) -> Option<OwnedSemaphorePermit> {
-        enter(&self.connections).await
+    pub(crate) fn connection(&self) -> Entering {
+        enter(&self.connections)
     }
 }
 
-async fn enter(limit: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    stage::enter(Stage::StartQueue);
-    // The semaphore is never closed.
-    let permit = Arc::clone(limit).acquire_owned().await.ok();
-    stage::enter(Stage::Starting);
-    permit
+fn enter(limit: &Arc<Semaphore>) -> Entering {
+    let limit = Arc::clone(limit);
+    Box::pin(async move {
+        stage::enter(Stage::StartQueue);
+        // The semaphore is never closed.
+        let permit = limit.acquire_owned().await.ok();
+        stage::enter(Stage::Starting);
+        permit
+    })
 }
 
 /// Makes an attempt for each item, all at the same time. When all have ended, those that ran out of time are made once more. `time`
