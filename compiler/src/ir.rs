@@ -14,7 +14,7 @@ pub struct Deployment {
     pub server_name: String,
     /// Version of the compiler, followed by `+` and a digest of its sources if the digest is known.
     pub compiler: String,
-    /// [`Config::digest`](crate::Config::digest) of the config.
+    /// [`Config::digest`](crate::config::Config::digest) of the config.
     pub config_digest: String,
     /// Bindings that an `auth` entry refers to, by name.
     pub credentials: Vec<Credential>,
