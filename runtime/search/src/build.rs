@@ -4,9 +4,8 @@
 //! end offset of its text and the end offset of its postings (`u32` each); all texts, sorted; all postings. A posting consists of
 //! the distance to the previous document (LEB128) and its BM25F score in 255ths of the maximum (one byte).
 
-use std::collections::HashMap;
-
-use crate::intents::Intent;
+use crate::intents::{self, Intent};
+use crate::texts::Texts;
 use crate::words;
 
 /// First bytes of an index: the format's name and the version of its layout.
@@ -58,233 +57,375 @@ const WEIGHTS: [(f32, f32); FIELDS] =
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 pub(crate) const SATURATION: f32 = 2.0;
 
+/// A number that no term has.
+const NONE: u32 = u32::MAX;
+
+/// What is known about a word. A term is [`NONE`] until it is needed.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The term of the stem.
+    stem: u32,
+    /// The terms with the [`FORM_MARK`] and the [`SHARE_MARK`].
+    form: u32,
+    share: u32,
+    is_stop_word: bool,
+    intent: Option<Intent>,
+}
+
+const NEW: Known = Known { stem: NONE, form: NONE, share: NONE, is_stop_word: false, intent: None };
+
+/// The postings of a term.
+#[derive(Debug, Clone, Copy, Default)]
+struct Postings {
+    /// One more than the position of the term's last occurrence.
+    last: u32,
+    /// The document of the last posting.
+    document: u32,
+    /// Number of bytes so far.
+    bytes: usize,
+}
+
+impl Postings {
+    /// Adds a posting. Its score is only known when all documents are.
+    fn count(&mut self, document: u32) {
+        let distance = document - self.document;
+        self.document = document;
+        self.bytes += 1 + (distance | 1).ilog2() as usize / 7 + 1;
+    }
+}
+
+/// How often a document has a term.
+#[derive(Debug)]
+struct Occurrence {
+    term: u32,
+    /// The fields that have the term, one bit each.
+    fields: u16,
+    counts: [u8; FIELDS],
+}
+
+/// A stem in the name of a document.
+#[derive(Debug)]
+struct Share {
+    document: u32,
+    term: u32,
+    /// The number of the pair of upstream and term.
+    pair: u32,
+}
+
+#[derive(Debug)]
+struct Document {
+    /// The upstream, as the number of its term.
+    group: u32,
+    /// Number of words in each field.
+    lengths: [u16; FIELDS],
+    /// Number of occurrences in the documents before.
+    start: u32,
+}
+
 /// Collects documents and builds their index.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
-    /// Term numbers of unstemmed words, with a flag for stop words.
-    known: HashMap<Box<str>, (u32, bool), foldhash::fast::FixedState>,
-    terms: HashMap<Box<str>, u32, foldhash::fast::FixedState>,
-    texts: Vec<Box<str>>,
-    /// Whether each term has the [`SHARE_MARK`].
-    is_share: Vec<bool>,
-    /// Terms of the document that is being added, with their fields.
-    current: Vec<(u32, Field)>,
-    /// The upstream of each document, as the number of its term.
-    groups: Vec<u32>,
+    /// Unstemmed words. Each is stemmed once.
+    words: Texts,
+    known: Vec<Known>,
+    terms: Texts,
+    postings: Vec<Postings>,
+    documents: Vec<Document>,
+    /// Number of occurrences before the last document.
+    start: u32,
+    /// The terms of all documents, by document.
+    occurrences: Vec<Occurrence>,
+    /// The stems of all names, by document and term.
+    shares: Vec<Share>,
+    /// Pairs of an upstream and a stem, each with the number of the upstream's names that have the stem.
+    pairs: Texts,
+    frequencies: Vec<f32>,
+    /// The intents of the verbs in the last name.
+    intents: Vec<Intent>,
     /// The description of the current upstream, and its terms.
     group_text: Box<str>,
-    group_terms: Vec<(u32, Field)>,
-    /// Term, document, and frequency in each field, in the order of the documents.
-    occurrences: Vec<(u32, u32, [u8; FIELDS])>,
-    lengths: Vec<[u16; FIELDS]>,
+    group_terms: Vec<u32>,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
 }
 
 impl Builder {
     /// Creates a builder without documents.
     pub fn new() -> Builder {
-        Builder::default()
+        let mut builder = Builder {
+            words: Texts::default(),
+            known: Vec::new(),
+            terms: Texts::default(),
+            postings: Vec::new(),
+            documents: Vec::new(),
+            start: 0,
+            occurrences: Vec::new(),
+            shares: Vec::new(),
+            pairs: Texts::default(),
+            frequencies: Vec::new(),
+            intents: Vec::new(),
+            group_text: Box::default(),
+            group_terms: Vec::new(),
+        };
+        // To look each word up in these lists would take as long as to stem it.
+        for word in words::stop_words() {
+            if let Some(known) = builder.known(word) {
+                known.is_stop_word = true;
+            }
+        }
+        for (intent, verb) in intents::verbs() {
+            if let Some(known) = builder.known(verb) {
+                known.intent = known.intent.or(Some(intent));
+            }
+        }
+        builder
     }
 
     /// Begins the next document, which has this name and belongs to the upstream `group`, if any.
     pub fn document(&mut self, group: Option<&str>, name: &str) {
-        self.end_document();
-        self.lengths.push([0; FIELDS]);
-        let number = self.term(&format!("{GROUP_MARK}{}", words::plain(group.unwrap_or_default())));
-        self.groups.push(number);
+        let mut text = String::with_capacity(64);
+        text.push(GROUP_MARK);
+        words::plain(group.unwrap_or_default(), &mut text);
+        let number = self.terms.number(text.as_bytes());
+        self.start = self.occurrences.len() as u32;
+        self.documents.push(Document { group: number, lengths: [0; FIELDS], start: self.start });
         if let Some(group) = group {
             self.add(Field::Group, group);
-            self.add_mark(GROUP_MARK, group);
-            self.add_mark(NAME_MARK, &format!("{group}{name}"));
+            self.occur(number, Field::Name);
         }
+        let end_of_group = text.len();
+        words::plain(name, &mut text);
+        if group.is_some() {
+            text.replace_range(..GROUP_MARK.len_utf8(), NAME_MARK.encode_utf8(&mut [0; 4]));
+            self.add_term(&text);
+        }
+        text.replace_range(..end_of_group, NAME_MARK.encode_utf8(&mut [0; 4]));
+        self.add_term(&text);
+        self.intents.clear();
         self.add(Field::Name, name);
-        self.add_mark(NAME_MARK, name);
     }
 
-    fn add_mark(&mut self, mark: char, name: &str) {
-        let term = self.term(&format!("{mark}{}", words::plain(name)));
-        self.current.push((term, Field::Name));
+    fn add_term(&mut self, text: &str) {
+        let term = self.terms.number(text.as_bytes());
+        self.occur(term, Field::Name);
     }
 
-    /// Marks the document that was begun last with its intent.
-    pub(crate) fn add_intent(&mut self, intent: Intent) {
-        let term = self.term(intent.term());
-        self.current.push((term, Field::Name));
+    /// Marks the document that was begun last with its intent, if its name or `readOnlyHint` has one.
+    pub(crate) fn add_intent(&mut self, is_read_only: Option<bool>) {
+        if let Some(intent) = Intent::from_tool(&self.intents, is_read_only) {
+            self.add_term(intent.term());
+        }
     }
 
     /// Adds a text to the document that was begun last.
     pub fn add(&mut self, field: Field, text: &str) {
+        let mut count = 0_usize;
         // All tools of an upstream have its description.
         let is_of_group = field == Field::GroupDescription;
         if is_of_group && *self.group_text == *text {
-            self.current.extend_from_slice(&self.group_terms);
-            return self.lengthen(field, self.group_terms.len());
-        }
-        let before = self.current.len();
-        let keeps_stop_words = matches!(field, Field::Name | Field::Group);
-        let mut count = 0_usize;
-        words::each_word(text, |word| {
-            let known = self.known.get(word).copied();
-            let (term, is_stop_word) = known.unwrap_or_else(|| {
-                let known = (self.term(&words::stem(word)), words::is_stop_word(word));
-                self.known.insert(word.into(), known);
-                known
-            });
-            if keeps_stop_words || !is_stop_word {
-                count += 1;
-                self.current.push((term, field));
+            let terms = std::mem::take(&mut self.group_terms);
+            for term in &terms {
+                self.occur(*term, field);
             }
-            if field == Field::Name {
-                let form = self.term(&format!("{FORM_MARK}{word}"));
-                let share = self.term(&format!("{SHARE_MARK}{}", words::stem(word)));
-                self.current.extend([(form, field), (share, field)]);
+            count = terms.len();
+            self.group_terms = terms;
+        } else {
+            if is_of_group {
+                self.group_text = text.into();
+                self.group_terms.clear();
             }
-        });
-        if is_of_group {
-            self.group_text = text.into();
-            self.group_terms = self.current.get(before..).unwrap_or_default().to_vec();
-        }
-        self.lengthen(field, count);
-    }
-
-    /// Adds a number of words to the length of a field of the document that was begun last.
-    fn lengthen(&mut self, field: Field, words: usize) {
-        if let Some(length) = self.lengths.last_mut().and_then(|lengths| lengths.get_mut(field as usize)) {
-            *length = length.saturating_add(u16::try_from(words).unwrap_or(u16::MAX));
-        }
-    }
-
-    fn term(&mut self, text: &str) -> u32 {
-        if let Some(term) = self.terms.get(text) {
-            return *term;
-        }
-        let term = self.texts.len() as u32;
-        self.terms.insert(text.into(), term);
-        self.texts.push(text.into());
-        self.is_share.push(text.starts_with(SHARE_MARK));
-        term
-    }
-
-    fn end_document(&mut self) {
-        let Some(document) = self.lengths.len().checked_sub(1) else { return };
-        self.current.sort_unstable_by_key(|(term, _)| *term);
-        for same in self.current.chunk_by(|a, b| a.0 == b.0) {
-            let mut counts = [0_u8; FIELDS];
-            for (_, field) in same {
-                if let Some(count) = counts.get_mut(*field as usize) {
-                    *count = count.saturating_add(1);
+            let keeps_stop_words = matches!(field, Field::Name | Field::Group);
+            words::each_word(text, |word| {
+                let (stem, is_stop_word) = self.word(word, field);
+                if keeps_stop_words || !is_stop_word {
+                    count += 1;
+                    self.occur(stem, field);
+                    if is_of_group {
+                        self.group_terms.push(stem);
+                    }
                 }
-            }
-            if let Some((term, _)) = same.first() {
-                self.occurrences.push((*term, document as u32, counts));
-            }
+            });
         }
-        self.current.clear();
+        if let Some(length) = self.documents.last_mut().and_then(|document| document.lengths.get_mut(field as usize)) {
+            *length = length.saturating_add(u16::try_from(count).unwrap_or(u16::MAX));
+        }
     }
 
-    /// Computes the share of each word of a name in that name, by term and document. Words are weighted by their rarity among the
-    /// names of the upstream, so that a prefix of all of them, such as `slack_`, has a small share.
-    fn shares(&self) -> HashMap<(u32, u32), f32, foldhash::fast::FixedState> {
-        let group = |document: u32| self.groups.get(document as usize).copied().unwrap_or_default();
-        let marked = |term: u32| self.is_share.get(term as usize) == Some(&true);
-        let mut sizes: HashMap<u32, f32, foldhash::fast::FixedState> = HashMap::default();
-        for number in &self.groups {
-            *sizes.entry(*number).or_default() += 1.0;
+    fn known(&mut self, word: &str) -> Option<&mut Known> {
+        let number = self.words.number(word.as_bytes());
+        slot(&mut self.known, number, NEW)
+    }
+
+    /// Returns the term of a word's stem, and whether it is a stop word. Adds the other terms of a word of a name.
+    fn word(&mut self, text: &str, field: Field) -> (u32, bool) {
+        let number = self.words.number(text.as_bytes());
+        let Some(word) = slot(&mut self.known, number, NEW) else { return (NONE, true) };
+        if word.stem == NONE {
+            word.stem = self.terms.number(words::stem(text).as_bytes());
         }
-        let mut frequencies: HashMap<(u32, u32), f32, foldhash::fast::FixedState> = HashMap::default();
-        for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
-            *frequencies.entry((*term, group(*document))).or_default() += 1.0;
+        let known = (word.stem, word.is_stop_word);
+        if field == Field::Name {
+            if word.form == NONE {
+                word.form = self.terms.number(format!("{FORM_MARK}{text}").as_bytes());
+                let share = [&[SHARE_MARK as u8], self.terms.get(word.stem)].concat();
+                word.share = self.terms.number(&share);
+            }
+            self.intents.extend(word.intent);
+            let (form, share) = (word.form, word.share);
+            self.occur(form, field);
+            self.share(share);
         }
-        let mut rarities = Vec::new();
-        let mut totals = vec![0.0_f32; self.groups.len()];
-        for (term, document, _) in self.occurrences.iter().filter(|(term, ..)| marked(*term)) {
-            let often = frequencies.get(&(*term, group(*document))).copied().unwrap_or(1.0);
-            let size = sizes.get(&group(*document)).copied().unwrap_or(1.0);
-            let rarity = (1.0 + size / often).ln();
-            rarities.push(((*term, *document), rarity));
-            if let Some(total) = totals.get_mut(*document as usize) {
-                *total += rarity;
+        known
+    }
+
+    /// Adds an occurrence of a term to the last document.
+    fn occur(&mut self, term: u32, field: Field) {
+        let Some(document) = (self.documents.len() as u32).checked_sub(1) else { return };
+        let Some(postings) = slot(&mut self.postings, term, Postings::default()) else { return };
+        if postings.last <= self.start {
+            let mut counts = [0; FIELDS];
+            if let Some(count) = counts.get_mut(field as usize) {
+                *count = 1;
+            }
+            self.occurrences.push(Occurrence { term, fields: 1 << field as u16, counts });
+            postings.last = self.occurrences.len() as u32;
+            postings.count(document);
+        } else if let Some(occurrence) = self.occurrences.get_mut(postings.last as usize - 1) {
+            occurrence.fields |= 1 << field as u16;
+            if let Some(count) = occurrence.counts.get_mut(field as usize) {
+                *count = count.saturating_add(1);
             }
         }
-        let total = |document: u32| totals.get(document as usize).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
-        rarities.into_iter().map(|((term, document), rarity)| ((term, document), rarity / total(document))).collect()
+    }
+
+    /// Adds a stem to the name of the last document.
+    fn share(&mut self, term: u32) {
+        let Some(group) = self.documents.last().map(|document| document.group) else { return };
+        let document = self.documents.len() as u32 - 1;
+        let found = self.shares.binary_search_by_key(&(document, term), |share| (share.document, share.term));
+        let (Err(at), Some(postings)) = (found, slot(&mut self.postings, term, Postings::default())) else { return };
+        postings.count(document);
+        let pair = self.pairs.number(&(u64::from(group) << 32 | u64::from(term)).to_le_bytes());
+        self.shares.insert(at, Share { document, term, pair });
+        if let Some(frequency) = slot(&mut self.frequencies, pair, 0.0) {
+            *frequency += 1.0;
+        }
     }
 
     /// Builds the index and returns its bytes.
     pub fn finish(mut self) -> Vec<u8> {
-        self.end_document();
-        let documents = self.lengths.len();
-        let averages: [f32; FIELDS] = std::array::from_fn(|field| {
-            let total: f32 = self.lengths.iter().filter_map(|lengths| lengths.get(field)).map(|length| f32::from(*length)).sum();
-            (total / documents.max(1) as f32).max(1.0)
-        });
         // Numbers of terms in the order of their texts.
-        let mut order: Vec<u32> = (0..self.texts.len() as u32).collect();
-        order.sort_unstable_by(|a, b| self.texts.get(*a as usize).cmp(&self.texts.get(*b as usize)));
-        let mut starts = vec![0_u32; self.texts.len() + 1];
-        for (term, ..) in &self.occurrences {
-            if let Some(start) = starts.get_mut(*term as usize + 1) {
-                *start += 1;
-            }
-        }
-        for at in 1..starts.len() {
-            let before = starts.get(at - 1).copied().unwrap_or(0);
-            if let Some(start) = starts.get_mut(at) {
-                *start += before;
-            }
-        }
-        let shares = self.shares();
-        // Documents of a term, in order: occurrences come by document.
-        let mut sorted = vec![(0_u32, 0_u8); self.occurrences.len()];
-        let mut next = starts.clone();
-        for (term, document, counts) in &self.occurrences {
-            let lengths = self.lengths.get(*document as usize).copied().unwrap_or_default();
-            let is_share = self.is_share.get(*term as usize) == Some(&true);
-            let score = match is_share.then(|| shares.get(&(*term, *document))).flatten() {
-                Some(share) => (share * 255.0).round().max(1.0) as u8,
-                None => score(*counts, &lengths, &averages),
-            };
-            if let Some(slot) = next.get_mut(*term as usize) {
-                if let Some(posting) = sorted.get_mut(*slot as usize) {
-                    *posting = (*document, score);
-                }
-                *slot += 1;
-            }
-        }
-        let (mut texts, mut postings, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(8 * order.len()));
-        for term in &order {
-            let at = *term as usize;
-            texts.extend_from_slice(self.texts.get(at).map(|text| text.as_bytes()).unwrap_or_default());
-            let range = starts.get(at).copied().unwrap_or(0) as usize..starts.get(at + 1).copied().unwrap_or(0) as usize;
-            let mut before = 0;
-            for (document, score) in sorted.get(range).unwrap_or_default() {
-                let mut distance = document - before;
-                before = *document;
-                while distance >= 0x80 {
-                    postings.push(distance as u8 | 0x80);
-                    distance >>= 7;
-                }
-                postings.extend([distance as u8, *score]);
-            }
-            ends.extend_from_slice(&(texts.len() as u32).to_le_bytes());
-            ends.extend_from_slice(&(postings.len() as u32).to_le_bytes());
-        }
-        let mut index = Vec::with_capacity(16 + ends.len() + texts.len() + postings.len());
+        let mut order: Vec<u32> = (0..self.terms.len() as u32).collect();
+        order.sort_unstable_by(|a, b| self.terms.get(*a).cmp(self.terms.get(*b)));
+        let mut index = Vec::new();
         index.extend_from_slice(MAGIC);
-        index.extend_from_slice(&(documents as u32).to_le_bytes());
+        index.extend_from_slice(&(self.documents.len() as u32).to_le_bytes());
         index.extend_from_slice(&(order.len() as u32).to_le_bytes());
-        index.append(&mut ends);
-        index.append(&mut texts);
-        index.append(&mut postings);
+        let (mut text_end, mut end) = (0, 0);
+        for term in &order {
+            text_end += self.terms.get(*term).len();
+            if let Some(postings) = slot(&mut self.postings, *term, Postings::default()) {
+                // From here on it is the position of the next posting.
+                end += std::mem::replace(&mut postings.bytes, end);
+                postings.document = 0;
+            }
+            index.extend_from_slice(&(text_end as u32).to_le_bytes());
+            index.extend_from_slice(&(end as u32).to_le_bytes());
+        }
+        for term in &order {
+            index.extend_from_slice(self.terms.get(*term));
+        }
+        let start = index.len();
+        index.resize(start + end, 0);
+        let mut write = |document: u32, term: u32, score: u8| {
+            let Some(postings) = self.postings.get_mut(term as usize) else { return };
+            let mut distance = document - postings.document;
+            postings.document = document;
+            let mut put = |byte: u8| {
+                if let Some(place) = index.get_mut(start + postings.bytes) {
+                    *place = byte;
+                }
+                postings.bytes += 1;
+            };
+            while distance >= 0x80 {
+                put(distance as u8 | 0x80);
+                distance >>= 7;
+            }
+            put(distance as u8);
+            put(score);
+        };
+        let averages: [f32; FIELDS] = std::array::from_fn(|field| {
+            let lengths = self.documents.iter().filter_map(|document| document.lengths.get(field));
+            let total: f32 = lengths.map(|length| f32::from(*length)).sum();
+            (total / self.documents.len().max(1) as f32).max(1.0)
+        });
+        let ends = self.documents.iter().map(|document| document.start as usize).skip(1).chain([self.occurrences.len()]);
+        for ((number, document), end) in (0..).zip(&self.documents).zip(ends) {
+            let lengths = document.lengths.iter().zip(&averages).zip(&WEIGHTS);
+            let mut norms = [0.0; FIELDS];
+            for (norm, ((length, average), (_, b))) in norms.iter_mut().zip(lengths) {
+                *norm = 1.0 - b + b * f32::from(*length) / average;
+            }
+            // Most terms occur once, in the same field as the term before.
+            let (mut before, mut score) = ((0, [0; FIELDS]), 0);
+            for occurrence in self.occurrences.get(document.start as usize..end).unwrap_or_default() {
+                let frequency = (occurrence.fields, occurrence.counts);
+                if frequency != before {
+                    (before, score) = (frequency, occurrence.score(&norms));
+                }
+                write(number, occurrence.term, score);
+            }
+        }
+        // Words of names are weighted by their rarity among the names of the upstream, so that a prefix of all of them, such as
+        // `slack_`, has a small share.
+        let mut sizes = vec![0.0_f32; self.terms.len()];
+        for document in &self.documents {
+            if let Some(size) = sizes.get_mut(document.group as usize) {
+                *size += 1.0;
+            }
+        }
+        for name in self.shares.chunk_by(|a, b| a.document == b.document) {
+            let group = name.first().and_then(|share| self.documents.get(share.document as usize)).map_or(0, |of| of.group);
+            let size = sizes.get(group as usize).copied().unwrap_or(1.0);
+            let rarity = |share: &Share| (1.0 + size / self.frequencies.get(share.pair as usize).copied().unwrap_or(1.0)).ln();
+            let total = name.iter().map(rarity).sum::<f32>().max(f32::MIN_POSITIVE);
+            for share in name {
+                write(share.document, share.term, part(rarity(share) / total));
+            }
+        }
         index
     }
 }
 
-/// Returns the saturated, weighted frequency of a term in a document, in 255ths of the maximum.
-fn score(counts: [u8; FIELDS], lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> u8 {
-    let fields = counts.into_iter().zip(lengths).zip(averages).zip(WEIGHTS);
-    let frequency: f32 = fields
-        .filter(|(((count, _), _), _)| *count > 0)
-        .map(|(((count, length), average), (weight, b))| weight * f32::from(count) / (1.0 - b + b * f32::from(*length) / average))
-        .sum();
-    (frequency / (SATURATION + frequency) * 255.0).round().max(1.0) as u8
+impl Occurrence {
+    /// Returns the saturated, weighted frequency of the term, in 255ths of the maximum.
+    fn score(&self, norms: &[f32; FIELDS]) -> u8 {
+        let (mut fields, mut frequency) = (self.fields, 0.0);
+        while fields != 0 {
+            let field = fields.trailing_zeros() as usize;
+            fields &= fields - 1;
+            if let (Some(count), Some((weight, _)), Some(norm)) = (self.counts.get(field), WEIGHTS.get(field), norms.get(field)) {
+                frequency += weight * f32::from(*count) / norm;
+            }
+        }
+        part(frequency / (SATURATION + frequency))
+    }
+}
+
+/// Returns a share in 255ths, at least one.
+fn part(share: f32) -> u8 {
+    // The cast rounds down.
+    ((share * 255.0 + 0.5) as u8).max(1)
+}
+
+/// Returns an entry of a list, which is extended if it is too short.
+fn slot<T: Copy>(list: &mut Vec<T>, at: u32, new: T) -> Option<&mut T> {
+    if list.len() <= at as usize {
+        list.resize(at as usize + 1, new);
+    }
+    list.get_mut(at as usize)
 }

@@ -372,9 +372,7 @@ mod tests {
         let mut builder = Builder::new();
         for (name, description) in tools {
             builder.document(Some("tracker"), name);
-            if let Some(intent) = Intent::from_tool(name, None) {
-                builder.add_intent(intent);
-            }
+            builder.add_intent(None);
             builder.add(Field::Description, description);
         }
         let bytes = builder.finish();

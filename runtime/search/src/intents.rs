@@ -1,7 +1,5 @@
 //! Classifies verbs by their effect. A tool that changes something is a bad answer to a query that only reads.
 
-use crate::words;
-
 /// The effect of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intent {
@@ -26,27 +24,27 @@ const VERBS: [(Intent, &str); 4] = [
     (Intent::Delete, "clear delete destroy discard drop erase purge remove"),
 ];
 
+/// Returns all verbs with their intents.
+pub(crate) fn verbs() -> impl Iterator<Item = (Intent, &'static str)> {
+    VERBS.iter().flat_map(|(intent, verbs)| verbs.split_ascii_whitespace().map(|verb| (*intent, verb)))
+}
+
 impl Intent {
     pub(crate) const ALL: [Intent; 4] = [Intent::Read, Intent::Create, Intent::Update, Intent::Delete];
 
     /// Classifies a verb in its base form. Question words count as reading.
     pub(crate) fn from_word(word: &str) -> Option<Intent> {
-        let row = VERBS.iter().find(|(_, verbs)| verbs.split_ascii_whitespace().any(|verb| verb == word));
-        row.map(|(intent, _)| *intent)
+        verbs().find(|(_, verb)| *verb == word).map(|(intent, _)| intent)
     }
 
     /// Classifies a tool by its `readOnlyHint`, and by the first verb in its name that agrees with it. A tool that changes
     /// something, without such a verb, counts as updating.
-    pub(crate) fn from_tool(name: &str, is_read_only: Option<bool>) -> Option<Intent> {
-        if is_read_only == Some(true) {
-            return Some(Intent::Read);
+    pub(crate) fn from_tool(verbs: &[Intent], is_read_only: Option<bool>) -> Option<Intent> {
+        match is_read_only {
+            Some(true) => Some(Intent::Read),
+            Some(false) => verbs.iter().find(|intent| **intent != Intent::Read).copied().or(Some(Intent::Update)),
+            None => verbs.first().copied(),
         }
-        let is_writing = is_read_only == Some(false);
-        let mut found = None;
-        words::each_word(name, |word| {
-            found = found.or_else(|| Intent::from_word(word).filter(|intent| !is_writing || *intent != Intent::Read));
-        });
-        found.or(is_writing.then_some(Intent::Update))
     }
 
     /// Returns the index term whose postings are the tools with this intent.
@@ -63,6 +61,7 @@ impl Intent {
 #[cfg(test)]
 mod tests {
     use super::Intent;
+    use crate::words;
 
     #[test]
     fn tool_is_classified_by_its_hint_before_its_name() {
@@ -74,7 +73,9 @@ mod tests {
             ("press_key", Some(false), Some(Intent::Update)),
             ("merge_pull_request", None, None),
         ] {
-            assert_eq!(Intent::from_tool(name, is_read_only), expected, "{name}");
+            let mut verbs = Vec::new();
+            words::each_word(name, |word| verbs.extend(Intent::from_word(word)));
+            assert_eq!(Intent::from_tool(&verbs, is_read_only), expected, "{name}");
         }
     }
 }

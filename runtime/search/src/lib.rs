@@ -28,6 +28,7 @@
 //! - `words`: splits texts into terms.
 //! - `intents`: classifies verbs by their effect.
 //! - `synonyms`: terms with nearly the same meaning.
+//! - `texts`: numbers words and terms.
 //! - `build`: builds an index.
 //! - `index`: searches an index.
 
@@ -37,6 +38,7 @@ mod build;
 mod index;
 mod intents;
 mod synonyms;
+mod texts;
 mod tools;
 mod words;
 

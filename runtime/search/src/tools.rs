@@ -1,11 +1,11 @@
 //! Which texts of a tool are indexed.
 
-use std::collections::HashMap;
+use std::iter;
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
-use crate::intents::Intent;
+use crate::texts::Texts;
 
 /// Maximum bytes of a tool's prose, of one note on an argument or on a field of the result, and of all notes together. Later
 /// sentences usually describe special cases.
@@ -24,12 +24,19 @@ const MAX_SAME: usize = 4;
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let mut builder = Builder::new();
     for upstream in catalog.upstreams {
-        let mut often: HashMap<&str, usize, foldhash::fast::FixedState> = HashMap::default();
-        for sentence in upstream.tools.iter().flat_map(|tool| sentences(prose(tool).1)) {
-            *often.entry(sentence).or_default() += 1;
+        let proses: Vec<(&str, &str)> = upstream.tools.iter().map(prose).collect();
+        let mut texts = Texts::default();
+        let numbers = proses.iter().flat_map(|(_, prose)| sentences(prose)).map(|text| texts.number(text.as_bytes()));
+        let numbers: Vec<u32> = numbers.collect();
+        let mut often = vec![0_usize; texts.len()];
+        for number in &numbers {
+            if let Some(times) = often.get_mut(*number as usize) {
+                *times += 1;
+            }
         }
-        for tool in upstream.tools {
-            add(&mut builder, upstream, tool, |sentence| often.get(sentence).is_none_or(|times| *times < MAX_SAME));
+        let mut is_own = numbers.iter().map(|number| often.get(*number as usize).is_none_or(|times| *times < MAX_SAME));
+        for (tool, prose) in upstream.tools.iter().zip(proses) {
+            add(&mut builder, upstream, tool, prose, &mut is_own);
         }
     }
     builder.finish()
@@ -47,23 +54,41 @@ fn prose(tool: &Tool) -> (&'static str, &'static str) {
 }
 
 fn sentences(prose: &str) -> impl Iterator<Item = &str> {
-    prose.split(". ")
+    let mut rest = Some(prose);
+    iter::from_fn(move || {
+        let text = rest?;
+        let (sentence, after) = split(text, '.', " ").map_or((text, None), |(sentence, after)| (sentence, Some(after)));
+        rest = after;
+        Some(sentence)
+    })
 }
 
-fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool, is_own: impl Fn(&str) -> bool) {
+/// Splits a text where it first has a character followed by another text. This is faster than a search for both together, which
+/// prepares tables for each search.
+fn split<'a>(text: &'a str, first: char, then: &str) -> Option<(&'a str, &'a str)> {
+    text.match_indices(first).find_map(|(at, first)| {
+        let (before, rest) = text.split_at_checked(at)?;
+        Some((before, rest.strip_prefix(first)?.strip_prefix(then)?))
+    })
+}
+
+fn add(
+    builder: &mut Builder,
+    upstream: &Upstream,
+    tool: &Tool,
+    (title, prose): (&str, &str),
+    is_own: &mut impl Iterator<Item = bool>,
+) {
     builder.document(Some(upstream.name), tool.name);
-    if let Some(intent) = Intent::from_tool(tool.name, tool.annotations.read_only) {
-        builder.add_intent(intent);
-    }
+    builder.add_intent(tool.annotations.read_only);
     builder.add(Field::GroupDescription, upstream.description);
-    let (title, prose) = prose(tool);
     builder.add(Field::Title, title);
     let mut room = MAX_PROSE;
-    for (at, sentence) in sentences(prose).enumerate() {
-        let sentence = if at == 0 || is_own(sentence) { start(sentence, room) } else { "" };
+    for ((at, sentence), is_own) in sentences(prose).enumerate().zip(is_own) {
+        let sentence = if at == 0 || is_own { start(sentence, room) } else { "" };
         room -= sentence.len();
         // The words of a URL do not describe the tool.
-        if sentence.contains("://") {
+        if split(sentence, ':', "//").is_some() {
             let parts = sentence.split_whitespace().filter(|part| !part.contains("://"));
             parts.for_each(|part| builder.add(Field::Description, part));
         } else {
@@ -73,19 +98,20 @@ fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool, is_own: impl Fn(
     if let Some(operation) = tool.operation {
         builder.add(Field::Path, operation.path);
     }
-    let returns = tool.doc.lines().find_map(|line| line.strip_prefix("returns: ")).unwrap_or_default();
-    for part in start(returns, MAX_RESULT).split([' ', '{', '[']).filter_map(|part| part.strip_prefix(':')) {
-        builder.add(Field::Results, part);
-    }
-    let lines = tool.doc.lines().skip(1);
     for arg in tool.args {
         builder.add(Field::Arguments, arg.name);
     }
-    let mut room = MAX_NOTES;
-    for note in lines.filter_map(|line| line.strip_prefix("  ")?.split_once(" - ")) {
-        let note = start(note.1, MAX_NOTE.min(room));
-        room -= note.len();
-        builder.add(Field::ArgumentTexts, note);
+    let (mut room, mut has_results) = (MAX_NOTES, false);
+    for line in tool.doc.lines().skip(1) {
+        if let Some((_, note)) = line.strip_prefix("  ").and_then(|line| split(line, ' ', "- ")) {
+            let note = start(note, MAX_NOTE.min(room));
+            room -= note.len();
+            builder.add(Field::ArgumentTexts, note);
+        } else if let Some(returns) = line.strip_prefix("returns: ").filter(|_| !has_results) {
+            has_results = true;
+            let parts = start(returns, MAX_RESULT).split([' ', '{', '[']);
+            parts.filter_map(|part| part.strip_prefix(':')).for_each(|part| builder.add(Field::Results, part));
+        }
     }
     for values in tool.args.iter().map(|arg| arg.allowed).filter(|values| !values.is_empty()) {
         let values = start(values, MAX_NOTE.min(room));

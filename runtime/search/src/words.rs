@@ -63,6 +63,27 @@ const MAX_RUN: usize = 4;
 /// Maximum bytes of a word. Longer words are truncated.
 const MAX_WORD: usize = 48;
 
+/// Kinds of bytes in ASCII texts: small letters and digits, capitals, and bytes between words.
+const OTHER: u8 = 0;
+const SMALL: u8 = 1;
+const CAPITAL: u8 = 2;
+
+/// The kind of each byte. It is faster to look kinds up than to compare each byte with ranges.
+#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
+static KINDS: [u8; 256] = {
+    let mut kinds = [OTHER; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_uppercase() {
+            kinds[byte as usize] = CAPITAL;
+        } else if byte.is_ascii_alphanumeric() {
+            kinds[byte as usize] = SMALL;
+        }
+        byte += 1;
+    }
+    kinds
+};
+
 /// Calls `take` with each word of `text` in lower case. Words end at characters that are neither letters nor digits, and where
 /// lower case changes to upper case (`readFile`, `HTTPServer`). A run of characters in a script without spaces gives each pair of
 /// neighbouring characters.
@@ -108,33 +129,34 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
 /// Like [`each_word`] for ASCII text, the common case. Words without capitals are slices of the text.
 fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
     let bytes = text.as_bytes();
-    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
-    let mut lower = String::new();
+    let kind = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(OTHER);
+    let end = |from: usize, of: u8| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().position(|byte| kind(byte) != of).unwrap_or(rest.len())
+    };
+    let mut lower = [0; MAX_WORD];
     let mut at = 0;
-    while at < bytes.len() {
-        if !byte(at).is_ascii_alphanumeric() {
-            at += 1;
-            continue;
+    loop {
+        let start = end(at, OTHER);
+        at = end(start, CAPITAL);
+        let capitals = at - start;
+        if capitals > 1 && bytes.get(at).is_some_and(u8::is_ascii_lowercase) {
+            // The last capital begins the next word.
+            at -= 1;
+        } else {
+            at = end(at, SMALL);
         }
-        let start = at;
-        let mut has_capitals = false;
-        loop {
-            has_capitals |= byte(at).is_ascii_uppercase();
-            at += 1;
-            let (before, here) = (byte(at - 1), byte(at));
-            let is_start = here.is_ascii_uppercase() && (!before.is_ascii_uppercase() || byte(at + 1).is_ascii_lowercase());
-            if !here.is_ascii_alphanumeric() || is_start {
-                break;
-            }
+        if at == start {
+            break;
         }
         let word = text.get(start..at.min(start + MAX_WORD)).unwrap_or_default();
-        if has_capitals {
-            lower.clear();
-            lower.push_str(word);
-            lower.make_ascii_lowercase();
-            take(&lower);
-        } else {
-            take(word);
+        match lower.get_mut(..word.len()) {
+            Some(lower) if capitals > 0 => {
+                lower.copy_from_slice(word.as_bytes());
+                lower.make_ascii_lowercase();
+                take(str::from_utf8(lower).unwrap_or_default());
+            }
+            _ => take(word),
         }
     }
 }
@@ -168,8 +190,12 @@ fn is_without_spaces(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
+pub(crate) fn stop_words() -> impl Iterator<Item = &'static str> {
+    STOP_WORDS.split_ascii_whitespace()
+}
+
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.split_ascii_whitespace().any(|stop| stop == word)
+    stop_words().any(|stop| stop == word)
 }
 
 /// Returns the English stem of a word. Words of other scripts are returned unchanged.
@@ -182,12 +208,13 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     state.get_current()
 }
 
-/// Returns a name in lower case and without separators: `List-Pets` and `listPets` both give `listpets`.
-pub(crate) fn plain(name: &str) -> String {
+/// Appends a name in lower case and without separators: `List-Pets` and `listPets` both give `listpets`.
+pub(crate) fn plain(name: &str, text: &mut String) {
     if name.is_ascii() {
-        return name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase())).collect();
+        let kept = name.bytes().filter(u8::is_ascii_alphanumeric);
+        return kept.for_each(|byte| text.push(char::from(byte.to_ascii_lowercase())));
     }
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    text.extend(name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase));
 }
 
 /// The query has too many different words. The time of a search grows with their number.
@@ -238,8 +265,14 @@ impl Query {
         let words = kept.into_iter().map(|word| (word.clone(), stem(word).into_owned())).collect();
         let parts =
             text.split_whitespace().filter(|part| part.contains(['_', '-', '/', '.']) || part.chars().any(char::is_uppercase));
-        let mut names: Vec<String> = parts.take(max_words).map(plain).collect();
-        names.push(plain(text));
+        let parts = parts.take(max_words).chain([text]);
+        let mut names: Vec<String> = parts
+            .map(|part| {
+                let mut name = String::new();
+                plain(part, &mut name);
+                name
+            })
+            .collect();
         names.retain(|name| !name.is_empty() && name.len() <= 4 * MAX_WORD);
         Ok(Query { words, names, runs, intent })
     }
