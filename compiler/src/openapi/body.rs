@@ -141,16 +141,21 @@ fn mark_base64(schema: &mut Json, prose: Option<&str>) {
 
 /// Returns a body whose members are arguments. `None` if the schema is not an object of declared members without alternatives.
 pub(super) fn members(schema: &Json, content: &Content<'_>, required: bool, kind: RequestKind) -> Option<Body> {
+    static ANYTHING: Json = Json::Bool(true);
     let read = Schema::new(schema);
     if !is_plain(&read, schema, MAX_DEPTH) {
         return None;
     }
     let members = read.members(schema);
     let is_line = |name: &str| !name.is_empty() && !name.contains(char::is_control);
-    if members.properties.is_empty() || members.properties.iter().any(|(name, _)| !is_line(name)) {
+    // Some documents require members that they do not declare. Without an argument for them, each request would be refused.
+    let required_only = |name: &&&str| !members.closed && members.get(name).is_none();
+    let undeclared = members.required.iter().filter(required_only).map(|name| (*name, &ANYTHING));
+    let every: Vec<(&str, &Json)> = members.properties.iter().copied().chain(undeclared).collect();
+    if every.is_empty() || every.iter().any(|(name, _)| !is_line(name)) {
         return None;
     }
-    let args = members.properties.iter().map(|(name, member)| {
+    let args = every.iter().map(|(name, member)| {
         let (style, explode) = style(&read, member, content, name, kind);
         let mut schema = (*member).clone();
         if schema == Json::Bool(true) {
@@ -162,7 +167,7 @@ pub(super) fn members(schema: &Json, content: &Content<'_>, required: bool, kind
         Sent { name: (*name).to_owned(), required: required && members.requires(name), schema, wire: wire(name, style, explode) }
     });
     let args = args.collect();
-    let named = members.properties.iter().map(|(name, _)| *name);
+    let named = every.iter().map(|(name, _)| *name);
     let needs = named.filter(|name| !required && members.requires(name)).map(str::to_owned).collect();
     let definitions = schema.get("$defs").cloned();
     Some(Body { required, args, needs, definitions, ..Body::default() })

@@ -20,8 +20,8 @@ use crate::arguments::{Bounds, Unsendable};
 /// Maximum bytes of an address, including scheme and host. It is the limit of the HTTP client.
 pub(crate) const MAX_ADDRESS_BYTES: usize = 65_534;
 
-/// Maximum depth of a `deepObject`. Deeper values are written as JSON text.
-const MAX_DEEP_LEVELS: u32 = 4;
+/// Maximum depth of a `deepObject`. Deeper values are written as JSON text. Stripe declares bodies that are 5 levels deep.
+const MAX_DEEP_LEVELS: u32 = 8;
 
 /// Returns the address of `operation`: its path after the base URL of `spec`, or a whole URL on one of its `server_origins`.
 ///
@@ -195,7 +195,7 @@ impl Address<'_> {
 
     /// Writes the `name=value` pairs of a query parameter. An empty list or map writes nothing.
     fn in_query(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
-        if param.style == Style::DeepObject && value.kind() == Kind::Map {
+        if param.style == Style::DeepObject && matches!(value.kind(), Kind::Map | Kind::Vector | Kind::Set) {
             return self.deep(param, &mut Vec::new(), value, 0);
         }
         let shape = Shape::of(param, value);
@@ -244,21 +244,29 @@ impl Address<'_> {
     /// Writes the pairs of a `deepObject`. `keys` is the path to `value`. A key is encoded only when a pair is written, so that
     /// each encoded byte counts. Otherwise a key that many maps share would be encoded repeatedly for pairs that are never
     /// written.
-    fn deep<'v>(&mut self, param: &Param<'_>, keys: &mut Vec<&'v Value>, value: &'v Value, level: u32) -> Result<(), Unwritable> {
+    ///
+    /// The OpenAPI Specification does not define this style for lists. Their items are numbered, `a[0][x]=1`, as the libraries of
+    /// Stripe do, whose document has most of these lists. Without numbers, the members of two maps in a list would be mixed.
+    fn deep<'v>(&mut self, param: &Param<'_>, keys: &mut Vec<Key<'v>>, value: &'v Value, level: u32) -> Result<(), Unwritable> {
         // An empty container costs a byte of the budget too, since there may be very many of them.
         match value.kind() {
             Kind::Map if level < MAX_DEEP_LEVELS => {
                 self.text.skip()?;
                 for (key, value) in value.entries().into_iter().flatten() {
-                    keys.push(key);
+                    keys.push(Key::Name(key));
                     self.deep(param, keys, value, level + 1)?;
                     keys.pop();
                 }
             }
             Kind::Vector | Kind::Set if level < MAX_DEEP_LEVELS => {
                 self.text.skip()?;
+                // An item that is nil writes nothing, and has no number.
+                let mut written = 0;
                 for item in value.items().into_iter().flatten() {
+                    keys.push(Key::Index(written));
                     self.deep(param, keys, item, level + 1)?;
+                    keys.pop();
+                    written += usize::from(!item.is_nil());
                 }
             }
             Kind::Nil => self.text.skip()?,
@@ -267,7 +275,10 @@ impl Address<'_> {
                 self.text.encoded(param.name, param)?;
                 for key in keys.iter() {
                     self.text.push("%5B")?;
-                    self.text.key(key)?;
+                    match key {
+                        Key::Name(name) => self.text.key(name)?,
+                        Key::Index(index) => self.text.push(&index.to_string())?,
+                    }
                     self.text.push("%5D")?;
                 }
                 self.text.push("=")?;
@@ -280,6 +291,14 @@ impl Address<'_> {
     fn begin_pair(&mut self) -> Result<(), Full> {
         self.text.push(if std::mem::replace(&mut self.has_query, true) { "&" } else { "?" })
     }
+}
+
+/// A step of the path to a value in a `deepObject`.
+enum Key<'v> {
+    /// The key of a map.
+    Name(&'v Value),
+    /// The position in a list.
+    Index(usize),
 }
 
 /// The kind of a value in OpenAPI's styles.
@@ -361,7 +380,10 @@ mod tests {
             (Place::Query, SpaceDelimited, false, list, "/x?a=b%20c%20d"),
             (Place::Query, PipeDelimited, false, list, "/x?a=b%7Cc%20d"),
             (Place::Query, PipeDelimited, true, list, "/x?a=b&a=c%20d"),
-            (Place::Query, DeepObject, true, r#"{"x":{"y":[1,2]},"z":null}"#, "/x?a%5Bx%5D%5By%5D=1&a%5Bx%5D%5By%5D=2"),
+            (Place::Query, DeepObject, true, r#"{"x":[1,null,2],"z":null}"#, "/x?a%5Bx%5D%5B0%5D=1&a%5Bx%5D%5B1%5D=2"),
+            (Place::Query, DeepObject, true, r#"["b",{"c":1,"d":2}]"#, "/x?a%5B0%5D=b&a%5B1%5D%5Bc%5D=1&a%5B1%5D%5Bd%5D=2"),
+            (Place::Query, DeepObject, true, r#"[[[[[{"b":1}]]]]]"#, "/x?a%5B0%5D%5B0%5D%5B0%5D%5B0%5D%5B0%5D%5Bb%5D=1"),
+            (Place::Query, DeepObject, true, "[]", "/x"),
             (Place::Query, Json, false, r#"["b",1]"#, "/x?a=%5B%22b%22%2C1%5D"),
             (Place::Query, Json, false, "\"b\"", "/x?a=%22b%22"),
             (Place::Query, Json, false, "null", "/x"),
