@@ -253,3 +253,39 @@ fn credential_of_a_fetched_document_is_not_called_unused() {
     let checked = compile(folder, &["--check", "upstreams.json", "--locked"]);
     assert!(checked.stderr.contains("no faults in 1 upstream"), "{}", checked.stderr);
 }
+
+/// The lock file has what each operation requires, so that the document is not fetched to compare it with the credentials.
+#[test]
+fn credentials_are_compared_with_a_pinned_document() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let mut secured = document("Lists orders.", &json!([]));
+    secured["components"] = json!({ "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-Shop-Key" } } });
+    secured["security"] = json!([{ "key": [] }]);
+    host.answers(Answer::Document(secured));
+    compile(folder, &["update", "upstreams.json"]).success();
+
+    let file = folder.join("upstreams.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&file).expect("the config")).expect("JSON");
+    for (auth, expected) in [
+        (json!([]), &[][..]),
+        (json!(null), &["error[PTC0540]"]),
+        (json!([{ "scheme": "bearer", "binding": "shop" }]), &["warning[PTC0541]"]),
+        (json!([{ "scheme": "api_key", "in": "query", "name": "X-Shop-Key", "binding": "shop" }]), &["warning[PTC0542]"]),
+        (json!([{ "scheme": "api_key", "in": "header", "name": "X-Shop-Key", "binding": "shop" }]), &[]),
+    ] {
+        let entry = config["upstreams"]["shop"].as_object_mut().expect("an entry");
+        entry.remove("auth");
+        if !auth.is_null() {
+            entry.insert("auth".to_owned(), auth.clone());
+        }
+        std::fs::write(&file, config.to_string()).expect("a config");
+        host.answers(Answer::Status(500));
+        let checked = compile(folder, &["--check", "upstreams.json", "--locked"]);
+        let about_credentials = checked.stderr.split_whitespace().filter(|word| word.contains("[PTC054"));
+        let found: Vec<&str> = about_credentials.map(|word| word.trim_end_matches(':')).collect();
+        assert_eq!(found, expected, "{auth}: {}", checked.stderr);
+        assert_eq!(host.asked(), Vec::<Vec<String>>::new(), "{auth}");
+    }
+}
