@@ -1,7 +1,7 @@
 //! Tests the output of `ptc-compile --check` for the config in every folder of `fixtures/check`. A file `options` lists further
 //! options. A file `command` has the arguments of another command to run instead.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the expected outputs; review the difference before
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler check::` writes the expected outputs; review the difference before
 //! committing.
 
 use std::collections::BTreeSet;

@@ -1,11 +1,7 @@
 //! Tests the progress lines that `ptc-compile` shows on a terminal while it works, and what remains of them.
 
-#[path = "../../runtime/tests/server/pty.rs"]
-#[expect(dead_code, reason = "these tests type nothing")]
-mod pty;
-
+use crate::pty::{SIZE, Terminal};
 use ptc_tests::deployment::ptc_compile;
-use pty::{SIZE, Terminal};
 use pty_process::blocking::Command;
 use serde_json::json;
 

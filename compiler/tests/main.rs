@@ -1,0 +1,19 @@
+//! Tests of the compiler: its library, and the installed program.
+
+mod check;
+mod cli;
+mod config;
+mod config_guide;
+mod definitions;
+mod documents;
+mod drift;
+mod explain;
+mod generated;
+mod installed;
+mod lock;
+mod manual;
+mod mutilated;
+mod pure;
+mod scale;
+mod schema;
+mod stale;
