@@ -167,6 +167,7 @@ fn tool(tool: &ir::Tool) -> ptc::Tool {
         definition: text(&tool.definition),
         digest: text(&tool.digest),
         annotations: tool.annotations,
+        effects: tool.effects,
         operation: tool.operation.as_ref().map(operation),
         paging: text(&tool.paging),
         call_timeout_ms: tool.call_timeout_ms,

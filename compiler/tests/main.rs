@@ -17,3 +17,4 @@ mod pure;
 mod scale;
 mod schema;
 mod stale;
+mod trust;

@@ -28,14 +28,16 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
         for (key, paging, tool) in operations {
             check_names(key, paging, tool, diagnostics);
         }
-        for (key, paging) in &upstream.tool_paging {
+        for (key, overriding) in &upstream.tool_overrides {
             if let Some(tool) = locked.tools.get(key) {
-                check_names(key, paging, tool, diagnostics);
+                if let Some(paging) = &overriding.paging {
+                    check_names(key, paging, tool, diagnostics);
+                }
                 continue;
             }
             let message = format!("{} in `tool_overrides` is not a tool of the upstream `{name}`", quoted(key));
             let hint = suggest::hint(key, "tool", locked.tools.keys().map(String::as_str));
-            let finding = Diagnostic::new(Code::BadPaging, message).at(paging.place.clone(), "not a granted tool");
+            let finding = Diagnostic::new(Code::BadPaging, message).at(overriding.place.clone(), "not a granted tool");
             diagnostics.push(finding.hint(hint.unwrap_or_else(|| "remove the override, or grant the tool".to_owned())));
         }
     }

@@ -70,6 +70,7 @@ struct Tool {
     definition: String,
     digest: String,
     annotations: String,
+    effects: String,
     operation: Option<Operation>,
     paging: String,
     call_timeout_ms: String,
@@ -96,7 +97,11 @@ impl Catalog {
         let credentials = deployment.credentials.iter();
         let mut upstreams: Vec<Upstream> = deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect();
         let mut constants = share("ARG", "ptc::Arg", tools(&mut upstreams).flat_map(|tool| &mut tool.args));
-        constants.extend(share("ANNOTATIONS", "ptc::Annotations", tools(&mut upstreams).map(|tool| &mut tool.annotations)));
+        constants.extend(share(
+            "ANNOTATIONS",
+            "ptc::Annotations",
+            tools(&mut upstreams).flat_map(|tool| [&mut tool.annotations, &mut tool.effects]),
+        ));
         Catalog {
             name: string(&deployment.name),
             server_name: string(&deployment.server_name),
@@ -257,6 +262,7 @@ fn tool(tool: &ir::Tool) -> Tool {
         definition: string(&tool.definition),
         digest: string(&tool.digest),
         annotations: annotations(tool.annotations),
+        effects: annotations(tool.effects),
         operation: tool.operation.as_ref().map(operation),
         paging: string(&tool.paging),
         call_timeout_ms: option(tool.call_timeout_ms),

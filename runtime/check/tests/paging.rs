@@ -435,6 +435,7 @@ fn tool_like(tool: &'static Tool) -> Tool {
         definition: tool.definition,
         digest: tool.digest,
         annotations: tool.annotations,
+        effects: tool.effects,
         operation: tool.operation,
         paging: tool.paging,
         call_timeout_ms: tool.call_timeout_ms,

@@ -38,7 +38,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     let annotations = Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None };
-    Tool { name, args, closed: true, annotations, ..Tool::EMPTY }
+    Tool { name, args, closed: true, effects: annotations, annotations, ..Tool::EMPTY }
 }
 
 static TOOLS: [Tool; 5] = [
