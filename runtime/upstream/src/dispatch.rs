@@ -9,20 +9,19 @@ use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
 use super::call_rules::CallRules;
+use super::children::{self, Admission, ChildLease, ChildLifecycle};
 use super::drift::{self, Drift};
-#[cfg(feature = "http")]
-use super::fault::Reason;
-use super::fault::UpstreamError;
+use super::fault::{Reason, UpstreamError};
 use super::health::Health;
-use super::lifecycle::{Lifecycle, Live};
+use super::lifecycle::{Joined, Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Ask, Channel, Negotiated, Response, wire};
 use super::pace::Pacer;
 use super::query_tools::{self, Listing};
 use super::settings::UpstreamSettings;
-use super::stage;
-use super::stdio::{self, Connected};
+use super::stage::{self, Stage};
+use super::stdio::{self, Connected, Grace};
 use ptc_schedule::ClientKey;
 use ptc_secrets::Secrets;
 
@@ -43,13 +42,21 @@ pub(crate) struct UpstreamConnection {
 }
 
 enum Kind {
-    Stdio(Arc<Lifecycle<Checked<Connected>>>),
+    Stdio(Stdio),
     #[cfg(feature = "http")]
     Http(Arc<Lifecycle<Checked<Session>>>),
     #[cfg(feature = "http")]
     OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
+}
+
+/// The connection to a child.
+#[derive(Clone)]
+struct Stdio {
+    lifecycle: Arc<ChildLifecycle>,
+    /// Held while a call waits for the right to start the child, so that one call of the upstream waits for it at a time.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A connection, with the differences between its tools and the catalog.
@@ -61,6 +68,13 @@ pub(crate) struct Checked<C> {
 impl<C: Live> Live for Checked<C> {
     fn failure(&self) -> Option<UpstreamError> {
         self.connection.failure()
+    }
+}
+
+impl Checked<Connected> {
+    /// Returns the child of the connection.
+    pub(crate) fn child(&self) -> &stdio::connection::Child {
+        &self.connection.child
     }
 }
 
@@ -102,7 +116,7 @@ pub(crate) struct Answered {
 impl UpstreamConnection {
     pub(crate) fn new(upstream: &'static Upstream, logs_health: bool) -> UpstreamConnection {
         let kind = match &upstream.transport {
-            Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
+            Transport::McpStdio(_) => Kind::Stdio(Stdio { lifecycle: Lifecycle::new(), turn: Arc::default() }),
             #[cfg(feature = "http")]
             Transport::McpHttp(_) => Kind::Http(Lifecycle::new()),
             #[cfg(feature = "http")]
@@ -122,7 +136,7 @@ impl UpstreamConnection {
         logs_health: bool,
     ) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
-            (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
+            (Transport::McpStdio(_), Kind::Stdio(stdio)) => Kind::Stdio(stdio.clone()),
             #[cfg(feature = "http")]
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
             _ => return UpstreamConnection::new(upstream, logs_health),
@@ -148,7 +162,10 @@ impl UpstreamConnection {
     /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
         match &self.kind {
-            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
+            Kind::Stdio(stdio) => {
+                let mut limit = Limit::connecting(settings);
+                self.stdio(stdio, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
+            }
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
             #[cfg(feature = "http")]
@@ -167,8 +184,8 @@ impl UpstreamConnection {
     ) -> Result<Listing, UpstreamError> {
         let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
-            (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
-                let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
+            (Kind::Stdio(stdio), Transport::McpStdio(spec)) => {
+                let checked = self.stdio(stdio, self.upstream, secrets, settings, &mut Limit::connecting(settings)).await?;
                 let connected = &checked.connection;
                 query_tools::list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms)
                     .await
@@ -212,16 +229,16 @@ impl UpstreamConnection {
         settings: &UpstreamSettings,
     ) -> Result<Answered, UpstreamError> {
         match (&self.kind, call) {
-            (Kind::Stdio(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
-                let checked = self.stdio(lifecycle, known, secrets, settings).await?;
+            (Kind::Stdio(stdio), EncodedCall::Mcp { tool, arguments }) => {
+                let mut limit = Limit::of(settings, rules, None);
+                let checked = self.stdio(stdio, known, secrets, settings, &mut limit).await?;
                 checked.drift.check_allowed(tool)?;
-                let limit = Limit::of(settings, rules, None);
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let connected = &checked.connection;
                 let response =
                     request(connected.channel(), &connected.negotiated, tool, arguments, rules.is_repeatable, deadline).await;
                 let response = response.map_err(|fault| self.failed(&limit, fault))?;
-                self.answered(lifecycle);
+                self.answered(&stdio.lifecycle);
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
             }
             #[cfg(feature = "http")]
@@ -313,43 +330,85 @@ impl UpstreamConnection {
         if missing.is_empty() { Ok(()) } else { Err(UpstreamError::unavailable(missing.join("; "))) }
     }
 
+    /// Returns the child. If there is none, it is started. The time until it may start is deducted from `limit`, and its start is
+    /// not.
     async fn stdio(
         &self,
-        lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
+        stdio: &Stdio,
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Checked<Connected>>, UpstreamError> {
+        limit: &mut Limit,
+    ) -> Result<ChildLease, UpstreamError> {
+        self.check_secrets(secrets)?;
+        let lifecycle = &stdio.lifecycle;
+        let joined = loop {
+            if let Some(present) = lifecycle.present()? {
+                break present;
+            }
+            let (began, deadline) = (Instant::now(), limit.deadline());
+            stage::enter(Stage::Place);
+            let admitted = stage::until(deadline, async {
+                let turn = stdio.turn.lock().await;
+                // Another call may have started it meanwhile.
+                let is_present = lifecycle.present()?.is_some();
+                Ok::<_, UpstreamError>((turn, if is_present { None } else { Some(settings.children.admit().await) }))
+            });
+            let admitted = admitted.await;
+            limit.spent += began.elapsed();
+            let Some(admitted) = admitted else { return Err(limit.no_place(self.upstream.name, settings.children.max())) };
+            if let (_turn, Some(admission)) = admitted? {
+                break self.start(lifecycle, admission, known, secrets, settings)?;
+            }
+        };
+        // If this is cancelled, it is dropped after the reference to the connection or to the attempt.
+        let released = settings.children.released();
+        Ok(lifecycle.lease(joined.connection().await?, released))
+    }
+
+    /// Begins to start the child.
+    fn start(
+        &self,
+        lifecycle: &Arc<ChildLifecycle>,
+        admission: Admission,
+        known: &'static Upstream,
+        secrets: &Arc<Secrets>,
+        settings: &UpstreamSettings,
+    ) -> Result<Joined<Checked<Connected>>, UpstreamError> {
         let upstream = self.upstream;
         let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
-        self.check_secrets(secrets)?;
-        lifecycle
-            .get(|| {
-                let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
-                let health = Arc::clone(&self.health);
-                recorded(Arc::clone(&self.health), async move {
-                    let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
-                    let era = last().or(spec.era);
-                    let _starting = settings.start_limits.process().await;
-                    // The handshake and the list of tools share a deadline, since both are needed to connect.
-                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings).await?;
-                    health.started();
-                    *last() = Some(connection.negotiated.era);
-                    let drift = drift::detect(
-                        connection.channel(),
-                        &connection.negotiated,
-                        known,
-                        &health,
-                        spec.listing,
-                        settings.on_drift,
-                        deadline,
-                    )
-                    .await?;
-                    Ok(Checked { connection, drift })
-                })
+        let connect = || {
+            let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
+            let (health, owner) = (Arc::clone(&self.health), Arc::clone(lifecycle));
+            recorded(Arc::clone(&self.health), async move {
+                let place = admission.ready(Some(&owner)).await;
+                let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
+                let era = last().or(spec.era);
+                let _starting = settings.start_limits.process().await;
+                // The handshake and the list of tools share a deadline, since both are needed to connect.
+                let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+                let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings, &place).await?;
+                health.started();
+                *last() = Some(connection.negotiated.era);
+                let drift = drift::detect(
+                    connection.channel(),
+                    &connection.negotiated,
+                    known,
+                    &health,
+                    spec.listing,
+                    settings.on_drift,
+                    deadline,
+                )
+                .await?;
+                settings.children.add(&owner);
+                if let Some(timeout) = spec.idle_timeout_ms {
+                    let gone = Box::pin(connection.child.gone());
+                    tokio::spawn(children::end_when_idle(Arc::downgrade(&owner), gone, Duration::from_millis(timeout)));
+                }
+                Ok(Checked { connection, drift })
             })
-            .await
+        };
+        lifecycle.join(connect, settings.children.released())
     }
 
     #[cfg(feature = "http")]
@@ -390,9 +449,11 @@ impl UpstreamConnection {
     /// Closes the connection permanently.
     pub(crate) async fn shutdown(&self, grace: Duration) {
         match &self.kind {
-            Kind::Stdio(lifecycle) => {
-                if let Some(connected) = lifecycle.close() {
-                    connected.connection.child.stop(grace).await;
+            Kind::Stdio(Stdio { lifecycle, .. }) => {
+                let connections = [lifecycle.close(), lifecycle.take_retired()];
+                connections.iter().flatten().for_each(|checked| checked.child().end(Grace::shutdown(grace)));
+                for checked in connections.iter().flatten() {
+                    checked.child().gone().await;
                 }
             }
             #[cfg(feature = "http")]
@@ -438,22 +499,44 @@ async fn request(
 struct Limit {
     time: Duration,
     setting: &'static str,
+    /// The part of the time in which the call waited until its upstream could be started.
+    spent: Duration,
 }
 
 impl Limit {
     /// Returns the limit of a tool: that of its config, else the lower one of the server's limit and the upstream's.
     fn of(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> Limit {
         if let Some(time) = rules.timeout_ms {
-            return Limit { time: Duration::from_millis(time), setting: "call_timeout_ms" };
+            return Limit::new(Duration::from_millis(time), "call_timeout_ms");
         }
         match request_timeout_ms.map(Duration::from_millis) {
-            Some(time) if time < settings.call_timeout => Limit { time, setting: "request_timeout_ms of the upstream" },
-            _ => Limit { time: settings.call_timeout, setting: "--upstream-call-timeout-ms" },
+            Some(time) if time < settings.call_timeout => Limit::new(time, "request_timeout_ms of the upstream"),
+            _ => Limit::new(settings.call_timeout, "--upstream-call-timeout-ms"),
         }
     }
 
+    /// Returns the limit for connecting without a call.
+    fn connecting(settings: &UpstreamSettings) -> Limit {
+        Limit::new(settings.connect_timeout, "--connect-timeout-ms")
+    }
+
+    fn new(time: Duration, setting: &'static str) -> Limit {
+        Limit { time, setting, spent: Duration::ZERO }
+    }
+
     fn deadline(&self) -> Instant {
-        Instant::now() + self.time
+        Instant::now() + self.time.saturating_sub(self.spent)
+    }
+
+    /// Creates the error of a call whose upstream could not be started within the limit, because all children have calls in flight.
+    fn no_place(&self, upstream: &str, children: usize) -> UpstreamError {
+        let message = format!(
+            "'{upstream}' could not be started within {} ms ({}), because --max-children allows {children} processes of upstreams \
+             at a time, and all have calls in flight; call it again later",
+            self.time.as_millis(),
+            self.setting
+        );
+        UpstreamError::new(Reason::UpstreamBusy, message)
     }
 
     /// Adds to a timeout whose limit it was, and which stage took the time.
