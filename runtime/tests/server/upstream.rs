@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{
-    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
-    Upstream,
+    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, Source, Tool, Transport, Type,
+    Types, Upstream,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;

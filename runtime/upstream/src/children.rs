@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex as Queue, Notify};
 
-use super::dispatch::Checked;
+use super::drift::Checked;
 use super::lifecycle::{Lease, Lifecycle};
 use super::stage::{self, Stage};
 use super::stdio::{Connected, Grace};
@@ -142,7 +142,11 @@ impl Drop for Released {
 }
 
 /// Ends the child of an upstream when no call has used it for `timeout`. Returns when it has ended, or was lost.
-pub(crate) async fn end_when_idle(lifecycle: Weak<ChildLifecycle>, mut gone: impl Future<Output = ()> + Unpin, timeout: Duration) {
+pub(crate) async fn end_when_idle(
+    lifecycle: Weak<ChildLifecycle>,
+    mut gone: impl Future<Output = ()> + Unpin,
+    timeout: Duration,
+) {
     let mut wait = timeout;
     while tokio::time::timeout(wait, &mut gone).await.is_err() {
         let Some(lifecycle) = lifecycle.upgrade() else { return };

@@ -1,27 +1,30 @@
 //! Makes one call: gets the connection, sends the request, and returns the payload.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ptc_catalog::{Era, Transport, Upstream};
+use ptc_catalog::{Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
 use super::call_rules::CallRules;
-use super::children::{self, Admission, ChildLease, ChildLifecycle};
-use super::drift::{self, Drift};
-use super::fault::{Reason, UpstreamError};
+use super::children::ChildLease;
+#[cfg(feature = "http")]
+use super::drift::{self, Checked};
+#[cfg(feature = "http")]
+use super::fault::Reason;
+use super::fault::UpstreamError;
 use super::health::Health;
-use super::lifecycle::{Joined, Lifecycle, Live};
+use super::lifecycle::{Lifecycle, Live};
 use super::mcp::listing::{Keep, Query};
 use super::mcp::outcome::{self, Payload};
 use super::mcp::{Ask, Channel, Negotiated, Response, wire};
 use super::pace::Pacer;
 use super::query_tools::{self, Listing};
 use super::settings::UpstreamSettings;
-use super::stage::{self, Stage};
-use super::stdio::{self, Connected, Grace};
+use super::stdio::client::StdioClient;
+use super::time_limit::TimeLimit;
 use ptc_schedule::ClientKey;
 use ptc_secrets::Secrets;
 
@@ -34,48 +37,19 @@ use super::openapi::{EncodedRequest, Service};
 pub(crate) struct UpstreamConnection {
     upstream: &'static Upstream,
     kind: Kind,
-    /// The era of the last child. The next child is not probed again, since some children do not answer a probe.
-    spoken: Arc<Mutex<Option<Era>>>,
     limiter: Arc<CallLimiter>,
     pacer: Pacer,
     health: Arc<Health>,
 }
 
 enum Kind {
-    Stdio(Stdio),
+    Stdio(StdioClient),
     #[cfg(feature = "http")]
     Http(Arc<Lifecycle<Checked<Session>>>),
     #[cfg(feature = "http")]
     OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
-}
-
-/// The connection to a child.
-#[derive(Clone)]
-struct Stdio {
-    lifecycle: Arc<ChildLifecycle>,
-    /// Held while a call waits for the right to start the child, so that one call of the upstream waits for it at a time.
-    turn: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// A connection, with the differences between its tools and the catalog.
-pub(crate) struct Checked<C> {
-    connection: C,
-    drift: Drift,
-}
-
-impl<C: Live> Live for Checked<C> {
-    fn failure(&self) -> Option<UpstreamError> {
-        self.connection.failure()
-    }
-}
-
-impl Checked<Connected> {
-    /// Returns the child of the connection.
-    pub(crate) fn child(&self) -> &stdio::connection::Child {
-        &self.connection.child
-    }
 }
 
 /// An encoded call of an upstream.
@@ -116,7 +90,7 @@ pub(crate) struct Answered {
 impl UpstreamConnection {
     pub(crate) fn new(upstream: &'static Upstream, logs_health: bool) -> UpstreamConnection {
         let kind = match &upstream.transport {
-            Transport::McpStdio(_) => Kind::Stdio(Stdio { lifecycle: Lifecycle::new(), turn: Arc::default() }),
+            Transport::McpStdio(_) => Kind::Stdio(StdioClient::new()),
             #[cfg(feature = "http")]
             Transport::McpHttp(_) => Kind::Http(Lifecycle::new()),
             #[cfg(feature = "http")]
@@ -126,7 +100,7 @@ impl UpstreamConnection {
         };
         let limiter = CallLimiter::new(upstream.transport.max_concurrent_calls());
         let health = Health::new(upstream.name, logs_health);
-        UpstreamConnection { upstream, kind, spoken: Arc::default(), limiter, pacer: Pacer::default(), health }
+        UpstreamConnection { upstream, kind, limiter, pacer: Pacer::default(), health }
     }
 
     /// Creates an upstream's connection that takes over an earlier one.
@@ -136,13 +110,13 @@ impl UpstreamConnection {
         logs_health: bool,
     ) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
-            (Transport::McpStdio(_), Kind::Stdio(stdio)) => Kind::Stdio(stdio.clone()),
+            (Transport::McpStdio(_), Kind::Stdio(client)) => Kind::Stdio(client.clone()),
             #[cfg(feature = "http")]
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
             _ => return UpstreamConnection::new(upstream, logs_health),
         };
-        let (spoken, health) = (Arc::clone(&earlier.spoken), Arc::clone(&earlier.health));
-        UpstreamConnection { kind, spoken, health, ..UpstreamConnection::new(upstream, logs_health) }
+        let health = Arc::clone(&earlier.health);
+        UpstreamConnection { kind, health, ..UpstreamConnection::new(upstream, logs_health) }
     }
 
     /// Returns the health of the upstream.
@@ -162,9 +136,9 @@ impl UpstreamConnection {
     /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
         match &self.kind {
-            Kind::Stdio(stdio) => {
-                let mut limit = Limit::connecting(settings);
-                self.stdio(stdio, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
+            Kind::Stdio(client) => {
+                let mut limit = TimeLimit::connecting(settings);
+                self.stdio(client, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
             }
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
@@ -184,8 +158,8 @@ impl UpstreamConnection {
     ) -> Result<Listing, UpstreamError> {
         let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
-            (Kind::Stdio(stdio), Transport::McpStdio(spec)) => {
-                let checked = self.stdio(stdio, self.upstream, secrets, settings, &mut Limit::connecting(settings)).await?;
+            (Kind::Stdio(client), Transport::McpStdio(spec)) => {
+                let checked = self.stdio(client, self.upstream, secrets, settings, &mut TimeLimit::connecting(settings)).await?;
                 let connected = &checked.connection;
                 query_tools::list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms)
                     .await
@@ -229,22 +203,22 @@ impl UpstreamConnection {
         settings: &UpstreamSettings,
     ) -> Result<Answered, UpstreamError> {
         match (&self.kind, call) {
-            (Kind::Stdio(stdio), EncodedCall::Mcp { tool, arguments }) => {
-                let mut limit = Limit::of(settings, rules, None);
-                let checked = self.stdio(stdio, known, secrets, settings, &mut limit).await?;
+            (Kind::Stdio(client), EncodedCall::Mcp { tool, arguments }) => {
+                let mut limit = TimeLimit::of(settings, rules, None);
+                let checked = self.stdio(client, known, secrets, settings, &mut limit).await?;
                 checked.drift.check_allowed(tool)?;
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let connected = &checked.connection;
                 let response =
                     request(connected.channel(), &connected.negotiated, tool, arguments, rules.is_repeatable, deadline).await;
                 let response = response.map_err(|fault| self.failed(&limit, fault))?;
-                self.answered(&stdio.lifecycle);
+                self.answered(client.lifecycle());
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut permit = None;
                 loop {
@@ -288,7 +262,7 @@ impl UpstreamConnection {
                 self.check_secrets(secrets)?;
                 let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
                 let service = service.as_ref().map_err(Clone::clone)?;
-                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| self.failed(&limit, fault))?;
@@ -304,7 +278,7 @@ impl UpstreamConnection {
     }
 
     /// Waits for a permit within the time of the call. Returns the permit and the call's deadline.
-    async fn acquire_permit(&self, client_key: &ClientKey, limit: &Limit) -> Result<(CallPermit, Instant), UpstreamError> {
+    async fn acquire_permit(&self, client_key: &ClientKey, limit: &TimeLimit) -> Result<(CallPermit, Instant), UpstreamError> {
         let deadline = limit.deadline();
         self.pacer.turn().await;
         let permit =
@@ -313,7 +287,7 @@ impl UpstreamConnection {
     }
 
     /// Records a failed call, and explains a timeout.
-    fn failed(&self, limit: &Limit, fault: UpstreamError) -> UpstreamError {
+    fn failed(&self, limit: &TimeLimit, fault: UpstreamError) -> UpstreamError {
         let fault = limit.explain(self.upstream.name, fault);
         self.health.failed(&fault);
         fault
@@ -330,85 +304,18 @@ impl UpstreamConnection {
         if missing.is_empty() { Ok(()) } else { Err(UpstreamError::unavailable(missing.join("; "))) }
     }
 
-    /// Returns the child. If there is none, it is started. The time until it may start is deducted from `limit`, and its start is
-    /// not.
+    /// Returns the child. If there is none, it is started. The time until it may start is deducted from `limit`.
     async fn stdio(
         &self,
-        stdio: &Stdio,
+        client: &StdioClient,
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-        limit: &mut Limit,
+        limit: &mut TimeLimit,
     ) -> Result<ChildLease, UpstreamError> {
+        let Transport::McpStdio(spec) = &self.upstream.transport else { return Err(mismatch()) };
         self.check_secrets(secrets)?;
-        let lifecycle = &stdio.lifecycle;
-        let joined = loop {
-            if let Some(present) = lifecycle.present()? {
-                break present;
-            }
-            let (began, deadline) = (Instant::now(), limit.deadline());
-            stage::enter(Stage::Place);
-            let admitted = stage::until(deadline, async {
-                let turn = stdio.turn.lock().await;
-                // Another call may have started it meanwhile.
-                let is_present = lifecycle.present()?.is_some();
-                Ok::<_, UpstreamError>((turn, if is_present { None } else { Some(settings.children.admit().await) }))
-            });
-            let admitted = admitted.await;
-            limit.spent += began.elapsed();
-            let Some(admitted) = admitted else { return Err(limit.no_place(self.upstream.name, settings.children.max())) };
-            if let (_turn, Some(admission)) = admitted? {
-                break self.start(lifecycle, admission, known, secrets, settings)?;
-            }
-        };
-        // If this is cancelled, it is dropped after the reference to the connection or to the attempt.
-        let released = settings.children.released();
-        Ok(lifecycle.lease(joined.connection().await?, released))
-    }
-
-    /// Begins to start the child.
-    fn start(
-        &self,
-        lifecycle: &Arc<ChildLifecycle>,
-        admission: Admission,
-        known: &'static Upstream,
-        secrets: &Arc<Secrets>,
-        settings: &UpstreamSettings,
-    ) -> Result<Joined<Checked<Connected>>, UpstreamError> {
-        let upstream = self.upstream;
-        let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
-        let connect = || {
-            let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
-            let (health, owner) = (Arc::clone(&self.health), Arc::clone(lifecycle));
-            recorded(Arc::clone(&self.health), async move {
-                let place = admission.ready(Some(&owner)).await;
-                let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
-                let era = last().or(spec.era);
-                let _starting = settings.start_limits.process().await;
-                // The handshake and the list of tools share a deadline, since both are needed to connect.
-                let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings, &place).await?;
-                health.started();
-                *last() = Some(connection.negotiated.era);
-                let drift = drift::detect(
-                    connection.channel(),
-                    &connection.negotiated,
-                    known,
-                    &health,
-                    spec.listing,
-                    settings.on_drift,
-                    deadline,
-                )
-                .await?;
-                settings.children.add(&owner);
-                if let Some(timeout) = spec.idle_timeout_ms {
-                    let gone = Box::pin(connection.child.gone());
-                    tokio::spawn(children::end_when_idle(Arc::downgrade(&owner), gone, Duration::from_millis(timeout)));
-                }
-                Ok(Checked { connection, drift })
-            })
-        };
-        lifecycle.join(connect, settings.children.released())
+        client.child(spec, known, &self.health, secrets, settings, limit).await
     }
 
     #[cfg(feature = "http")]
@@ -425,7 +332,7 @@ impl UpstreamConnection {
         lifecycle
             .get(|| {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
-                recorded(Arc::clone(&self.health), async move {
+                super::health::recorded(Arc::clone(&self.health), async move {
                     let _starting = settings.start_limits.connection().await;
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
@@ -449,13 +356,7 @@ impl UpstreamConnection {
     /// Closes the connection permanently.
     pub(crate) async fn shutdown(&self, grace: Duration) {
         match &self.kind {
-            Kind::Stdio(Stdio { lifecycle, .. }) => {
-                let connections = [lifecycle.close(), lifecycle.take_retired()];
-                connections.iter().flatten().for_each(|checked| checked.child().end(Grace::shutdown(grace)));
-                for checked in connections.iter().flatten() {
-                    checked.child().gone().await;
-                }
-            }
+            Kind::Stdio(client) => client.shutdown(grace).await,
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => {
                 if let Some(session) = lifecycle.close() {
@@ -468,16 +369,6 @@ impl UpstreamConnection {
             Kind::NoHttp => {}
         }
     }
-}
-
-/// Connects, and records whether that succeeded.
-async fn recorded<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
-    let outcome = attempt.await;
-    match &outcome {
-        Ok(_) => health.connected(),
-        Err(fault) => health.failed(fault),
-    }
-    outcome
 }
 
 /// Sends a `tools/call` request.
@@ -493,65 +384,6 @@ async fn request(
     let negotiated = Some((negotiated.era, negotiated.revision));
     let ask = Ask { name: Some(tool), arguments: Some(arguments), negotiated, repeatable, ..Ask::new("tools/call", &params) };
     channel.request(ask, deadline).await
-}
-
-/// The time limit of one call, and the setting that it comes from.
-struct Limit {
-    time: Duration,
-    setting: &'static str,
-    /// The part of the time in which the call waited until its upstream could be started.
-    spent: Duration,
-}
-
-impl Limit {
-    /// Returns the limit of a tool: that of its config, else the lower one of the server's limit and the upstream's.
-    fn of(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> Limit {
-        if let Some(time) = rules.timeout_ms {
-            return Limit::new(Duration::from_millis(time), "call_timeout_ms");
-        }
-        match request_timeout_ms.map(Duration::from_millis) {
-            Some(time) if time < settings.call_timeout => Limit::new(time, "request_timeout_ms of the upstream"),
-            _ => Limit::new(settings.call_timeout, "--upstream-call-timeout-ms"),
-        }
-    }
-
-    /// Returns the limit for connecting without a call.
-    fn connecting(settings: &UpstreamSettings) -> Limit {
-        Limit::new(settings.connect_timeout, "--connect-timeout-ms")
-    }
-
-    fn new(time: Duration, setting: &'static str) -> Limit {
-        Limit { time, setting, spent: Duration::ZERO }
-    }
-
-    fn deadline(&self) -> Instant {
-        Instant::now() + self.time.saturating_sub(self.spent)
-    }
-
-    /// Creates the error of a call whose upstream could not be started within the limit, because all children have calls in flight.
-    fn no_place(&self, upstream: &str, children: usize) -> UpstreamError {
-        let message = format!(
-            "'{upstream}' could not be started within {} ms ({}), because --max-children allows {children} processes of upstreams \
-             at a time, and all have calls in flight; call it again later",
-            self.time.as_millis(),
-            self.setting
-        );
-        UpstreamError::new(Reason::UpstreamBusy, message)
-    }
-
-    /// Adds to a timeout whose limit it was, and which stage took the time.
-    fn explain(&self, upstream: &str, fault: UpstreamError) -> UpstreamError {
-        if !fault.is_timeout() {
-            return fault;
-        }
-        let message = format!(
-            "'{upstream}' did not answer the call within {} ms ({}): the time ran out while {}",
-            self.time.as_millis(),
-            self.setting,
-            stage::reached().described()
-        );
-        UpstreamError { message: message.into(), ..fault }
-    }
 }
 
 #[cfg(feature = "http")]

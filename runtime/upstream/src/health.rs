@@ -231,6 +231,19 @@ impl Health {
     }
 }
 
+/// Connects, and records whether that succeeded.
+pub(crate) async fn recorded<C>(
+    health: Arc<Health>,
+    attempt: impl Future<Output = Result<C, UpstreamError>>,
+) -> Result<C, UpstreamError> {
+    let outcome = attempt.await;
+    match &outcome {
+        Ok(_) => health.connected(),
+        Err(fault) => health.failed(fault),
+    }
+    outcome
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

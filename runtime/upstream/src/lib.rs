@@ -5,7 +5,7 @@
 //! - `request`: validates `(tool/call …)` against the catalog.
 //! - `call_rules`: whether a call counts as a write, and whether it may be sent again.
 //! - `dispatch`: makes one call, from the connection to the payload.
-//! - `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
+//! - `time_limit`: the time limit of a call. `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
 //! - `start_limits`: how many upstreams start at the same time. `children`: how many child processes run, and the end of idle ones.
 //! - `health`: which upstreams are down, and the log lines about them.
@@ -43,6 +43,7 @@ mod snapshot;
 pub mod stage;
 mod start_limits;
 mod stdio;
+mod time_limit;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -138,8 +138,7 @@ impl<C> State<C> {
 
 impl<C: Live> Lifecycle<C> {
     pub(crate) fn new() -> Arc<Self> {
-        let state =
-            State { phase: Phase::Idle, failures: 0, backoff_until: None, idle_since: Instant::now(), retired: None };
+        let state = State { phase: Phase::Idle, failures: 0, backoff_until: None, idle_since: Instant::now(), retired: None };
         Arc::new(Lifecycle { state: Mutex::new(state) })
     }
 
@@ -313,6 +312,34 @@ mod tests {
             assert_eq!(made.load(Ordering::Relaxed), 3);
             assert!(lifecycle.close().is_some());
             assert!(lifecycle.get(connect).await.is_err());
+        });
+    }
+
+    #[test]
+    fn only_a_connection_that_no_call_uses_is_retired() {
+        run(async {
+            let lifecycle = Lifecycle::<Fake>::new();
+            let connect = || async { Ok(Fake(AtomicBool::new(false))) };
+            let began = Instant::now();
+            let joined = lifecycle.join(connect, ()).unwrap();
+            tokio::task::yield_now().await;
+            assert!(lifecycle.idle_since().is_none(), "a call waits for the attempt");
+            let lease = lifecycle.lease(joined.connection().await.unwrap(), ());
+            let before = Instant::now();
+            assert!(lifecycle.idle_since().is_none() && lifecycle.retire(Instant::now()).is_none(), "a call uses it");
+            drop(lease);
+            assert!(lifecycle.idle_since().is_some_and(|since| since >= before));
+            assert!(lifecycle.retire(began).is_none(), "it was used since then");
+            let first = lifecycle.retire(Instant::now()).unwrap();
+            assert!(lifecycle.idle_since().is_none() && lifecycle.present().unwrap().is_none());
+            assert!(Arc::ptr_eq(&first, &lifecycle.take_retired().unwrap()));
+            assert!(!Arc::ptr_eq(&first, &lifecycle.get(connect).await.unwrap()), "the next call makes a new one");
+            // An attempt for which no call waits any more leaves an idle connection.
+            assert!(lifecycle.retire(Instant::now()).is_some());
+            drop(lifecycle.join(connect, ()).unwrap());
+            while lifecycle.idle_since().is_none() {
+                tokio::task::yield_now().await;
+            }
         });
     }
 

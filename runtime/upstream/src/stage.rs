@@ -47,7 +47,9 @@ impl Stage {
     pub(crate) fn described(self) -> &'static str {
         match self {
             Stage::Starting => "the call was prepared",
-            Stage::Place => "the upstream waited to be started, until another process had ended (--max-children, idle_timeout_ms)",
+            Stage::Place => {
+                "the upstream waited to be started, until another process had ended (--max-children, idle_timeout_ms)"
+            }
             Stage::StartQueue => "the upstream waited to be started, because others were starting (--connect-concurrency)",
             Stage::Handshake => "waiting for the server's handshake",
             Stage::Connecting => "connecting",

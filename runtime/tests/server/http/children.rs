@@ -18,7 +18,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("http::children::shutdown_ends_a_child_that_is_being_ended", shutdown_ends_a_child_that_is_being_ended),
     ("http::children::two_upstreams_share_one_child", two_upstreams_share_one_child),
     ("http::children::child_idle_longest_is_ended_for_another", child_idle_longest_is_ended_for_another),
-    ("http::children::call_is_refused_when_all_children_are_busy_for_its_time", call_is_refused_when_all_children_are_busy_for_its_time),
+    (
+        "http::children::call_is_refused_when_all_children_are_busy_for_its_time",
+        call_is_refused_when_all_children_are_busy_for_its_time,
+    ),
     ("http::children::cancelled_call_leaves_the_queue_for_a_child", cancelled_call_leaves_the_queue_for_a_child),
     ("http::children::start_does_not_count_towards_the_limit_of_the_call", start_does_not_count_towards_the_limit_of_the_call),
     ("http::children::eager_connections_are_made_one_after_the_other", eager_connections_are_made_one_after_the_other),
@@ -241,12 +244,19 @@ fn cancelled_call_leaves_the_queue_for_a_child() {
     site.close_session(&busy);
     assert!(next.receive().text().contains("user=> "), "it is answered");
     assert_gone(one);
-    assert_eq!(["one", "two", "three"].map(|name| running(&mut client, name)), [0, 0, 1], "nothing was started for the cancelled call");
+    assert_eq!(
+        ["one", "two", "three"].map(|name| running(&mut client, name)),
+        [0, 0, 1],
+        "nothing was started for the cancelled call"
+    );
 }
 
 fn start_does_not_count_towards_the_limit_of_the_call() {
     // Its start takes longer than a call may.
-    let slow = script("slow-start", &STUBBORN.replacen("\ntrap", "\nsleep 0.6\ntrap", 1).replace("while :; do sleep 0.05; done", "exit"));
+    let slow = script(
+        "slow-start",
+        &STUBBORN.replacen("\ntrap", "\nsleep 0.6\ntrap", 1).replace("while :; do sleep 0.05; done", "exit"),
+    );
     let mut command = pool(Some(30), &["--upstream-call-timeout-ms", "500"]);
     command.env("PTC_TEST_UPSTREAM", slow).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let site = Site::of(&mut command);

@@ -100,13 +100,22 @@ mod tests {
     #[test]
     fn excerpt_has_first_error_and_last_lines() {
         let node = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n    at Error (a.js:1)\n{\n  code: 'MODULE_NOT_FOUND'\n}\n";
-        assert_eq!(excerpt_of(node), "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | { | code: 'MODULE_NOT_FOUND' | }");
+        assert_eq!(
+            excerpt_of(node),
+            "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | { | code: 'MODULE_NOT_FOUND' | }"
+        );
         let python = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'x'\n";
-        assert_eq!(excerpt_of(python), "Traceback (most recent call last): | File \"x\", line 1 | ModuleNotFoundError: No module named 'x'");
+        assert_eq!(
+            excerpt_of(python),
+            "Traceback (most recent call last): | File \"x\", line 1 | ModuleNotFoundError: No module named 'x'"
+        );
         let group = "  + Exception Group Traceback (most recent call last):\n  |   File \"x\", line 1, in <module>\n  | ExceptionGroup: \
                      unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | Traceback (most \
                      recent call last):\n    |   File \"y\", line 2, in call\n    | ConnectionError: refused\n    +----------\n";
-        assert_eq!(excerpt_of(group), "Exception Group Traceback (most recent call last): | … | Traceback (most recent call last): | File \"y\", line 2, in call | ConnectionError: refused");
+        assert_eq!(
+            excerpt_of(group),
+            "Exception Group Traceback (most recent call last): | … | Traceback (most recent call last): | File \"y\", line 2, in call | ConnectionError: refused"
+        );
         assert_eq!(excerpt_of("out of cheese\n"), "out of cheese");
         assert_eq!(excerpt_of("one\ntwo\n"), "one | two");
         assert_eq!(excerpt_of(""), "");

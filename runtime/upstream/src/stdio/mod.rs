@@ -3,8 +3,10 @@
 //! - [`process`]: starts the child in its own process group, and ends the group.
 //! - [`lines`]: reads its output line by line with a size limit.
 //! - [`kept_stderr`]: keeps the beginning and the end of its standard error for messages.
+//! - [`client`]: starts the child when a call needs it.
 //! - [`connection`]: requests and answers over the pipes, matched by id.
 
+pub(crate) mod client;
 pub(crate) mod connection;
 mod kept_stderr;
 mod lines;
