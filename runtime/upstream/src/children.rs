@@ -72,7 +72,7 @@ impl Admission {
 }
 
 impl Children {
-    /// Creates the limit of `--max-children`. `None` is no limit.
+    /// Creates the limit of `--max-children`. `None` permits any number.
     pub fn new(max: Option<usize>) -> Children {
         let max = max.unwrap_or(usize::MAX);
         Children(Arc::new(Shared { max, state: Mutex::default(), queue: Queue::default(), changed: Notify::new() }))

@@ -89,7 +89,7 @@ impl<C, N> Deref for Lease<C, N> {
 
 impl<C, N> Drop for Lease<C, N> {
     fn drop(&mut self) {
-        // This precedes the drop of the connection: whoever finds it unused also finds this time.
+        // This precedes the drop of the connection, so that the time is set when the connection is unused.
         self.lifecycle.lock().idle_since = Instant::now();
     }
 }
