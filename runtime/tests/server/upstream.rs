@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{
-    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, Source, Tool, Transport, Type,
-    Types, Upstream,
+    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
+    Upstream,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
@@ -99,7 +99,7 @@ pub(crate) fn pool() -> &'static Deployment {
     let upstream = |name| {
         let mut upstream = Upstream { tools: &POOL_TOOLS, ..child(name, 100) };
         if let Transport::McpStdio(spec) = &mut upstream.transport {
-            (spec.idle_timeout_ms, spec.inherit_env) = (idle, InheritEnv::Names(&["PTC_TEST_LOCK"]));
+            (spec.idle_timeout_ms, spec.inherit_env) = (idle, ptc_catalog::InheritEnv::Names(&["PTC_TEST_LOCK"]));
         }
         upstream
     };
