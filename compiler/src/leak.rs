@@ -93,6 +93,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             },
             cd: t.cd.as_ref().map(|cd| text(&cd.value)),
             handshake_timeout_ms: t.handshake_timeout_ms,
+            idle_timeout_ms: t.idle_timeout_ms,
             max_response_bytes: t.max_response_bytes,
             max_concurrent_calls: t.max_concurrent_calls,
             listing: t.listing,

@@ -146,6 +146,13 @@ pub static UPSTREAM: Variants = Variants {
                     key("inherit_env", Kind::FlagOrNames, Optional, "variables that it gets from the server's environment"),
                     key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
                     HANDSHAKE_TIMEOUT,
+                    key(
+                        "idle_timeout_ms",
+                        MILLISECONDS,
+                        Optional,
+                        "time without a call after which it is ended; the next call starts it again",
+                    )
+                    .or(&["idle_timeout"]),
                     MAX_RESPONSE_BYTES,
                     max_concurrent_calls(100),
                 ],

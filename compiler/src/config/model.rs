@@ -131,6 +131,8 @@ pub struct McpStdio {
     pub cd: Option<Spanned<String>>,
     /// `handshake_timeout_ms`
     pub handshake_timeout_ms: u64,
+    /// `idle_timeout_ms`
+    pub idle_timeout_ms: Option<u64>,
     /// `max_response_bytes`
     pub max_response_bytes: u64,
     /// `max_concurrent_calls`

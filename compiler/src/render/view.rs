@@ -161,13 +161,14 @@ fn transport(upstream: &ir::Upstream) -> String {
                 t.env.iter().map(|(name, parts)| format!("({}, &[{}])", string(name), env_parts(parts))).collect();
             format!(
                 "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, \
-                 handshake_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
+                 handshake_timeout_ms: {}, idle_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
                 string(&t.command.value),
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
                 inherit_env(&t.inherit_env),
                 option(t.cd.as_ref().map(|cd| string(&cd.value))),
                 t.handshake_timeout_ms,
+                option(t.idle_timeout_ms),
                 t.max_response_bytes,
                 t.max_concurrent_calls,
                 listing_limits(t.listing),
