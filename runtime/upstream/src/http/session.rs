@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP.
+//! MCP over Streamable HTTP, and the choice between it and HTTP+SSE.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ptc_catalog::{Era, McpHttp};
+use ptc_catalog::{Era, HttpTransport, McpHttp};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use url::Url;
 
 use super::answer::Answer;
+use super::shared_stream::{self, SharedStream};
 use super::client::{Endpoint, HttpClient, OutgoingRequest};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::fault::{Reason, UpstreamError, excerpt};
@@ -37,8 +39,18 @@ const ANSWERING: usize = 8;
 
 /// A negotiated connection to a server, with its session.
 pub(crate) struct Session {
-    wire: Wire,
+    wire: Arc<Wire>,
     pub(crate) negotiated: Negotiated,
+    /// The reader of the event stream of HTTP+SSE, which is aborted when the session is dropped.
+    reader: Option<Reader>,
+}
+
+struct Reader(AbortHandle);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Posts frames to one endpoint.
@@ -52,6 +64,8 @@ pub(super) struct Wire {
     revision: Mutex<Option<&'static str>>,
     /// Permits of answers to the server that are being sent.
     answering: Arc<Semaphore>,
+    /// The event stream that has all responses, over HTTP+SSE.
+    pub(super) stream: Option<SharedStream>,
 }
 
 /// Connects and negotiates era and revision.
@@ -72,41 +86,81 @@ pub(crate) async fn connect(
         posts: true,
     };
     let url = Url::parse(spec.url).map_err(|why| UpstreamError::unavailable(format!("'{}' is not a URL: {why}", spec.url)))?;
-    let wire = Wire {
-        client: HttpClient::new(&endpoint, secrets)?,
-        url,
-        cap: settings.response_cap(spec.max_response_bytes),
-        next_id: AtomicU64::new(1),
-        session: Mutex::default(),
-        revision: Mutex::default(),
-        answering: Arc::new(Semaphore::new(ANSWERING)),
-    };
+    let client = HttpClient::new(&endpoint, secrets)?;
+    let cap = settings.response_cap(spec.max_response_bytes);
     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-    let negotiated = handshake::negotiate(&wire, spec.era, deadline).await.map_err(|refused| {
-        let fault = refused.fault;
-        match fault.reason {
-            Reason::Timeout if fault.is_timeout() => UpstreamError::timeout(format!(
-                "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
-                spec.handshake_timeout_ms,
-                stage::reached().described()
-            )),
-            Reason::Timeout => UpstreamError::timeout(format!("'{name}': {}", fault.message)),
-            // During the handshake the status is not a failure of a tool.
-            Reason::ToolError => UpstreamError { reason: Reason::UpstreamUnavailable, ..fault },
-            _ => fault,
+    negotiate(client, url, cap, spec, deadline).await.map_err(|fault| match fault.reason {
+        Reason::Timeout if fault.is_timeout() => UpstreamError::timeout(format!(
+            "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
+            spec.handshake_timeout_ms,
+            stage::reached().described()
+        )),
+        Reason::Timeout => UpstreamError::timeout(format!("'{name}': {}", fault.message)),
+        // During the handshake the status is not a failure of a tool.
+        Reason::ToolError => UpstreamError { reason: Reason::UpstreamUnavailable, ..fault },
+        _ => fault,
+    })
+}
+
+/// Connects over the transport of the entry. If it has none, HTTP+SSE is tried after Streamable HTTP was refused, as the section
+/// "Backwards Compatibility" of the specification's page on transports has it.
+async fn negotiate(
+    client: HttpClient,
+    url: Url,
+    cap: ResponseCap,
+    spec: &'static McpHttp,
+    deadline: Instant,
+) -> Result<Session, UpstreamError> {
+    if spec.http_transport == Some(HttpTransport::Sse) {
+        return negotiate_sse(client, &url, cap, deadline).await;
+    }
+    let wire = Wire::new(client.clone(), url.clone(), cap, None);
+    let refusal = match handshake::negotiate(&wire, spec.era, deadline).await {
+        Ok(negotiated) => {
+            let negotiated = Negotiated { http_transport: Some(HttpTransport::Streamable), ..negotiated };
+            return Ok(Session { wire: Arc::new(wire), negotiated, reader: None });
         }
-    })?;
-    Ok(Session { wire, negotiated })
+        Err(refused) => refused.fault,
+    };
+    // A refusal with a JSON-RPC error and status 400 has no status here, since it is an answer of Streamable HTTP.
+    if !matches!(refusal.http_status, Some(400 | 404 | 405)) {
+        return Err(refusal);
+    }
+    let explained = |why: &str| UpstreamError { message: format!("{}; {why}", refusal.message).into(), ..refusal.clone() };
+    if spec.http_transport.is_some() {
+        return Err(explained(
+            "this binary speaks only Streamable HTTP with it, as the lock file has it; if the server offers only HTTP+SSE now, \
+             `ptc-compile update` and a new build use that",
+        ));
+    }
+    match negotiate_sse(client, &url, cap, deadline).await {
+        Err(fault) if !fault.is_timeout() => Err(explained(&format!("HTTP+SSE was tried too: {}", fault.message))),
+        outcome => outcome,
+    }
+}
+
+/// Opens the event stream of HTTP+SSE, and performs the handshake over it.
+async fn negotiate_sse(client: HttpClient, url: &Url, cap: ResponseCap, deadline: Instant) -> Result<Session, UpstreamError> {
+    let (endpoint, source) = shared_stream::open(&client, url, cap, deadline).await?;
+    let wire = Arc::new(Wire::new(client, endpoint, cap, Some(SharedStream::default())));
+    let reader = Some(Reader(tokio::spawn(Arc::clone(&wire).read_shared(source)).abort_handle()));
+    let negotiated = handshake::negotiate(&*wire, Some(Era::Handshake), deadline).await.map_err(|refused| refused.fault)?;
+    let negotiated = Negotiated { http_transport: Some(HttpTransport::Sse), ..negotiated };
+    Ok(Session { wire, negotiated, reader })
 }
 
 impl Session {
     /// Returns the channel for requests of the negotiated era.
     pub(crate) fn channel(&self) -> &impl Channel {
-        &self.wire
+        &*self.wire
     }
 
     /// Ends the session on the server.
     pub(crate) async fn end(&self) {
+        if let (Some(stream), Some(reader)) = (&self.wire.stream, &self.reader) {
+            stream.lose(UpstreamError::unavailable("the connection was closed"));
+            reader.0.abort();
+        }
         if self.wire.session().is_none() {
             return;
         }
@@ -119,12 +173,26 @@ impl Session {
 
 impl crate::lifecycle::Live for Session {
     fn failure(&self) -> Option<UpstreamError> {
-        // Between requests there is no connection to lose. The end of the session is noticed at the next call.
-        None
+        // Without a shared stream there is no connection to lose between requests. The end of the session is noticed at the next
+        // call.
+        self.wire.stream.as_ref()?.failure()
     }
 }
 
 impl Wire {
+    fn new(client: HttpClient, url: Url, cap: ResponseCap, stream: Option<SharedStream>) -> Wire {
+        Wire {
+            client,
+            url,
+            cap,
+            next_id: AtomicU64::new(1),
+            session: Mutex::default(),
+            revision: Mutex::default(),
+            answering: Arc::new(Semaphore::new(ANSWERING)),
+            stream,
+        }
+    }
+
     fn session(&self) -> Option<HeaderValue> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -190,7 +258,11 @@ impl Wire {
             return Err(UpstreamError { session_over: true, ..head.fault(&body) });
         }
         if let Some(response) = response {
-            // A refusal by status may contain a JSON-RPC error. For errors of access the status alone decides.
+            // A refusal by status may contain a JSON-RPC error. For errors of access the status alone decides. 404 and 405 for
+            // `initialize` mean that there is no Streamable HTTP.
+            if method == "initialize" && matches!(status.as_u16(), 404 | 405) {
+                return Err(head.fault(&body));
+            }
             if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422 | 500) {
                 return Ok(response);
             }
@@ -277,6 +349,9 @@ struct Open<'w> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
+        if let Some(stream) = &self.wire.stream {
+            stream.forget(self.id);
+        }
         if !self.answered
             && self.negotiated.is_some_and(|(era, _)| era == Era::Handshake)
             && tokio::runtime::Handle::try_current().is_ok()
@@ -291,7 +366,10 @@ impl Channel for Wire {
         let Ask { method, negotiated, .. } = ask;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut open = Open { wire: self, id, negotiated, answered: false };
-        let outcome = self.post(id, ask, deadline).await;
+        let outcome = match &self.stream {
+            Some(stream) => self.exchange(stream, id, ask, deadline).await,
+            None => self.post(id, ask, deadline).await,
+        };
         open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
         match outcome {
             // Servers of the handshake era reject unknown methods with various statuses. Only `initialize` shows whether they are

@@ -30,6 +30,9 @@ pub(super) struct Events {
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
+    /// Whether the incomplete event is an `endpoint` event, and the data of the first one.
+    is_endpoint: bool,
+    endpoint: Option<Vec<u8>>,
 }
 
 /// An event or a line exceeds the size limit. Contains the bytes received of it.
@@ -83,6 +86,11 @@ impl Events {
         self.retry
     }
 
+    /// Returns the data of the first `endpoint` event, which is not a message: the URL for requests over HTTP+SSE.
+    pub(super) fn endpoint(&self) -> Option<&[u8]> {
+        self.endpoint.as_deref()
+    }
+
     /// Prepares for a new stream. Incomplete events will be sent again.
     pub(super) fn restart(&mut self) {
         *self = Events { last_id: self.last_id.take(), retry: self.retry, ..Events::default() };
@@ -99,7 +107,10 @@ impl Events {
                 self.last_id = Some(id);
             }
             let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.has_data) && !data.is_empty() {
+            if std::mem::take(&mut self.is_endpoint) {
+                self.has_data = false;
+                self.endpoint.get_or_insert(data);
+            } else if std::mem::take(&mut self.has_data) && !data.is_empty() {
                 events.push(data);
             }
             return;
@@ -118,6 +129,7 @@ impl Events {
                 }
                 self.data.extend_from_slice(value);
             }
+            b"event" => self.is_endpoint = value == b"endpoint",
             b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" => {
                 let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());

@@ -11,7 +11,7 @@ pub(crate) mod wire;
 use std::time::Instant;
 
 use bytes::Bytes;
-use ptc_catalog::Era;
+use ptc_catalog::{Era, HttpTransport};
 use serde_json::value::RawValue;
 
 use super::fault::UpstreamError;
@@ -31,6 +31,8 @@ pub(crate) struct Negotiated {
     pub(crate) server_name: String,
     pub(crate) server_version: String,
     pub(crate) instructions: Option<String>,
+    /// The transport, if it is one of the two over HTTP.
+    pub(crate) http_transport: Option<HttpTransport>,
 }
 
 /// The response to a request.
