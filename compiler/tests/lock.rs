@@ -48,6 +48,7 @@ fn tool(name: &str, extra: &str) -> Json {
 fn listing(names: &[&str]) -> Listing {
     Listing {
         era: Era::Handshake,
+        http_transport: None,
         server: Some(Server { name: "notes".into(), version: "2".into() }),
         instructions: Some("Reads notes.".into()),
         tools: names.iter().map(|name| tool(name, "")).collect(),

@@ -77,12 +77,12 @@ pub struct Upstream {
     pub transport: Transport,
 }
 
-/// The three transports.
+/// The kinds of transports.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// `mcp_stdio`
     McpStdio(McpStdio),
-    /// `mcp_http`
+    /// `mcp_http` or `mcp_sse`
     McpHttp(McpHttp),
     /// `openapi`
     OpenApi(OpenApi),
@@ -93,6 +93,7 @@ impl Transport {
     pub fn name(&self) -> &'static str {
         match self {
             Transport::McpStdio(_) => "mcp_stdio",
+            Transport::McpHttp(McpHttp { is_sse: true, .. }) => "mcp_sse",
             Transport::McpHttp(_) => "mcp_http",
             Transport::OpenApi(_) => "openapi",
         }
@@ -178,9 +179,11 @@ impl HttpOptions {
     }
 }
 
-/// `mcp_http`
+/// `mcp_http` or `mcp_sse`
 #[derive(Debug, Clone)]
 pub struct McpHttp {
+    /// Whether the transport is `mcp_sse`: only HTTP+SSE is used.
+    pub is_sse: bool,
     /// `url`
     pub url: Spanned<String>,
     /// Shared options.

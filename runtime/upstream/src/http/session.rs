@@ -14,8 +14,8 @@ use tokio::task::AbortHandle;
 use url::Url;
 
 use super::answer::Answer;
-use super::shared_stream::{self, SharedStream};
 use super::client::{Endpoint, HttpClient, OutgoingRequest};
+use super::shared_stream::{self, SharedStream};
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::fault::{Reason, UpstreamError, excerpt};
 use crate::mcp::wire::{self, Frame, ServerMessage};
