@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, mpsc};
 
 use ptc_catalog::{Auth, Binding, Era, HttpTransport, McpHttp, Source, Tool, Transport};
+use ptc_lisp::host::WaitOutcome;
 use serde_json::{Value, json};
 
 use crate::http::handshaking;
 use crate::web::{Answer, Asked, Web};
-use crate::world::{World, eventually, tool, upstream};
+use crate::world::{World, described, eventually, tool, upstream};
 
 /// A server with one session at a time. `GET /sse` opens its event stream.
 #[derive(Clone)]
@@ -121,9 +122,16 @@ fn calls_and_faults_over_one_event_stream() {
         requests.iter().any(|asked| asked.json()["id"] == "p" && asked.json()["result"] == json!({}))
             && requests.iter().filter(|asked| asked.json()["method"] == "notifications/cancelled").count() == 1
     });
+    // A response that is too large fails its own call only.
+    let both = ["echo", "large"].map(|tool| program.start("web", tool, r#"{"a":1}"#));
+    let both = both.map(|pending| match pending.wait(None) {
+        WaitOutcome::Reply(reply) => described(reply),
+        other => panic!("{other:?}"),
+    });
+    assert!(both[0] == "text {\"a\":1}" && both[1].starts_with("response_too_large: "), "{both:?}");
     let posted = methods(&web);
     assert_eq!(posted.first().map(String::as_str), Some("GET /sse"), "nothing is posted before there is an endpoint");
-    assert!(posted.iter().skip(1).all(|sent| sent == "POST /messages?session=1" || sent == "GET /sse"), "{posted:?}");
+    assert!(posted.iter().skip(1).all(|sent| sent == "POST /messages?session=1"), "{posted:?}");
     world.shutdown();
     eventually("the end of the event stream", || {
         server.send(":\n\n");

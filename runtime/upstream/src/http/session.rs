@@ -126,7 +126,10 @@ async fn negotiate(
     if !matches!(refusal.http_status, Some(400 | 404 | 405)) {
         return Err(refusal);
     }
-    let explained = |why: &str| UpstreamError { message: format!("{}; {why}", refusal.message).into(), ..refusal.clone() };
+    let explained = |why: &str| {
+        let message = format!("{}; {why}", refusal.message).into();
+        UpstreamError { reason: Reason::UpstreamUnavailable, message, ..refusal.clone() }
+    };
     if spec.http_transport.is_some() {
         return Err(explained(
             "this binary speaks only Streamable HTTP with it, as the lock file has it; if the server offers only HTTP+SSE now, \

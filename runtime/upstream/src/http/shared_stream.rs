@@ -13,7 +13,7 @@ use url::Url;
 use super::answer::Answer;
 use super::client::{HttpClient, OutgoingRequest, display_url, unavailable};
 use super::session::{Wire, is_event_stream};
-use super::sse::{Events, TooLarge};
+use super::sse::{Events, Skipped, TooLarge};
 use super::status::{ERROR_BODY_BYTES, Head};
 use super::stream::finish_in_background;
 use crate::fault::{Reason, UpstreamError};
@@ -67,7 +67,7 @@ pub(super) async fn open(
     if !is_event_stream(&answer) {
         return Err(UpstreamError::unavailable("the answer to GET is not an event stream"));
     }
-    let mut events = Events::default();
+    let mut events = Events::skipping();
     while events.endpoint().is_none() {
         // Messages before the endpoint answer nothing.
         next(&mut answer, &mut events, cap, Some(deadline)).await?;
@@ -146,10 +146,23 @@ impl SharedStream {
         self.lock().by_id.remove(&id);
     }
 
-    fn answer(&self, id: u64, response: Response) {
+    fn answer(&self, id: u64, outcome: Outcome) {
         let waiter = self.lock().by_id.remove(&id);
         if let Some(waiter) = waiter {
-            let _ = waiter.send(Ok(response));
+            let _ = waiter.send(outcome);
+        }
+    }
+
+    /// Fails the request whose response was skipped. A response without an id could be that of any request, so that it fails a
+    /// request only if no other one waits.
+    fn answer_skipped(&self, skipped: &Skipped, cap: ResponseCap) {
+        let only = || {
+            let waiting = self.lock();
+            let mut ids = waiting.by_id.keys();
+            ids.next().copied().filter(|_| ids.next().is_none())
+        };
+        if let Some(id) = skipped.id.or_else(only) {
+            self.answer(id, Err(UpstreamError::too_large(cap, skipped.bytes)));
         }
     }
 }
@@ -162,6 +175,11 @@ impl Wire {
                 Ok(messages) => messages,
                 Err(fault) => break fault,
             };
+            for skipped in source.events.take_skipped() {
+                if let Some(stream) = &self.stream {
+                    stream.answer_skipped(&skipped, self.cap);
+                }
+            }
             for data in messages {
                 let this = Arc::clone(&self);
                 if let Err(fault) = offload(data.len(), move || this.take_message(data)).await {
@@ -182,7 +200,7 @@ impl Wire {
         let data = self.client.redact(data);
         for frame in Frame::parse(&data).unwrap_or_default() {
             match (frame.classify(), &self.stream) {
-                (ServerMessage::Response(id, response), Some(stream)) => stream.answer(id, response),
+                (ServerMessage::Response(id, response), Some(stream)) => stream.answer(id, Ok(response)),
                 (ServerMessage::Request(id, method), _) => self.respond_detached(wire::answer(id, &method), None),
                 _ => {}
             }

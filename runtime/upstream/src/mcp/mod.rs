@@ -4,6 +4,7 @@
 //! unknown members.
 
 pub(crate) mod handshake;
+pub(crate) mod id_scanner;
 pub(crate) mod listing;
 pub(crate) mod outcome;
 pub(crate) mod wire;
