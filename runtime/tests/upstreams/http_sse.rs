@@ -217,6 +217,10 @@ fn refused_initialize_falls_back_only_if_the_entry_permits_it() {
     );
     assert!(web.requests().iter().skip(before).all(|asked| asked.method == "POST"));
     let error = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}"#;
+    // The answer to GET shows that the credential is refused, not that there is no server.
+    let locked = Web::start(|asked| Answer::Full(if asked.method == "GET" { 401 } else { 405 }, vec![], vec![]));
+    let answer = call(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(locked.url("/sse")) });
+    assert_eq!(answer, "auth_failed: HTTP 401 Unauthorized: the upstream refuses the credential");
     let cases = [
         (400, "plain", true, "HTTP 400 Bad Request: plain; HTTP+SSE was tried too: HTTP 400 Bad Request: plain"),
         (404, error, true, "HTTP 404 Not Found: no"),

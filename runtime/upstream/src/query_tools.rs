@@ -92,7 +92,7 @@ async fn listed(
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => {
             let _starting = settings.start_limits.connection().await;
-            match super::http::session::connect(upstream.name, spec, secrets, settings).await {
+            match super::http::connect::connect(upstream.name, spec, secrets, settings).await {
                 Ok(session) => {
                     let found =
                         list(session.channel(), &session.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
