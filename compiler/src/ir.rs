@@ -1,6 +1,6 @@
 //! The compiler's own model of a deployment. It is owned, ordered and complete. [`render`](crate::render) turns it into text.
 
-use ptc_catalog::{Annotations, Effect, Era, Place, Style, Types};
+use ptc_catalog::{Annotations, Effect, Era, HttpTransport, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Transport};
 use crate::source::FileId;
@@ -77,6 +77,9 @@ pub struct Upstream {
     pub transport: Transport,
     /// Protocol era of an MCP upstream, if the lock file has it.
     pub era: Option<Era>,
+    /// The only transport that is used for an MCP upstream over HTTP: that of the config, or that in the lock file. `None` without
+    /// a lock file, which tries both.
+    pub http_transport: Option<HttpTransport>,
     /// The tools, sorted by name.
     pub tools: Vec<Tool>,
 }

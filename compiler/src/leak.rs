@@ -111,6 +111,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             listing: t.listing,
             proxy: t.proxy.as_deref().map(text),
             era: upstream.era,
+            http_transport: upstream.http_transport,
         }),
         Transport::OpenApi(t) => ptc::Transport::OpenApi(ptc::OpenApi {
             base_url: text(&t.base_url.value),

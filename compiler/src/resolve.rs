@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptc_catalog::Era;
+use ptc_catalog::{Era, HttpTransport};
 
 use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, suggest};
@@ -16,6 +16,8 @@ use crate::openapi;
 pub struct Listing {
     /// The protocol era.
     pub era: Era,
+    /// The transport, if it is one of the two over HTTP.
+    pub http_transport: Option<HttpTransport>,
     /// Name and version of the server.
     pub server: Option<Server>,
     /// The server's instructions for models.
@@ -180,6 +182,7 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
         transport: upstream.transport.name().to_owned(),
         address: Address::of(&upstream.transport),
         era: Some(listing.era),
+        http_transport: listing.http_transport,
         server: listing.server,
         instructions: listing.instructions,
         all_tools: upstream.include_tools.is_none(),

@@ -26,7 +26,7 @@ fn fixture(name: &str) -> String {
 fn every_key_reaches_the_model() {
     let (config, diagnostics) = read(&fixture("good_all_keys"));
     assert_eq!(diagnostics.worst(), None);
-    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "local", "shop"]);
+    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "local", "older", "shop"]);
 
     let files = config.upstreams.get("files").expect("files");
     assert_eq!(files.description.as_deref(), Some("Files below /srv."));
@@ -62,6 +62,16 @@ fn every_key_reaches_the_model() {
         ]
     );
     assert_eq!(github.proxy.as_deref(), Some("http://proxy.example.com:3128"));
+
+    let Some(Transport::McpHttp(older)) = config.upstreams.get("older").map(|u| &u.transport) else {
+        panic!("older is reached over HTTP")
+    };
+    assert!(older.is_sse && !github.is_sse);
+    assert_eq!(
+        (config.upstreams["older"].transport.name(), older.url.value.as_str()),
+        ("mcp_sse", "https://older.example.com/sse")
+    );
+    assert_eq!(older.http.static_headers.len(), 1);
 
     let Some(Transport::OpenApi(shop)) = config.upstreams.get("shop").map(|u| &u.transport) else {
         panic!("shop has a document")

@@ -17,7 +17,7 @@ fn sections() -> Vec<(&'static str, Vec<(&'static Key, String)>)> {
     let with_default = |key| (key, default(key));
     let all = |groups: &'static [&'static [Key]]| groups.iter().flat_map(|group| group.iter()).map(with_default).collect();
     let case = |tag: &str| keys::UPSTREAM.case(tag).unwrap().groups;
-    let ([entry, stdio, mcp], [_, mcp_http, http, _], [_, openapi, _]) = (case("mcp_stdio"), case("mcp_http"), case("openapi"))
+    let ([entry, stdio, mcp], [_, mcp_http, http, _], [_, openapi, _]) = (case("mcp_stdio"), case("mcp_sse"), case("openapi"))
     else {
         panic!("the groups of the entries have changed")
     };
@@ -26,10 +26,10 @@ fn sections() -> Vec<(&'static str, Vec<(&'static Key, String)>)> {
         ("The config", all(keys::CONFIG.groups)),
         ("Every entry of `upstreams`", of(entry)),
         ("`mcp_stdio`", of(stdio)),
-        ("`mcp_http`", of(mcp_http)),
-        ("`mcp_stdio` and `mcp_http`", of(mcp)),
+        ("`mcp_http` and `mcp_sse`", of(mcp_http)),
+        ("`mcp_stdio`, `mcp_http` and `mcp_sse`", of(mcp)),
         ("`openapi`", of(openapi)),
-        ("`mcp_http` and `openapi`", of(http)),
+        ("`mcp_http`, `mcp_sse` and `openapi`", of(http)),
         ("`operation_overrides`, by operation", all(keys::OVERRIDE.groups)),
         ("`tool_overrides`, by tool", all(keys::TOOL_OVERRIDE.groups)),
         ("`credentials`, by name", distinct(&keys::CREDENTIAL)),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::Era;
+use ptc_catalog::{Era, HttpTransport};
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::{Code, Diagnostics};
 use ptc_compiler::json::Json;
@@ -48,6 +48,7 @@ fn tool(name: &str, extra: &str) -> Json {
 fn listing(names: &[&str]) -> Listing {
     Listing {
         era: Era::Handshake,
+        http_transport: None,
         server: Some(Server { name: "notes".into(), version: "2".into() }),
         instructions: Some("Reads notes.".into()),
         tools: names.iter().map(|name| tool(name, "")).collect(),
@@ -123,6 +124,50 @@ fn what_was_changed_by_hand_is_refused() {
     ] {
         assert!(text.contains(from), "{from}");
         assert_eq!(read_lock(&text.replacen(from, to, 1)).unwrap_err().first(), Some(&code), "{from} -> {to}");
+    }
+}
+
+/// A lock file of a compiler that knew only Streamable HTTP has no `http_transport`.
+#[test]
+fn agreed_http_transport_is_locked_and_its_absence_means_streamable_http() {
+    let config = |transport: &str| {
+        read_config(&format!(
+            r#"{{"upstreams": {{"notes": {{"transport": "{transport}", "url": "https://notes.example/mcp"}}}}}}"#
+        ))
+    };
+    let lock = |transport: &str, agreed| {
+        let (config, listing) = (config(transport), Listing { http_transport: agreed, ..listing(&["a"]) });
+        let notes = resolve::select_tools("notes", &config.upstreams["notes"], listing, &mut Diagnostics::default());
+        resolve::merge(&config, &Lock::default(), BTreeMap::from([("notes".into(), notes)]))
+    };
+    let used = |config: &Config, lock: &Lock| lower::deployment(config, lock, "x").upstreams[0].http_transport;
+    let (streamable, sse) = (Some(HttpTransport::Streamable), Some(HttpTransport::Sse));
+    for (transport, agreed) in [("mcp_http", streamable), ("mcp_http", sse), ("mcp_sse", sse)] {
+        let locked = lock(transport, agreed);
+        let text = lock::write::write(&locked);
+        assert!(text.contains(&format!("\"http_transport\": \"{}\"", agreed.unwrap().name())), "{text}");
+        assert_eq!(read_lock(&text).unwrap(), locked);
+        assert_eq!(used(&config(transport), &locked), agreed);
+        let deployment = lower::deployment(&config(transport), &locked, "x");
+        let manifest = Manifest::new("ptc-x", &deployment, Serve::Stdio, "");
+        let tables =
+            render::files(&deployment, &manifest).unwrap().into_iter().find(|file| file.path == "src/catalog.rs").unwrap();
+        assert!(
+            tables.text.contains(&format!("http_transport: Some(ptc::HttpTransport::{:?})", agreed.unwrap())),
+            "{}",
+            tables.text
+        );
+    }
+    let text = lock::write::write(&lock("mcp_http", streamable));
+    let old = text.replace("      \"http_transport\": \"streamable_http\",\n", "");
+    assert_ne!(old, text);
+    let old = read_lock(&old).unwrap();
+    assert_eq!((old.upstreams["notes"].http_transport, used(&config("mcp_http"), &old)), (None, streamable));
+    assert_eq!(resolve::missing_pins(&config("mcp_http"), &old).len(), 0);
+    assert_eq!(resolve::missing_pins(&config("mcp_sse"), &old).len(), 1);
+    assert_eq!((used(&config("mcp_http"), &Lock::default()), used(&config("mcp_sse"), &Lock::default())), (None, sse));
+    for (name, code) in [("http_sse", Code::LockDigest), ("websocket", Code::LockShape)] {
+        assert_eq!(read_lock(&text.replace("streamable_http", name)).unwrap_err(), [code], "{name}");
     }
 }
 

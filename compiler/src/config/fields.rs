@@ -227,17 +227,17 @@ fn is_object(reader: &mut ConfigReader<'_>, subject: &Subject, example: &str, no
     is
 }
 
-/// Returns the table of the only case that has a required key which the object contains.
+/// Returns the table of the only case that has a required key which the object contains. Of cases with the same keys, it is the
+/// first.
 fn guess(variants: &'static Variants, node: &Node) -> Option<&'static Table> {
     let mut fitting = variants.cases.iter().filter(|table| {
         table
             .keys()
             .any(|key| key.name != variants.tag.name && key.presence == Presence::Required && node.get(key.name).is_some())
     });
-    match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Some(only),
-        _ => None,
-    }
+    let first = fitting.next()?;
+    let names = |table: &'static Table| table.keys().map(|key| key.name);
+    fitting.all(|other| names(other).eq(names(first))).then_some(first)
 }
 
 fn missing_key(reader: &mut ConfigReader<'_>, subject: &Subject, key: &Key) {

@@ -1,4 +1,4 @@
-//! Reads the options that both HTTP transports share, and the entries of `mcp_http`.
+//! Reads the options that both HTTP transports share, and the entries of `mcp_http` and `mcp_sse`.
 
 use ptc_catalog::ListingLimits;
 
@@ -10,12 +10,13 @@ use super::model::{HttpOptions, McpHttp};
 use super::reader::ConfigReader;
 use super::urls;
 
-/// Reads the keys that only an `mcp_http` entry has.
+/// Reads the keys that only entries of `mcp_http` and `mcp_sse` have.
 pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
     let url = urls::read(reader, fields, "url");
     urls::read(reader, fields, "proxy");
     urls::check_security(reader, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
     Some(McpHttp {
+        is_sse: fields.tag() == "mcp_sse",
         http: options(reader, owner, fields, bindings),
         url: fields.spanned(reader, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),

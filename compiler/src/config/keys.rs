@@ -104,6 +104,17 @@ const MCP: &[Key] = &[
     key("tool_overrides", Kind::Object, Optional, "changes to what is known of single tools, by name"),
 ];
 
+/// The keys of an MCP entry over HTTP.
+const MCP_HTTP: &[Key] = &[
+    key("url", Kind::Text, Required, "the server's Streamable HTTP endpoint; of `mcp_sse`, its event stream").or(&[
+        "endpoint",
+        "uri",
+        "serverUrl",
+    ]),
+    key("proxy", Kind::Text, Optional, "URL of a proxy"),
+    HANDSHAKE_TIMEOUT,
+];
+
 /// The keys of every entry that uses HTTP.
 const HTTP: &[Key] = &[
     key("auth", Kind::List, Optional, "credentials that each request carries, in order; `[]` if calls need none")
@@ -159,24 +170,8 @@ pub static UPSTREAM: Variants = Variants {
                 MCP,
             ],
         },
-        Table {
-            tag: "mcp_http",
-            title: "an `mcp_http` entry",
-            groups: &[
-                ENTRY,
-                &[
-                    key("url", Kind::Text, Required, "the server's Streamable HTTP endpoint").or(&[
-                        "endpoint",
-                        "uri",
-                        "serverUrl",
-                    ]),
-                    key("proxy", Kind::Text, Optional, "URL of a proxy"),
-                    HANDSHAKE_TIMEOUT,
-                ],
-                HTTP,
-                MCP,
-            ],
-        },
+        Table { tag: "mcp_http", title: "an `mcp_http` entry", groups: &[ENTRY, MCP_HTTP, HTTP, MCP] },
+        Table { tag: "mcp_sse", title: "an `mcp_sse` entry", groups: &[ENTRY, MCP_HTTP, HTTP, MCP] },
         Table {
             tag: "openapi",
             title: "an `openapi` entry",

@@ -92,12 +92,12 @@ pub struct ToolOverride {
     pub call_timeout_ms: Option<u64>,
 }
 
-/// The three transports.
+/// The kinds of transports.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// `mcp_stdio`
     McpStdio(McpStdio),
-    /// `mcp_http`
+    /// `mcp_http` or `mcp_sse`
     McpHttp(McpHttp),
     /// `openapi`
     OpenApi(OpenApi),
@@ -108,6 +108,7 @@ impl Transport {
     pub fn name(&self) -> &'static str {
         match self {
             Transport::McpStdio(_) => "mcp_stdio",
+            Transport::McpHttp(McpHttp { is_sse: true, .. }) => "mcp_sse",
             Transport::McpHttp(_) => "mcp_http",
             Transport::OpenApi(_) => "openapi",
         }
@@ -195,9 +196,11 @@ impl HttpOptions {
     }
 }
 
-/// `mcp_http`
+/// `mcp_http` or `mcp_sse`
 #[derive(Debug, Clone)]
 pub struct McpHttp {
+    /// Whether the transport is `mcp_sse`: only HTTP+SSE is used.
+    pub is_sse: bool,
     /// `url`
     pub url: Spanned<String>,
     /// Shared options.

@@ -20,7 +20,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
     let fields = Fields::read_variant(reader, &subject, &keys::UPSTREAM, &member.value, unknown_transport)?;
     let transport = match fields.tag() {
         "mcp_stdio" => Transport::McpStdio(stdio::read(reader, &fields, bindings)?),
-        "mcp_http" => Transport::McpHttp(http::read(reader, &subject.name, &fields, bindings)?),
+        "mcp_http" | "mcp_sse" => Transport::McpHttp(http::read(reader, &subject.name, &fields, bindings)?),
         _ => Transport::OpenApi(openapi::read(reader, &subject, &fields, bindings)?),
     };
     for code in fields.notes("silence") {
@@ -66,6 +66,7 @@ fn tool_overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMa
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("streamable-http", "mcp_http"),
     ("https", "mcp_http"),
+    ("sse", "mcp_sse"),
     ("local", "mcp_stdio"),
     ("command", "mcp_stdio"),
     ("process", "mcp_stdio"),
@@ -82,12 +83,9 @@ fn unknown_transport(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) ->
         return keys::UPSTREAM.case(&name);
     }
     let meant = suggest::meant(wrong, keys::UPSTREAM.tags(), OTHER_NAMES);
-    let hint = match (wrong, meant) {
-        ("sse", _) => {
-            "servers that only offer the old HTTP+SSE transport cannot be used; Streamable HTTP is `mcp_http`".to_owned()
-        }
-        (_, Some(name)) => format!("did you mean `{name}`?"),
-        (_, None) => "transports are `mcp_stdio`, `mcp_http` and `openapi`".to_owned(),
+    let hint = match meant {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "transports are `mcp_stdio`, `mcp_http`, `mcp_sse` and `openapi`".to_owned(),
     };
     reader.fault(Code::UnknownTransport, node, format!("unknown transport {}", quoted(wrong)), "", &hint);
     meant.and_then(|tag| keys::UPSTREAM.case(tag))

@@ -18,7 +18,7 @@ pub use address::Address;
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::{Era, Paging};
+use ptc_catalog::{Era, HttpTransport, Paging};
 
 use self::security::Security;
 use crate::json::Json;
@@ -43,6 +43,9 @@ pub struct LockedUpstream {
     pub address: Option<Address>,
     /// Protocol era of an MCP server.
     pub era: Option<Era>,
+    /// The transport of an MCP server over HTTP. `None` for other upstreams, and in files of older compilers, which knew only
+    /// Streamable HTTP.
+    pub http_transport: Option<HttpTransport>,
     /// Name and version of an MCP server, or title and version of an OpenAPI document.
     pub server: Option<Server>,
     /// The instructions of an MCP server for models.
@@ -121,6 +124,10 @@ impl Lock {
                 Json::object().with("transport", Json::string(&*upstream.transport)).with("tools", Json::Object(tools));
             if let Some(era) = upstream.era {
                 entry = entry.with("era", Json::string(era.name()));
+            }
+            // Streamable HTTP is not counted, since files of older compilers do not name it.
+            if let Some(http_transport) = upstream.http_transport.filter(|found| *found != HttpTransport::Streamable) {
+                entry = entry.with("http_transport", Json::string(http_transport.name()));
             }
             // Models read this name if there are no instructions.
             if let Some(server) = &upstream.server {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ptc_catalog::{Era, Paging};
+use ptc_catalog::{Era, HttpTransport, Paging};
 
 use super::security::Security;
 use super::{Address, Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
@@ -125,6 +125,13 @@ impl Reader<'_> {
             upstream.era = [Era::Handshake, Era::Stateless].into_iter().find(|e| Some(e.name()) == era.as_str());
             if upstream.era.is_none() {
                 self.fault(Code::LockShape, era, "expected the protocol era \"handshake\" or \"stateless\"".to_owned());
+            }
+        }
+        if let Some(found) = node.get("http_transport") {
+            let known = [HttpTransport::Streamable, HttpTransport::Sse];
+            upstream.http_transport = known.into_iter().find(|known| Some(known.name()) == found.as_str());
+            if upstream.http_transport.is_none() {
+                self.fault(Code::LockShape, found, "expected the transport \"streamable_http\" or \"http_sse\"".to_owned());
             }
         }
         if let Some(address) = node.get("address") {

@@ -32,6 +32,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
     if let Some(era) = upstream.era {
         entry.set("era", Json::string(era.name()));
     }
+    if let Some(http_transport) = upstream.http_transport {
+        entry.set("http_transport", Json::string(http_transport.name()));
+    }
     if let Some(address) = &upstream.address {
         entry.set("address", address.to_json());
     }

@@ -20,7 +20,7 @@ pub mod text;
 use std::collections::BTreeSet;
 
 use ptc_catalog::paging::NOT_PAGED;
-use ptc_catalog::{Annotations, Effect, Place, Style};
+use ptc_catalog::{Annotations, Effect, HttpTransport, Place, Style};
 
 use crate::config::model::{Auth, Config, Transport, Upstream as Entry};
 use crate::http_token::is_token;
@@ -29,6 +29,16 @@ use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::paging;
+
+/// Returns the only transport that is used for an MCP upstream over HTTP. A lock file without one was written by a compiler that
+/// knew only Streamable HTTP.
+fn http_transport(transport: &Transport, locked: Option<&LockedUpstream>) -> Option<HttpTransport> {
+    match transport {
+        Transport::McpHttp(http) if http.is_sse => Some(HttpTransport::Sse),
+        Transport::McpHttp(_) => Some(locked?.http_transport.unwrap_or(HttpTransport::Streamable)),
+        Transport::McpStdio(_) | Transport::OpenApi(_) => None,
+    }
+}
 
 /// Returns the deployment of a checked config and a lock that covers it. Stored programs are left out, since they are read from
 /// files. Upstreams that the lock does not have get no tools.
@@ -43,6 +53,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
                 description: description(entry.description.as_deref(), locked),
                 transport: entry.transport.clone(),
                 era: locked.and_then(|l| l.era),
+                http_transport: http_transport(&entry.transport, locked),
                 tools: locked
                     .map(|l| l.tools.iter().map(|(tool, def)| tool_of(Some(entry), name, tool, def)).collect())
                     .unwrap_or_default(),

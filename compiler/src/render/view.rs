@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use ptc_catalog::{Annotations, Era, ListingLimits};
+use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits};
 
 use super::literal::{boolean, bytes, option, string, strings};
 use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
@@ -155,6 +155,10 @@ fn transport(upstream: &ir::Upstream) -> String {
         Era::Handshake => "ptc::Era::Handshake",
         Era::Stateless => "ptc::Era::Stateless",
     }));
+    let http_transport = option(upstream.http_transport.map(|transport| match transport {
+        HttpTransport::Streamable => "ptc::HttpTransport::Streamable",
+        HttpTransport::Sse => "ptc::HttpTransport::Sse",
+    }));
     match &upstream.transport {
         Transport::McpStdio(t) => {
             let env: Vec<String> =
@@ -175,7 +179,8 @@ fn transport(upstream: &ir::Upstream) -> String {
             )
         }
         Transport::McpHttp(t) => format!(
-            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, listing: {}, proxy: {}, era: {era} }})",
+            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, listing: {}, proxy: {}, era: {era}, \
+             http_transport: {http_transport} }})",
             string(&t.url.value),
             http(&t.http),
             t.handshake_timeout_ms,

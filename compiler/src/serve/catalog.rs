@@ -103,6 +103,7 @@ pub(super) fn listing_of(
     }
     Some(Listing {
         era: listing.era,
+        http_transport: listing.http_transport,
         server: Some(Server { name: listing.server_name, version: listing.server_version }),
         instructions: listing.instructions,
         tools,

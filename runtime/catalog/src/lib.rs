@@ -45,5 +45,6 @@ pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
-    Auth, EnvPart, Era, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX, Transport, Upstream,
+    Auth, EnvPart, Era, HttpTransport, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX,
+    Transport, Upstream,
 };

@@ -39,17 +39,18 @@ impl Upstream {
 pub enum Transport {
     /// An MCP server that is started as a child process.
     McpStdio(McpStdio),
-    /// An MCP server over Streamable HTTP.
+    /// An MCP server over HTTP.
     McpHttp(McpHttp),
     /// A JSON service described by an OpenAPI document.
     OpenApi(OpenApi),
 }
 
 impl Transport {
-    /// Returns the name in `upstreams.json`.
+    /// Returns the name in `upstreams.json`: of an MCP server over HTTP, that of the transport that is used.
     pub fn name(&self) -> &'static str {
         match self {
             Transport::McpStdio(_) => "mcp_stdio",
+            Transport::McpHttp(McpHttp { http_transport: Some(HttpTransport::Sse), .. }) => "mcp_sse",
             Transport::McpHttp(_) => "mcp_http",
             Transport::OpenApi(_) => "openapi",
         }
@@ -149,10 +150,29 @@ pub enum InheritEnv {
     All,
 }
 
-/// An MCP server over Streamable HTTP.
+/// The two transports of MCP over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Streamable HTTP, of protocol revisions from 2025-03-26 on.
+    Streamable,
+    /// HTTP+SSE, of protocol revision 2024-11-05.
+    Sse,
+}
+
+impl HttpTransport {
+    /// Returns the name in the lock file.
+    pub fn name(self) -> &'static str {
+        match self {
+            HttpTransport::Streamable => "streamable_http",
+            HttpTransport::Sse => "http_sse",
+        }
+    }
+}
+
+/// An MCP server over HTTP.
 #[derive(Debug, Clone)]
 pub struct McpHttp {
-    /// The URL of the endpoint.
+    /// The URL of the endpoint, or of the event stream of HTTP+SSE.
     pub url: &'static str,
     /// The credentials that requests carry, in order.
     pub auth: &'static [Auth],
@@ -174,6 +194,9 @@ pub struct McpHttp {
     pub proxy: Option<&'static str>,
     /// The protocol era that was observed when the catalog was frozen.
     pub era: Option<Era>,
+    /// The only transport that is used: that of the config, or that which was agreed when the catalog was frozen. `None` tries
+    /// Streamable HTTP, then HTTP+SSE.
+    pub http_transport: Option<HttpTransport>,
 }
 
 impl McpHttp {
@@ -191,6 +214,7 @@ impl McpHttp {
             listing: ListingLimits::DEFAULT,
             proxy: None,
             era: None,
+            http_transport: None,
         }
     }
 }

@@ -8,6 +8,7 @@ mod discovery;
 mod drift;
 mod faults;
 mod http;
+mod http_sse;
 mod openapi;
 mod pages;
 mod parallel;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 /// A received request.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub(crate) enum Answer {
     Full(u16, Vec<String>, Vec<u8>),
     /// An event stream: chunks with a pause in ms before each, closed at the end.
     Stream(Vec<(u64, String)>),
+    /// An event stream: chunks as they are received, closed when the sender is dropped.
+    Events(mpsc::Receiver<String>),
     /// Raw bytes with a pause in ms before each part, and the way it ends.
     Raw(Vec<(u64, Vec<u8>)>, End),
     /// No answer, until the client gives up.
@@ -127,6 +129,13 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<
                 )?;
                 for (pause, chunk) in chunks {
                     std::thread::sleep(std::time::Duration::from_millis(pause));
+                    out.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes())?;
+                }
+                out.write_all(b"0\r\n\r\n")?;
+            }
+            Answer::Events(chunks) => {
+                out.write_all(b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                for chunk in chunks {
                     out.write_all(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes())?;
                 }
                 out.write_all(b"0\r\n\r\n")?;

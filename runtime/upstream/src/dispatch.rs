@@ -29,7 +29,7 @@ use ptc_schedule::ClientKey;
 use ptc_secrets::Secrets;
 
 #[cfg(feature = "http")]
-use super::http::session::{self, Session};
+use super::http::{connect, session::Session};
 #[cfg(feature = "http")]
 use super::openapi::{EncodedRequest, Service};
 
@@ -336,7 +336,7 @@ impl UpstreamConnection {
                     let _starting = settings.start_limits.connection().await;
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = session::connect(upstream.name, spec, &secrets, &settings).await?;
+                    let connection = connect::connect(upstream.name, spec, &secrets, &settings).await?;
                     let drift = drift::detect(
                         connection.channel(),
                         &connection.negotiated,

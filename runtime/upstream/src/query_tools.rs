@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Deployment, Era, ListingLimits, Transport, Upstream};
+use ptc_catalog::{Deployment, Era, HttpTransport, ListingLimits, Transport, Upstream};
 use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 
@@ -34,6 +34,8 @@ pub struct Listing {
     pub server_version: String,
     /// The server's instructions for models.
     pub instructions: Option<String>,
+    /// The transport, if it is one of the two over HTTP.
+    pub http_transport: Option<HttpTransport>,
     /// The definitions of all tools, unchanged and in the server's order. A tool that is not granted may be reduced to its name.
     pub tools: Vec<Box<RawValue>>,
 }
@@ -93,7 +95,7 @@ async fn listed(
         #[cfg(feature = "http")]
         Transport::McpHttp(spec) => {
             let _starting = settings.start_limits.connection().await;
-            match super::http::session::connect(upstream.name, spec, secrets, settings).await {
+            match super::http::connect::connect(upstream.name, spec, secrets, settings).await {
                 Ok(session) => {
                     let found =
                         list(session.channel(), &session.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
@@ -130,8 +132,8 @@ pub(super) async fn list(
             fault
         }
     })?;
-    let Negotiated { era, revision, server_name, server_version, instructions } = negotiated.clone();
-    Ok(Listing { era, revision, server_name, server_version, instructions, tools })
+    let Negotiated { era, revision, server_name, server_version, instructions, http_transport } = negotiated.clone();
+    Ok(Listing { era, revision, server_name, server_version, instructions, http_transport, tools })
 }
 
 /// Upstreams whose tools are fetched before there is a catalog, with the runtime that drives their connections. A server with the

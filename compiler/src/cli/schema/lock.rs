@@ -31,6 +31,8 @@ struct Upstream {
     address: Option<Address>,
     /// The protocol era of an MCP server.
     era: Option<Era>,
+    /// The transport that was agreed with an MCP server over HTTP.
+    http_transport: Option<HttpTransport>,
     /// Name and version of an MCP server, or title and version of an OpenAPI document.
     server: Option<Server>,
     /// The instructions of an MCP server for models.
@@ -51,6 +53,14 @@ struct Address {
     /// The names in `env`.
     env: Option<Vec<String>>,
     url: Option<String>,
+}
+
+/// Streamable HTTP, or HTTP+SSE of protocol revision 2024-11-05.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+enum HttpTransport {
+    StreamableHttp,
+    HttpSse,
 }
 
 /// `handshake` for a server with `initialize`, `stateless` for a later protocol.

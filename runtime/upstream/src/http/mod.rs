@@ -6,16 +6,19 @@
 //! - `body`: the body of a request.
 //! - [`answer`]: a response. [`status`]: the meaning of its status for a program.
 //! - `sse`: parses server-sent events. `stream`: reads a response that is an event stream.
-//! - `session`: MCP over Streamable HTTP.
+//! - `connect`: chooses the transport of an MCP server. `session`: MCP over Streamable HTTP. `shared_stream`: MCP over HTTP+SSE, the
+//!   transport of revision 2024-11-05.
 //! - `document`: fetches OpenAPI documents at build time.
 
 pub mod answer;
 mod body;
 pub mod client;
+pub(crate) mod connect;
 mod connecting;
 mod credentials;
 pub(crate) mod document;
 pub(crate) mod session;
+mod shared_stream;
 pub(super) mod sse;
 pub mod status;
 mod stream;

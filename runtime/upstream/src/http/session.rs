@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP.
+//! A session with an MCP server, and requests over Streamable HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ptc_catalog::{Era, McpHttp};
+use ptc_catalog::Era;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use url::Url;
 
 use super::answer::Answer;
-use super::client::{Endpoint, HttpClient, OutgoingRequest};
+use super::client::{HttpClient, OutgoingRequest};
+use super::shared_stream::SharedStream;
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::fault::{Reason, UpstreamError, excerpt};
 use crate::mcp::wire::{self, Frame, ServerMessage};
-use crate::mcp::{Ask, Channel, HANDSHAKE_REVISIONS, Negotiated, Response, handshake};
+use crate::mcp::{Ask, Channel, HANDSHAKE_REVISIONS, Negotiated, Response};
 use crate::offload::offload;
-use crate::settings::{ResponseCap, UpstreamSettings};
-use crate::stage;
-use ptc_secrets::Secrets;
+use crate::settings::ResponseCap;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -37,8 +37,19 @@ const ANSWERING: usize = 8;
 
 /// A negotiated connection to a server, with its session.
 pub(crate) struct Session {
-    wire: Wire,
+    pub(super) wire: Arc<Wire>,
     pub(crate) negotiated: Negotiated,
+    /// The reader of the event stream of HTTP+SSE.
+    pub(super) reader: Option<Reader>,
+}
+
+/// A task that is aborted when this is dropped.
+pub(super) struct Reader(pub(super) AbortHandle);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Posts frames to one endpoint.
@@ -52,61 +63,22 @@ pub(super) struct Wire {
     revision: Mutex<Option<&'static str>>,
     /// Permits of answers to the server that are being sent.
     answering: Arc<Semaphore>,
-}
-
-/// Connects and negotiates era and revision.
-pub(crate) async fn connect(
-    name: &'static str,
-    spec: &'static McpHttp,
-    secrets: &Secrets,
-    settings: &UpstreamSettings,
-) -> Result<Session, UpstreamError> {
-    let endpoint = Endpoint {
-        upstream: Some(name),
-        url: spec.url,
-        auth: spec.auth,
-        static_headers: spec.static_headers,
-        connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
-        proxy: spec.proxy,
-        extra_roots: settings.extra_roots.clone(),
-        posts: true,
-    };
-    let url = Url::parse(spec.url).map_err(|why| UpstreamError::unavailable(format!("'{}' is not a URL: {why}", spec.url)))?;
-    let wire = Wire {
-        client: HttpClient::new(&endpoint, secrets)?,
-        url,
-        cap: settings.response_cap(spec.max_response_bytes),
-        next_id: AtomicU64::new(1),
-        session: Mutex::default(),
-        revision: Mutex::default(),
-        answering: Arc::new(Semaphore::new(ANSWERING)),
-    };
-    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-    let negotiated = handshake::negotiate(&wire, spec.era, deadline).await.map_err(|refused| {
-        let fault = refused.fault;
-        match fault.reason {
-            Reason::Timeout if fault.is_timeout() => UpstreamError::timeout(format!(
-                "'{name}' did not finish its handshake within {} ms (handshake_timeout_ms): the time ran out while {}",
-                spec.handshake_timeout_ms,
-                stage::reached().described()
-            )),
-            Reason::Timeout => UpstreamError::timeout(format!("'{name}': {}", fault.message)),
-            // During the handshake the status is not a failure of a tool.
-            Reason::ToolError => UpstreamError { reason: Reason::UpstreamUnavailable, ..fault },
-            _ => fault,
-        }
-    })?;
-    Ok(Session { wire, negotiated })
+    /// The event stream that has all responses, over HTTP+SSE.
+    pub(super) stream: Option<SharedStream>,
 }
 
 impl Session {
     /// Returns the channel for requests of the negotiated era.
     pub(crate) fn channel(&self) -> &impl Channel {
-        &self.wire
+        &*self.wire
     }
 
     /// Ends the session on the server.
     pub(crate) async fn end(&self) {
+        if let (Some(stream), Some(reader)) = (&self.wire.stream, &self.reader) {
+            stream.lose(UpstreamError::unavailable("the connection was closed"));
+            reader.0.abort();
+        }
         if self.wire.session().is_none() {
             return;
         }
@@ -119,12 +91,26 @@ impl Session {
 
 impl crate::lifecycle::Live for Session {
     fn failure(&self) -> Option<UpstreamError> {
-        // Between requests there is no connection to lose. The end of the session is noticed at the next call.
-        None
+        // Without a shared stream there is no connection to lose between requests. The end of the session is noticed at the next
+        // call.
+        self.wire.stream.as_ref()?.failure()
     }
 }
 
 impl Wire {
+    pub(super) fn new(client: HttpClient, url: Url, cap: ResponseCap, stream: Option<SharedStream>) -> Wire {
+        Wire {
+            client,
+            url,
+            cap,
+            next_id: AtomicU64::new(1),
+            session: Mutex::default(),
+            revision: Mutex::default(),
+            answering: Arc::new(Semaphore::new(ANSWERING)),
+            stream,
+        }
+    }
+
     fn session(&self) -> Option<HeaderValue> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -190,7 +176,11 @@ impl Wire {
             return Err(UpstreamError { session_over: true, ..head.fault(&body) });
         }
         if let Some(response) = response {
-            // A refusal by status may contain a JSON-RPC error. For errors of access the status alone decides.
+            // A refusal by status may contain a JSON-RPC error. For errors of access the status alone decides. 404 and 405 for
+            // `initialize` mean that there is no Streamable HTTP.
+            if method == "initialize" && matches!(status.as_u16(), 404 | 405) {
+                return Err(head.fault(&body));
+            }
             if status.is_success() || matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422 | 500) {
                 return Ok(response);
             }
@@ -277,6 +267,9 @@ struct Open<'w> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
+        if let Some(stream) = &self.wire.stream {
+            stream.forget(self.id);
+        }
         if !self.answered
             && self.negotiated.is_some_and(|(era, _)| era == Era::Handshake)
             && tokio::runtime::Handle::try_current().is_ok()
@@ -291,7 +284,10 @@ impl Channel for Wire {
         let Ask { method, negotiated, .. } = ask;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut open = Open { wire: self, id, negotiated, answered: false };
-        let outcome = self.post(id, ask, deadline).await;
+        let outcome = match &self.stream {
+            Some(stream) => self.exchange(stream, id, ask, deadline).await,
+            None => self.post(id, ask, deadline).await,
+        };
         open.answered = !matches!(&outcome, Err(fault) if fault.reason == Reason::Timeout);
         match outcome {
             // Servers of the handshake era reject unknown methods with various statuses. Only `initialize` shows whether they are

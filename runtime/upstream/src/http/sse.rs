@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
+use crate::mcp::id_scanner::IdScanner;
+
 /// Maximum length of an event's id.
 const MAX_ID: usize = 1024;
 
@@ -30,6 +32,34 @@ pub(super) struct Events {
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
+    /// Whether the incomplete event is an `endpoint` event, and the data of the first one.
+    is_endpoint: bool,
+    endpoint: Option<Vec<u8>>,
+    /// Whether events that are too large are skipped, which is not an error then.
+    skips: bool,
+    skipping: Option<Skipping>,
+    skipped: Vec<Skipped>,
+}
+
+/// An event that is being skipped.
+#[derive(Default)]
+struct Skipping {
+    scanner: IdScanner,
+    bytes: u64,
+}
+
+impl Skipping {
+    fn feed(&mut self, bytes: &[u8]) {
+        self.scanner.feed(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+}
+
+/// A skipped event: the id of its message, if it has one, and its bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Skipped {
+    pub(super) id: Option<u64>,
+    pub(super) bytes: u64,
 }
 
 /// An event or a line exceeds the size limit. Contains the bytes received of it.
@@ -37,6 +67,16 @@ pub(super) struct Events {
 pub(super) struct TooLarge(pub(super) u64);
 
 impl Events {
+    /// Creates a parser that skips events that are too large.
+    pub(super) fn skipping() -> Events {
+        Events { skips: true, ..Events::default() }
+    }
+
+    /// Returns the events that were skipped since the last time.
+    pub(super) fn take_skipped(&mut self) -> Vec<Skipped> {
+        std::mem::take(&mut self.skipped)
+    }
+
     /// Parses more bytes. Returns the data of every event that they complete.
     pub(super) fn feed(&mut self, mut bytes: &[u8], max: usize) -> Result<Vec<Vec<u8>>, TooLarge> {
         let mut events = Vec::new();
@@ -46,13 +86,22 @@ impl Events {
                 continue;
             }
             let Some(end) = memchr2(b'\n', b'\r', bytes) else {
-                self.partial.extend_from_slice(bytes);
+                match &mut self.skipping {
+                    Some(skipping) => {
+                        skipping.feed(bytes);
+                        // The line is not empty, so that it does not end the event.
+                        self.partial = vec![0];
+                    }
+                    None => self.partial.extend_from_slice(bytes),
+                }
                 break;
             };
             let (part, rest) = bytes.split_at(end);
             self.after_cr = rest.first() == Some(&b'\r');
             bytes = rest.get(1..).unwrap_or_default();
-            if self.partial.is_empty() {
+            if self.skipping.is_some() {
+                self.skip_line(part);
+            } else if self.partial.is_empty() {
                 self.line(part, &mut events);
             } else {
                 let mut line = std::mem::take(&mut self.partial);
@@ -60,12 +109,43 @@ impl Events {
                 self.line(&line, &mut events);
             }
             if self.data.len() > max {
-                return Err(TooLarge(self.data.len() as u64));
+                self.overflow(self.data.len())?;
             }
         }
         // The payload is preceded by `data: `.
         let seen = self.partial.len() + self.data.len();
-        if seen > max.saturating_add(6) { Err(TooLarge(seen as u64)) } else { Ok(events) }
+        if seen > max.saturating_add(6) {
+            self.overflow(seen)?;
+        }
+        Ok(events)
+    }
+
+    /// Begins to skip the incomplete event, of which `seen` bytes were received.
+    fn overflow(&mut self, seen: usize) -> Result<(), TooLarge> {
+        if !self.skips {
+            return Err(TooLarge(seen as u64));
+        }
+        let mut skipping = Skipping::default();
+        skipping.feed(&std::mem::take(&mut self.data));
+        skipping.feed(&self.partial);
+        self.partial.truncate(1);
+        self.partial.shrink_to_fit();
+        self.skipping = Some(skipping);
+        Ok(())
+    }
+
+    /// Skips the end of a line. An empty line ends the event.
+    fn skip_line(&mut self, part: &[u8]) {
+        if let Some(skipping) = &mut self.skipping {
+            skipping.feed(part);
+        }
+        if std::mem::take(&mut self.partial).is_empty()
+            && part.is_empty()
+            && let Some(Skipping { scanner, bytes }) = self.skipping.take()
+        {
+            self.skipped.push(Skipped { id: scanner.id(), bytes });
+            (self.has_data, self.is_endpoint, self.id) = (false, false, None);
+        }
     }
 
     /// Returns the number of bytes of the incomplete event.
@@ -81,6 +161,11 @@ impl Events {
     /// Returns the delay before resuming a broken stream that the server requests.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
+    }
+
+    /// Returns the data of the first `endpoint` event, which is not a message: the URL for requests over HTTP+SSE.
+    pub(super) fn endpoint(&self) -> Option<&[u8]> {
+        self.endpoint.as_deref()
     }
 
     /// Prepares for a new stream. Incomplete events will be sent again.
@@ -99,7 +184,10 @@ impl Events {
                 self.last_id = Some(id);
             }
             let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.has_data) && !data.is_empty() {
+            if std::mem::take(&mut self.is_endpoint) {
+                self.has_data = false;
+                self.endpoint.get_or_insert(data);
+            } else if std::mem::take(&mut self.has_data) && !data.is_empty() {
                 events.push(data);
             }
             return;
@@ -118,6 +206,7 @@ impl Events {
                 }
                 self.data.extend_from_slice(value);
             }
+            b"event" => self.is_endpoint = value == b"endpoint",
             b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" => {
                 let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
@@ -167,5 +256,22 @@ mod tests {
         assert_eq!(events.feed(b"data: 12345678\n\n", 8), Ok(vec![b"12345678".to_vec()]));
         assert_eq!(events.feed(b"data: 123456789\n", 8), Err(TooLarge(9)));
         assert_eq!(Events::default().feed(b"data: 12345678901234567890", 8), Err(TooLarge(26)));
+    }
+
+    #[test]
+    fn large_event_is_skipped_and_its_id_is_found_however_the_stream_is_cut() {
+        let large = "x".repeat(50);
+        let stream = format!(
+            "data: {{\"result\":{{\"id\":3,\"text\":\"{large}\"}},\r\ndata: \"id\": 7}}\r\n\r\ndata: small\n\ndata: {large}\ndata: {large}\n\nevent: \
+             endpoint\ndata: {large}\n\ndata: end\n\n"
+        );
+        for step in 1..stream.len() {
+            let mut events = Events::skipping();
+            let found: Vec<_> = stream.as_bytes().chunks(step).flat_map(|chunk| events.feed(chunk, 20).unwrap()).collect();
+            assert_eq!(found, [b"small".to_vec(), b"end".to_vec()], "{step}");
+            let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes > 50)).collect();
+            assert_eq!(ids, [(Some(7), true), (None, true), (None, true)], "{step}");
+            assert_eq!(events.endpoint(), None, "{step}");
+        }
     }
 }

@@ -136,7 +136,7 @@ impl Wire {
 }
 
 /// Reads the rest of a response, so that the connection can be reused. A server that sends too much is disconnected.
-fn finish_in_background(mut answer: Answer) {
+pub(super) fn finish_in_background(mut answer: Answer) {
     tokio::spawn(async move {
         let rest = async {
             let mut left = 64 * 1024usize;

@@ -158,6 +158,7 @@ fn choose(found: DiscoverResult) -> ProbeOutcome {
         server_name: info.name,
         server_version: info.version,
         instructions: found.instructions,
+        http_transport: None,
     })
 }
 
@@ -208,5 +209,6 @@ async fn initialize(
         server_name: found.server_info.name,
         server_version: found.server_info.version,
         instructions: found.instructions,
+        http_transport: None,
     }))
 }

@@ -4,6 +4,7 @@
 //! unknown members.
 
 pub(crate) mod handshake;
+pub(crate) mod id_scanner;
 pub(crate) mod listing;
 pub(crate) mod outcome;
 pub(crate) mod wire;
@@ -11,7 +12,7 @@ pub(crate) mod wire;
 use std::time::Instant;
 
 use bytes::Bytes;
-use ptc_catalog::Era;
+use ptc_catalog::{Era, HttpTransport};
 use serde_json::value::RawValue;
 
 use super::fault::UpstreamError;
@@ -31,6 +32,8 @@ pub(crate) struct Negotiated {
     pub(crate) server_name: String,
     pub(crate) server_version: String,
     pub(crate) instructions: Option<String>,
+    /// The transport, if it is one of the two over HTTP.
+    pub(crate) http_transport: Option<HttpTransport>,
 }
 
 /// The response to a request.
