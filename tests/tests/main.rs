@@ -8,6 +8,7 @@ mod embedding;
 mod first_deployment;
 mod guides;
 mod http;
+mod http_sse;
 mod json_schema;
 mod listing;
 mod openapi;
