@@ -1,0 +1,1 @@
+//! Edits the configs of MCP clients.
