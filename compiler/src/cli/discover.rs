@@ -26,15 +26,12 @@ pub(crate) fn all(folder: &Path) -> Vec<(Client, PathBuf)> {
     found
 }
 
-/// Returns the config of a client: the first that exists, those of the user first, else where the user's config belongs.
-pub(crate) fn of_client(row: &Row, folder: &Path) -> Option<PathBuf> {
-    let places = |project: bool| {
-        let files = row.files.iter().filter(move |(base, _)| (*base == Base::Project) == project);
-        files.filter_map(|(base, file)| Some(place(*base, folder)?.join(file))).filter(|path| !path.as_os_str().is_empty())
-    };
-    // The config of a project is shared with others, so that it is only used for clients without another one.
-    let own = places(false).chain(places(true)).find(|path| path.is_file());
-    own.or_else(|| places(false).last()).or_else(|| places(true).next())
+/// Returns the config in which a client keeps the servers of the user: the first that exists, else where it belongs.
+pub(crate) fn of_client(row: &Row) -> Option<PathBuf> {
+    // The config of a project is shared with others, and the settings of VS Code have the servers of old versions.
+    let is_own = |(base, file): &&(Base, &str)| *base != Base::Project && (row.client != Client::VsCode || file.ends_with("mcp.json"));
+    let places = || row.files.iter().filter(is_own).filter_map(|(base, file)| Some(place(*base, Path::new(""))?.join(file)));
+    places().find(|path| path.is_file()).or_else(|| places().next())
 }
 
 /// Returns the folder of the project that a config belongs to, or `None` for a config of the user.

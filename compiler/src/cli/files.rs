@@ -26,6 +26,29 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
     })
 }
 
+/// Writes a file that may hold secrets: the new file has the permissions of the old one, or is readable by its owner only.
+pub(crate) fn replace_kept_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let old = std::fs::metadata(path).ok().map(|old| old.permissions());
+    replace(path, |file| {
+        if let Some(permissions) = old.or_else(private) {
+            file.set_permissions(permissions)?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()
+    })
+}
+
+#[cfg(unix)]
+fn private() -> Option<std::fs::Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+    Some(std::fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private() -> Option<std::fs::Permissions> {
+    None
+}
+
 fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {
     let beside = prepare(path)?;
     let written =

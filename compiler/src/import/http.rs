@@ -213,7 +213,7 @@ fn address(
             continue;
         }
         let (source, comment) = source(context, entry, name, value, node.range.clone())?;
-        let binding = context.bind(&format!("{}-{}", entry.name, slug(name)), source, comment);
+        let binding = context.bind(&binding_name(entry, name), source, comment);
         sent.auth.push(Json::Object(vec![
             ("scheme".into(), Json::string("api_key")),
             ("binding".into(), Json::String(binding)),
@@ -282,7 +282,7 @@ fn header(context: &mut Context<'_>, entry: &Entry, name: &str, value: &str, ran
         };
         match source(context, entry, cookie, value.trim(), range.clone()) {
             Ok((source, comment)) => {
-                let binding = context.bind(&format!("{}-{}", entry.name, slug(cookie)), source, comment);
+                let binding = context.bind(&binding_name(entry, cookie), source, comment);
                 sent.auth.push(Json::Object(vec![
                     ("scheme".into(), Json::string("api_key")),
                     ("binding".into(), Json::String(binding)),
@@ -386,7 +386,7 @@ fn send(
         context.report(Code::SettingLeftOut, range, message, "");
         return;
     }
-    let binding = context.bind(&format!("{}-{}", entry.name, slug(name)), source.clone(), comment);
+    let binding = context.bind(&binding_name(entry, name), source.clone(), comment);
     let (scheme, key) = if is_authorization { ("api_key", "name") } else { ("custom_header", "header") };
     sent.auth.push(Json::Object(vec![
         ("scheme".into(), Json::string(scheme)),
@@ -463,6 +463,12 @@ fn emitter(scheme: &str, binding: String) -> Json {
     Json::Object(vec![("scheme".into(), Json::string(scheme)), ("binding".into(), Json::String(binding))])
 }
 
+/// Returns the name of the binding for a header, parameter or cookie.
+fn binding_name(entry: &Entry, name: &str) -> String {
+    let slug = slug(name);
+    if slug.starts_with(&entry.name) { slug } else { format!("{}-{slug}", entry.name) }
+}
+
 fn slug(name: &str) -> String {
     variable_name(name).to_ascii_lowercase().replace('_', "-")
 }
@@ -518,5 +524,7 @@ pub(super) fn verbatim_auth(context: &mut Context<'_>, given: &Given<'_>, draft:
         emitter.set("binding", Json::String(binding));
         emitters.push(emitter);
     }
-    draft.add("auth", Json::Array(emitters));
+    if !emitters.is_empty() || given.node.elements().is_some_and(<[Node]>::is_empty) {
+        draft.add("auth", Json::Array(emitters));
+    }
 }

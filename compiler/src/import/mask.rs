@@ -23,6 +23,20 @@ pub(super) fn tree(sources: &Sources, file: FileId, root: &Node, diagnostics: &m
     hide(sources, file, public, diagnostics);
 }
 
+/// Returns a text in which every masked part is replaced.
+pub(super) fn applied(text: &str, diagnostics: &Diagnostics) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for place in diagnostics.masked() {
+        let (start, end) = (place.range.start as usize, place.range.end as usize);
+        out.push_str(text.get(at..start).unwrap_or_default());
+        out.push_str("********");
+        at = end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
 fn collect(key: &str, node: &Node, public: &mut Vec<Range<u32>>) {
     for member in node.members() {
         public.push(member.key_range.clone());

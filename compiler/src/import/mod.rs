@@ -192,6 +192,19 @@ pub fn import(
     Imported { text: write::config(&from, &result.upstreams, &credentials), upstreams: result.upstreams.len() }
 }
 
+/// Returns the text of a client's config with its secrets, and everything that may be one, replaced. It has the same lines.
+pub fn masked(client: Client, text: &str) -> String {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let file = sources.add("", text);
+    let input = Input { file, client: Some(client), project: None, is_optional: false };
+    match parse(&sources, &input, &mut diagnostics) {
+        Some(root) => mask::tree(&sources, file, &root, &mut diagnostics),
+        None => mask::all(&sources, file, &mut diagnostics),
+    }
+    mask::applied(&sources.get(file).text, &diagnostics)
+}
+
 fn parse(sources: &Sources, input: &Input, diagnostics: &mut Diagnostics) -> Option<Node> {
     let source = sources.get(input.file);
     let format = match source.path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().as_str() {

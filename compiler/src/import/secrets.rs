@@ -101,6 +101,16 @@ impl Variables {
         node.members().iter().for_each(|member| self.note_references(&member.value));
     }
 
+    /// Returns the name of the variable that replaces an input of VS Code: the same for all uses of the input.
+    pub(super) fn replacing_input(&mut self, id: &str, wanted: &str, owner: &str) -> String {
+        let input = format!("${{input:{id}}}");
+        let known = self.used.iter().find(|(_, origin)| matches!(origin, Origin::Value(value) if *value == input));
+        match known {
+            Some((name, _)) => name.clone(),
+            None => self.replacing(wanted, owner, &input),
+        }
+    }
+
     /// Returns the name of the variable that replaces a secret: `wanted`, or a name with the owner in it if another secret has
     /// that name.
     pub(super) fn replacing(&mut self, wanted: &str, owner: &str, secret: &str) -> String {
@@ -166,6 +176,8 @@ mod tests {
         assert_eq!(variables.replacing("API_KEY", "one", "a"), "API_KEY");
         assert_eq!(variables.replacing("API_KEY", "two", "a"), "API_KEY");
         assert_eq!(variables.replacing("api-key", "two", "b"), "TWO_API_KEY");
-        assert_eq!(variables.replacing("api-key", "two", "c"), "TWO_API_KEY_2");
+        assert_eq!(variables.replacing("apiKey", "two", "c"), "TWO_API_KEY_2");
+        assert_eq!(variables.replacing_input("key", "SHOP_KEY", "shop"), "SHOP_KEY");
+        assert_eq!(variables.replacing_input("key", "OTHER", "other"), "SHOP_KEY");
     }
 }

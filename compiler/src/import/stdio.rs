@@ -229,7 +229,7 @@ pub(super) fn resolve(context: &mut Context<'_>, entry: &Entry, wanted: &str, va
                 let input = context.inputs.iter().find(|input| input.get("id").and_then(Node::as_str) == Some(&id));
                 let asked = input.and_then(|input| input.get("description")).and_then(Node::as_str).map(str::to_owned);
                 let wanted = if wanted.is_empty() { id.as_str() } else { wanted };
-                let name = context.variables.replacing(wanted, &entry.name, &format!("${{input:{id}}}"));
+                let name = context.variables.replacing_input(&id, wanted, &entry.name);
                 let asked =
                     asked.filter(|text| !secrets::is_secret("", text)).map(|text| format!(": {text}")).unwrap_or_default();
                 resolved.comments.push(format!("the variable {} replaces the input {}{asked}", quoted(&name), quoted(&id)));
