@@ -206,6 +206,149 @@ fn every_result_passes_the_check() {
     }
 }
 
+/// Writes a file with its folders.
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Runs `import` in `project`, with a home.
+fn import_in(project: &Path, home: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    for variable in
+        ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "UV_CACHE_DIR", "UV_TOOL_DIR", "npm_config_cache", "CODEX_HOME"]
+    {
+        command.env_remove(variable);
+    }
+    command.env("HOME", home).arg("import").args(args).args(["--color", "never"]).current_dir(project).output().unwrap()
+}
+
+#[test]
+fn configs_are_discovered_where_the_clients_keep_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, home) = (folder.path().join("project"), folder.path().join("home"));
+    fs::create_dir_all(&project).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    let nothing = import_in(&project, &home, &["--discover"]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", text(nothing.stderr));
+    let json = |keys: &str, name: &str| format!("{{ \"{keys}\": {{ \"{name}\": {{ \"command\": \"{name}\" }} }} }}");
+    let mut names = Vec::new();
+    for (base, path, keys) in [
+        (&project, ".mcp.json", "mcpServers"),
+        (&project, ".cursor/mcp.json", "mcpServers"),
+        (&project, ".vscode/mcp.json", "servers"),
+        (&project, ".zed/settings.json", "context_servers"),
+        (&project, ".gemini/settings.json", "mcpServers"),
+        (&home, ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        (&home, "Library/Application Support/Claude/claude_desktop_config.json", "mcpServers"),
+        (&home, ".claude.json", "mcpServers"),
+        (&home, ".cursor/mcp.json", "mcpServers"),
+        (&home, ".config/Code/User/mcp.json", "servers"),
+        (&home, ".codeium/windsurf/mcp_config.json", "mcpServers"),
+        (&home, ".config/zed/settings.json", "context_servers"),
+        (&home, ".gemini/settings.json", "mcpServers"),
+        (&home, ".config/ptc_runner_mcp/upstreams.json", "upstreams"),
+    ] {
+        let name = format!("server-{}", names.len());
+        let entry = json(keys, &name);
+        let entry =
+            if keys == "upstreams" { entry.replace("\"command\"", "\"transport\": \"stdio\", \"command\"") } else { entry };
+        write(&base.join(path), &entry);
+        names.push(name);
+    }
+    for (path, entry) in [
+        (".codex/config.toml", "[mcp_servers.codex-server]\ncommand = 'codex'\n"),
+        (".config/goose/config.yaml", "extensions:\n  goose-server:\n    type: stdio\n    enabled: true\n    cmd: goose\n"),
+        (".continue/config.yaml", "mcpServers:\n  - name: continue-server\n    command: continue\n"),
+    ] {
+        write(&home.join(path), entry);
+    }
+    names.extend(["codex-server", "goose-server", "continue-server", "block-server"].map(str::to_owned));
+    write(&project.join(".continue/mcpServers/block.yaml"), "mcpServers:\n  - name: block-server\n    command: block\n");
+    // Settings without servers are no fault.
+    write(&home.join(".config/Code/User/settings.json"), "{ \"editor.fontSize\": 12 }");
+
+    let output = import_in(&project, &home, &["--discover"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+    let result = text(output.stdout);
+    for name in &names {
+        assert!(result.contains(&format!("\"{name}\": {{")), "{name} in\n{result}");
+    }
+    let only = text(import_in(&project, &home, &["--discover", "--client", "codex"]).stdout);
+    assert!(only.contains("codex-server") && !only.contains("goose-server"), "{only}");
+}
+
+#[test]
+fn a_package_gets_the_version_that_is_on_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, home) = (folder.path().join("project"), folder.path().join("home"));
+    let npm = |folder: &Path, name: &str, version: &str| {
+        write(
+            &folder.join("node_modules").join(name).join("package.json"),
+            &format!("{{ \"name\": \"{name}\", \"version\": \"{version}\" }}"),
+        );
+    };
+    npm(&project, "in-project", "1.2.3");
+    npm(&home.join(".npm/_npx/0a"), "@scope/cached", "2.9.0");
+    npm(&home.join(".npm/_npx/0b"), "@scope/cached", "2.10.0");
+    let tool = home.join(".local/share/uv/tools/my-tool/lib/python3.13/site-packages");
+    fs::create_dir_all(tool.join("my_tool-0.4.1.dist-info")).unwrap();
+    fs::create_dir_all(home.join(".cache/uv/archive-v0/x/cached_tool-3.0.dist-info")).unwrap();
+    write(
+        &project.join(".mcp.json"),
+        r#"{ "mcpServers": {
+            "a": { "command": "npx", "args": ["-y", "in-project"] },
+            "b": { "command": "npx", "args": ["-y", "@scope/cached@latest"] },
+            "c": { "command": "uvx", "args": ["My.Tool[extra]", "--flag"] },
+            "d": { "command": "uvx", "args": ["--from", "cached-tool", "tool"] },
+            "e": { "command": "npx", "args": ["-y", "unknown"] },
+            "f": { "command": "npx", "args": ["-y", "../../escape"] }
+        } }"#,
+    );
+    let output = import_in(&project, &home, &[".mcp.json", "--format", "short"]);
+    let result = text(output.stdout);
+    for part in [
+        r#"["-y", "in-project@1.2.3"]"#,
+        r#"["-y", "@scope/cached@2.10.0"]"#,
+        r#"["My.Tool[extra]==0.4.1", "--flag"]"#,
+        r#"["--from", "cached-tool==3.0", "tool"]"#,
+        r#"["-y", "unknown"]"#,
+        "// `@scope/cached` has no fixed version in the file; 2.10.0 is the newest version in the cache of npx",
+    ] {
+        assert!(result.contains(part), "{part} in\n{result}");
+    }
+    let findings = text(output.stderr);
+    assert_eq!(findings.matches("[PTC0216]").count(), 1, "{findings}");
+    assert!(findings.contains(".mcp.json:6:53: warning[PTC0216]: `unknown`"), "{findings}");
+}
+
+#[test]
+fn a_file_is_replaced_only_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join(".mcp.json"), r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
+    write(&folder.path().join("upstreams.json"), "mine");
+    let refused = import_in(folder.path(), folder.path(), &[".mcp.json", "-o", "upstreams.json"]);
+    assert_eq!((refused.status.code(), text(refused.stderr).contains("--force")), (Some(2), true));
+    assert_eq!(fs::read_to_string(folder.path().join("upstreams.json")).unwrap(), "mine");
+    let forced = import_in(folder.path(), folder.path(), &[".mcp.json", "-o", "upstreams.json", "--force"]);
+    assert_eq!(forced.status.code(), Some(0));
+    assert!(fs::read_to_string(folder.path().join("upstreams.json")).unwrap().contains("\"a\": {"));
+    let mixed = import_in(folder.path(), folder.path(), &[".mcp.json", "--format", "json"]);
+    assert_eq!((mixed.status.code(), mixed.stdout.is_empty()), (Some(2), true));
+}
+
+#[test]
+fn entries_of_several_files_get_different_names() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("a.json"), r#"{ "mcpServers": { "notes": { "command": "one" }, "same": { "command": "same" } } }"#);
+    write(&folder.path().join("b.json"), r#"{ "mcpServers": { "Notes": { "command": "two" }, "same": { "command": "same" } } }"#);
+    let output = import_in(folder.path(), folder.path(), &["a.json", "b.json", "--format", "short"]);
+    let (result, findings) = (text(output.stdout), text(output.stderr));
+    assert!(result.contains("\"notes\": {") && result.contains("\"Notes-2\": {"), "{result}");
+    assert_eq!(result.matches("\"same\": {").count(), 1, "{result}");
+    assert!(findings.contains("b.json:1:50: note[PTC1008]"), "{findings}");
+}
+
 /// A machine without packages and files.
 struct Nothing;
 

@@ -36,7 +36,9 @@ fn collect(folder: &Path, found: &mut Vec<(Client, PathBuf, String)>) {
         let name = path.to_str().unwrap();
         let client = if name.ends_with(".toml") { Some(Client::Codex) } else { Client::of_path(name) };
         // Other settings of VS Code are not edited.
-        let Some(client) = client.filter(|client| client.row().format != Format::Yaml && !name.ends_with(".vscode/settings.json")) else {
+        let Some(client) =
+            client.filter(|client| client.row().format != Format::Yaml && !name.ends_with(".vscode/settings.json"))
+        else {
             continue;
         };
         found.push((client, path.clone(), fs::read_to_string(&path).unwrap()));
@@ -139,7 +141,12 @@ fn uninstall_restores_every_byte_and_the_permissions() {
         let installed = case.run(&[&["install"], &args[..]].concat());
         assert!(installed.status.success(), "{}: {}", path.display(), message(&installed));
         assert_ne!(case.text(), text, "{}", path.display());
-        assert_eq!(fs::read_to_string(case.folder.path().join(format!("{name}.office.bak"))).unwrap(), text, "{}", path.display());
+        assert_eq!(
+            fs::read_to_string(case.folder.path().join(format!("{name}.office.bak"))).unwrap(),
+            text,
+            "{}",
+            path.display()
+        );
         let shown = message(&installed);
         assert!(shown.contains("  + ") && !shown.to_lowercase().contains("hunter"), "{}: {shown}", path.display());
         let removed = case.run(&[&["uninstall"], &args[..]].concat());
@@ -235,7 +242,9 @@ fn a_link_to_a_config_stays_a_link() {
 
 #[test]
 fn yaml_is_not_edited_and_the_lines_to_add_are_printed() {
-    for (client, path, key) in [("goose", ".config/goose/config.yaml", "extensions"), ("continue", ".continue/config.yaml", "mcpServers")] {
+    for (client, path, key) in
+        [("goose", ".config/goose/config.yaml", "extensions"), ("continue", ".continue/config.yaml", "mcpServers")]
+    {
         let case = Case::new(path, Some("# mine\nname: x\n"));
         let output = case.run(&["install", "office", "--client", client, "-y"]);
         assert_eq!(output.status.code(), Some(2));

@@ -29,7 +29,8 @@ pub(crate) fn all(folder: &Path) -> Vec<(Client, PathBuf)> {
 /// Returns the config in which a client keeps the servers of the user: the first that exists, else where it belongs.
 pub(crate) fn of_client(row: &Row) -> Option<PathBuf> {
     // The config of a project is shared with others, and the settings of VS Code have the servers of old versions.
-    let is_own = |(base, file): &&(Base, &str)| *base != Base::Project && (row.client != Client::VsCode || file.ends_with("mcp.json"));
+    let is_own =
+        |(base, file): &&(Base, &str)| *base != Base::Project && (row.client != Client::VsCode || file.ends_with("mcp.json"));
     let places = || row.files.iter().filter(is_own).filter_map(|(base, file)| Some(place(*base, Path::new(""))?.join(file)));
     places().find(|path| path.is_file()).or_else(|| places().next())
 }

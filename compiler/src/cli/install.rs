@@ -40,7 +40,8 @@ pub(crate) fn install(args: &Install, console: &Console) -> Result<Status, Failu
         }
         Err(Error::NotEditable) => {
             console.data(&install::lines(edit.row.client, edit.server));
-            let failure = Failure::new(format!("`{}` is YAML, which is not edited: comments would be lost", edit.config.display()));
+            let failure =
+                Failure::new(format!("`{}` is YAML, which is not edited: comments would be lost", edit.config.display()));
             Err(failure.hint("add the lines above to it"))
         }
         Err(error) => Err(edit.failure(&error)),
@@ -64,7 +65,8 @@ pub(crate) fn uninstall(args: &Install, console: &Console) -> Result<Status, Fai
     match install::remove(edit.row.client, text, edit.server) {
         Ok(new) => edit.apply(Some(&new), args.yes, console, "removed"),
         Err(Error::NotEditable) => {
-            let failure = Failure::new(format!("`{}` is YAML, which is not edited: comments would be lost", edit.config.display()));
+            let failure =
+                Failure::new(format!("`{}` is YAML, which is not edited: comments would be lost", edit.config.display()));
             Err(failure.hint(format!("remove the entry `{name}` from it")))
         }
         Err(error) => Err(edit.failure(&error)),
@@ -75,7 +77,8 @@ pub(crate) fn uninstall(args: &Install, console: &Console) -> Result<Status, Fai
 fn server(args: &Install) -> Result<(String, String), Failure> {
     let path = std::path::absolute(&args.binary).ok().map(|path| path.components().collect::<PathBuf>());
     let command = path.as_deref().and_then(Path::to_str).map(str::to_owned);
-    let stem = args.binary.file_name().and_then(|name| name.to_str()).map(|name| name.trim_end_matches(std::env::consts::EXE_SUFFIX));
+    let stem =
+        args.binary.file_name().and_then(|name| name.to_str()).map(|name| name.trim_end_matches(std::env::consts::EXE_SUFFIX));
     let name = args.name.clone().or_else(|| stem.map(str::to_owned)).filter(|name| !name.is_empty());
     match (name, command) {
         (Some(name), Some(command)) => Ok((name, command)),
@@ -115,7 +118,8 @@ impl<'a> Edit<'a> {
     /// Returns the path of the backup: beside the config, with the name of the entry.
     fn backup(&self) -> PathBuf {
         let mut name = self.config.file_name().unwrap_or_default().to_os_string();
-        let plain: String = self.server.name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+        let plain: String =
+            self.server.name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
         name.push(format!(".{plain}.bak"));
         self.config.with_file_name(name)
     }

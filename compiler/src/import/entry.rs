@@ -96,12 +96,14 @@ pub(super) fn read(
         }
     };
     let mut draft = Draft::default();
-    let made = match kind {
-        Some(Kind::OpenApi) => Ok(http::openapi(context, &entry, &raw, &mut draft)),
-        Some(Kind::Http | Kind::Sse) => http::read(context, &entry, &raw, kind, &mut draft),
-        Some(Kind::Stdio) => read_command(context, &entry, &raw, &mut draft),
-        None if raw.url.is_some() => http::read(context, &entry, &raw, None, &mut draft),
-        None => read_command(context, &entry, &raw, &mut draft),
+    let is_http = matches!(kind, Some(Kind::Http | Kind::Sse)) || kind.is_none() && raw.url.is_some();
+    let made = if kind == Some(Kind::OpenApi) {
+        http::openapi(context, &entry, &raw, &mut draft);
+        Ok(())
+    } else if is_http {
+        http::read(context, &entry, &raw, kind, &mut draft)
+    } else {
+        read_command(context, &entry, &raw, &mut draft)
     };
     if let Err(Refusal { why, hint }) = made {
         return left_out(context, &entry, key, &why, hint);

@@ -66,7 +66,7 @@ fn hide(sources: &Sources, file: FileId, mut public: Vec<Range<u32>>, diagnostic
     let text = &sources.get(file).text;
     public.sort_by_key(|range| (range.start, range.end));
     let mut at = 0;
-    for range in public.into_iter().chain([text.len() as u32..text.len() as u32]) {
+    for range in public.into_iter().chain(std::iter::once(text.len() as u32..text.len() as u32)) {
         if range.start > at {
             hide_part(text, at..range.start, file, diagnostics);
         }

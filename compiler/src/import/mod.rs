@@ -9,6 +9,8 @@
 //! | `keys` | the keys of all clients, and what each means |
 //! | `entry` | reads one entry |
 //! | `stdio`, `http` | make an upstream of an entry |
+//! | `words`, `env` | its command line and its variables |
+//! | `headers` | the credentials and headers of its requests |
 //! | `remote` | replaces bridges from stdio to HTTP by the URL that they open |
 //! | `text` | the placeholders of all clients |
 //! | `secrets` | recognises secrets, and names the variables that replace them |
@@ -16,6 +18,8 @@
 //! | `write` | the text of the result, with its comments |
 
 mod entry;
+mod env;
+mod headers;
 mod http;
 mod keys;
 mod mask;
@@ -24,6 +28,7 @@ mod secrets;
 mod sections;
 mod stdio;
 mod text;
+mod words;
 mod write;
 
 use std::collections::BTreeMap;

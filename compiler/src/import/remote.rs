@@ -34,12 +34,11 @@ pub(super) fn read<'n>(raw: &Raw<'n>) -> Option<Bridge<'n>> {
         PACKAGES.iter().find(|name| text == **name || text.strip_prefix(**name).is_some_and(|rest| rest.starts_with('@')))
     };
     let own = name(program).copied();
-    let (package, rest) = match own {
-        Some(package) => (package, raw.args.as_slice()),
-        None => {
-            let at = raw.args.iter().position(|arg| arg.as_str().is_some_and(|text| name(text).is_some()))?;
-            (*name(raw.args.get(at)?.as_str()?)?, raw.args.get(at + 1..)?)
-        }
+    let (package, rest) = if let Some(package) = own {
+        (package, raw.args.as_slice())
+    } else {
+        let at = raw.args.iter().position(|arg| arg.as_str().is_some_and(|text| name(text).is_some()))?;
+        (*name(raw.args.get(at)?.as_str()?)?, raw.args.get(at + 1..)?)
     };
     let mut bridge =
         Bridge { package, url: rest.iter().find(|arg| is_url(arg))?, headers: Vec::new(), is_sse: false, others: Vec::new() };

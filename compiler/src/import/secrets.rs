@@ -134,9 +134,18 @@ pub(super) fn owned_name(owner: &str, value: &str) -> String {
 
 /// Returns a text as the name of a variable.
 pub(super) fn variable_name(text: &str) -> String {
-    let words: Vec<String> =
-        text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_uppercase).collect();
-    match words.join("_") {
+    // `apiKey` has two words.
+    let mut spaced = String::with_capacity(text.len() + 4);
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_ascii_uppercase() && before.is_ascii_lowercase() {
+            spaced.push('_');
+        }
+        spaced.push(c);
+        before = c;
+    }
+    let words = spaced.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    match words.map(str::to_ascii_uppercase).collect::<Vec<_>>().join("_") {
         name if name.is_empty() => "SECRET".to_owned(),
         name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("_{name}"),
         name => name,

@@ -18,7 +18,7 @@ pub(super) fn config(from: &[String], upstreams: &[Upstream], credentials: &[Fie
     for (at, upstream) in upstreams.iter().enumerate() {
         out.push_str(if at == 0 { "\n" } else { ",\n" });
         upstream.comments.iter().for_each(|text| comment(&mut out, 4, text));
-        let _ = write!(out, "    {}: {{\n", quote(&upstream.name));
+        let _ = writeln!(out, "    {}: {{", quote(&upstream.name));
         members(&mut out, 6, &upstream.fields);
         out.push_str("    }");
     }

@@ -14,19 +14,18 @@ pub(super) fn add(client: Client, text: &str, server: Server<'_>) -> Result<Stri
     let root = parse(text)?;
     let mut object = root.object_value().ok_or_else(|| Error::NotAnObject("the config".to_owned()))?;
     for key in section(client) {
-        object = match object.get(key) {
-            Some(property) => property.object_value().ok_or_else(|| Error::NotAnObject((*key).to_owned()))?,
-            None => {
-                object.append(key, CstInputValue::Object(Vec::new()));
-                object.object_value(key).ok_or_else(|| Error::NotAnObject((*key).to_owned()))?
-            }
-        };
+        if object.get(key).is_none() {
+            object.append(key, CstInputValue::Object(Vec::new()));
+        }
+        object = object.object_value(key).ok_or_else(|| Error::NotAnObject((*key).to_owned()))?;
     }
     if object.get(server.name).is_some() {
         return Err(if is_ours(&object, server) { Error::Unchanged } else { Error::Taken });
     }
-    let mut entry: Vec<(String, CstInputValue)> =
-        members(client, server).into_iter().map(|(key, value)| (key.to_owned(), CstInputValue::String(value.to_owned()))).collect();
+    let mut entry: Vec<(String, CstInputValue)> = members(client, server)
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), CstInputValue::String(value.to_owned())))
+        .collect();
     entry.push(("args".to_owned(), CstInputValue::Array(Vec::new())));
     object.append(server.name, CstInputValue::Object(entry));
     Ok(root.to_string())
@@ -53,6 +52,7 @@ fn parse(text: &str) -> Result<CstRootNode, Error> {
 
 /// Whether the entry with the server's name starts the server's program.
 fn is_ours(object: &CstObject, server: Server<'_>) -> bool {
-    let command = object.object_value(server.name).and_then(|entry| entry.get("command")?.value()?.as_string_lit()?.decoded_value().ok());
+    let command =
+        object.object_value(server.name).and_then(|entry| entry.get("command")?.value()?.as_string_lit()?.decoded_value().ok());
     command.as_deref() == Some(server.command)
 }

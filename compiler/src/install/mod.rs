@@ -96,7 +96,7 @@ pub fn lines(client: Client, server: Server<'_>) -> String {
 }
 
 /// Returns the members of an entry, as the client's own documentation writes them.
-fn members<'a>(client: Client, server: Server<'a>) -> Vec<(&'static str, &'a str)> {
+fn members(client: Client, server: Server<'_>) -> Vec<(&'static str, &str)> {
     let kind = match client {
         Client::VsCode | Client::ClaudeCode => Some(("type", "stdio")),
         Client::Zed => Some(("source", "custom")),
