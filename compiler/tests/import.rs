@@ -265,7 +265,7 @@ fn configs_are_discovered_where_the_clients_keep_them() {
     }
     names.extend(["codex-server", "goose-server", "continue-server", "block-server"].map(str::to_owned));
     write(&project.join(".continue/mcpServers/block.yaml"), "mcpServers:\n  - name: block-server\n    command: block\n");
-    // Settings without servers are no fault.
+    // Settings without servers are not a fault.
     write(&home.join(".config/Code/User/settings.json"), "{ \"editor.fontSize\": 12 }");
 
     let output = import_in(&project, &home, &["--discover"]);

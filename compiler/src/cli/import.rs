@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Import, console: &Console) -> Result<Status, Failure> {
     for (client, path) in &paths {
         let Some(file) = load::read_source(path, &mut sources, &mut diagnostics)? else { continue };
         let project = discover::project_of(path).and_then(|path| path.to_str().map(str::to_owned));
-        // A client keeps other settings in the same file, so that a file without servers is no fault.
+        // A client keeps other settings in the same file, so that a file without servers is not a fault.
         inputs.push(Input { file, client: *client, project, is_optional: args.discover && !args.files.contains(path) });
     }
     let folder = args.output.as_deref().map_or_else(|| PathBuf::from("."), files::folder);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::keys::{Given, Raw, Unit};
+use super::keys::{Raw, Setting, Unit};
 use super::{Context, Field, Upstream, http, remote, stdio};
 use crate::diag::{Code, quoted};
 use crate::json::Json;
@@ -173,7 +173,7 @@ fn common(context: &mut Context<'_>, raw: &Raw<'_>, draft: &mut Draft) {
 }
 
 fn tools(context: &mut Context<'_>, raw: &Raw<'_>, draft: &mut Draft) {
-    let names = |given: &Given<'_>| -> Vec<String> {
+    let names = |given: &Setting<'_>| -> Vec<String> {
         let elements = given.node.elements().unwrap_or(&[]).iter().filter_map(Node::as_str);
         // Gemini CLI permits arguments behind the name of a tool.
         elements.map(|name| name.split('(').next().unwrap_or(name).to_owned()).collect()
@@ -206,7 +206,7 @@ fn tools(context: &mut Context<'_>, raw: &Raw<'_>, draft: &mut Draft) {
     }
 }
 
-fn time(context: &mut Context<'_>, given: &Given<'_>, unit: Unit, key: &str, draft: &mut Draft) {
+fn time(context: &mut Context<'_>, given: &Setting<'_>, unit: Unit, key: &str, draft: &mut Draft) {
     let number = match &given.node.value {
         Tree::Number(text) | Tree::String(text) => text.parse::<f64>().ok(),
         _ => None,
@@ -224,7 +224,7 @@ fn time(context: &mut Context<'_>, given: &Given<'_>, unit: Unit, key: &str, dra
 }
 
 /// Carries a key of PtcRunner over as it is, unless it has secrets.
-fn verbatim(context: &mut Context<'_>, given: &Given<'_>, draft: &mut Draft) {
+fn verbatim(context: &mut Context<'_>, given: &Setting<'_>, draft: &mut Draft) {
     if draft.fields.iter().any(|field| field.key == given.key) {
         return;
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Context;
 use super::entry::{Entry, Refusal, refuse};
-use super::keys::{Given, Raw};
+use super::keys::{Raw, Setting};
 use super::secrets;
 use super::text::{Part, parts};
 use super::words::{Piece, Resolved, plain, resolve};
@@ -88,11 +88,8 @@ pub(super) fn read(context: &mut Context<'_>, entry: &Entry, raw: &Raw<'_>, env:
             context.report(Code::SettingLeftOut, node.range.clone(), message, "");
         } else if context.client.client == Client::Goose || ptc_secrets::heuristics::names_a_secret(name) {
             env.set(name, format!("${{{name}}}"));
-            env.comments.push(format!(
-                "{} is kept by {} itself; set the variable where the server starts",
-                quoted(name),
-                context.client.label
-            ));
+            let label = context.client.label;
+            env.comments.push(format!("{} comes from {label} itself; set the variable where the server starts", quoted(name)));
         } else if !env.inherited.iter().any(|known| known == name) {
             env.inherited.push(name.to_owned());
         }
@@ -134,7 +131,7 @@ fn env_value(
 }
 
 /// Sets the variables that a file names. Their values stay there.
-fn env_file(context: &mut Context<'_>, entry: &Entry, given: &Given<'_>, env: &mut Env) -> Result<(), Refusal> {
+fn env_file(context: &mut Context<'_>, entry: &Entry, given: &Setting<'_>, env: &mut Env) -> Result<(), Refusal> {
     let text = given.node.as_str().unwrap_or_default();
     let path = resolve(context, entry, "", text)?;
     let path = plain(&path.pieces).unwrap_or_default();

@@ -7,7 +7,7 @@ use url::{Host, Url};
 use super::Context;
 use super::entry::{Draft, Entry, Kind, Refusal, refuse};
 use super::headers::{Sent, bearer, binding_name, emitter, header, replaced, send, source, variable_source};
-use super::keys::{Given, Raw};
+use super::keys::{Raw, Setting};
 use super::remote::Bridge;
 use super::secrets::{self, variable_name};
 use super::text::{Part, parts};
@@ -252,7 +252,7 @@ fn insecure(context: &mut Context<'_>, entry: &Entry, node: &Node, url: &Url, se
 }
 
 /// Carries `auth` of PtcRunner over, with the credentials that it names.
-pub(super) fn verbatim_auth(context: &mut Context<'_>, given: &Given<'_>, draft: &mut Draft) {
+pub(super) fn verbatim_auth(context: &mut Context<'_>, given: &Setting<'_>, draft: &mut Draft) {
     let bindings = context.bindings.clone();
     let mut emitters = Vec::new();
     for node in given.node.elements().unwrap_or(&[]) {

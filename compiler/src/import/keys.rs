@@ -150,7 +150,7 @@ const KEYS: &[(&str, Meaning)] = &[
 
 /// A value with the key that it has.
 #[derive(Debug, Clone)]
-pub(super) struct Given<'n> {
+pub(super) struct Setting<'n> {
     pub(super) key: String,
     pub(super) key_range: Range<u32>,
     pub(super) node: &'n Node,
@@ -159,26 +159,26 @@ pub(super) struct Given<'n> {
 /// The members of an entry, by meaning.
 #[derive(Debug, Default)]
 pub(super) struct Raw<'n> {
-    pub(super) kind: Option<Given<'n>>,
-    pub(super) command: Option<Given<'n>>,
+    pub(super) kind: Option<Setting<'n>>,
+    pub(super) command: Option<Setting<'n>>,
     pub(super) args: Vec<&'n Node>,
     pub(super) env: Vec<&'n Member>,
     pub(super) env_names: Vec<&'n Node>,
-    pub(super) env_file: Option<Given<'n>>,
-    pub(super) cwd: Option<Given<'n>>,
-    pub(super) url: Option<Given<'n>>,
+    pub(super) env_file: Option<Setting<'n>>,
+    pub(super) cwd: Option<Setting<'n>>,
+    pub(super) url: Option<Setting<'n>>,
     pub(super) headers: Vec<&'n Member>,
     pub(super) env_headers: Vec<&'n Member>,
-    pub(super) bearer_variable: Option<Given<'n>>,
-    pub(super) bearer: Option<Given<'n>>,
-    pub(super) include: Option<Given<'n>>,
-    pub(super) exclude: Option<Given<'n>>,
-    pub(super) call_timeout: Option<(Given<'n>, Unit)>,
-    pub(super) start_timeout: Option<(Given<'n>, Unit)>,
-    pub(super) description: Option<Given<'n>>,
+    pub(super) bearer_variable: Option<Setting<'n>>,
+    pub(super) bearer: Option<Setting<'n>>,
+    pub(super) include: Option<Setting<'n>>,
+    pub(super) exclude: Option<Setting<'n>>,
+    pub(super) call_timeout: Option<(Setting<'n>, Unit)>,
+    pub(super) start_timeout: Option<(Setting<'n>, Unit)>,
+    pub(super) description: Option<Setting<'n>>,
     pub(super) is_off: bool,
     /// Keys of PtcRunner, which upstreams have too.
-    pub(super) verbatim: Vec<Given<'n>>,
+    pub(super) verbatim: Vec<Setting<'n>>,
 }
 
 impl<'n> Raw<'n> {
@@ -192,7 +192,7 @@ impl<'n> Raw<'n> {
     fn members(&mut self, context: &mut Context<'_>, object: &'n Node, depth: usize) {
         for member in object.members() {
             let key = &*member.key;
-            let given = Given { key: key.to_owned(), key_range: member.key_range.clone(), node: &member.value };
+            let given = Setting { key: key.to_owned(), key_range: member.key_range.clone(), node: &member.value };
             if context.client.client == Client::PtcRunner {
                 self.ptc_runner(context, given);
                 continue;
@@ -228,7 +228,7 @@ impl<'n> Raw<'n> {
         }
     }
 
-    fn ptc_runner(&mut self, context: &mut Context<'_>, given: Given<'n>) {
+    fn ptc_runner(&mut self, context: &mut Context<'_>, given: Setting<'n>) {
         let meaning = match given.key.as_str() {
             "transport" => Kind,
             "command" => Command,
@@ -251,7 +251,7 @@ impl<'n> Raw<'n> {
         self.set(context, meaning, given);
     }
 
-    fn set(&mut self, context: &mut Context<'_>, meaning: Meaning, given: Given<'n>) {
+    fn set(&mut self, context: &mut Context<'_>, meaning: Meaning, given: Setting<'n>) {
         if matches!(given.node.value, Tree::Null) {
             return;
         }

@@ -172,7 +172,7 @@ pub fn import(
             None => mask::all(sources, input.file, diagnostics),
         }
     }
-    let mut result = Result { upstreams: Vec::new(), seen: BTreeMap::new() };
+    let mut result = Merge { upstreams: Vec::new(), seen: BTreeMap::new() };
     let mut credentials = Vec::new();
     let mut from = Vec::new();
     for (found, input) in &read {
@@ -229,13 +229,13 @@ fn parse(sources: &Sources, input: &Input, diagnostics: &mut Diagnostics) -> Opt
     }
 }
 
-struct Result {
+struct Merge {
     upstreams: Vec<Upstream>,
     /// The entries read so far, by name, with the position of the first of each.
     seen: BTreeMap<String, Vec<(Json, Span)>>,
 }
 
-impl Result {
+impl Merge {
     fn read(&mut self, sources: &Sources, context: &mut Context<'_>, found: &Found, section: &Section) {
         for (key, place, node) in section.entries() {
             if self.is_repeated(context, &key, &place, node) {

@@ -148,7 +148,7 @@ fn without_cmd(texts: &mut Vec<(String, Range<u32>)>, comments: &mut Vec<String>
 
 /// Gives a package without a fixed version the version that is on this machine, or reports it.
 fn pin(context: &mut Context<'_>, entry: &Entry, raw: &Raw<'_>, words: &mut [Word], comments: &mut Vec<String>) {
-    // A word with a variable is no package.
+    // A word with a variable cannot be a package.
     let texts: Vec<String> = words.iter().map(|word| plain(word).unwrap_or_else(|| "$".to_owned())).collect();
     let Some((command, args)) = texts.split_first() else { return };
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
