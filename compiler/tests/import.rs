@@ -3,7 +3,7 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test import` writes the expected outputs; review the difference before committing.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use std::collections::BTreeMap;
 use std::fs;
