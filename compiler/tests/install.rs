@@ -34,7 +34,7 @@ fn collect(folder: &Path, found: &mut Vec<(Client, PathBuf, String)>) {
             continue;
         }
         let name = path.to_str().unwrap();
-        let client = if name.ends_with(".toml") { Some(Client::Codex) } else { Client::of_path(name) };
+        let client = if path.extension().is_some_and(|end| end == "toml") { Some(Client::Codex) } else { Client::of_path(name) };
         // Other settings of VS Code are not edited.
         let Some(client) =
             client.filter(|client| client.row().format != Format::Yaml && !name.ends_with(".vscode/settings.json"))

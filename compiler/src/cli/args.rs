@@ -302,7 +302,6 @@ pub(crate) struct Operations {
 /// Each server of the configs becomes an upstream, or a finding at its line. Secrets become references to variables or files; no
 /// value is copied.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all of them combine")]
 pub(crate) struct Import {
     /// Configs of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Zed, Gemini CLI, Codex, Goose, Continue, or PtcRunner
     #[arg(value_name = "FILE", required_unless_present = "discover")]

@@ -30,23 +30,26 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
 pub(crate) fn replace_kept_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let old = std::fs::metadata(path).ok().map(|old| old.permissions());
     replace(path, |file| {
-        if let Some(permissions) = old.or_else(private) {
-            file.set_permissions(permissions)?;
+        match old {
+            Some(permissions) => file.set_permissions(permissions)?,
+            None => keep_private(file)?,
         }
         file.write_all(bytes)?;
         file.sync_all()
     })
 }
 
+/// Lets only the owner read a file.
 #[cfg(unix)]
-fn private() -> Option<std::fs::Permissions> {
+fn keep_private(file: &std::fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    Some(std::fs::Permissions::from_mode(0o600))
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))
 }
 
+/// The folder of the file decides who can read it.
 #[cfg(not(unix))]
-fn private() -> Option<std::fs::Permissions> {
-    None
+fn keep_private(_: &std::fs::File) -> io::Result<()> {
+    Ok(())
 }
 
 fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {

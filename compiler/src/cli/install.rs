@@ -161,7 +161,7 @@ impl<'a> Edit<'a> {
         let after = old.iter().rev().zip(new.iter().rev()).take_while(same).count().min(rest);
         let part = |text: &str, from: usize, to: usize, sign: &str| -> String {
             let lines = text.lines().skip(from).take(to.saturating_sub(from));
-            lines.map(|line| format!("  {sign} {line}\n")).collect()
+            lines.flat_map(|line| ["  ", sign, " ", line, "\n"]).collect()
         };
         let end = old.len() - after;
         [
