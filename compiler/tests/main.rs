@@ -9,6 +9,8 @@ mod documents;
 mod drift;
 mod explain;
 mod generated;
+mod import;
+mod install;
 mod installed;
 mod lock;
 mod manual;
