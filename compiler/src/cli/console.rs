@@ -53,6 +53,11 @@ impl Console {
         }
     }
 
+    /// Whether findings are written as data for a program to read.
+    pub(crate) fn is_for_tools(&self) -> bool {
+        self.messages.format().is_for_tools()
+    }
+
     /// Prints why the run cannot continue.
     pub(crate) fn failure(&self, failure: &Failure) {
         to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));

@@ -120,7 +120,7 @@ pub fn locked(
         let locked = match reply {
             Ok(Reply::Tools(listing)) => listing_of(&name, listing, sources, diagnostics)
                 .map(|listing| resolve::select_tools(&name, entry, listing, diagnostics)),
-            Ok(Reply::Document(fetched)) => document(entry, fetched, sources, diagnostics),
+            Ok(Reply::Document(fetched)) => document(&name, entry, fetched, sources, diagnostics),
             Err(reason) => {
                 let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
                 diagnostics.push(
@@ -240,6 +240,7 @@ impl Document {
 
 /// Lowers a fetched document.
 fn document(
+    name: &str,
     entry: &model::Upstream,
     fetched: Fetched,
     sources: &mut Sources,
@@ -256,7 +257,7 @@ fn document(
         Ok(Text::new(name, decode(bytes).map_err(|fault| fault.to_string())?))
     };
     match decode(first) {
-        Ok(text) => openapi::lower(sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
+        Ok(text) => openapi::lower(name, sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
         Err(fault) => {
             let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));
