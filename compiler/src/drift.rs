@@ -32,6 +32,12 @@ const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs"
 /// Keywords of a schema whose items have no order.
 const SETS: [&str; 3] = ["enum", "required", "type"];
 
+/// The start of a change of a tool's description.
+const SAYS: &str = "says ";
+
+/// The start of a change of an upstream's instructions.
+const SAYS_OF_ITSELF: &str = "says of itself ";
+
 /// Numbers of changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
@@ -183,7 +189,7 @@ fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<S
     let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
     let (was, now) = (instructions(before), instructions(after));
     if was != now {
-        out.push(format!("says of itself {}", replaced(&was, &now)));
+        out.push(format!("{SAYS_OF_ITSELF}{}", replaced(&was, &now)));
     }
     out
 }
@@ -233,7 +239,7 @@ fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &Loc
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
     if said_before != said_after {
-        out.push((Code::DescriptionChanged, format!("says {}", replaced(&said_before, &said_after))));
+        out.push((Code::DescriptionChanged, format!("{SAYS}{}", replaced(&said_before, &said_after))));
     }
     if out.is_empty() {
         out.push((Code::DefinitionChanged, format!("differs in {}", differing(&before.definition, &after.definition))));
@@ -330,7 +336,7 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     }
 }
 
-/// Returns a schema without descriptions, and with unordered lists sorted. Names of properties are not keywords, so that a
+/// Returns a schema without descriptions and dialect, and with unordered lists sorted. Names of properties are not keywords, so that a
 /// property called `description` is kept.
 fn without_annotations(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
@@ -338,7 +344,7 @@ fn without_annotations(schema: &Json) -> Json {
             Json::Object(members) => Json::Object(
                 members
                     .iter()
-                    .filter(|(key, _)| is_names || !PROSE.contains(&key.as_str()))
+                    .filter(|(key, _)| is_names || key != "$schema" && !PROSE.contains(&key.as_str()))
                     .map(|(key, value)| {
                         let names = !is_names && NAME_MAP_KEYWORDS.contains(&key.as_str());
                         let value = walk(value, names);

@@ -5,18 +5,22 @@ use std::fmt::Write;
 
 use ptc_text::join_limited;
 
-use super::{Changes, changes, severity};
+use super::{Changes, SAYS, SAYS_OF_ITSELF, changes, severity};
 use crate::config::model::Config;
 use crate::diag::render::Style;
 use crate::diag::text::on_one_line;
 use crate::diag::{Code, Severity, quoted};
 use crate::lock::{Lock, LockedUpstream};
+use crate::lower::text::one_line;
 
 /// Maximum number of lines below the summary of an upstream.
 const MAX_LINES: usize = 30;
 
 /// Maximum length in characters of the changes in a line. The first change is always shown.
 const MAX_WIDTH: usize = 160;
+
+/// Maximum length in characters of one change in a line.
+const MAX_CHANGE: usize = 120;
 
 /// Maximum number of tools that a line names.
 const MAX_NAMES: usize = 5;
@@ -99,8 +103,7 @@ pub fn counts(found: &Changes) -> String {
         let is_breaking =
             |(code, _): &(Code, String)| codes.contains(code) && severity::of_change(*code) == Severity::Error;
         let breaking = tools.iter().filter(|tool| tool.iter().any(is_breaking)).count();
-        let removed_or_added = [Code::ToolRemoved, Code::ToolAdded].contains(&codes[0]);
-        let breaking = if breaking == 0 || removed_or_added { String::new() } else { format!(" ({breaking} breaking)") };
+        let breaking = if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
     }
     if !found.server_info.is_empty() {
@@ -120,7 +123,7 @@ struct Line {
 fn lines(out: &mut String, upstream: &str, found: &Changes, style: Style) {
     for what in &found.server_info {
         let code = Code::DescriptionChanged;
-        line_of(out, "  ", code, severity::of_change(code), &format!("{} {what}", quoted(upstream)), style);
+        line_of(out, "  ", code, severity::of_change(code), &format!("{} {}", quoted(upstream), in_short(what)), style);
     }
     for what in &found.files {
         let code = Code::DocumentFileChanged;
@@ -151,20 +154,29 @@ fn lines(out: &mut String, upstream: &str, found: &Changes, style: Style) {
     }
 }
 
+/// Returns a change without the texts that it quotes, which `--details` shows.
+fn in_short(what: &str) -> String {
+    match what {
+        what if what.starts_with(SAYS_OF_ITSELF) => "has other instructions".to_owned(),
+        what if what.starts_with(SAYS) => "has another description".to_owned(),
+        what => one_line(what, MAX_CHANGE),
+    }
+}
+
 /// Makes the line of one tool: its changes in words, the most severe first.
 fn line(tool: &str, changes: &[(Code, String)]) -> Line {
     let mut ordered: Vec<&(Code, String)> = changes.iter().collect();
     ordered.sort_by_key(|(code, _)| std::cmp::Reverse(severity::of_change(*code)));
     let mut words = String::new();
     let mut shown = 0;
-    for (_, what) in &ordered {
+    for what in ordered.iter().map(|(_, what)| in_short(what)) {
         if shown > 0 && words.chars().count() + what.chars().count() > MAX_WIDTH {
             break;
         }
         if shown > 0 {
             words.push_str("; ");
         }
-        words.push_str(what);
+        words.push_str(&what);
         shown += 1;
     }
     match ordered.len() - shown {

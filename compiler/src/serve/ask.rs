@@ -36,8 +36,8 @@ pub struct Answer {
     reply: Result<Reply, String>,
 }
 
-/// Callback that is called when an upstream has answered (`true`) or failed (`false`).
-pub type Done = Box<dyn FnOnce(bool) + Send>;
+/// Callback for the end of a request: with the number of tools of an answer if they are counted, or with `Err` after a failure.
+pub type Done = Box<dyn FnOnce(Result<Option<usize>, ()>) + Send>;
 
 /// Sends the requests to some upstreams of a config.
 pub struct Asker {
@@ -94,7 +94,11 @@ impl Asker {
                     (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
                     (None, None) => upstream::list_granted_tools(upstream, granted, &secrets, &settings).await.map(Reply::Tools),
                 };
-                done(reply.is_ok());
+                done(match &reply {
+                    Ok(Reply::Tools(listing)) => Ok(Some(listing.tools.len())),
+                    Ok(Reply::Document(_)) => Ok(None),
+                    Err(_) => Err(()),
+                });
                 reply
             }
         });
