@@ -220,7 +220,9 @@ fn input_fault(input: &Json) -> Option<String> {
 
 fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, Json>) -> Diagnostic {
     let message = format!("the upstream `{name}` offers no tool `{}`", wanted.value);
-    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message).about(Subject::upstream(name).tool(&wanted.value)).at(wanted.place.clone(), "");
+    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message)
+        .about(Subject::upstream(name).tool(&wanted.value))
+        .at(wanted.place.clone(), "");
     match suggest::hint(&wanted.value, "tool", offered.keys().map(String::as_str)) {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,

@@ -87,13 +87,12 @@ fn a_finding_in_an_entry_names_its_upstream() {
 
 /// Codes of faults of a single operation.
 const OF_AN_OPERATION: [&str; 13] = [
-    "PTC0502", "PTC0512", "PTC0513", "PTC0514", "PTC0515", "PTC0516", "PTC0517", "PTC0518", "PTC0519", "PTC0520", "PTC0523", "PTC0525",
-    "PTC0529",
+    "PTC0502", "PTC0512", "PTC0513", "PTC0514", "PTC0515", "PTC0516", "PTC0517", "PTC0518", "PTC0519", "PTC0520", "PTC0523",
+    "PTC0525", "PTC0529",
 ];
 
 /// Codes of changes of a tool.
-const OF_A_TOOL: [&str; 9] =
-    ["PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0617", "PTC0618", "PTC0619", "PTC0620"];
+const OF_A_TOOL: [&str; 9] = ["PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0617", "PTC0618", "PTC0619", "PTC0620"];
 
 #[test]
 fn messages_name_the_tool_or_operation_that_they_are_about() {
@@ -127,7 +126,9 @@ fn sarif_has_the_same_fields_as_json() {
             for name in ["upstream", "tool", "operation", "severity", "change"] {
                 assert_eq!(result["properties"].get(name), finding.get(name), "{}: {result}", folder.display());
             }
-            if let (Some(tool), Some(upstream), true) = (finding["tool"].as_str(), finding["upstream"].as_str(), finding["at"].is_object()) {
+            if let (Some(tool), Some(upstream), true) =
+                (finding["tool"].as_str(), finding["upstream"].as_str(), finding["at"].is_object())
+            {
                 let place = &result["locations"][0]["logicalLocations"][0];
                 assert_eq!(place["fullyQualifiedName"], format!("{upstream}/{tool}"), "{result}");
             }

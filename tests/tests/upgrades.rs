@@ -51,7 +51,8 @@ fn config((name, package, args, variable): &Server, side: &str) -> Value {
         Python(program) => (folder.join("venv/bin").join(program), Vec::new()),
     };
     all.extend(args.iter().map(ToString::to_string));
-    let env: Value = variable.iter().map(|name| ((*name).to_owned(), json!("${TOKEN}"))).collect::<serde_json::Map<_, _>>().into();
+    let env: Value =
+        variable.iter().map(|name| ((*name).to_owned(), json!("${TOKEN}"))).collect::<serde_json::Map<_, _>>().into();
     // Servers of PyPI start slowly on a machine that compiles.
     let entry = json!({
         "transport": "mcp_stdio", "command": command, "args": all, "env": env, "cd": ".", "request_timeout_ms": 60000,

@@ -109,7 +109,8 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
                 (None, false) => Review::New,
             };
             for (code, what) in found {
-                let finding = Diagnostic::new(code, format!("{subject} {what}")).about(about.clone()).at(upstream.place.clone(), "");
+                let finding =
+                    Diagnostic::new(code, format!("{subject} {what}")).about(about.clone()).at(upstream.place.clone(), "");
                 diagnostics.push(if needs_review(code) { reviewed(finding, review, key) } else { finding });
             }
         };
@@ -165,7 +166,9 @@ fn warn_of_needless(
         } else {
             format!("`accept_definitions` names {}, which is not a tool of {}", quoted(key), quoted(name))
         };
-        let finding = Diagnostic::new(Code::AcceptsNothing, message).about(Subject::upstream(name).tool(key)).at(tool.place.clone(), "accepts nothing");
+        let finding = Diagnostic::new(Code::AcceptsNothing, message)
+            .about(Subject::upstream(name).tool(key))
+            .at(tool.place.clone(), "accepts nothing");
         diagnostics.push(finding.hint("remove it: it would accept whatever the upstream writes there later"));
     }
 }

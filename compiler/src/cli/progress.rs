@@ -42,7 +42,7 @@ impl Drop for Progress {
 
 /// The progress of asking many upstreams: on a terminal one line with a count and the slowest upstreams, elsewhere one line for each
 /// upstream that has finished. Dropping it removes the line from the terminal.
-pub(crate) struct Asking {
+pub(crate) struct QueryProgress {
     state: Arc<Mutex<State>>,
     bar: Option<ProgressBar>,
     is_json: bool,
@@ -79,9 +79,9 @@ pub(crate) enum ProgressEvent<'a> {
     },
 }
 
-impl Asking {
+impl QueryProgress {
     /// Starts to show the progress of `total` upstreams.
-    pub(crate) fn start(console: &Console, total: usize) -> Asking {
+    pub(crate) fn start(console: &Console, total: usize) -> QueryProgress {
         let state = Arc::new(Mutex::new(State { total, waiting: Vec::new(), done: BTreeSet::new() }));
         let is_json = console.is_json();
         let bar = (!is_json && std::io::stderr().is_terminal()).then(|| {
@@ -97,7 +97,7 @@ impl Asking {
             bar.enable_steady_tick(Duration::from_millis(100));
             bar
         });
-        Asking { state, bar, is_json }
+        QueryProgress { state, bar, is_json }
     }
 
     /// Notes that an upstream is asked. The result is called at the end, with the number of tools or `Err`.
@@ -130,7 +130,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for QueryProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -17,7 +17,7 @@ use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
 use crate::args::Connecting;
 use crate::console::Console;
-use crate::progress::Asking;
+use crate::progress::QueryProgress;
 use crate::{Failure, defaults};
 
 /// Time that running queries have to end after a signal.
@@ -70,7 +70,7 @@ pub(crate) fn ask(
     let asker = Asker::new(config, missing_pins, folder, settings)
         .map_err(|missing| without_secrets(&missing.iter().map(ToString::to_string).collect::<Vec<_>>()))?
         .keeping(kept.and_then(Contacts::upstreams));
-    let progress = Asking::start(console, missing_pins.len());
+    let progress = QueryProgress::start(console, missing_pins.len());
     let mut started = |missing_pin: &MissingPin| -> ask::Done { progress.asked(&missing_pin.upstream) };
     // If a signal ended the process directly, a child that is starting, and processes that it started, would outlive it.
     let work = async {

@@ -49,8 +49,7 @@ pub(crate) fn schema(kind: Kind) -> Value {
         Kind::Lock => any_of(Contract::Deserialize, "The lock file of a config.", &[part::<lock::LockFile>]),
         Kind::Findings => written("A finding.", &[part::<Finding<'_>>]),
         Kind::Results => {
-            let parts =
-                &[part::<BuildResult<'_>>, part::<OperationLine<'_>>, part::<ExplainedCode>, part::<ProgressEvent<'_>>];
+            let parts = &[part::<BuildResult<'_>>, part::<OperationLine<'_>>, part::<ExplainedCode>, part::<ProgressEvent<'_>>];
             written("A result of a build, of `operations` or of `explain`, or progress on standard error.", parts)
         }
         Kind::Version => written("A version.", &[part::<CompilerVersion>, part::<BinaryVersion>]),

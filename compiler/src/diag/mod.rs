@@ -159,7 +159,9 @@ impl Diagnostics {
 
     /// Sets the upstream of a diagnostic by its primary place.
     fn assign(&self, diagnostic: &mut Diagnostic) {
-        let Some(Label { place, .. }) = diagnostic.primary.as_ref().filter(|_| diagnostic.subject.upstream.is_none()) else { return };
+        let Some(Label { place, .. }) = diagnostic.primary.as_ref().filter(|_| diagnostic.subject.upstream.is_none()) else {
+            return;
+        };
         let area = self.areas.iter().find(|(_, area)| area.file == place.file && area.range.contains(&place.range.start));
         diagnostic.subject.upstream = area.map(|(upstream, _)| upstream.clone());
     }

@@ -100,10 +100,10 @@ pub fn counts(found: &Changes) -> String {
         let words = if tools.len() == 1 { one } else { several };
         // Only the first count names tools.
         let words = if parts.is_empty() { words } else { words.trim_start_matches("tools ").trim_start_matches("tool ") };
-        let is_breaking =
-            |(code, _): &(Code, String)| codes.contains(code) && severity::of_change(*code) == Severity::Error;
+        let is_breaking = |(code, _): &(Code, String)| codes.contains(code) && severity::of_change(*code) == Severity::Error;
         let breaking = tools.iter().filter(|tool| tool.iter().any(is_breaking)).count();
-        let breaking = if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
+        let breaking =
+            if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
     }
     if !found.server_info.is_empty() {
@@ -148,7 +148,9 @@ fn lines(out: &mut String, upstream: &str, found: &Changes, style: Style) {
             .into_iter()
             .map(|severity| (severity.name(), count(severity)))
             .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| format!("{count} with {}", if count == 1 { "a".to_owned() + " " + name } else { format!("{name}s") }))
+            .map(|(name, count)| {
+                format!("{count} with {}", if count == 1 { "a".to_owned() + " " + name } else { format!("{name}s") })
+            })
             .collect();
         let _ = writeln!(out, "  and more tools: {}; `--details` shows all changes", counts.join(", "));
     }

@@ -187,8 +187,9 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             |chosen: &&Chosen<'_, '_>| operation_selector::names_operation(id, chosen.candidate.method, chosen.candidate.path);
         if let Some(chosen) = included.iter().find(is_meant) {
             let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
-            let diagnostic =
-                Diagnostic::new(Code::OverrideNotIncluded, message).about(Subject::default().operation(id)).at(overriding.place.clone(), "an override without effect");
+            let diagnostic = Diagnostic::new(Code::OverrideNotIncluded, message)
+                .about(Subject::default().operation(id))
+                .at(overriding.place.clone(), "an override without effect");
             let counts = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
             diagnostics.push(match counts {
                 Some(counts) => diagnostic.also(counts.place.clone(), "this one counts").hint("make one of the two"),
@@ -196,8 +197,9 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             });
         } else if !named().any(|wanted| wanted == id) {
             let message = format!("the operation {} is not included", quoted(id));
-            let diagnostic =
-                Diagnostic::new(Code::OverrideNotIncluded, message).about(Subject::default().operation(id)).at(overriding.place.clone(), "an override without effect");
+            let diagnostic = Diagnostic::new(Code::OverrideNotIncluded, message)
+                .about(Subject::default().operation(id))
+                .at(overriding.place.clone(), "an override without effect");
             let near = suggest::closest_match(id, names.iter().map(AsRef::as_ref));
             diagnostics.push(match near {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),

@@ -55,9 +55,9 @@ pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
 fn locations(sources: &Sources, diagnostic: &Diagnostic) -> Vec<Value> {
     let mut places: Vec<Value> = diagnostic.primary.iter().map(|label| location(sources, label)).collect();
     let subject = &diagnostic.subject;
-    let logical = subject.tool.as_ref().or(subject.operation.as_ref()).zip(subject.upstream.as_ref()).map(|(name, upstream)| {
-        json!([{ "name": name, "fullyQualifiedName": format!("{upstream}/{name}"), "kind": "function" }])
-    });
+    let logical = subject.tool.as_ref().or(subject.operation.as_ref()).zip(subject.upstream.as_ref()).map(
+        |(name, upstream)| json!([{ "name": name, "fullyQualifiedName": format!("{upstream}/{name}"), "kind": "function" }]),
+    );
     if let (Some(logical), Some(Value::Object(place))) = (logical, places.first_mut()) {
         place.insert("logicalLocations".to_owned(), logical);
     }
