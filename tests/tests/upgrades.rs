@@ -43,21 +43,19 @@ const SERVERS: [Server; 15] = [
     ("time", Python("mcp-server-time"), &["--local-timezone", "UTC"], None),
 ];
 
-/// Returns the config of a server as installed on one side of the upgrade.
-fn config((name, package, args, variable): &Server, side: &str) -> Value {
-    let folder = upgrades(side);
-    let (command, mut all) = match package {
-        Npm(package) => ("node".into(), vec![program(&folder.join("node_modules").join(package)).display().to_string()]),
-        Python(program) => (folder.join("venv/bin").join(program), Vec::new()),
+/// Writes the config of a server, and the script that starts it as installed on one side of the upgrade. The config is the same on both
+/// sides, so that a report has no paths of this machine.
+fn write(folder: &Path, (name, package, args, variable): &Server, side: &str) {
+    let installed = upgrades(side);
+    let command = match package {
+        Npm(package) => format!("node '{}'", program(&installed.join("node_modules").join(package)).display()),
+        Python(program) => format!("'{}'", installed.join("venv/bin").join(program).display()),
     };
-    all.extend(args.iter().map(ToString::to_string));
-    let env: Value =
-        variable.iter().map(|name| ((*name).to_owned(), json!("${TOKEN}"))).collect::<serde_json::Map<_, _>>().into();
-    // Servers of PyPI start slowly on a machine that compiles.
-    let entry = json!({
-        "transport": "mcp_stdio", "command": command, "args": all, "env": env, "cd": ".", "request_timeout_ms": 60000,
-    });
-    json!({ "upstreams": { *name: entry } })
+    fs::write(folder.join("server.sh"), format!("exec {command} \"$@\"\n")).expect("a script");
+    let args: Vec<&str> = ["server.sh"].into_iter().chain(args.iter().copied()).collect();
+    let env: serde_json::Map<String, Value> = variable.iter().map(|name| ((*name).to_owned(), json!("${TOKEN}"))).collect();
+    let entry = json!({ "transport": "mcp_stdio", "command": "/bin/sh", "args": args, "env": env, "cd": "." });
+    fs::write(folder.join("upstreams.json"), json!({ "upstreams": { *name: entry } }).to_string()).expect("a config");
 }
 
 /// Returns the file that an npm package runs.
@@ -75,10 +73,9 @@ fn report(server: &Server, format: &[&str]) -> (String, String) {
     let compile = |args: &[&str]| {
         run(Command::new(ptc_compile()).args(args).current_dir(folder.path()).env("TOKEN", "not-a-key-of-any-service"))
     };
-    let write = |side| fs::write(folder.path().join("upstreams.json"), config(server, side).to_string()).expect("a config");
-    write("before");
+    write(folder.path(), server, "before");
     compile(&["update", "upstreams.json"]).success();
-    write("after");
+    write(folder.path(), server, "after");
     let diff = compile(&[&["diff", "upstreams.json", "--color", "never"], format].concat());
     (diff.stdout, diff.stderr)
 }

@@ -68,6 +68,10 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     if stale == 0 || changed != Count::default() {
         console.message(&told(changed));
     }
+    if changed != Count::default() && !args.details && !console.is_for_tools() {
+        let command = format!("ptc-compile update {}", args.config.display());
+        console.message(&format!("help: `{command}` pins the changes; review the lock file and commit it\n"));
+    }
     let threshold = match args.fail_on {
         Threshold::Error => Some(Severity::Error),
         Threshold::Warning => Some(Severity::Warning),
