@@ -19,4 +19,5 @@ mod pure;
 mod scale;
 mod schema;
 mod stale;
+mod subjects;
 mod trust;

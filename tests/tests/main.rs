@@ -34,6 +34,7 @@ mod sarif;
 mod sbom;
 mod schema_url;
 mod sessions;
+mod upgrades;
 mod upstreams;
 mod viewer;
 #[path = "../../runtime/tests/upstreams/web.rs"]

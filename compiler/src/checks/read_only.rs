@@ -4,7 +4,7 @@ use ptc_text::join_limited;
 
 use crate::config::model::{Config, Transport, Upstream};
 use crate::config::operation_selector::names_operation;
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use crate::json::Json;
 use crate::lock::{Lock, LockedTool};
 use crate::lower;
@@ -20,9 +20,9 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let tools = lock.upstreams.get(name).map(|locked| locked.tools.iter()).into_iter().flatten();
         let mut unnamed = Vec::new();
-        let report = |what: String, place: Span| {
+        let report = |subject: Subject, what: String, place: Span| {
             let finding = Diagnostic::new(Code::NotReadOnly, format!("{what}, and the config permits only reads"));
-            finding.at(place, "").also(demanded.clone(), "demanded here").hint(hint(upstream))
+            finding.about(subject).at(place, "").also(demanded.clone(), "demanded here").hint(hint(upstream))
         };
         for (tool, locked) in tools {
             let effect = lower::effect(upstream, tool, &locked.definition);
@@ -36,13 +36,16 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
                 false => "does not declare its effect",
             };
             match named(upstream, tool, locked) {
-                Some(place) => diagnostics.push(report(format!("{} of {} {verb}", quoted(tool), quoted(name)), place)),
+                Some(place) => {
+                    let what = format!("{} of {} {verb}", quoted(tool), quoted(name));
+                    diagnostics.push(report(Subject::upstream(name).tool(tool), what, place));
+                }
                 None => unnamed.push(tool.as_str()),
             }
         }
         if !unnamed.is_empty() {
             let what = format!("{} grants tools that are not reads: {}", quoted(name), join_limited(&unnamed, ", ", SHOWN));
-            diagnostics.push(report(what, upstream.place.clone()));
+            diagnostics.push(report(Subject::upstream(name), what, upstream.place.clone()));
         }
     }
 }

@@ -172,6 +172,10 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Note)]
     pub(crate) fail_on: Threshold,
 
+    /// Print each change of a tool with its places, instead of one line for each tool
+    #[arg(long)]
+    pub(crate) details: bool,
+
     #[command(flatten)]
     pub(crate) connecting: Connecting,
 
@@ -193,6 +197,10 @@ pub(crate) struct Update {
     /// Pin the upstreams that answer although others cannot be reached
     #[arg(long)]
     pub(crate) keep_going: bool,
+
+    /// Print each change of a tool with its places, instead of one line for each tool
+    #[arg(long)]
+    pub(crate) details: bool,
 
     #[command(flatten)]
     pub(crate) connecting: Connecting,

@@ -79,6 +79,7 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     let (mut upstreams, mut faulty) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.replaced("upstreams").flat_map(Node::members).chain(fields.members("upstreams")) {
         let before = reader.errors();
+        reader.belongs(member);
         if let Some(upstream) = upstream::read(&mut reader, member, &bindings) {
             let into = if reader.errors() == before { &mut upstreams } else { &mut faulty };
             into.insert(member.key.to_string(), upstream);
