@@ -163,6 +163,7 @@ mod tests {
                 server_name: String::new(),
                 server_version: String::new(),
                 instructions: None,
+                http_transport: None,
                 tools: Vec::new(),
             })
         };
