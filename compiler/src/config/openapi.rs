@@ -144,6 +144,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
         {
             let mut diagnostic =
                 Diagnostic::new(Code::OverrideNotIncluded, format!("the operation {} is not included", quoted(id)))
+                    .about(crate::diag::Subject::default().operation(id))
                     .at(place.clone(), "an override without effect")
                     .also(list.place(reader.file), "not in this list");
             diagnostic = match suggest::closest_match(id, included.iter().copied()) {

@@ -61,7 +61,7 @@ pub struct Diagnostic {
     /// What the user can do.
     pub hints: Vec<String>,
     /// The upstream, tool or operation that it is about.
-    pub subject: Subject,
+    pub subject: Box<Subject>,
 }
 
 /// A place with a short text.
@@ -70,7 +70,7 @@ pub struct Label {
     /// The place.
     pub place: Span,
     /// A few words shown at the caret; may be empty.
-    pub text: String,
+    pub text: Box<str>,
 }
 
 impl Diagnostic {
@@ -83,28 +83,28 @@ impl Diagnostic {
             primary: None,
             secondary: Vec::new(),
             hints: Vec::new(),
-            subject: Subject::default(),
+            subject: Box::default(),
         }
     }
 
     /// Sets the primary place.
     #[must_use]
     pub fn at(mut self, place: Span, text: impl Into<String>) -> Self {
-        self.primary = Some(Label { place, text: text.into() });
+        self.primary = Some(Label { place, text: text.into().into_boxed_str() });
         self
     }
 
     /// Adds a secondary place.
     #[must_use]
     pub fn also(mut self, place: Span, text: impl Into<String>) -> Self {
-        self.secondary.push(Label { place, text: text.into() });
+        self.secondary.push(Label { place, text: text.into().into_boxed_str() });
         self
     }
 
     /// Sets what the diagnostic is about.
     #[must_use]
     pub fn about(mut self, subject: Subject) -> Self {
-        self.subject = subject;
+        self.subject = Box::new(subject);
         self
     }
 
@@ -153,7 +153,9 @@ impl Diagnostics {
     pub fn belongs(&mut self, upstream: &str, place: Span) {
         self.areas.push((upstream.to_owned(), place));
         let mut list = std::mem::take(&mut self.list);
-        list.iter_mut().for_each(|diagnostic| self.assign(diagnostic));
+        for diagnostic in &mut list {
+            self.assign(diagnostic);
+        }
         self.list = list;
     }
 

@@ -188,7 +188,7 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
         if let Some(chosen) = included.iter().find(is_meant) {
             let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
             let diagnostic = Diagnostic::new(Code::OverrideNotIncluded, message)
-                .about(Subject::default().operation(id))
+                .about(Subject::default().operation(&chosen.candidate.name()))
                 .at(overriding.place.clone(), "an override without effect");
             let counts = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
             diagnostics.push(match counts {

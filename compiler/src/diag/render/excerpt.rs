@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn label(file: FileId, range: Range<u32>) -> Label {
-        Label { place: Span { file, range }, text: String::new() }
+        Label { place: Span { file, range }, text: Box::default() }
     }
 
     #[test]

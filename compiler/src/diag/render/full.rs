@@ -78,7 +78,7 @@ fn snippet<'a>(excerpt: Excerpt, labels: &[&'a Label], has_primary: bool) -> Sni
         .into_iter()
         .map(|(range, index)| {
             let kind = if has_primary && index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
-            let text = labels.get(index).map_or("", |label| label.text.as_str());
+            let text = labels.get(index).map_or("", |label| &label.text);
             kind.span(range).label((!text.is_empty()).then(|| on_one_line(text)))
         })
         .collect();

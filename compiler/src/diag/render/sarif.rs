@@ -87,7 +87,7 @@ fn location(sources: &Sources, label: &Label) -> Value {
         },
     });
     if let (false, Value::Object(location)) = (label.text.is_empty(), &mut location) {
-        location.insert("message".to_owned(), json!({ "text": label.text }));
+        location.insert("message".to_owned(), json!({ "text": &*label.text }));
     }
     location
 }
