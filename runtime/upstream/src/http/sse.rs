@@ -35,10 +35,9 @@ pub(super) struct Events {
     /// Whether the incomplete event is an `endpoint` event, and the data of the first one.
     is_endpoint: bool,
     endpoint: Option<Vec<u8>>,
-    /// Whether events that are too large are skipped, which is not an error then.
-    skips: bool,
+    /// The events that were skipped, if events that are too large are skipped, which is not an error then.
+    skipped: Option<Vec<Skipped>>,
     skipping: Option<Skipping>,
-    skipped: Vec<Skipped>,
 }
 
 /// An event that is being skipped.
@@ -69,12 +68,12 @@ pub(super) struct TooLarge(pub(super) u64);
 impl Events {
     /// Creates a parser that skips events that are too large.
     pub(super) fn skipping() -> Events {
-        Events { skips: true, ..Events::default() }
+        Events { skipped: Some(Vec::new()), ..Events::default() }
     }
 
     /// Returns the events that were skipped since the last time.
     pub(super) fn take_skipped(&mut self) -> Vec<Skipped> {
-        std::mem::take(&mut self.skipped)
+        self.skipped.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Parses more bytes. Returns the data of every event that they complete.
@@ -122,7 +121,7 @@ impl Events {
 
     /// Begins to skip the incomplete event, of which `seen` bytes were received.
     fn overflow(&mut self, seen: usize) -> Result<(), TooLarge> {
-        if !self.skips {
+        if self.skipped.is_none() {
             return Err(TooLarge(seen as u64));
         }
         let mut skipping = Skipping::default();
@@ -143,7 +142,7 @@ impl Events {
             && part.is_empty()
             && let Some(Skipping { scanner, bytes }) = self.skipping.take()
         {
-            self.skipped.push(Skipped { id: scanner.id(), bytes });
+            self.skipped.get_or_insert_default().push(Skipped { id: scanner.id(), bytes });
             (self.has_data, self.is_endpoint, self.id) = (false, false, None);
         }
     }
