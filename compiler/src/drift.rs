@@ -4,15 +4,19 @@
 //! tool, and a note if everything that worked still works.
 //!
 //! - `input`: compares the inside of arguments.
+//! - [`report`]: the comparison as text, grouped by upstream and tool.
+//! - [`severity`]: how severe changes are.
 
 mod input;
+pub mod report;
+pub mod severity;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_catalog::{Annotations, Effect};
 
 use crate::config::model::Config;
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use crate::ir::{Arg, Tool};
 use crate::json::Json;
 use crate::json_schema::PROSE;
@@ -27,6 +31,12 @@ const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs"
 
 /// Keywords of a schema whose items have no order.
 const SETS: [&str; 3] = ["enum", "required", "type"];
+
+/// The start of a change of a tool's description.
+const SAYS: &str = "says ";
+
+/// The start of a change of an upstream's instructions.
+const SAYS_OF_ITSELF: &str = "says of itself ";
 
 /// Numbers of changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,8 +62,9 @@ pub fn compare(
     let mut count = Count::default();
     for (name, upstream) in &config.upstreams {
         let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
-        let finding = |code, message: &str, pinned: Option<&Span>| {
-            let finding = Diagnostic::new(code, message).at(upstream.place.clone(), "");
+        let finding = |code, message: &str, subject: Subject, pinned: Option<&Span>| {
+            let finding = Diagnostic { severity: severity::of_change(code), ..Diagnostic::new(code, message) };
+            let finding = finding.about(subject).at(upstream.place.clone(), "");
             let finding = match pinned {
                 Some(place) => finding.also(place.clone(), "pinned here"),
                 None => finding,
@@ -66,29 +77,36 @@ pub fn compare(
         count.upstreams += usize::from(!found.server_info.is_empty());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
-            diagnostics.push(finding(Code::DocumentFileChanged, &message, pinned.upstream(name)));
+            let subject = Subject::upstream(name).change(&message);
+            diagnostics.push(finding(Code::DocumentFileChanged, &message, subject, pinned.upstream(name)));
         }
         for what in found.server_info {
             let message = format!("{} {what}", quoted(name));
-            diagnostics.push(finding(Code::DescriptionChanged, &message, pinned.upstream(name)));
+            let subject = Subject::upstream(name).change(&what);
+            diagnostics.push(finding(Code::DescriptionChanged, &message, subject, pinned.upstream(name)));
         }
         count.tools += found.tools.len();
         if !old.upstreams.contains_key(name) && !found.tools.is_empty() {
-            let tools = match found.tools.len() {
-                1 => "one tool".to_owned(),
-                count => format!("{count} tools"),
-            };
-            diagnostics.push(finding(Code::ToolAdded, &format!("{} is new, with {tools}", quoted(name)), None));
+            let what = report::new_upstream(found.tools.len());
+            let message = format!("{} {what}", quoted(name));
+            diagnostics.push(finding(Code::ToolAdded, &message, Subject::upstream(name).change(&what), None));
             continue;
         }
         for (tool, changes) in found.tools {
+            let operation = [new, old].iter().find_map(|lock| operation_of(lock.upstreams.get(name)?.tools.get(&tool)?));
+            let subject = Subject { operation, ..Subject::upstream(name).tool(&tool) };
             for (code, what) in changes {
                 let message = format!("{} of {} {what}", quoted(&tool), quoted(name));
-                diagnostics.push(finding(code, &message, pinned.tool(name, &tool)));
+                diagnostics.push(finding(code, &message, subject.clone().change(&what), pinned.tool(name, &tool)));
             }
         }
     }
     count
+}
+
+/// Returns the operation of a tool of an OpenAPI document.
+fn operation_of(tool: &LockedTool) -> Option<String> {
+    tool.definition.get("_ptc")?.get("operationId").and_then(Json::as_str).map(str::to_owned)
 }
 
 /// Returns the hint for a stale pin: the command that renews it.
@@ -171,7 +189,7 @@ fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<S
     let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
     let (was, now) = (instructions(before), instructions(after));
     if was != now {
-        out.push(format!("says of itself {}", replaced(&was, &now)));
+        out.push(format!("{SAYS_OF_ITSELF}{}", replaced(&was, &now)));
     }
     out
 }
@@ -221,7 +239,7 @@ fn definition_changes(server: &str, name: &str, before: &LockedTool, after: &Loc
     let said = |tool: &LockedTool| tool.definition.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
     let (said_before, said_after) = (said(before), said(after));
     if said_before != said_after {
-        out.push((Code::DescriptionChanged, format!("says {}", replaced(&said_before, &said_after))));
+        out.push((Code::DescriptionChanged, format!("{SAYS}{}", replaced(&said_before, &said_after))));
     }
     if out.is_empty() {
         out.push((Code::DefinitionChanged, format!("differs in {}", differing(&before.definition, &after.definition))));
@@ -318,7 +336,7 @@ fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
     }
 }
 
-/// Returns a schema without descriptions, and with unordered lists sorted. Names of properties are not keywords, so that a
+/// Returns a schema without descriptions and dialect, and with unordered lists sorted. Names of properties are not keywords, so that a
 /// property called `description` is kept.
 fn without_annotations(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
@@ -326,7 +344,7 @@ fn without_annotations(schema: &Json) -> Json {
             Json::Object(members) => Json::Object(
                 members
                     .iter()
-                    .filter(|(key, _)| is_names || !PROSE.contains(&key.as_str()))
+                    .filter(|(key, _)| is_names || key != "$schema" && !PROSE.contains(&key.as_str()))
                     .map(|(key, value)| {
                         let names = !is_names && NAME_MAP_KEYWORDS.contains(&key.as_str());
                         let value = walk(value, names);

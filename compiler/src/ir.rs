@@ -105,6 +105,8 @@ pub struct Tool {
     pub digest: String,
     /// The tool's declared annotations about its effects.
     pub annotations: Annotations,
+    /// The effects that are relied on.
+    pub effects: Annotations,
     /// How an OpenAPI operation is requested; `None` for a tool of an MCP server.
     pub operation: Option<Operation>,
     /// How the tool's list is paged, in the text form of [`ptc_catalog::Paging`]; empty if its schemas do not show it.
@@ -116,7 +118,7 @@ pub struct Tool {
 impl Tool {
     /// Returns the effect of a call.
     pub fn effect(&self) -> Effect {
-        Effect::new(self.annotations, self.operation.as_ref().map(|operation| operation.method.as_str()))
+        Effect::new(self.effects, self.operation.as_ref().map(|operation| operation.method.as_str()))
     }
 }
 

@@ -4,12 +4,18 @@
 #![forbid(unsafe_code)]
 
 pub mod checks;
+#[cfg(feature = "cli")]
+pub mod clients;
 pub mod config;
 pub mod diag;
 pub mod drift;
 pub mod files;
 mod http_token;
+#[cfg(feature = "cli")]
+pub mod import;
 pub mod input;
+#[cfg(feature = "cli")]
+pub mod install;
 pub mod ir;
 pub mod json;
 pub mod json_schema;

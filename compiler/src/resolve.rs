@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ptc_catalog::{Era, HttpTransport};
 
 use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, quoted_list, suggest};
 use crate::drift;
 use crate::json::Json;
 use crate::lock::{Address, Lock, LockedTool, LockedUpstream, Server};
@@ -158,6 +158,7 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
         match check_definition(&tool) {
             Ok(tool_name) if offered.contains_key(&tool_name) => diagnostics.push(
                 Diagnostic::new(Code::BadListing, format!("the upstream `{name}` offers two tools named `{tool_name}`"))
+                    .about(Subject::upstream(name).tool(&tool_name))
                     .at(upstream.place.clone(), ""),
             ),
             Ok(tool_name) => {
@@ -222,7 +223,9 @@ fn input_fault(input: &Json) -> Option<String> {
 
 fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, Json>) -> Diagnostic {
     let message = format!("the upstream `{name}` offers no tool `{}`", wanted.value);
-    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message).at(wanted.place.clone(), "");
+    let diagnostic = Diagnostic::new(Code::ToolNotOffered, message)
+        .about(Subject::upstream(name).tool(&wanted.value))
+        .at(wanted.place.clone(), "");
     match suggest::hint(&wanted.value, "tool", offered.keys().map(String::as_str)) {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,
@@ -247,12 +250,18 @@ pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Ve
                     _ => format!("now has another definition of `{tool}` than the lock file"),
                 }
             }
-            Some((tool, _)) => {
-                format!("now has other tools than the lock file: `{tool}` and {} more differ", changes.tools.len() - 1)
+            Some(_) => {
+                format!("now has other tools than the lock file: {}", drift::report::counts(&changes))
             }
+        };
+        let about = Subject::upstream(name).change(&what);
+        let about = match changes.tools.keys().next() {
+            Some(tool) if changes.tools.len() == 1 => about.tool(tool),
+            _ => about,
         };
         found.push(
             Diagnostic::new(Code::LockStale, format!("the upstream `{name}` {what}"))
+                .about(about)
                 .at(upstream.place.clone(), "")
                 .hint(drift::update_hint(config_path, name)),
         );

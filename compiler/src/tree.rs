@@ -1,6 +1,8 @@
 //! JSON with source positions: the tree into which configs, lock files and OpenAPI documents are parsed.
 
 mod parse;
+#[cfg(feature = "cli")]
+mod toml;
 mod yaml;
 
 use std::ops::Range;
@@ -8,6 +10,8 @@ use std::ops::Range;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{FileId, Sources, Span};
 pub use parse::{MAX_DEPTH, Syntax, parse, parse_as};
+#[cfg(feature = "cli")]
+pub use toml::parse_toml;
 pub use yaml::parse_yaml;
 
 /// Parses a document as JSON or YAML, chosen by the path's extension, or by the first character if the extension is neither. See

@@ -1,7 +1,7 @@
 //! Tests the output of `ptc-compile --check` for the config in every folder of `fixtures/check`. A file `options` lists further
 //! options. A file `command` has the arguments of another command to run instead.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test check` writes the expected outputs; review the difference before
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler check::` writes the expected outputs; review the difference before
 //! committing.
 
 use std::collections::BTreeSet;
@@ -50,12 +50,17 @@ fn answer(folder: &Path) -> String {
         assert!(code < 2, "{}: ptc-compile failed: {messages}", folder.display());
         // Trailing white space is removed from lines, since editors would remove it from the file.
         text.push_str(&["---- ", format, ", exit ", &code.to_string(), "\n"].concat());
-        for line in messages.lines() {
+        for line in messages.lines().filter(|line| !is_progress(line)) {
             text.push_str(&without_price(line.trim_end()));
             text.push('\n');
         }
     }
     text
+}
+
+/// Whether a line says that an upstream has answered, with the time that it took.
+fn is_progress(line: &str) -> bool {
+    line.split_once('/').is_some_and(|(done, _)| !done.is_empty() && done.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Removes the size of the tool descriptions from a line, because it changes with every word of the server's own texts.

@@ -49,6 +49,7 @@ fn every_key_reaches_the_model() {
     );
     assert_eq!(stdio.inherit_env, InheritEnv::Names(vec!["NODE_PATH".to_owned()]));
     assert_eq!((stdio.handshake_timeout_ms, stdio.max_response_bytes), (20_000, 1_048_576));
+    assert_eq!(stdio.idle_timeout_ms, Some(600_000));
 
     let Some(Transport::McpHttp(github)) = config.upstreams.get("github").map(|u| &u.transport) else {
         panic!("github is reached over HTTP")
@@ -101,6 +102,7 @@ fn what_is_left_out_has_its_default() {
     let transport = |name: &str| config.upstreams.get(name).map(|upstream| &upstream.transport);
     let Some(Transport::McpStdio(a)) = transport("a") else { panic!("a") };
     assert_eq!((a.handshake_timeout_ms, a.max_response_bytes, &a.inherit_env), (10_000, 2_097_152, &InheritEnv::Base));
+    assert_eq!(a.idle_timeout_ms, None, "its process is not ended");
     let Some(Transport::McpHttp(b)) = transport("b") else { panic!("b") };
     let http = (b.http.request_timeout_ms, b.http.connect_timeout_ms, b.http.max_response_bytes);
     assert_eq!((b.handshake_timeout_ms, http), (10_000, (30_000, 5_000, 2_097_152)));

@@ -1,5 +1,5 @@
 //! Checks that the tables of keys in `guide/config.md` match the rows of the reader.
-//! `UPDATE=1 cargo test -p ptc-compiler --test config_guide` rewrites them.
+//! `UPDATE=1 cargo test -p ptc-compiler config_guide::` rewrites them.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 

@@ -1,6 +1,6 @@
 //! Tests how the compiler lowers the tool definitions in `tests/definitions`. The expected result is beside each file.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test definitions` writes the expected results; review the difference before
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler definitions::` writes the expected results; review the difference before
 //! committing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]

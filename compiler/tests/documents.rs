@@ -1,7 +1,7 @@
 //! Tests how the operations of the OpenAPI documents in `tests/documents` are lowered. The file beside each document has the
 //! tools, their requests, and their `doc` texts. Folders there have further files of the documents.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test documents` writes the expected results; review the difference before
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler documents::` writes the expected results; review the difference before
 //! committing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]

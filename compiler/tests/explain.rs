@@ -16,10 +16,11 @@ use serde_json::{Map, Value, json};
 /// Codes whose pages describe the fault in words, because it depends on another file, a running upstream, or the upstream's
 /// history. Fixtures provoke them.
 const TOLD: &[&str] = &[
-    "PTC0103", "PTC0104", "PTC0105", "PTC0214", "PTC0215", "PTC0315", "PTC0533", "PTC0540", "PTC0541", "PTC0542", "PTC0543",
-    "PTC0544", "PTC0603", "PTC0604", "PTC0605", "PTC0606", "PTC0608", "PTC0610", "PTC0611", "PTC0612", "PTC0613", "PTC0614",
-    "PTC0615", "PTC0616", "PTC0617", "PTC0618", "PTC0619", "PTC0620", "PTC0623", "PTC0626", "PTC0628", "PTC0629", "PTC0706",
-    "PTC0806", "PTC0811", "PTC0901", "PTC0902", "PTC0903", "PTC0904", "PTC0905",
+    "PTC0103", "PTC0104", "PTC0105", "PTC0108", "PTC0214", "PTC0215", "PTC0315", "PTC0533", "PTC0540", "PTC0541", "PTC0542",
+    "PTC0543", "PTC0544", "PTC0603", "PTC0604", "PTC0605", "PTC0606", "PTC0608", "PTC0610", "PTC0611", "PTC0612", "PTC0613",
+    "PTC0614", "PTC0615", "PTC0616", "PTC0617", "PTC0618", "PTC0619", "PTC0620", "PTC0623", "PTC0626", "PTC0628", "PTC0629",
+    "PTC0706", "PTC0806", "PTC0811", "PTC0901", "PTC0902", "PTC0903", "PTC0904", "PTC0905", "PTC1001", "PTC1002", "PTC1003",
+    "PTC1004", "PTC1005", "PTC1006", "PTC1007", "PTC1008", "PTC1009",
 ];
 
 /// The document to which fragments of configs and programs refer.

@@ -13,7 +13,7 @@ use ptc_compiler::openapi::Text;
 use ptc_compiler::render::{Manifest, Serve};
 use ptc_compiler::resolve::{self, Listing, Query};
 use ptc_compiler::source::Sources;
-use ptc_compiler::{lower, pinned, render};
+use ptc_compiler::{leak, lower, pinned, render};
 
 const DOCUMENT: &str = r#"{
   "openapi": "3.0.3",
@@ -244,6 +244,23 @@ fn time_limits_of_calls_are_those_of_the_tool_or_of_its_upstream() {
         let tool = |is_list: bool| tools.iter().find(|tool| (tool.name == "list") == is_list).unwrap();
         assert_eq!((tool(true).call_timeout_ms, tool(false).call_timeout_ms), (list, other), "{entry}");
         assert_eq!(tool(true).doc.lines().find(|line| line.starts_with("time:")), said, "{entry}");
+    }
+}
+
+#[test]
+fn idle_timeout_is_in_the_tables_and_not_in_the_lock() {
+    let lock = paged_lock();
+    for (entry, expected, written) in
+        [("", None, "idle_timeout_ms: None"), (r#", "idle_timeout_ms": 600000"#, Some(600_000), "idle_timeout_ms: Some(600000)")]
+    {
+        let text = format!(r#"{{ "upstreams": {{ "notes": {{ "transport": "mcp_stdio", "command": "notes"{entry} }} }} }}"#);
+        let deployment = lower::deployment(&read_config(&text), &lock, "x");
+        let tables = render::catalog(&deployment).unwrap();
+        assert!(tables.contains(written), "{tables}");
+        let ptc_catalog::Transport::McpStdio(spec) = &leak::leak_static(&deployment).catalog.upstreams[0].transport else {
+            panic!("it is a process")
+        };
+        assert_eq!(spec.idle_timeout_ms, expected);
     }
 }
 

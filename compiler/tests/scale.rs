@@ -1,5 +1,5 @@
 //! Measures the cost of large catalogs. The test is ignored by default:
-//! `cargo test --release -p ptc-compiler --test scale -- --ignored --nocapture --test-threads 1`
+//! `cargo test --release -p ptc-compiler scale:: -- --ignored --nocapture --test-threads 1`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failure stops the test, and the test prints figures")]
 

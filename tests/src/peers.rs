@@ -72,6 +72,11 @@ pub fn npm_file(path: &str) -> PathBuf {
     installed("node_modules").join(path)
 }
 
+/// Returns the folder with the published servers `before` or `after` an upgrade.
+pub fn upgrades(side: &str) -> PathBuf {
+    installed("upgrades").join(side)
+}
+
 /// Returns the folder of JSON Schema's official test suite for the dialect 2020-12.
 pub fn json_schema_suite() -> PathBuf {
     installed("json-schema-suite/draft2020-12")

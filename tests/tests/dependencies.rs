@@ -159,6 +159,9 @@ const MODULES: [(&str, &[&str]); 2] = [
             "json",
             "tool_name",
             "config",
+            "clients",
+            "import",
+            "install",
             "ir",
             "json_schema",
             "paging",
@@ -225,4 +228,20 @@ fn rust_files(path: &Path) -> Vec<(PathBuf, String)> {
     }
     let is_rust = path.extension().is_some_and(|extension| extension == "rs");
     is_rust.then(|| (path.to_owned(), std::fs::read_to_string(path).expect("a text"))).into_iter().collect()
+}
+
+/// In a crate with one test program, cargo would ignore a file of tests that is no module of it.
+#[test]
+fn every_file_of_tests_is_compiled() {
+    for package in ["compiler", "runtime/check", "runtime/lisp", "tests"] {
+        let folder = workspace().join(package);
+        let read = |path: &str| std::fs::read_to_string(folder.join(path)).expect("a text");
+        let (manifest, root) = (read("Cargo.toml"), read("tests/main.rs"));
+        for entry in std::fs::read_dir(folder.join("tests")).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            let name = entry.file_stem().expect("a name").to_string_lossy();
+            let has_tests = entry.extension().is_some_and(|extension| extension == "rs") || entry.join("mod.rs").exists();
+            let is_compiled = || root.contains(&format!("mod {name};")) || manifest.contains(&format!("name = \"{name}\""));
+            assert!(!has_tests || ["main", "watched"].contains(&&*name) || is_compiled(), "{package}: nothing compiles {name}");
+        }
+    }
 }

@@ -138,7 +138,7 @@ fn upstreams_are_asked_all_at_once() {
     let update = run(Command::new(ptc_compile()).args(["update", "upstreams.json"]).current_dir(folder.path()));
     assert_eq!(update.code, Some(0), "{}", update.stderr);
     for name in ["a", "b", "c"] {
-        assert!(update.stderr.contains(&format!("asking {name} for its tools")), "a line each: {}", update.stderr);
+        assert!(update.stderr.contains(&format!("/3 {name} 0 tools ")), "a line each: {}", update.stderr);
     }
 }
 

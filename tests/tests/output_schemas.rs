@@ -12,11 +12,7 @@ use ptc_tests::mcp::Client;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-use web::{Answer, Web};
-
-#[path = "../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers; the module is test code")]
-mod web;
+use crate::web::{Answer, Web};
 
 const KINDS: [&str; 8] = ["config", "lock", "findings", "results", "version", "trace", "metrics", "debug"];
 

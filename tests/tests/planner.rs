@@ -8,11 +8,7 @@ use ptc_tests::peers::{enabled, python_script};
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-use web::{Answer, Web};
-
-#[path = "../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers; the module is test code")]
-mod web;
+use crate::web::{Answer, Web};
 
 /// Returns a command that runs the script without keys and writes into a folder.
 fn planner(output: &std::path::Path, options: &[&str]) -> Command {

@@ -1,11 +1,7 @@
 //! Tests the progress lines that `ptc-compile` shows on a terminal while it works, and what remains of them.
 
-#[path = "../../runtime/tests/server/pty.rs"]
-#[expect(dead_code, reason = "these tests type nothing")]
-mod pty;
-
+use crate::pty::{SIZE, Terminal};
 use ptc_tests::deployment::ptc_compile;
-use pty::{SIZE, Terminal};
 use pty_process::blocking::Command;
 use serde_json::json;
 
@@ -16,7 +12,7 @@ fn screen(text: &str) -> String {
 }
 
 #[test]
-fn upstreams_are_waited_for_in_lines_that_move_and_go() {
+fn upstreams_are_waited_for_in_one_line_that_moves_and_goes() {
     let folder = tempfile::tempdir().expect("a folder");
     // The server starts only when the file exists; until then `ptc-compile` waits for it.
     let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' --stdio", env!("CARGO_BIN_EXE_quickstart-upstreams"));
@@ -25,10 +21,10 @@ fn upstreams_are_waited_for_in_lines_that_move_and_go() {
     std::fs::write(folder.path().join("upstreams.json"), config).expect("a config");
     let command = Command::new(ptc_compile()).args(["upstreams.json", "--emit", "docs"]).current_dir(folder.path());
     let terminal = Terminal::start(command);
-    let asking = |text: &str| screen(text).contains("asking notes for its tools");
+    let asking = |text: &str| screen(text).contains("0/1 upstreams asked, waiting for notes");
     terminal.until("line of the upstream", asking);
     // A moving line is drawn repeatedly.
-    terminal.until("line that moves", |text| text.matches("asking notes for its tools").count() > 2);
+    terminal.until("line that moves", |text| text.matches("waiting for notes").count() > 2);
     std::fs::write(folder.path().join("go"), "").expect("a file");
     let end = terminal.until("catalog", |text| screen(text).contains("notes/read_note") && !asking(text));
     assert!(screen(&end).contains("wrote upstreams.lock.json"), "{}", screen(&end));

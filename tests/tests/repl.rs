@@ -1,13 +1,10 @@
 //! Tests `ptc-compile repl` on a terminal: what a user sees while typing. A terminal emulator renders the output to a screen.
 
-#[path = "../../runtime/tests/server/pty.rs"]
-mod pty;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::pty::{SIZE, Terminal};
 use ptc_tests::deployment::{self, ptc_compile};
-use pty::{SIZE, Terminal};
 use pty_process::blocking::Command;
 use serde_json::json;
 use tempfile::TempDir;

@@ -143,11 +143,7 @@ fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
     host.answers(Answer::Document(document("Lists orders.", &required)));
     let changed = compile(folder, &["diff", "upstreams.json"]);
     assert_eq!(changed.code, Some(1), "{}", changed.stderr);
-    assert!(
-        changed.stderr.contains("error[PTC0612]: `list-orders` of `shop` needs the new argument `state`"),
-        "{}",
-        changed.stderr
-    );
+    assert!(changed.stderr.contains("error[PTC0612]: `list-orders` needs the new argument `state`"), "{}", changed.stderr);
     assert_eq!(lock(folder), pinned, "comparing changes nothing");
 }
 
@@ -252,4 +248,40 @@ fn credential_of_a_fetched_document_is_not_called_unused() {
     compile(folder, &["update", "upstreams.json"]).success();
     let checked = compile(folder, &["--check", "upstreams.json", "--locked"]);
     assert!(checked.stderr.contains("no faults in 1 upstream"), "{}", checked.stderr);
+}
+
+/// The lock file has what each operation requires, so that the document is not fetched to compare it with the credentials.
+#[test]
+fn credentials_are_compared_with_a_pinned_document() {
+    let host = Host::open();
+    let folder = config(&host);
+    let folder = folder.path();
+    let mut secured = document("Lists orders.", &json!([]));
+    secured["components"] = json!({ "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-Shop-Key" } } });
+    secured["security"] = json!([{ "key": [] }]);
+    host.answers(Answer::Document(secured));
+    compile(folder, &["update", "upstreams.json"]).success();
+
+    let file = folder.join("upstreams.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&file).expect("the config")).expect("JSON");
+    for (auth, expected) in [
+        (json!([]), &[][..]),
+        (json!(null), &["error[PTC0540]"]),
+        (json!([{ "scheme": "bearer", "binding": "shop" }]), &["warning[PTC0541]"]),
+        (json!([{ "scheme": "api_key", "in": "query", "name": "X-Shop-Key", "binding": "shop" }]), &["warning[PTC0542]"]),
+        (json!([{ "scheme": "api_key", "in": "header", "name": "X-Shop-Key", "binding": "shop" }]), &[]),
+    ] {
+        let entry = config["upstreams"]["shop"].as_object_mut().expect("an entry");
+        entry.remove("auth");
+        if !auth.is_null() {
+            entry.insert("auth".to_owned(), auth.clone());
+        }
+        std::fs::write(&file, config.to_string()).expect("a config");
+        host.answers(Answer::Status(500));
+        let checked = compile(folder, &["--check", "upstreams.json", "--locked"]);
+        let about_credentials = checked.stderr.split_whitespace().filter(|word| word.contains("[PTC054"));
+        let found: Vec<&str> = about_credentials.map(|word| word.trim_end_matches(':')).collect();
+        assert_eq!(found, expected, "{auth}: {}", checked.stderr);
+        assert_eq!(host.asked(), Vec::<Vec<String>>::new(), "{auth}");
+    }
 }

@@ -1,16 +1,14 @@
 //! Tests replicas of a listening server that share sessions through a real Redis server.
 
-mod redis;
-
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
+use crate::redis::Redis;
+use crate::redis::replica::{Client, PASSWORD, Replica, message, reason, replica};
 use ptc_tests::peers::enabled;
 use ptc_tests::process::{Background, free_port, run, wait_for};
-use redis::Redis;
-use redis::replica::{Client, PASSWORD, Replica, message, reason, replica};
 use serde_json::{Value, json};
 
 #[test]

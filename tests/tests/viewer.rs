@@ -14,11 +14,7 @@ use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use web::{Answer, Web};
-
-#[path = "../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers; the module is test code")]
-mod web;
+use crate::web::{Answer, Web};
 
 /// Starts `ptc-compile viewer` on a folder. Returns the process and the printed link.
 fn viewer(folder: &Path) -> (Background, String) {

@@ -13,7 +13,7 @@ use ptc_secrets::heuristics::{self, REDACTED};
 
 use super::{credentials, read_only};
 use crate::config::model::{Config, CredentialSource, Transport, Upstream};
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, quoted_list, text::is_hidden};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, Subject, quoted, quoted_list, text::is_hidden};
 use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
@@ -94,7 +94,12 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
         let pinned = old.upstreams.get(name);
         let accepted: BTreeSet<&str> = upstream.accept_definitions.iter().map(|tool| tool.value.as_str()).collect();
         let mut needed: BTreeSet<&str> = BTreeSet::new();
-        let mut report = |subject: &str, key: &str, is_pinned: bool, found: Vec<(Code, String)>| {
+        let mut report = |tool: Option<&str>, is_pinned: bool, found: Vec<(Code, String)>| {
+            let key = tool.unwrap_or(OWN_WORDS);
+            let (subject, about) = match tool {
+                Some(tool) => (format!("{} of {}", quoted(tool), quoted(name)), Subject::upstream(name).tool(tool)),
+                None => (quoted(name), Subject::upstream(name)),
+            };
             let review = match (accepted.get(key), is_pinned) {
                 (Some(key), _) => {
                     needed.extend(found.iter().any(|(code, _)| needs_review(*code)).then_some(*key));
@@ -104,19 +109,20 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
                 (None, false) => Review::New,
             };
             for (code, what) in found {
-                let finding = Diagnostic::new(code, format!("{subject} {what}")).at(upstream.place.clone(), "");
+                let finding =
+                    Diagnostic::new(code, format!("{subject} {what}")).about(about.clone()).at(upstream.place.clone(), "");
                 diagnostics.push(if needs_review(code) { reviewed(finding, review, key) } else { finding });
             }
         };
-        report(&quoted(name), OWN_WORDS, true, names(upstream, locked));
-        report(&quoted(name), OWN_WORDS, true, missing_arguments(locked).into_iter().collect());
+        report(None, true, names(upstream, locked));
+        report(None, true, missing_arguments(locked).into_iter().collect());
         let said = server_info(upstream, locked);
         let is_pinned = pinned.is_some_and(|pinned| server_info(upstream, pinned) == said);
-        report(&quoted(name), OWN_WORDS, is_pinned, findings(&said, said.canonical().len(), &known));
+        report(None, is_pinned, findings(&said, said.canonical().len(), &known));
         for (tool, locked) in &locked.tools {
             let is_pinned = pinned.and_then(|pinned| pinned.tools.get(tool)).is_some_and(|pinned| pinned.digest == locked.digest);
             let found = findings(&locked.definition, locked.canonical.len(), &known);
-            report(&format!("{} of {}", quoted(tool), quoted(name)), tool, is_pinned, found);
+            report(Some(tool), is_pinned, found);
         }
         warn_of_needless(name, upstream, locked, &needed, diagnostics);
     }
@@ -160,7 +166,9 @@ fn warn_of_needless(
         } else {
             format!("`accept_definitions` names {}, which is not a tool of {}", quoted(key), quoted(name))
         };
-        let finding = Diagnostic::new(Code::AcceptsNothing, message).at(tool.place.clone(), "accepts nothing");
+        let finding = Diagnostic::new(Code::AcceptsNothing, message)
+            .about(Subject::upstream(name).tool(key))
+            .at(tool.place.clone(), "accepts nothing");
         diagnostics.push(finding.hint("remove it: it would accept whatever the upstream writes there later"));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::model::{Config, Spanned, Transport};
 use crate::config::operation_selector::names_operation;
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, quoted_list, suggest};
 use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::lock::{Lock, LockedTool};
@@ -28,14 +28,18 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
         for (key, paging, tool) in operations {
             check_names(key, paging, tool, diagnostics);
         }
-        for (key, paging) in &upstream.tool_paging {
+        for (key, overriding) in &upstream.tool_overrides {
             if let Some(tool) = locked.tools.get(key) {
-                check_names(key, paging, tool, diagnostics);
+                if let Some(paging) = &overriding.paging {
+                    check_names(key, paging, tool, diagnostics);
+                }
                 continue;
             }
             let message = format!("{} in `tool_overrides` is not a tool of the upstream `{name}`", quoted(key));
             let hint = suggest::hint(key, "tool", locked.tools.keys().map(String::as_str));
-            let finding = Diagnostic::new(Code::BadPaging, message).at(paging.place.clone(), "not a granted tool");
+            let finding = Diagnostic::new(Code::BadPaging, message)
+                .about(Subject::upstream(name).tool(key))
+                .at(overriding.place.clone(), "not a granted tool");
             diagnostics.push(finding.hint(hint.unwrap_or_else(|| "remove the override, or grant the tool".to_owned())));
         }
     }
@@ -56,6 +60,11 @@ fn check_names(key: &str, written: &Spanned<Json>, tool: &LockedTool, diagnostic
         let names = || args.iter().map(|arg| arg.name.as_str());
         let hint = suggest::hint(name, "argument", names());
         let hint = hint.unwrap_or_else(|| format!("its arguments are {}", quoted_list(names())));
-        diagnostics.push(Diagnostic::new(Code::BadPaging, message).at(written.place.clone(), "").hint(hint));
+        diagnostics.push(
+            Diagnostic::new(Code::BadPaging, message)
+                .about(Subject::default().tool(key))
+                .at(written.place.clone(), "")
+                .hint(hint),
+        );
     }
 }

@@ -4,7 +4,7 @@ use ptc_text::join_limited;
 
 use crate::config::model::{Config, Transport, Upstream};
 use crate::config::operation_selector::names_operation;
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use crate::json::Json;
 use crate::lock::{Lock, LockedTool};
 use crate::lower;
@@ -20,21 +20,32 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let tools = lock.upstreams.get(name).map(|locked| locked.tools.iter()).into_iter().flatten();
         let mut unnamed = Vec::new();
-        let report = |what: String, place: Span| {
+        let report = |subject: Subject, what: String, place: Span| {
             let finding = Diagnostic::new(Code::NotReadOnly, format!("{what}, and the config permits only reads"));
-            finding.at(place, "").also(demanded.clone(), "demanded here").hint(hint(upstream))
+            finding.about(subject).at(place, "").also(demanded.clone(), "demanded here").hint(hint(upstream))
         };
-        for (tool, locked) in tools.filter(|(_, locked)| !lower::effect(&locked.definition).is_read()) {
-            let verb =
-                if lower::effect(&locked.definition).is_write() { "changes things" } else { "does not declare its effect" };
+        for (tool, locked) in tools {
+            let effect = lower::effect(upstream, tool, &locked.definition);
+            if effect.is_read() {
+                continue;
+            }
+            let declares_to_read = || lower::declared(&locked.definition).read_only == Some(true);
+            let verb = match effect.is_write() {
+                true => "changes things",
+                false if declares_to_read() => "declares that it only reads, which is not trusted",
+                false => "does not declare its effect",
+            };
             match named(upstream, tool, locked) {
-                Some(place) => diagnostics.push(report(format!("{} of {} {verb}", quoted(tool), quoted(name)), place)),
+                Some(place) => {
+                    let what = format!("{} of {} {verb}", quoted(tool), quoted(name));
+                    diagnostics.push(report(Subject::upstream(name).tool(tool), what, place));
+                }
                 None => unnamed.push(tool.as_str()),
             }
         }
         if !unnamed.is_empty() {
             let what = format!("{} grants tools that are not reads: {}", quoted(name), join_limited(&unnamed, ", ", SHOWN));
-            diagnostics.push(report(what, upstream.place.clone()));
+            diagnostics.push(report(Subject::upstream(name), what, upstream.place.clone()));
         }
     }
 }
@@ -57,6 +68,8 @@ fn named(upstream: &Upstream, tool: &str, locked: &LockedTool) -> Option<Span> {
 fn hint(upstream: &Upstream) -> &'static str {
     match upstream.transport {
         Transport::OpenApi(_) => "remove it; if it only reads, set `\"read_only\": true` in its override",
-        Transport::McpStdio(_) | Transport::McpHttp(_) => "list in `include_tools` only tools that declare `readOnlyHint`",
+        Transport::McpStdio(_) | Transport::McpHttp(_) => {
+            "list in `include_tools` only tools that read, and set `\"read_only\": true` for them in `tool_overrides`, or `trust_annotations`"
+        }
     }
 }

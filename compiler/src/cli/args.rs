@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ptc_compiler::clients::CLIENTS;
 use ptc_compiler::render;
 
 use crate::schema::Kind;
@@ -38,6 +40,12 @@ pub(crate) enum Command {
     Run(Serve),
     /// Evaluate programs one after the other, with the upstreams of a config
     Repl(Serve),
+    /// Make an `upstreams.json` of the configs that MCP clients have
+    Import(Import),
+    /// Add a binary to the config of an MCP client
+    Install(Install),
+    /// Remove a binary from the config of an MCP client
+    Uninstall(Install),
     /// Explain a diagnostic code: cause, example, fix
     Explain(Explain),
     /// List what of an OpenAPI document can be included, and why the rest cannot
@@ -164,6 +172,10 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Note)]
     pub(crate) fail_on: Threshold,
 
+    /// Print each change of a tool with its places, instead of one line for each tool
+    #[arg(long)]
+    pub(crate) details: bool,
+
     #[command(flatten)]
     pub(crate) connecting: Connecting,
 
@@ -185,6 +197,10 @@ pub(crate) struct Update {
     /// Pin the upstreams that answer although others cannot be reached
     #[arg(long)]
     pub(crate) keep_going: bool,
+
+    /// Print each change of a tool with its places, instead of one line for each tool
+    #[arg(long)]
+    pub(crate) details: bool,
 
     #[command(flatten)]
     pub(crate) connecting: Connecting,
@@ -287,6 +303,73 @@ pub(crate) struct Operations {
 
     #[command(flatten)]
     pub(crate) messages: Messages,
+}
+
+/// `ptc-compile import`
+///
+/// Each server of the configs becomes an upstream, or a finding at its line. Secrets become references to variables or files; no
+/// value is copied.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Configs of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Zed, Gemini CLI, Codex, Goose, Continue, or PtcRunner
+    #[arg(value_name = "FILE", required_unless_present = "discover")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Import the configs that are where the clients keep them, in this folder and in the home of the user
+    #[arg(long)]
+    pub(crate) discover: bool,
+
+    /// The client whose configs these are [default: determined from path and content]
+    #[arg(long, value_name = "NAME", value_parser = client_names())]
+    pub(crate) client: Option<String>,
+
+    /// Where the config goes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the file of --output
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+
+    /// Only report findings, and write nothing
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) check: bool,
+
+    /// Read the secrets of HTTP upstreams from files in this folder instead of variables
+    #[arg(long, value_name = "DIR")]
+    pub(crate) secret_files: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+}
+
+/// The names of all clients.
+fn client_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(CLIENTS.iter().map(|row| row.name))
+}
+
+/// `ptc-compile install`, `ptc-compile uninstall`
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// The binary
+    #[arg(value_name = "BINARY")]
+    pub(crate) binary: PathBuf,
+
+    /// The client
+    #[arg(long, value_name = "NAME", value_parser = client_names())]
+    pub(crate) client: String,
+
+    /// Its config [default: the first that exists where the client keeps it for the user]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The name of the entry [default: the name of the binary]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Do not ask before the config is changed
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 /// `ptc-compile explain`

@@ -53,6 +53,16 @@ impl Console {
         }
     }
 
+    /// Whether results are JSON lines.
+    pub(crate) fn is_json(&self) -> bool {
+        self.messages.format() == Format::Json
+    }
+
+    /// Whether findings are written as data for a program to read.
+    pub(crate) fn is_for_tools(&self) -> bool {
+        self.messages.format().is_for_tools()
+    }
+
     /// Prints why the run cannot continue.
     pub(crate) fn failure(&self, failure: &Failure) {
         to_stderr(&format!("{} {failure}\n", self.style().paint(Severity::Error, "error:")));

@@ -5,7 +5,7 @@
 
 use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::config::operation_selector;
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use ptc_compiler::json::Json;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::source::Span;
@@ -24,9 +24,10 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
         let Ok(definition) = json::decode(tool.canonical.as_bytes()) else { continue };
         for (name, value) in defaults {
             let Some(what) = fault(&definition, name, value) else { continue };
-            let message = format!("the default of the argument {} {what}", quoted(name));
+            let id = operation.get("operationId").and_then(Json::as_str).unwrap_or_default();
+            let message = format!("{}: the default of the argument {} {what}", quoted(id), quoted(name));
             let place = given(entry, operation, name, value).unwrap_or_else(|| entry.schema.place.clone());
-            diagnostics.push(Diagnostic::new(Code::DefaultArgs, message).at(place, ""));
+            diagnostics.push(Diagnostic::new(Code::DefaultArgs, message).about(Subject::default().operation(id)).at(place, ""));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
+use ptc_compiler::drift::report::Extent;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock};
@@ -35,26 +36,41 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let mut stale = 0;
     let changed = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
-        let mut drift = Diagnostics::default();
+        let (mut drift, mut stale_pins) = (Diagnostics::default(), Diagnostics::default());
         let changed = drift::compare(config, &old, &new, &places, Some(&args.config.display().to_string()), &mut drift);
         // A lock that no longer covers the config is stale, also if the tools are the same.
         for pin in resolve::missing_pins(config, &old) {
             let pair = [&old, &new].map(|lock| lock.upstreams.get(&pin.upstream));
             let is_named = args.names.is_empty() || args.names.contains(&pin.upstream);
             if is_named && drift::changes(&pin.upstream, pair[0], pair[1]).is_empty() {
-                drift.push(resolve_lock::stale_lock_error(config, &args.config, &pin, None));
+                let finding = resolve_lock::stale_lock_error(config, &args.config, &pin, None);
+                drift.push(finding.clone());
+                stale_pins.push(finding);
                 stale += 1;
             }
         }
         drifted = drift.worst();
-        checked.diagnostics.append(drift);
         lint::lint(config, &old, &new, &mut checked.diagnostics);
-        Some(changed)
+        let report = report(config, &old, &new, args.details, console);
+        if args.details || console.is_for_tools() {
+            checked.diagnostics.append(drift);
+        } else {
+            checked.diagnostics.append(stale_pins);
+        }
+        Some((changed, report))
     });
     let status = console.findings(&checked.sources, &checked.diagnostics);
+    let changed = changed.map(|(changed, report)| {
+        console.message(&report);
+        changed
+    });
     let (Some(changed), true) = (changed, is_whole) else { return Ok(status.at_least_findings()) };
     if stale == 0 || changed != Count::default() {
         console.message(&told(changed));
+    }
+    if changed != Count::default() && !args.details && !console.is_for_tools() {
+        let command = format!("ptc-compile update {}", args.config.display());
+        console.message(&format!("help: `{command}` pins the changes; review the lock file and commit it\n"));
     }
     let threshold = match args.fail_on {
         Threshold::Error => Some(Severity::Error),
@@ -80,11 +96,16 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     lint::lint(config, &old, &new, &mut found);
     let is_refused = found.has_errors();
     checked.diagnostics.append(found);
-    let changed = drift::compare(config, &old, &new, &places, None, &mut checked.diagnostics);
-    if is_refused {
-        return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
+    let mut drift = Diagnostics::default();
+    let changed = drift::compare(config, &old, &new, &places, None, &mut drift);
+    if args.details || console.is_for_tools() {
+        checked.diagnostics.append(drift);
     }
     let status = console.findings(&checked.sources, &checked.diagnostics);
+    console.message(&report(config, &old, &new, args.details, console));
+    if is_refused {
+        return Ok(status.at_least_findings());
+    }
     console.message(&told(changed));
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
@@ -100,6 +121,15 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let (config, names) = (args.config.display(), unreachable.join(" "));
     console.message(&format!("not pinned anew: {names}; continue with `ptc-compile update {config} {names}`\n"));
     Ok(status.at_least_findings())
+}
+
+/// Returns the report on changes. For programs it is empty, since they read the findings.
+fn report(config: &Config, old: &Lock, new: &Lock, has_details: bool, console: &Console) -> String {
+    if console.is_for_tools() {
+        return String::new();
+    }
+    let extent = if has_details { Extent::Summaries } else { Extent::Tools };
+    drift::report::report(config, old, new, extent, console.style())
 }
 
 /// Returns the upstreams that could not be asked, or nothing if there are errors of other kinds.

@@ -26,6 +26,32 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
     })
 }
 
+/// Writes a file that may hold secrets: the new file has the permissions of the old one, or is readable by its owner only.
+pub(crate) fn replace_kept_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let old = std::fs::metadata(path).ok().map(|old| old.permissions());
+    replace(path, |file| {
+        match old {
+            Some(permissions) => file.set_permissions(permissions)?,
+            None => keep_private(file)?,
+        }
+        file.write_all(bytes)?;
+        file.sync_all()
+    })
+}
+
+/// Lets only the owner read a file.
+#[cfg(unix)]
+fn keep_private(file: &std::fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))
+}
+
+/// The folder of the file decides who can read it.
+#[cfg(not(unix))]
+fn keep_private(_: &std::fs::File) -> io::Result<()> {
+    Ok(())
+}
+
 fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {
     let beside = prepare(path)?;
     let written =

@@ -17,6 +17,8 @@
 //! | `emit` | the texts of `--emit` |
 //! | `smoke_test` | evaluates a program in the new binary |
 //! | `files`, `progress` | atomic writes; progress lines |
+//! | `import`, `discover`, `installed_packages` | `import FILE…`: the configs of MCP clients; the packages on this machine |
+//! | `install` | `install BINARY`, `uninstall BINARY` |
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
@@ -38,12 +40,16 @@ mod console;
 mod const_args;
 mod defaults;
 mod deployment;
+mod discover;
 mod drift;
 mod emit;
 mod environment;
 mod explain;
 mod files;
 mod generate;
+mod import;
+mod install;
+mod installed_packages;
 mod load;
 mod manual;
 mod notices;
@@ -162,9 +168,13 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
+        Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
     });
     let result = match &cli.command {
+        Some(Command::Import(args)) => import::run(args, &console),
+        Some(Command::Install(args)) => install::install(args, &console),
+        Some(Command::Uninstall(args)) => install::uninstall(args, &console),
         Some(Command::Explain(args)) => explain::run(args, &console),
         Some(Command::Operations(args)) => operations::run(args, &console),
         Some(Command::Diff(args)) => drift::diff(args, &console),

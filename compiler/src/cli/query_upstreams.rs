@@ -17,7 +17,7 @@ use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
 use crate::args::Connecting;
 use crate::console::Console;
-use crate::progress::ProgressGroup;
+use crate::progress::QueryProgress;
 use crate::{Failure, defaults};
 
 /// Time that running queries have to end after a signal.
@@ -70,11 +70,8 @@ pub(crate) fn ask(
     let asker = Asker::new(config, missing_pins, folder, settings)
         .map_err(|missing| without_secrets(&missing.iter().map(ToString::to_string).collect::<Vec<_>>()))?
         .keeping(kept.and_then(Contacts::upstreams));
-    let lines = ProgressGroup::new();
-    let mut started = |missing_pin: &MissingPin| {
-        let line = lines.start(console, &format!("asking {} for {}", missing_pin.upstream, ask::wanted(missing_pin.what)));
-        Box::new(move |ok| line.end(if ok { "done" } else { "failed" })) as ask::Done
-    };
+    let progress = QueryProgress::start(console, missing_pins.len());
+    let mut started = |missing_pin: &MissingPin| -> ask::Done { progress.asked(&missing_pin.upstream) };
     // If a signal ended the process directly, a child that is starting, and processes that it started, would outlive it.
     let work = async {
         let mut signals = ShutdownSignals::listen(true)
@@ -92,7 +89,7 @@ pub(crate) fn ask(
         own.shutdown_timeout(SHUTDOWN);
     }
     let answers = answers?;
-    drop(lines);
+    drop(progress);
     let locked = ask::locked(config, answers, sources, diagnostics);
     for (name, locked) in &locked {
         if let Some(Transport::OpenApi(api)) = config.upstreams.get(name).map(|entry| &entry.transport) {

@@ -1,6 +1,6 @@
 //! Reads an object by its table: unknown and missing keys, types and ranges.
 
-use super::model::Spanned;
+use super::model::{Effects, Spanned};
 use super::reader::ConfigReader;
 use super::table::{Key, Presence, Table, Variants};
 use super::{headers, kinds};
@@ -173,6 +173,12 @@ impl<'n> Fields<'n> {
     /// Returns a flag; `false` if it is absent.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.node(name).and_then(Node::as_bool).unwrap_or(false)
+    }
+
+    /// Returns the keys `read_only`, `destructive` and `idempotent` of an override.
+    pub(super) fn effects(&self) -> Effects {
+        let flag = |key| self.node(key).and_then(Node::as_bool);
+        Effects { read_only: flag("read_only"), destructive: flag("destructive"), idempotent: flag("idempotent") }
     }
 
     /// Returns a number, or its default if it is absent.

@@ -76,7 +76,7 @@ const RESERVED: &[Reserved] = &[
 ];
 
 /// Whether `static_headers` cannot set a header of that name.
-pub(super) fn is_reserved(name: &str) -> bool {
+pub(crate) fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|row| row.name.eq_ignore_ascii_case(name))
 }
 

@@ -95,6 +95,12 @@ const MCP: &[Key] = &[
         Default(ListingLimits::DEFAULT.max_tools),
         "most tools of a `tools/list`, granted or not",
     ),
+    key(
+        "trust_annotations",
+        Kind::Flag,
+        Optional,
+        "rely on the effects that the tools declare, such as `readOnlyHint`; otherwise they are only shown",
+    ),
     key("tool_overrides", Kind::Object, Optional, "changes to what is known of single tools, by name"),
 ];
 
@@ -151,6 +157,13 @@ pub static UPSTREAM: Variants = Variants {
                     key("inherit_env", Kind::FlagOrNames, Optional, "variables that it gets from the server's environment"),
                     key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
                     HANDSHAKE_TIMEOUT,
+                    key(
+                        "idle_timeout_ms",
+                        MILLISECONDS,
+                        Optional,
+                        "time without a call after which it is ended; the next call starts it again",
+                    )
+                    .or(&["idle_timeout"]),
                     MAX_RESPONSE_BYTES,
                     max_concurrent_calls(100),
                 ],
@@ -231,7 +244,18 @@ const PAGING: Key =
     key("paging", Kind::Paging, Optional, "how its list is paged, where its schemas do not tell; false where it is not");
 
 /// An entry of `tool_overrides`.
-pub static TOOL_OVERRIDE: Table = Table { tag: "", title: "an override", groups: &[&[PAGING, CALL_TIMEOUT]] };
+pub static TOOL_OVERRIDE: Table = Table {
+    tag: "",
+    title: "an override",
+    groups: &[&[
+        key("description", Kind::AnyText, Optional, "description of the tool, in place of its own").or(&["doc"]),
+        key("read_only", Kind::Flag, Optional, "the tool changes nothing, whatever it declares"),
+        key("destructive", Kind::Flag, Optional, "the tool may destroy data"),
+        key("idempotent", Kind::Flag, Optional, "repeated calls have no further effect, so that a lost one may be sent again"),
+        PAGING,
+        CALL_TIMEOUT,
+    ]],
+};
 
 /// An entry of `programs`.
 pub static PROGRAM: Table = Table {

@@ -25,16 +25,16 @@ mod auth;
 mod credentials;
 mod digest;
 mod fields;
-mod headers;
+pub(crate) mod headers;
 mod http;
 mod kinds;
 mod mask_secrets;
-mod names;
+pub(crate) mod names;
 mod openapi;
 pub(crate) mod operation_name;
 pub mod operation_selector;
 pub mod packages;
-mod placeholder;
+pub(crate) mod placeholder;
 mod programs;
 mod reader;
 mod stdio;
@@ -79,6 +79,7 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     let (mut upstreams, mut faulty) = (BTreeMap::new(), BTreeMap::new());
     for member in fields.replaced("upstreams").flat_map(Node::members).chain(fields.members("upstreams")) {
         let before = reader.errors();
+        reader.belongs(member);
         if let Some(upstream) = upstream::read(&mut reader, member, &bindings) {
             let into = if reader.errors() == before { &mut upstreams } else { &mut faulty };
             into.insert(member.key.to_string(), upstream);

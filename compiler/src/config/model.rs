@@ -69,12 +69,27 @@ pub struct Upstream {
     pub accept_definitions: Vec<Spanned<String>>,
     /// `call_timeout_ms`
     pub call_timeout_ms: Option<u64>,
-    /// `call_timeout_ms` in `tool_overrides` of an MCP entry, by tool.
-    pub tool_timeouts: BTreeMap<String, u64>,
-    /// `paging` in `tool_overrides` of an MCP entry, by tool: an object, or `false`.
-    pub tool_paging: BTreeMap<String, Spanned<Json>>,
+    /// `trust_annotations` of an MCP entry: the effects that its tools declare are relied on.
+    pub trust_annotations: bool,
+    /// `tool_overrides` of an MCP entry, by tool.
+    pub tool_overrides: BTreeMap<String, ToolOverride>,
     /// The keys that depend on the transport.
     pub transport: Transport,
+}
+
+/// One entry of `tool_overrides`.
+#[derive(Debug, Clone)]
+pub struct ToolOverride {
+    /// Position of the tool's name.
+    pub place: Span,
+    /// `description`
+    pub description: Option<String>,
+    /// `read_only`, `destructive` and `idempotent`.
+    pub effects: Effects,
+    /// `paging`: an object, or `false`.
+    pub paging: Option<Spanned<Json>>,
+    /// `call_timeout_ms`
+    pub call_timeout_ms: Option<u64>,
 }
 
 /// The kinds of transports.
@@ -117,6 +132,8 @@ pub struct McpStdio {
     pub cd: Option<Spanned<String>>,
     /// `handshake_timeout_ms`
     pub handshake_timeout_ms: u64,
+    /// `idle_timeout_ms`
+    pub idle_timeout_ms: Option<u64>,
     /// `max_response_bytes`
     pub max_response_bytes: u64,
     /// `max_concurrent_calls`
@@ -261,7 +278,7 @@ pub struct Override {
     pub call_timeout_ms: Option<u64>,
 }
 
-/// The effects that an override declares for an operation. `None` leaves the default of its method.
+/// The effects that an override states. `None` leaves the default of an operation's method, or what is known of a tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Effects {
     /// `read_only`

@@ -102,6 +102,24 @@ fn hint(name: &str) -> String {
     }
 }
 
+/// Returns a name as it is if an upstream can have it without a finding, else a similar one that can be used.
+#[cfg(feature = "cli")]
+pub(crate) fn usable(name: &str) -> String {
+    let plain = if fault(name).is_none() { name.to_owned() } else { plain(&ascii(name)).unwrap_or_else(|| ascii(name)) };
+    let plain = plain.trim_end_matches(['-', '_', '.']);
+    match plain {
+        "" => "server".to_owned(),
+        namespace if NAMESPACES.contains(&namespace) => format!("{}-api", namespace.to_lowercase()),
+        plain => plain.to_owned(),
+    }
+}
+
+/// Returns the ASCII letters, digits and separators of a name. Other characters become separators.
+#[cfg(feature = "cli")]
+fn ascii(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii() { c } else { '-' }).collect::<String>().trim_matches(['-', '_', '.', ' ']).to_owned()
+}
+
 fn fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
 use super::headers::{self, Setter};
-use super::model::{Effects, HttpOptions, OpenApi, Override, SchemaSource, Spanned};
+use super::model::{HttpOptions, OpenApi, Override, SchemaSource, Spanned};
 use super::operation_selector;
 use super::reader::ConfigReader;
 use super::{http, keys, urls};
@@ -154,7 +154,6 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
         }
         let subject = Subject { name: format!("the override of {}", quoted(id)), place: place.clone() };
         let Some(entry) = Fields::read(reader, &subject, &keys::OVERRIDE, &[], &member.value) else { continue };
-        let flag = |key| entry.node(key).and_then(Node::as_bool);
         let default_args = entry.node("default_args").map(|node| {
             let arg = |m: &crate::tree::Member| {
                 (m.key.to_string(), Spanned { value: Json::from(&m.value), place: m.value.place(reader.file) })
@@ -169,11 +168,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
                 description: entry.text("description"),
                 default_args,
                 allow_deprecated: entry.flag("allow_deprecated"),
-                effects: Effects {
-                    read_only: flag("read_only"),
-                    destructive: flag("destructive"),
-                    idempotent: flag("idempotent"),
-                },
+                effects: entry.effects(),
                 content_type: entry.spanned(reader, "content_type"),
                 secret_args: entry.nodes("secret_args").iter().filter_map(Node::as_str).map(str::to_owned).collect(),
                 paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),

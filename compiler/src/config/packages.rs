@@ -189,6 +189,44 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
     reader.report(diagnostic);
 }
 
+/// A package that a command fetches without a fixed version.
+#[cfg(feature = "cli")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unpinned<'a> {
+    /// The index of the argument that has the package.
+    pub index: usize,
+    /// The package as it is written, with a range or a tag of versions if it has one.
+    pub written: &'a str,
+    /// The name of the package, without extras.
+    pub name: &'a str,
+    /// The name with its extras and the separator before the version.
+    pub separator: &'static str,
+    /// Whether the package is from npm, and not from PyPI.
+    pub is_npm: bool,
+}
+
+#[cfg(feature = "cli")]
+impl Unpinned<'_> {
+    /// Returns the argument with the version in it.
+    pub fn pin(&self, arg: &str, version: &str) -> String {
+        let base = name(self.written, if self.is_npm { NPM } else { PYTHON });
+        arg.replacen(self.written, &format!("{base}{}{version}", self.separator), 1)
+    }
+}
+
+/// Returns the package that a command fetches without a fixed version.
+#[cfg(feature = "cli")]
+pub fn unpinned<'a>(command: &str, args: &[&'a str]) -> Option<Unpinned<'a>> {
+    let (runner, index, written) = package(command, args)?;
+    if is_pinned(written, runner.registry) {
+        return None;
+    }
+    let base = name(written, runner.registry);
+    let name = base.split('[').next().unwrap_or(base);
+    let separator = runner.registry.separators.first().copied().unwrap_or("@");
+    Some(Unpinned { index, written, name, separator, is_npm: std::ptr::eq(runner.registry, NPM) })
+}
+
 /// The program that installs a package when an image is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Installer {

@@ -39,8 +39,14 @@ pub(super) fn split(value: &str) -> Result<Vec<EnvPart>, Fault> {
     Ok(parts)
 }
 
+/// Whether a value has a placeholder that cannot be read.
+#[cfg(feature = "cli")]
+pub(crate) fn is_faulty(value: &str) -> bool {
+    split(value).is_err()
+}
+
 /// Whether a name matches `[A-Za-z_][A-Za-z0-9_]*`, so that a shell can set the variable.
-pub(super) fn is_variable(name: &str) -> bool {
+pub(crate) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 

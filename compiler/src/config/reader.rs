@@ -41,6 +41,12 @@ impl<'a> ConfigReader<'a> {
         self.report(diagnostic);
     }
 
+    /// Marks the entry of an upstream.
+    pub(super) fn belongs(&mut self, member: &Member) {
+        let range = member.key_range.start..member.value.range.end;
+        self.diagnostics.belongs(&member.key, Span { file: self.file, range });
+    }
+
     /// Drops the notes with a code that point into a place.
     pub(super) fn silence(&mut self, code: Code, place: Span) {
         self.diagnostics.silence(code, place);

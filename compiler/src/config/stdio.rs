@@ -55,6 +55,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings:
         },
         cd: fields.spanned(reader, "cd"),
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
+        idle_timeout_ms: fields.optional_number("idle_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
         max_concurrent_calls: fields.number("max_concurrent_calls"),
         listing: http::listing_limits(fields),

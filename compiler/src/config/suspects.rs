@@ -15,7 +15,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
         "args" => {
             let args = value.elements().unwrap_or(&[]);
             let before = std::iter::once("").chain(args.iter().map(|arg| arg.as_str().unwrap_or("")));
-            args.iter().zip(before).filter_map(|(arg, before)| Some((arg, scan_argument(before, arg.as_str()?)?))).collect()
+            args.iter().zip(before).filter_map(|(arg, before)| Some((arg, scan_word(before, arg.as_str()?)?))).collect()
         }
         "env" | "static_headers" => {
             let settings = value.members().iter().filter_map(|m| Some((m, scan_named(&m.key, m.value.as_str()?)?)));
@@ -34,6 +34,24 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
         }
         _ => value.as_str().and_then(scan_token).map(|suspect| (value, suspect)).into_iter().collect(),
     }
+}
+
+/// Examines an argument. Each word of a command line for a shell is an argument of its own.
+fn scan_word(before: &str, text: &str) -> Option<SecretCandidate> {
+    if before != "-c" || !text.contains(' ') {
+        return scan_argument(before, text);
+    }
+    let (mut at, mut before) = (0, "");
+    for word in text.split(' ') {
+        // A shell fills variables in also between quotes.
+        let range = at..at + word.len();
+        let quoted = word.contains("\"$").then(|| word.replace('"', ""));
+        if let Some(candidate) = scan_argument(before, quoted.as_deref().unwrap_or(word)) {
+            return Some(SecretCandidate { range, ..candidate });
+        }
+        (at, before) = (range.end + 1, word);
+    }
+    scan_token(text)
 }
 
 /// Searches overrides under all keys, because default arguments end up in the lock, in the binary, and in texts that models read.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::credentials::Bindings;
 use super::fields::{Fields, Subject};
-use super::model::{Spanned, Transport, Upstream};
+use super::model::{Spanned, ToolOverride, Transport, Upstream};
 use super::reader::ConfigReader;
 use super::table::Table;
 use super::{http, keys, names, openapi, stdio};
@@ -32,33 +32,34 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, bindings: &Bi
     if is_mcp {
         names::check_tools(reader, fields.nodes("include_tools"));
     }
-    let (tool_paging, tool_timeouts) = if is_mcp { tool_overrides(reader, &fields) } else { Default::default() };
+    let tool_overrides = if is_mcp { tool_overrides(reader, &fields) } else { BTreeMap::new() };
     Some(Upstream {
         place,
         call_timeout_ms: fields.optional_number("call_timeout_ms"),
         description: fields.text("description").map(|text| one_line(&text)).filter(|text| !text.is_empty()),
         include_tools: if is_mcp { fields.spanned_texts(reader, "include_tools") } else { None },
-        tool_paging,
-        tool_timeouts,
+        trust_annotations: is_mcp && fields.flag("trust_annotations"),
+        tool_overrides,
         accept_definitions: fields.spanned_texts(reader, "accept_definitions").unwrap_or_default(),
         transport,
     })
 }
 
-/// Reads `tool_overrides`: `paging` and `call_timeout_ms`, by tool.
-fn tool_overrides(
-    reader: &mut ConfigReader<'_>,
-    fields: &Fields<'_>,
-) -> (BTreeMap<String, Spanned<Json>>, BTreeMap<String, u64>) {
-    let (mut paging, mut timeouts) = (BTreeMap::new(), BTreeMap::new());
+fn tool_overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<String, ToolOverride> {
+    let mut overrides = BTreeMap::new();
     for member in fields.members("tool_overrides") {
         let subject = Subject { name: format!("the override of {}", quoted(&member.key)), place: reader.key_place(member) };
         let Some(entry) = Fields::read(reader, &subject, &keys::TOOL_OVERRIDE, &[], &member.value) else { continue };
-        let written = |node: &Node| Spanned { value: Json::from(node), place: node.place(reader.file) };
-        paging.extend(entry.node("paging").map(|node| (member.key.to_string(), written(node))));
-        timeouts.extend(entry.optional_number("call_timeout_ms").map(|time| (member.key.to_string(), time)));
+        let overriding = ToolOverride {
+            place: subject.place,
+            description: entry.text("description"),
+            effects: entry.effects(),
+            paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
+            call_timeout_ms: entry.optional_number("call_timeout_ms"),
+        };
+        overrides.insert(member.key.to_string(), overriding);
     }
-    (paging, timeouts)
+    overrides
 }
 
 /// Names that other tools use for the transports, with the names used here.

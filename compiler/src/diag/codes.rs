@@ -1,7 +1,8 @@
 //! The registry of diagnostic codes. A code is never reused, and the first two digits of its number identify the phase.
 //!
 //! `PTC01xx` JSON and YAML, `PTC02xx` config shape, `PTC03xx` credentials and headers, `PTC04xx` URLs, `PTC05xx` OpenAPI,
-//! `PTC06xx` lock and upstream listings, `PTC07xx` limits and names, `PTC08xx` programs, `PTC09xx` build.
+//! `PTC06xx` lock and upstream listings, `PTC07xx` limits and names, `PTC08xx` programs, `PTC09xx` build, `PTC10xx` configs of MCP
+//! clients.
 
 use super::Severity;
 
@@ -46,6 +47,7 @@ codes! {
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
     YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
     BeyondJson = "PTC0107" Error "a comment or trailing comma where only JSON is allowed";
+    TomlSyntax = "PTC0108" Error "not a TOML document that can be read";
 
     UnknownKey = "PTC0201" Error "a key that is not part of the config";
     MissingKey = "PTC0202" Error "a required key is missing";
@@ -180,4 +182,14 @@ codes! {
     HostPath = "PTC0903" Warning "a path of this machine in a container";
     LoopbackInContainer = "PTC0904" Warning "a loopback address in a container";
     FetchedAtStart = "PTC0905" Warning "a package that a container fetches at each start";
+
+    UnknownClientConfig = "PTC1001" Error "a file that is not the config of a known client";
+    EntryLeftOut = "PTC1002" Warning "an entry that cannot be carried over";
+    EntryDisabled = "PTC1003" Note "an entry that its client has switched off";
+    SettingLeftOut = "PTC1004" Warning "a setting that cannot be carried over";
+    ClientSetting = "PTC1005" Note "a setting that concerns the client alone";
+    SecretReplaced = "PTC1006" Note "a secret that became a reference";
+    EntryRenamed = "PTC1007" Note "an entry under another name";
+    EntryRepeated = "PTC1008" Note "an entry that another file has too";
+    NeedsDecision = "PTC1009" Warning "an entry that works only after a decision";
 }

@@ -5,12 +5,14 @@
 //! | [`codes`] | the registry of codes |
 //! | [`pages`] | the text of `explain` for each code |
 //! | [`render`] | text and JSON out of [`Diagnostics`] |
+//! | [`subject`] | the upstream, tool or operation that a diagnostic is about |
 //! | [`suggest`] | suggestions of similar names |
 //! | [`text`] | safe display of text from outside |
 
 pub mod codes;
 pub mod pages;
 pub mod render;
+pub mod subject;
 pub mod suggest;
 pub mod text;
 
@@ -18,6 +20,7 @@ use std::collections::BTreeSet;
 
 use crate::source::Span;
 pub use codes::Code;
+pub use subject::Subject;
 pub use text::{quoted, quoted_list};
 
 /// How severe a diagnostic is.
@@ -57,6 +60,8 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// What the user can do.
     pub hints: Vec<String>,
+    /// The upstream, tool or operation that it is about.
+    pub subject: Subject,
 }
 
 /// A place with a short text.
@@ -78,6 +83,7 @@ impl Diagnostic {
             primary: None,
             secondary: Vec::new(),
             hints: Vec::new(),
+            subject: Subject::default(),
         }
     }
 
@@ -92,6 +98,13 @@ impl Diagnostic {
     #[must_use]
     pub fn also(mut self, place: Span, text: impl Into<String>) -> Self {
         self.secondary.push(Label { place, text: text.into() });
+        self
+    }
+
+    /// Sets what the diagnostic is about.
+    #[must_use]
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = subject;
         self
     }
 
@@ -123,14 +136,34 @@ pub struct Diagnostics {
     list: Vec<Diagnostic>,
     masked: Vec<Span>,
     silenced: Vec<(Code, Span)>,
+    areas: Vec<(String, Span)>,
 }
 
 impl Diagnostics {
     /// Adds a diagnostic.
-    pub fn push(&mut self, diagnostic: Diagnostic) {
+    pub fn push(&mut self, mut diagnostic: Diagnostic) {
+        self.assign(&mut diagnostic);
         if !self.silenced.iter().any(|(code, place)| diagnostic.is_note_of(*code, place)) {
             self.list.push(diagnostic);
         }
+    }
+
+    /// Marks a place that belongs to an upstream: its entry in the config, or its document. Diagnostics that point there are about
+    /// this upstream, those found so far and those found later.
+    pub fn belongs(&mut self, upstream: &str, place: Span) {
+        self.areas.push((upstream.to_owned(), place));
+        let mut list = std::mem::take(&mut self.list);
+        list.iter_mut().for_each(|diagnostic| self.assign(diagnostic));
+        self.list = list;
+    }
+
+    /// Sets the upstream of a diagnostic by its primary place.
+    fn assign(&self, diagnostic: &mut Diagnostic) {
+        let Some(Label { place, .. }) = diagnostic.primary.as_ref().filter(|_| diagnostic.subject.upstream.is_none()) else {
+            return;
+        };
+        let area = self.areas.iter().find(|(_, area)| area.file == place.file && area.range.contains(&place.range.start));
+        diagnostic.subject.upstream = area.map(|(upstream, _)| upstream.clone());
     }
 
     /// Drops the notes with a code that point into a place, those found so far and those found later.
@@ -143,6 +176,9 @@ impl Diagnostics {
     pub fn append(&mut self, other: Diagnostics) {
         for (code, place) in other.silenced {
             self.silence(code, place);
+        }
+        for (upstream, place) in other.areas {
+            self.belongs(&upstream, place);
         }
         self.extend(other.list);
         self.masked.extend(other.masked);
@@ -183,13 +219,13 @@ impl Diagnostics {
         places
     }
 
-    /// Returns all diagnostics ordered by file, place and code. Diagnostics with the same place, code and message appear once.
+    /// Returns all diagnostics ordered by file, place, tool and code. Diagnostics with the same place, code and message appear once.
     pub fn sorted(&self) -> Vec<&Diagnostic> {
         let place = |d: &Diagnostic| d.primary.as_ref().map(|l| (l.place.file, l.place.range.start, l.place.range.end));
         let mut seen = BTreeSet::new();
         let mut all: Vec<&Diagnostic> =
             self.list.iter().filter(|d| seen.insert((place(d), d.code, d.message.as_str()))).collect();
-        all.sort_by_key(|d| (place(d), d.code));
+        all.sort_by_key(|d| (place(d), d.subject.tool.as_deref(), d.code));
         all
     }
 

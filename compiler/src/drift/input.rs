@@ -50,7 +50,9 @@ const REFUSING: [&str; 15] = [
 const COMBINING: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// Keywords that are compared by their meaning, or that hold the targets of references.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
+    // The dialect of a schema is not a bound. A new library often declares another one for every tool.
+    "$schema",
     "type",
     "enum",
     "const",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptc_catalog::BodyKind;
+use ptc_catalog::{Annotations, BodyKind, Effect};
 
 use super::lines;
 use super::notes::{Side, inner_members, notes};
@@ -20,16 +20,19 @@ const MAX_TYPE: usize = 400;
 /// Media types of answers that are listed.
 const MAX_ANSWERS: usize = 6;
 
-/// What the config says of the calls of a tool.
-pub struct Limits {
+/// What the config says of a tool.
+pub struct Stated {
+    /// The effects that are relied on.
+    pub effects: Annotations,
     /// How its list is paged, in words.
     pub pages: Option<String>,
     /// `call_timeout_ms`
     pub call_timeout_ms: Option<u64>,
 }
 
-/// Returns the whole text: the tool's name, its title, its description, its arguments, the required ones, a call to edit, the
-/// shape of the result, how its list is paged, the time limit if it is not the default, and notes on single arguments and on fields of the result.
+/// Returns the whole text: the tool's name, its title, its description, its effect, its arguments, the required ones, a call
+/// to edit, the shape of the result, how its list is paged, the time limit if it is not the default, and notes on single arguments
+/// and on fields of the result.
 ///
 /// ```text
 /// petstore/list-pets
@@ -44,7 +47,7 @@ pub struct Limits {
 /// result:
 ///   :name - What the pet is called
 /// ```
-pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, limits: &Limits) -> String {
+pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, stated: &Stated) -> String {
     static ANYTHING: Json = Json::Bool(true);
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
@@ -62,8 +65,14 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if definition.get("_ptc").and_then(|ptc| ptc.get("deprecated")).is_some() {
         let _ = writeln!(out, "deprecated: the upstream may remove this operation");
     }
-    if let Some(effect) = super::effect(definition).described().filter(|_| definition.get("_ptc").is_some()) {
-        let _ = writeln!(out, "effect: {effect}");
+    let effect = Effect::new(stated.effects, None);
+    let declared = Effect::new(super::declared(definition), None);
+    match (effect.described(), declared.described()) {
+        (Some(effect), _) => out.push_str(&format!("effect: {effect}\n")),
+        (None, _) if effect.is_read() => {}
+        (None, Some(declared)) => out.push_str(&format!("effect: not known (declared, not trusted: {declared})\n")),
+        (None, None) if declared.is_read() => out.push_str("effect: not known (declared, not trusted: reads)\n"),
+        (None, None) => {}
     }
     let mut room = MAX_TYPES;
     let typed = args.iter().map(|arg| {
@@ -93,10 +102,10 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     if let Some(answers) = answers(definition) {
         let _ = write!(out, "\nanswers: {answers}");
     }
-    if let Some(pages) = &limits.pages {
+    if let Some(pages) = &stated.pages {
         let _ = write!(out, "\npages: {pages}; tool/all reads all of them");
     }
-    if let Some(time) = limits.call_timeout_ms {
+    if let Some(time) = stated.call_timeout_ms {
         let _ = write!(out, "\ntime: a call may take {}", text::duration(time));
     }
     let given: Vec<(&str, &Json)> = args.iter().map(|arg| (arg.name.as_str(), schema_of(&arg.name))).collect();

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use ptc_catalog::paging::NOT_PAGED;
 use ptc_catalog::{Annotations, Effect, HttpTransport, Place, Style};
 
-use crate::config::model::{Auth, Config, Transport};
+use crate::config::model::{Auth, Config, Transport, Upstream as Entry};
 use crate::http_token::is_token;
 use crate::ir::{Arg, Body, Credential, Deployment, Operation, Param, Tool, Upstream};
 use crate::json::Json;
@@ -55,16 +55,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
                 era: locked.and_then(|l| l.era),
                 http_transport: http_transport(&entry.transport, locked),
                 tools: locked
-                    .map(|l| {
-                        l.tools
-                            .iter()
-                            .map(|(tool, def)| {
-                                let time = entry.tool_timeouts.get(tool).copied().or_else(|| timeout_of_operation(def));
-                                let paging = entry.tool_paging.get(tool).map(|paging| &paging.value);
-                                self::tool_with(name, tool, def, paging, time.or(entry.call_timeout_ms))
-                            })
-                            .collect()
-                    })
+                    .map(|l| l.tools.iter().map(|(tool, def)| tool_of(Some(entry), name, tool, def)).collect())
                     .unwrap_or_default(),
             }
         })
@@ -91,7 +82,7 @@ pub fn credentials(config: &Config, kept: impl Fn(&str) -> bool) -> Vec<Credenti
 
 /// Lowers one locked tool.
 pub fn tool(server: &str, name: &str, locked: &LockedTool) -> Tool {
-    tool_with(server, name, locked, None, None)
+    tool_of(None, server, name, locked)
 }
 
 /// Returns `call_timeout_ms` in the `operation_overrides` of an operation.
@@ -102,9 +93,18 @@ fn timeout_of_operation(locked: &LockedTool) -> Option<u64> {
     }
 }
 
-/// Like [`tool`], but also applies the config's `paging` and `call_timeout_ms`.
-fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json>, call_timeout_ms: Option<u64>) -> Tool {
-    let definition = &locked.definition;
+/// Like [`tool`], but also applies what the entry of the config says about the tool.
+fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool) -> Tool {
+    let overriding = entry.and_then(|entry| entry.tool_overrides.get(name));
+    let described = overriding.and_then(|overriding| overriding.description.as_deref());
+    let described = described.map(|text| locked.definition.clone().with("description", Json::string(text)));
+    let definition = described.as_ref().unwrap_or(&locked.definition);
+    let paging = overriding.and_then(|overriding| Some(&overriding.paging.as_ref()?.value));
+    let call_timeout_ms = overriding.and_then(|overriding| overriding.call_timeout_ms);
+    let call_timeout_ms =
+        call_timeout_ms.or_else(|| timeout_of_operation(locked)).or_else(|| entry.and_then(|entry| entry.call_timeout_ms));
+    let annotations = declared(definition);
+    let effects = relied_on(entry, name, definition);
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
     let operation = operation(definition);
     let (mut args, mut closed) = Schema::new(&input).arguments();
@@ -129,13 +129,14 @@ fn tool_with(server: &str, name: &str, locked: &LockedTool, paging: Option<&Json
     Tool {
         name: name.to_owned(),
         description: summary::summary(summary::title(name, definition), prose),
-        doc: doc::doc(server, name, definition, &args, &result, &doc::Limits { pages, call_timeout_ms }),
+        doc: doc::doc(server, name, definition, &args, &result, &doc::Stated { effects, pages, call_timeout_ms }),
         result,
         args,
         closed,
         definition: locked.canonical.clone(),
         digest: locked.digest.clone(),
-        annotations: annotations(definition),
+        annotations,
+        effects,
         operation,
         paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
         call_timeout_ms,
@@ -179,7 +180,8 @@ pub fn binding(auth: &Auth) -> &str {
     auth.binding()
 }
 
-fn annotations(definition: &Json) -> Annotations {
+/// Returns the effects that a definition declares.
+pub fn declared(definition: &Json) -> Annotations {
     let hint = |key| definition.get("annotations").and_then(|a| a.get(key)).and_then(Json::as_bool);
     Annotations {
         read_only: hint("readOnlyHint"),
@@ -189,9 +191,27 @@ fn annotations(definition: &Json) -> Annotations {
     }
 }
 
-/// Returns the effect of the tool with this definition.
-pub fn effect(definition: &Json) -> Effect {
-    Effect::new(annotations(definition), definition.get("_ptc").map(method))
+/// Returns the effects that are relied on. An operation has those that its method and its override give. A tool of an MCP server
+/// has those that its override states, and those that it declares if the config trusts the server.
+fn relied_on(entry: Option<&Entry>, name: &str, definition: &Json) -> Annotations {
+    let declared = declared(definition);
+    if definition.get("_ptc").is_some() {
+        return declared;
+    }
+    let Some(entry) = entry else { return Annotations::NONE };
+    let trusted = if entry.trust_annotations { declared } else { Annotations::NONE };
+    let stated = entry.tool_overrides.get(name).map(|overriding| overriding.effects).unwrap_or_default();
+    Annotations {
+        read_only: stated.read_only.or(trusted.read_only),
+        destructive: stated.destructive.or(trusted.destructive),
+        idempotent: stated.idempotent.or(trusted.idempotent),
+        open_world: trusted.open_world,
+    }
+}
+
+/// Returns the effect of a tool of an upstream.
+pub fn effect(entry: &Entry, name: &str, definition: &Json) -> Effect {
+    Effect::new(relied_on(Some(entry), name, definition), definition.get("_ptc").map(method))
 }
 
 /// Returns the method of an operation, which is GET where its `_ptc` member names none.

@@ -12,16 +12,17 @@ use super::select::{self, Chosen};
 use super::{operation, operation::Defined, selection, server, source};
 use crate::config::model::{OpenApi, Override, SchemaSource, Spanned};
 use crate::config::operation_selector::{self, is_path, is_pattern};
-use crate::diag::{Code, Diagnostic, Diagnostics, quoted, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, suggest};
 use crate::input::Text;
 use crate::lock::{self, Document, LockedTool, LockedUpstream, Server};
 use crate::source::{FileId, Sources, Span};
 use crate::tree::{self, Node, Tree};
 use url::Url;
 
-/// Lowers the included operations of one document, whose further files `reader` reads. Returns `None` if the text is not an
+/// Lowers the included operations of the document of `upstream`, whose further files `reader` reads. Returns `None` if the text is not an
 /// OpenAPI document.
 pub fn lower(
+    upstream: &str,
     sources: &mut Sources,
     text: Text,
     entry: &OpenApi,
@@ -37,6 +38,7 @@ pub fn lower(
         }
     };
     let silence = |file: FileId, diagnostics: &mut Diagnostics| {
+        diagnostics.belongs(upstream, Span { file, range: 0..u32::MAX });
         for code in &entry.silence {
             diagnostics.silence(*code, Span { file, range: 0..u32::MAX });
         }
@@ -71,6 +73,7 @@ fn lower_files(file: FileId, root: &Node, files: &Files, entry: &OpenApi, diagno
     check_overrides(entry, &included, diagnostics);
     let mut tools: BTreeMap<String, (LockedTool, &Chosen<'_, '_>)> = BTreeMap::new();
     let mut left_out = LeftOut::default();
+    let mut found = OperationFindings::default();
     for chosen in &included {
         let overriding = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
         let mut notes = Vec::new();
@@ -78,12 +81,12 @@ fn lower_files(file: FileId, root: &Node, files: &Files, entry: &OpenApi, diagno
             Err(faults) if chosen.by_pattern => left_out.add(chosen, &faults),
             Err(faults) => {
                 for fault in faults {
-                    diagnostics.push(fault.also(chosen.wanted.place.clone(), "included here"));
+                    found.push(chosen, fault.also(chosen.wanted.place.clone(), "included here"));
                 }
             }
             Ok(Defined { exposed, definition, security, .. }) => {
                 for note in notes {
-                    diagnostics.push(note);
+                    found.push(chosen, note);
                 }
                 match tools.get(&exposed) {
                     Some((_, first)) if chosen.by_pattern => {
@@ -98,6 +101,7 @@ fn lower_files(file: FileId, root: &Node, files: &Files, entry: &OpenApi, diagno
             }
         }
     }
+    found.report(diagnostics);
     left_out.report(tools.values().map(|(_, chosen)| *chosen), diagnostics);
     let info = |key: &str| root.get("info").and_then(|i| i.get(key)).and_then(Node::as_str).unwrap_or_default().to_owned();
     LockedUpstream {
@@ -105,6 +109,36 @@ fn lower_files(file: FileId, root: &Node, files: &Files, entry: &OpenApi, diagno
         server: Some(Server { name: info("title"), version: info("version") }),
         tools: tools.into_iter().map(|(name, (tool, _))| (name, tool)).collect(),
         ..LockedUpstream::default()
+    }
+}
+
+/// Findings about single operations. Operations that share a faulty part of the document share one finding.
+#[derive(Default)]
+struct OperationFindings {
+    list: Vec<(Diagnostic, Vec<String>)>,
+}
+
+impl OperationFindings {
+    fn push(&mut self, chosen: &Chosen<'_, '_>, finding: Diagnostic) {
+        let name = chosen.candidate.name().into_owned();
+        let is_same = |(known, _): &&mut (Diagnostic, Vec<String>)| {
+            (known.code, &known.primary, &known.message) == (finding.code, &finding.primary, &finding.message)
+        };
+        match self.list.iter_mut().find(is_same) {
+            Some((_, names)) => names.push(name),
+            None => self.list.push((finding, vec![name])),
+        }
+    }
+
+    /// Adds the findings, each with the names of the operations in front of its message.
+    fn report(self, diagnostics: &mut Diagnostics) {
+        const SHOWN: usize = 3;
+        for (mut finding, names) in self.list {
+            let quoted: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            finding.message = format!("{}: {}", join_limited(&quoted, ", ", SHOWN), finding.message);
+            finding.subject.operation = names.into_iter().next();
+            diagnostics.push(finding);
+        }
     }
 }
 
@@ -123,6 +157,7 @@ pub(super) fn read_document(sources: &Sources, file: FileId, diagnostics: &mut D
 fn collision(file: FileId, exposed: &str, first: &Chosen<'_, '_>, second: &Chosen<'_, '_>) -> Diagnostic {
     let place = |chosen: &Chosen<'_, '_>| Span { file, range: chosen.candidate.place.clone() };
     Diagnostic::new(Code::NameCollision, format!("two included operations are exposed as `{exposed}`"))
+        .about(Subject::default().tool(exposed).operation(&second.candidate.name()))
         .at(second.wanted.place.clone(), "includes the second")
         .also(place(first), "the first")
         .also(place(second), "the second")
@@ -152,8 +187,9 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             |chosen: &&Chosen<'_, '_>| operation_selector::names_operation(id, chosen.candidate.method, chosen.candidate.path);
         if let Some(chosen) = included.iter().find(is_meant) {
             let message = format!("the operation {} has another override, which counts", quoted(&chosen.candidate.name()));
-            let diagnostic =
-                Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
+            let diagnostic = Diagnostic::new(Code::OverrideNotIncluded, message)
+                .about(Subject::default().operation(id))
+                .at(overriding.place.clone(), "an override without effect");
             let counts = select::override_of(entry, &chosen.candidate, &chosen.wanted.value);
             diagnostics.push(match counts {
                 Some(counts) => diagnostic.also(counts.place.clone(), "this one counts").hint("make one of the two"),
@@ -161,8 +197,9 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
             });
         } else if !named().any(|wanted| wanted == id) {
             let message = format!("the operation {} is not included", quoted(id));
-            let diagnostic =
-                Diagnostic::new(Code::OverrideNotIncluded, message).at(overriding.place.clone(), "an override without effect");
+            let diagnostic = Diagnostic::new(Code::OverrideNotIncluded, message)
+                .about(Subject::default().operation(id))
+                .at(overriding.place.clone(), "an override without effect");
             let near = suggest::closest_match(id, names.iter().map(AsRef::as_ref));
             diagnostics.push(match near {
                 Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),

@@ -65,7 +65,7 @@ pub fn read(
         match reader(&Wanted::new(path, entry.schema_max_bytes)) {
             Ok(text) => {
                 let mut part = |name: &str, max_bytes| read_part(reader, path, name, max_bytes);
-                if let Some(locked) = lower(sources, text, entry, diagnostics, &mut part)
+                if let Some(locked) = lower(name, sources, text, entry, diagnostics, &mut part)
                     && config.upstreams.contains_key(name)
                 {
                     out.insert(name.clone(), locked);

@@ -13,7 +13,7 @@ use super::reference::References;
 use super::{effect, operation};
 use crate::config::model::{OpenApi, Override, Spanned};
 use crate::config::operation_selector::{Selector, matches_wildcard, names_operation};
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity, Subject, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Node, Tree};
 
@@ -170,7 +170,10 @@ pub(super) fn included<'a, 'e>(
         entry.include_operations.iter().partition(|wanted| Selector::parse(&wanted.value).is_pattern());
     for (by_pattern, wanted) in single.into_iter().map(|w| (false, w)).chain(patterns.into_iter().map(|w| (true, w))) {
         if let Some(unread) = unread(&wanted.value) {
-            diagnostics.push(unread.fault.clone().also(wanted.place.clone(), "included here"));
+            let mut fault = unread.fault.clone().also(wanted.place.clone(), "included here");
+            fault.message = format!("{}: {}", quoted(&wanted.value), fault.message);
+            fault.subject.operation = Some(wanted.value.clone());
+            diagnostics.push(fault);
             continue;
         }
         let found = find(references, candidates, entry, wanted, Purpose::Include, diagnostics);
@@ -200,9 +203,14 @@ pub(super) fn included<'a, 'e>(
     out
 }
 
+/// Returns a diagnostic about the operation that an entry names.
+fn named(code: Code, message: String, operation: &str) -> Diagnostic {
+    Diagnostic::new(code, message).about(Subject::default().operation(operation))
+}
+
 fn also_excluded(entry: &OpenApi, candidate: &Candidate<'_>, wanted: &Spanned<String>) -> Diagnostic {
     let message = format!("the operation `{}` is both included and excluded", wanted.value);
-    let diagnostic = Diagnostic::new(Code::IncludedAndExcluded, message).at(wanted.place.clone(), "included here");
+    let diagnostic = named(Code::IncludedAndExcluded, message, &wanted.value).at(wanted.place.clone(), "included here");
     let excluding = entry.exclude_operations.iter().find(|e| selects(Selector::parse(&e.value), candidate));
     match excluding {
         Some(excluding) => diagnostic.also(excluding.place.clone(), "excluded here"),
@@ -277,7 +285,7 @@ fn find<'a>(
             let hint = format!("name one by its path: `{}` or `{}`", first.location(), second.location());
             let message = format!("the document gives the id `{}` to more than one operation", wanted.value);
             diagnostics.push(
-                Diagnostic::new(Code::AmbiguousOperation, message)
+                named(Code::AmbiguousOperation, message, &wanted.value)
                     .at(wanted.place.clone(), "")
                     .also(place(first.place), "the first")
                     .also(place(second.place), "the second")
@@ -288,8 +296,8 @@ fn find<'a>(
         ([], [other, ..]) => {
             let method = other.method;
             let refused = |why: String| {
-                let diagnostic =
-                    Diagnostic::new(Code::WriteNotAllowed, format!("`{}` is a {method} operation{why}", wanted.value));
+                let message = format!("`{}` is a {method} operation{why}", wanted.value);
+                let diagnostic = named(Code::WriteNotAllowed, message, &wanted.value);
                 diagnostic.at(wanted.place.clone(), "").also(place(other.place), "the operation")
             };
             diagnostics.push(if other.is_refused() {
@@ -335,7 +343,7 @@ fn matches_nothing(
 
 fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<String>, meant: Selector<'_>) -> Diagnostic {
     let message = format!("the document has no operation `{}`", wanted.value);
-    let mut diagnostic = Diagnostic::new(Code::UnknownOperation, message).at(wanted.place.clone(), "");
+    let mut diagnostic = named(Code::UnknownOperation, message, &wanted.value).at(wanted.place.clone(), "");
     let by_path = matches!(meant, Selector::Path(..));
     let names: Vec<Cow<'_, str>> = candidates
         .iter()

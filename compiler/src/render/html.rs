@@ -114,6 +114,9 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
         Transport::McpStdio(stdio) => {
             fact("command", stdio.command.value.clone());
             fact("first connection", duration(stdio.handshake_timeout_ms));
+            if let Some(time) = stdio.idle_timeout_ms {
+                fact("ended without a call for", duration(time));
+            }
             fact("largest answer", bytes(stdio.max_response_bytes));
             fact("calls at a time", stdio.max_concurrent_calls.to_string());
             listing_limits(stdio.listing, &mut fact);

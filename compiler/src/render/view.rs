@@ -70,6 +70,7 @@ struct Tool {
     definition: String,
     digest: String,
     annotations: String,
+    effects: String,
     operation: Option<Operation>,
     paging: String,
     call_timeout_ms: String,
@@ -96,7 +97,11 @@ impl Catalog {
         let credentials = deployment.credentials.iter();
         let mut upstreams: Vec<Upstream> = deployment.upstreams.iter().enumerate().map(|(at, u)| upstream(at, u)).collect();
         let mut constants = share("ARG", "ptc::Arg", tools(&mut upstreams).flat_map(|tool| &mut tool.args));
-        constants.extend(share("ANNOTATIONS", "ptc::Annotations", tools(&mut upstreams).map(|tool| &mut tool.annotations)));
+        constants.extend(share(
+            "ANNOTATIONS",
+            "ptc::Annotations",
+            tools(&mut upstreams).flat_map(|tool| [&mut tool.annotations, &mut tool.effects]),
+        ));
         Catalog {
             name: string(&deployment.name),
             server_name: string(&deployment.server_name),
@@ -160,13 +165,14 @@ fn transport(upstream: &ir::Upstream) -> String {
                 t.env.iter().map(|(name, parts)| format!("({}, &[{}])", string(name), env_parts(parts))).collect();
             format!(
                 "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, \
-                 handshake_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
+                 handshake_timeout_ms: {}, idle_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
                 string(&t.command.value),
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
                 inherit_env(&t.inherit_env),
                 option(t.cd.as_ref().map(|cd| string(&cd.value))),
                 t.handshake_timeout_ms,
+                option(t.idle_timeout_ms),
                 t.max_response_bytes,
                 t.max_concurrent_calls,
                 listing_limits(t.listing),
@@ -262,6 +268,7 @@ fn tool(tool: &ir::Tool) -> Tool {
         definition: string(&tool.definition),
         digest: string(&tool.digest),
         annotations: annotations(tool.annotations),
+        effects: annotations(tool.effects),
         operation: tool.operation.as_ref().map(operation),
         paging: string(&tool.paging),
         call_timeout_ms: option(tool.call_timeout_ms),

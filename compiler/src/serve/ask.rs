@@ -36,8 +36,8 @@ pub struct Answer {
     reply: Result<Reply, String>,
 }
 
-/// Callback that is called when an upstream has answered (`true`) or failed (`false`).
-pub type Done = Box<dyn FnOnce(bool) + Send>;
+/// Callback for the end of a request: with the number of tools of an answer if they are counted, or with `Err` after a failure.
+pub type Done = Box<dyn FnOnce(Result<Option<usize>, ()>) + Send>;
 
 /// Sends the requests to some upstreams of a config.
 pub struct Asker {
@@ -94,7 +94,11 @@ impl Asker {
                     (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
                     (None, None) => upstream::list_granted_tools(upstream, granted, &secrets, &settings).await.map(Reply::Tools),
                 };
-                done(reply.is_ok());
+                done(match &reply {
+                    Ok(Reply::Tools(listing)) => Ok(Some(listing.tools.len())),
+                    Ok(Reply::Document(_)) => Ok(None),
+                    Err(_) => Err(()),
+                });
                 reply
             }
         });
@@ -120,7 +124,7 @@ pub fn locked(
         let locked = match reply {
             Ok(Reply::Tools(listing)) => listing_of(&name, listing, sources, diagnostics)
                 .map(|listing| resolve::select_tools(&name, entry, listing, diagnostics)),
-            Ok(Reply::Document(fetched)) => document(entry, fetched, sources, diagnostics),
+            Ok(Reply::Document(fetched)) => document(&name, entry, fetched, sources, diagnostics),
             Err(reason) => {
                 let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
                 diagnostics.push(
@@ -240,6 +244,7 @@ impl Document {
 
 /// Lowers a fetched document.
 fn document(
+    name: &str,
     entry: &model::Upstream,
     fetched: Fetched,
     sources: &mut Sources,
@@ -256,7 +261,7 @@ fn document(
         Ok(Text::new(name, decode(bytes).map_err(|fault| fault.to_string())?))
     };
     match decode(first) {
-        Ok(text) => openapi::lower(sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
+        Ok(text) => openapi::lower(name, sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
         Err(fault) => {
             let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));

@@ -66,6 +66,12 @@ returns: Result<array>"#,
             idempotent: None,
             open_world: None,
         },
+        effects: ptc::Annotations {
+            read_only: Some(true),
+            destructive: None,
+            idempotent: None,
+            open_world: None,
+        },
         operation: Some(
             &ptc::Operation {
                 id: "listPets",

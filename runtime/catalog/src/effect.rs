@@ -7,9 +7,9 @@ use crate::{Annotations, Tool};
 pub struct Effect {
     /// Whether it changes something.
     pub kind: EffectKind,
-    /// Whether it may destroy data. `None` if that is not declared.
+    /// Whether it may destroy data. `None` if nothing says so.
     pub destructive: Option<bool>,
-    /// Whether a repeated call has no further effect. `None` if that is not declared.
+    /// Whether a repeated call has no further effect. `None` if nothing says so.
     pub idempotent: Option<bool>,
 }
 
@@ -20,21 +20,21 @@ pub enum EffectKind {
     Read,
     /// It may change something.
     Write,
-    /// The tool does not declare it.
+    /// Nothing that is relied on says so.
     Unknown,
 }
 
 impl Effect {
-    /// Decides the effect from the declared annotations and, for an operation, from its HTTP method. An annotation takes
+    /// Decides the effect from the annotations that are relied on and, for an operation, from its HTTP method. An annotation takes
     /// precedence over the method.
-    pub fn new(declared: Annotations, method: Option<&str>) -> Effect {
-        let kind = match declared.read_only.or_else(|| method.map(is_safe)) {
+    pub fn new(relied_on: Annotations, method: Option<&str>) -> Effect {
+        let kind = match relied_on.read_only.or_else(|| method.map(is_safe)) {
             Some(true) => EffectKind::Read,
             Some(false) => EffectKind::Write,
-            None if declared.destructive == Some(true) => EffectKind::Write,
+            None if relied_on.destructive == Some(true) => EffectKind::Write,
             None => EffectKind::Unknown,
         };
-        Effect { kind, destructive: declared.destructive, idempotent: declared.idempotent }
+        Effect { kind, destructive: relied_on.destructive, idempotent: relied_on.idempotent }
     }
 
     /// Whether it changes nothing.
@@ -47,7 +47,7 @@ impl Effect {
         self.kind == EffectKind::Write
     }
 
-    /// Whether it may destroy data. Like in the Model Context Protocol, this holds unless the tool declares otherwise.
+    /// Whether it may destroy data. Like in the Model Context Protocol, this holds unless the effects say otherwise.
     pub fn may_destroy(self) -> bool {
         !self.is_read() && self.destructive != Some(false)
     }
@@ -67,7 +67,7 @@ impl Effect {
 impl Tool {
     /// Returns the effect of a call.
     pub fn effect(&self) -> Effect {
-        Effect::new(self.annotations, self.operation.map(|operation| operation.method))
+        Effect::new(self.effects, self.operation.map(|operation| operation.method))
     }
 }
 

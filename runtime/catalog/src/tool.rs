@@ -19,8 +19,11 @@ pub struct Tool {
     pub definition: &'static str,
     /// SHA-256 of `definition`, as `sha256:` and lower-case hex.
     pub digest: &'static str,
-    /// The effects that the tool declares.
+    /// The effects that the tool declares. They are shown and searched; [`Tool::effect`] does not depend on them.
     pub annotations: Annotations,
+    /// The effects that are relied on: those of an operation, those that the config states, and the declared ones of an upstream
+    /// whose annotations the config trusts.
+    pub effects: Annotations,
     /// The request of an OpenAPI operation. `None` for MCP tools.
     pub operation: Option<&'static Operation>,
     /// How the tool's list is paged, as formatted by [`Paging`](crate::Paging). [`NOT_PAGED`](crate::paging::NOT_PAGED) if paging
@@ -41,6 +44,7 @@ impl Tool {
         definition: "{}",
         digest: "",
         annotations: Annotations::NONE,
+        effects: Annotations::NONE,
         operation: None,
         paging: "",
         call_timeout_ms: None,

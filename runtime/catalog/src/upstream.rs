@@ -81,6 +81,8 @@ pub struct McpStdio {
     pub cd: Option<&'static str>,
     /// Milliseconds for start and handshake.
     pub handshake_timeout_ms: u64,
+    /// Milliseconds without a call after which the child is ended. The next call starts it again.
+    pub idle_timeout_ms: Option<u64>,
     /// Maximum bytes of one response.
     pub max_response_bytes: u64,
     /// Maximum calls in flight. Further calls are queued.
@@ -115,6 +117,7 @@ impl McpStdio {
             inherit_env: InheritEnv::Base,
             cd: None,
             handshake_timeout_ms: 10_000,
+            idle_timeout_ms: None,
             max_response_bytes: 2 * 1024 * 1024,
             max_concurrent_calls: 100,
             listing: ListingLimits::DEFAULT,

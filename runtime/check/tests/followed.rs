@@ -11,7 +11,7 @@ const fn arg(name: &'static str, required: bool) -> Arg {
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     let annotations = Annotations { read_only: Some(true), ..Annotations::NONE };
-    Tool { name, args, closed: true, annotations, ..Tool::EMPTY }
+    Tool { name, args, closed: true, effects: annotations, annotations, ..Tool::EMPTY }
 }
 
 static CATALOG: Catalog = Catalog {

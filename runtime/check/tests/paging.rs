@@ -5,9 +5,9 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test panics on any error")]
 
-mod conventions;
-
-use conventions::{CONVENTIONS, COUNTS, Convention, SIZE, Service, TROUBLES, Trouble, announces_pages, is_unnoticed};
+use crate::conventions::{
+    self, CONVENTIONS, COUNTS, Convention, SIZE, Service, TROUBLES, Trouble, announces_pages, is_unnoticed,
+};
 use ptc_catalog::{McpStdio, OpenApi, Tool, Transport, Upstream};
 use ptc_check::paging::{Pages, Progress, announced};
 use ptc_lisp::{Value, json};
@@ -435,6 +435,7 @@ fn tool_like(tool: &'static Tool) -> Tool {
         definition: tool.definition,
         digest: tool.digest,
         annotations: tool.annotations,
+        effects: tool.effects,
         operation: tool.operation,
         paging: tool.paging,
         call_timeout_ms: tool.call_timeout_ms,

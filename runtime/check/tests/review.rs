@@ -6,7 +6,7 @@ use ptc_lisp::Program;
 
 const fn tool(name: &'static str, definition: &'static str, read_only: Option<bool>) -> Tool {
     let annotations = Annotations { read_only, ..Annotations::NONE };
-    Tool { name, definition, annotations, ..Tool::EMPTY }
+    Tool { name, definition, effects: annotations, annotations, ..Tool::EMPTY }
 }
 
 const ORDERS: &str = r##"{"outputSchema":{"type":"object","additionalProperties":false,"properties":{

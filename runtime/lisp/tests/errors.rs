@@ -1,9 +1,7 @@
 //! Complete renderings of each kind of fault and each common mistake, in `tests/errors.cases`.
 //!
-//! A case is a program, a line `---`, and the rendering, up to a line `===`. `UPDATE=1 cargo test -p ptc-lisp --test errors`
+//! A case is a program, a line `---`, and the rendering, up to a line `===`. `UPDATE=1 cargo test -p ptc-lisp errors::`
 //! rewrites the renderings, so that the diff can be reviewed.
-
-mod counting;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -53,7 +51,13 @@ fn fault(source: &str) -> Result<Value, Error> {
         (Value::keyword("items"), Value::vector(vec![Value::nil(), Value::int(2)])),
         (Value::keyword("long"), Value::string("((x \u{e9}\"".repeat(LONG / 8))),
     ]);
-    Run::new(&program).limits(limits).host(Arc::new(Shop)).context(context).gauge(counting::gauge).execute_on_thread().result
+    Run::new(&program)
+        .limits(limits)
+        .host(Arc::new(Shop))
+        .context(context)
+        .gauge(crate::counting::gauge)
+        .execute_on_thread()
+        .result
 }
 
 /// Approximate bytes of `data/long`.

@@ -1,11 +1,9 @@
 //! Limits one by one, and texts that try to overflow the reader. Programs that exhaust resources are in `bombs.clj`.
 
-mod counting;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use counting::gauge;
+use crate::counting::gauge;
 use ptc_lisp::{Cancel, Error, ErrorKind, Limits, Outcome, Program, Run, Value};
 
 fn limits() -> Limits {

@@ -1,9 +1,6 @@
 //! Property tests: invariants of all values and programs, checked on random ones with fixed seeds.
 //!
-//! `CASES=100000 cargo test -p ptc-lisp --test properties` runs more cases.
-
-mod counting;
-mod generate;
+//! `CASES=100000 cargo test -p ptc-lisp properties::` runs more cases.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -36,7 +33,7 @@ fn each(cases: u64, size: usize, check: impl Fn(&mut Unstructured<'_>, u64)) {
 }
 
 fn values(u: &mut Unstructured<'_>, count: usize) -> Vec<Value> {
-    (0..count).map(|_| generate::value(u, 3).unwrap_or_default()).collect()
+    (0..count).map(|_| crate::generate::value(u, 3).unwrap_or_default()).collect()
 }
 
 /// Reads a literal by running it as a program.
@@ -49,7 +46,7 @@ fn read(text: &str) -> Value {
 #[test]
 fn printed_values_read_back_as_equal() {
     each(1500, 400, |u, seed| {
-        let value = generate::value(u, 4).unwrap_or_default();
+        let value = crate::generate::value(u, 4).unwrap_or_default();
         let text = print::readable(&value);
         // A map with equal keys, such as 1 and 1.0, is not a valid literal, and the printer never writes one.
         assert_eq!(read(&text), value, "seed {seed}: {text}");
@@ -61,7 +58,7 @@ fn printed_values_read_back_as_equal() {
 fn maps_with_keywordized_keys_read_back() {
     let program = Program::compile("(clojure.walk/keywordize-keys data/form)").unwrap();
     each(500, 400, |u, seed| {
-        let form = generate::value(u, 4).unwrap_or_default();
+        let form = crate::generate::value(u, 4).unwrap_or_default();
         let data = Value::map([(Value::keyword("form"), form)]);
         let made = Run::new(&program).context(data).execute().result.unwrap();
         let text = print::readable(&made);
@@ -151,7 +148,7 @@ fn evaluator_does_not_panic_on_random_programs() {
     let (tried, compiled, gave) = (Cell::new(0), Cell::new(0), Cell::new(0));
     each(3000, 600, |u, seed| {
         tried.set(tried.get() + 1);
-        let source = generate::program(u).unwrap_or_default();
+        let source = crate::generate::program(u).unwrap_or_default();
         let program = match Program::compile(&source) {
             Ok(program) => program,
             // Random quoting and patterns make some programs invalid, which must be reported as an error.
@@ -161,7 +158,7 @@ fn evaluator_does_not_panic_on_random_programs() {
         let limits = Limits::default().wall_clock(Duration::from_secs(2)).memory_bytes(16 << 20).steps(Some(300_000));
         let context =
             Value::map([(Value::keyword("items"), Value::vector(vec![Value::int(1), Value::nil(), Value::string("x")]))]);
-        let outcome = Run::new(&program).limits(limits).context(context).gauge(counting::gauge).execute_on_thread();
+        let outcome = Run::new(&program).limits(limits).context(context).gauge(crate::counting::gauge).execute_on_thread();
         match outcome.result {
             Ok(value) => {
                 gave.set(gave.get() + 1);
@@ -183,7 +180,7 @@ fn evaluator_does_not_panic_on_random_programs() {
 #[test]
 fn runs_are_deterministic() {
     each(300, 400, |u, seed| {
-        let source = generate::program(u).unwrap_or_default();
+        let source = crate::generate::program(u).unwrap_or_default();
         let nondeterministic = ["rand", "shuffle", "now", "Instant", "Date", "currentTime", "nanoTime", "uuid", "#fn"];
         let Ok(program) = Program::compile(&source) else { return };
         if nondeterministic.iter().any(|part| source.contains(part)) {
@@ -236,7 +233,7 @@ fn is_json(value: &Value) -> bool {
 #[test]
 fn json_round_trips_random_values() {
     each(4000, 300, |u, seed| {
-        let value = generate::value(u, 3).unwrap_or_default();
+        let value = crate::generate::value(u, 3).unwrap_or_default();
         match json::encode(&value, 1 << 20) {
             Ok(text) => {
                 let back = json::decode(text.as_bytes()).unwrap_or_else(|error| panic!("seed {seed}: {text}: {error}"));

@@ -1,4 +1,4 @@
-//! Checks that `REFERENCE.md` matches the tables. `UPDATE=1 cargo test -p ptc-lisp --test reference` rewrites it.
+//! Checks that `REFERENCE.md` matches the tables. `UPDATE=1 cargo test -p ptc-lisp reference::` rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

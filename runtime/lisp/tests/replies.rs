@@ -1,7 +1,5 @@
 //! Replies that were allocated by other threads count as memory of the program while it holds them.
 
-mod counting;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +31,7 @@ impl Host for Large {
 fn run(source: &str) -> (Result<Value, ErrorKind>, u64) {
     let program = Program::compile(source).unwrap_or_else(|fault| panic!("{fault}"));
     let limits = Limits::default().wall_clock(Duration::from_mins(1)).memory_bytes(10 << 20);
-    let outcome = Run::new(&program).limits(limits).host(Arc::new(Large)).gauge(counting::gauge).execute_on_thread();
+    let outcome = Run::new(&program).limits(limits).host(Arc::new(Large)).gauge(crate::counting::gauge).execute_on_thread();
     (outcome.result.map_err(|error| error.kind), outcome.peak_bytes)
 }
 

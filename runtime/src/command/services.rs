@@ -21,7 +21,7 @@ use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Settings, StoreUrl};
-use crate::upstream::{Contacts, StartLimits, UpstreamSettings, Upstreams};
+use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::Evaluator;
 
 /// Timeout for child processes and connections to end.
@@ -216,6 +216,7 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
         on_drift: settings.on_drift,
         extra_roots: settings.ca_file.as_deref().map(certificates).transpose()?,
         start_limits: StartLimits::new(settings.connect_concurrency),
+        children: Children::new(settings.max_children),
         connect_timeout: settings.connect_timeout,
         logs_health: settings.serves,
         config_dir,

@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// Returns the metrics about the build and about the upstreams.
-    fn labelled_metrics(&self) -> [Labelled; 3] {
+    fn labelled_metrics(&self) -> [Labelled; 5] {
         let Deployment { name, config_digest, catalog, .. } = self.deployment;
         let build = [
             ("deployment", *name),
@@ -172,12 +172,14 @@ impl Server {
             ("catalog_digest", catalog.digest),
             ("config_digest", config_digest),
         ];
-        let (mut up, mut restarts) = (Vec::new(), Vec::new());
+        let (mut up, mut running, mut restarts, mut resident) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (upstream, health) in self.evaluator.upstreams().health() {
             let labels = vec![("server", upstream.name.to_owned())];
             up.push((labels.clone(), u64::from(health.down_within(Duration::MAX).is_none())));
             if matches!(upstream.transport, Transport::McpStdio(_)) {
-                restarts.push((labels, health.restarts()));
+                running.push((labels.clone(), u64::from(health.is_running())));
+                restarts.push((labels.clone(), health.restarts()));
+                resident.extend(health.resident_bytes().map(|bytes| (labels, bytes)));
             }
         }
         [
@@ -194,10 +196,22 @@ impl Server {
                 samples: up,
             },
             Labelled {
+                name: "ptc_upstream_child_running",
+                help: "1 if the process of the stdio upstream runs, otherwise 0.",
+                kind: "gauge",
+                samples: running,
+            },
+            Labelled {
                 name: "ptc_upstream_restarts_total",
                 help: "Starts of the upstream's process after the first one.",
                 kind: "counter",
                 samples: restarts,
+            },
+            Labelled {
+                name: "ptc_upstream_child_resident_bytes",
+                help: "Resident memory of the upstream's running process (Linux).",
+                kind: "gauge",
+                samples: resident,
             },
         ]
     }

@@ -94,6 +94,8 @@ pub struct Settings {
     pub connect: Connect,
     /// How many upstreams start at the same time. `None` uses the defaults.
     pub connect_concurrency: Option<usize>,
+    /// Maximum number of child processes of upstreams at the same time.
+    pub max_children: Option<usize>,
     /// Time limit for connecting to all upstreams at start.
     pub connect_timeout: Duration,
     /// Path of certificates that HTTPS trusts in addition to the system's.
@@ -197,6 +199,7 @@ impl Settings {
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             connect_concurrency: None,
+            max_children: None,
             connect_timeout: Duration::from_mins(3),
             ca_file: None,
             diagnostics: DiagnosticsSettings::default(),

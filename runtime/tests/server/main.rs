@@ -50,6 +50,8 @@ fn main() -> ExitCode {
         Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
         Ok("oncall") => return ptc_runtime::main(upstream::on_call()),
         Ok("crowd") => return ptc_runtime::main(upstream::crowd()),
+        #[cfg(feature = "http-server")]
+        Ok("pool") => return ptc_runtime::main(upstream::pool()),
         Ok("upstream") => return upstream::serve(),
         Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
         Ok("deaf") => return outgoing::serve_deaf(),

@@ -61,7 +61,7 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
 fn tool(name: &'static str, operation: Option<Operation>) -> Tool {
     Tool {
         name,
-        annotations: Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None },
+        effects: Annotations { read_only: Some(true), ..Annotations::NONE },
         operation: operation.map(|operation| &*Box::leak(Box::new(operation))),
         ..Tool::EMPTY
     }

@@ -27,12 +27,7 @@ const fn tool(name: &'static str, description: &'static str, read_only: bool) ->
         name,
         description,
         args: &ARGS,
-        annotations: Annotations {
-            read_only: Some(read_only),
-            destructive: Some(!read_only),
-            idempotent: None,
-            open_world: None,
-        },
+        effects: Annotations { read_only: Some(read_only), destructive: Some(!read_only), idempotent: None, open_world: None },
         ..Tool::EMPTY
     }
 }

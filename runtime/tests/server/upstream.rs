@@ -11,6 +11,7 @@ use ptc_catalog::{
     Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
     Upstream,
 };
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -38,16 +39,24 @@ pub(crate) const TESTS: &[Test] = &[
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
     let annotations = Annotations { read_only: Some(true), destructive: None, idempotent: None, open_world: None };
-    Tool { name, args, closed: true, annotations, ..Tool::EMPTY }
+    Tool { name, args, closed: true, effects: annotations, annotations, ..Tool::EMPTY }
 }
 
-static TOOLS: [Tool; 5] = [
-    tool("echo", &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }]),
-    tool("hang", &[]),
-    tool("heard", &[]),
-    tool("nap", &[]),
-    tool("pid", &[]),
-];
+const ECHO_ARGS: &[Arg] =
+    &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }];
+
+static TOOLS: [Tool; 5] = tools(None);
+
+/// Returns the tools of the upstream. A call of `hang` has this time limit.
+const fn tools(hang_timeout_ms: Option<u64>) -> [Tool; 5] {
+    [
+        tool("echo", ECHO_ARGS),
+        Tool { call_timeout_ms: hang_timeout_ms, ..tool("hang", &[]) },
+        tool("heard", &[]),
+        tool("nap", &[]),
+        tool("pid", &[]),
+    ]
+}
 
 /// Time until `nap` answers.
 const NAP: Duration = Duration::from_millis(300);
@@ -81,6 +90,22 @@ pub(crate) fn on_call() -> &'static Deployment {
     }))
 }
 
+/// Returns a deployment with three upstreams, whose processes are ended after `PTC_TEST_IDLE_MS` without a call. A call of `hang`
+/// has no time limit.
+#[cfg(feature = "http-server")]
+pub(crate) fn pool() -> &'static Deployment {
+    static POOL_TOOLS: [Tool; 5] = tools(Some(86_400_000));
+    let idle = std::env::var("PTC_TEST_IDLE_MS").ok().map(|time| time.parse().expect("milliseconds"));
+    let upstream = |name| {
+        let mut upstream = Upstream { tools: &POOL_TOOLS, ..child(name, 100) };
+        if let Transport::McpStdio(spec) = &mut upstream.transport {
+            (spec.idle_timeout_ms, spec.inherit_env) = (idle, ptc_catalog::InheritEnv::Names(&["PTC_TEST_LOCK"]));
+        }
+        upstream
+    };
+    deployed("pool", ["one", "three", "two"].map(upstream).into())
+}
+
 fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
     let exe: PathBuf = std::env::current_exe().expect("a test has a file");
     let command = std::env::var("PTC_TEST_UPSTREAM").unwrap_or_else(|_| exe.to_string_lossy().into_owned()).leak();
@@ -94,9 +119,13 @@ fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment
     Box::leak(Box::new(Deployment { name, compiler: "none", catalog, ..Deployment::EMPTY }))
 }
 
-/// Runs the upstream. It answers all calls except `hang`, and `nap` later. The tool `heard` returns the messages that it received
+/// Runs the upstream. It exits if another process holds the lock on the file `PTC_TEST_LOCK`. It answers all calls except `hang`, and `nap` later. The tool `heard` returns the messages that it received
 /// about `hang`.
 pub(crate) fn serve() -> ExitCode {
+    let lock = std::env::var_os("PTC_TEST_LOCK").map(|path| std::fs::File::open(path).expect("a file"));
+    if lock.as_ref().is_some_and(|lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_err()) {
+        return ExitCode::FAILURE;
+    }
     let (mut hanging, mut heard) = (Vec::new(), Vec::new());
     let (naps, napping) = channel::<(Instant, Value)>();
     std::thread::spawn(move || {
@@ -213,7 +242,7 @@ fn children_end_with_the_server() {
 }
 
 /// Waits until a process has ended and was reaped, by the server or by the process that adopts orphans.
-fn assert_gone(pid: u32) {
+pub(crate) fn assert_gone(pid: u32) {
     let stat = PathBuf::from(format!("/proc/{pid}/stat"));
     let gone = (0..500).any(|_| {
         let text = std::fs::read_to_string(&stat).unwrap_or_default();

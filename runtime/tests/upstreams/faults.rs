@@ -397,7 +397,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
         let web = Web::start(mcp);
         let spec = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) };
         let mut reset = tool("reset");
-        reset.annotations.read_only = read_only;
+        reset.effects.read_only = read_only;
         let world = World::new(vec![upstream("mcp", Transport::McpHttp(spec), vec![reset])]);
         world.program().call("mcp", "reset", "{}");
         let calls = web.requests().iter().filter(|asked| asked.json()["method"] == "tools/call").count();

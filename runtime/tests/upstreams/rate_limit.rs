@@ -42,7 +42,7 @@ fn world(refusals: usize, retry_after: &'static str) -> (World, Arc<AtomicUsize>
             answer(json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}).to_string())
         })
     });
-    let reads = Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
+    let reads = Tool { effects: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
     let get = operation("get", Operation::new("get", "/a"));
     let mcp = Transport::McpHttp(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let world = World::new(vec![
@@ -91,7 +91,7 @@ fn delay_before_a_retry_needs_no_processor() {
             Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}))
         })
     });
-    let reads = Tool { annotations: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
+    let reads = Tool { effects: Annotations { read_only: Some(true), ..Annotations::default() }, ..tool("read") };
     let mcp = Transport::McpHttp(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let world = World::with(vec![upstream("mcp", mcp, vec![reads])], Vec::new(), |settings| {
         settings.call_timeout = Duration::from_mins(1);

@@ -17,13 +17,12 @@ pub(crate) struct CallRules {
 
 impl CallRules {
     /// Returns the rules for a call of `tool`. A write of an upstream with `idempotency_header` carries a key and can be
-    /// repeated. Other tools than operations declare effects without having to keep to them, so that only reads among them are
     /// repeated.
     pub(crate) fn new(upstream: &Upstream, tool: &Tool) -> CallRules {
         let has_key = matches!(&upstream.transport, Transport::OpenApi(spec) if spec.idempotency_header.is_some());
         let effect = tool.effect();
         let (is_read, is_write) = (effect.is_read(), tool.operation.is_some() && effect.is_write());
-        let is_repeatable = is_read || is_write && (effect.idempotent == Some(true) || has_key);
+        let is_repeatable = is_read || effect.idempotent == Some(true) || is_write && has_key;
         CallRules { is_read, is_write, is_repeatable, timeout_ms: tool.call_timeout_ms }
     }
 }
@@ -35,12 +34,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_idempotent_or_keyed_writes_of_operations_are_repeated() {
+    fn reads_and_idempotent_or_keyed_writes_are_repeated() {
         static GET: Operation = Operation::new("a", "/a");
         static POST: Operation = Operation { method: "POST", ..Operation::new("b", "/b") };
         let rules = |operation, read_only, idempotent, has_key: bool| {
-            let annotations = Annotations { read_only, idempotent, ..Annotations::NONE };
-            let tool = Tool { name: "t", closed: true, annotations, operation, ..Tool::EMPTY };
+            let effects = Annotations { read_only, idempotent, ..Annotations::NONE };
+            let tool = Tool { name: "t", closed: true, effects, operation, ..Tool::EMPTY };
             let spec = OpenApi { idempotency_header: has_key.then_some("Idempotency-Key"), ..OpenApi::new("https://h") };
             let upstream = Upstream { name: "u", description: "", transport: Transport::OpenApi(spec), tools: &[] };
             let CallRules { is_read, is_write, is_repeatable, .. } = CallRules::new(&upstream, &tool);
@@ -52,7 +51,7 @@ mod tests {
         assert_eq!(rules(Some(&POST), None, Some(true), false), (false, true, true));
         assert_eq!(rules(Some(&POST), Some(true), None, false), (true, false, true));
         assert_eq!(rules(Some(&GET), Some(false), None, false), (false, true, false));
-        assert_eq!(rules(None, None, Some(true), true), (false, false, false));
+        assert_eq!(rules(None, None, Some(true), true), (false, false, true));
         assert_eq!(rules(None, Some(true), None, false), (true, false, true));
     }
 }

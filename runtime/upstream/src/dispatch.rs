@@ -1,15 +1,17 @@
 //! Makes one call: gets the connection, sends the request, and returns the payload.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use ptc_catalog::{Era, Transport, Upstream};
+use ptc_catalog::{Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
 use super::call_rules::CallRules;
-use super::drift::{self, Drift};
+use super::children::ChildLease;
+#[cfg(feature = "http")]
+use super::drift::{self, Checked};
 #[cfg(feature = "http")]
 use super::fault::Reason;
 use super::fault::UpstreamError;
@@ -21,8 +23,8 @@ use super::mcp::{Ask, Channel, Negotiated, Response, wire};
 use super::pace::Pacer;
 use super::query_tools::{self, Listing};
 use super::settings::UpstreamSettings;
-use super::stage;
-use super::stdio::{self, Connected};
+use super::stdio::client::StdioClient;
+use super::time_limit::TimeLimit;
 use ptc_schedule::ClientKey;
 use ptc_secrets::Secrets;
 
@@ -35,33 +37,19 @@ use super::openapi::{EncodedRequest, Service};
 pub(crate) struct UpstreamConnection {
     upstream: &'static Upstream,
     kind: Kind,
-    /// The era of the last child. The next child is not probed again, since some children do not answer a probe.
-    spoken: Arc<Mutex<Option<Era>>>,
     limiter: Arc<CallLimiter>,
     pacer: Pacer,
     health: Arc<Health>,
 }
 
 enum Kind {
-    Stdio(Arc<Lifecycle<Checked<Connected>>>),
+    Stdio(StdioClient),
     #[cfg(feature = "http")]
     Http(Arc<Lifecycle<Checked<Session>>>),
     #[cfg(feature = "http")]
     OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
-}
-
-/// A connection, with the differences between its tools and the catalog.
-pub(crate) struct Checked<C> {
-    connection: C,
-    drift: Drift,
-}
-
-impl<C: Live> Live for Checked<C> {
-    fn failure(&self) -> Option<UpstreamError> {
-        self.connection.failure()
-    }
 }
 
 /// An encoded call of an upstream.
@@ -102,7 +90,7 @@ pub(crate) struct Answered {
 impl UpstreamConnection {
     pub(crate) fn new(upstream: &'static Upstream, logs_health: bool) -> UpstreamConnection {
         let kind = match &upstream.transport {
-            Transport::McpStdio(_) => Kind::Stdio(Lifecycle::new()),
+            Transport::McpStdio(_) => Kind::Stdio(StdioClient::new()),
             #[cfg(feature = "http")]
             Transport::McpHttp(_) => Kind::Http(Lifecycle::new()),
             #[cfg(feature = "http")]
@@ -112,7 +100,7 @@ impl UpstreamConnection {
         };
         let limiter = CallLimiter::new(upstream.transport.max_concurrent_calls());
         let health = Health::new(upstream.name, logs_health);
-        UpstreamConnection { upstream, kind, spoken: Arc::default(), limiter, pacer: Pacer::default(), health }
+        UpstreamConnection { upstream, kind, limiter, pacer: Pacer::default(), health }
     }
 
     /// Creates an upstream's connection that takes over an earlier one.
@@ -122,13 +110,13 @@ impl UpstreamConnection {
         logs_health: bool,
     ) -> UpstreamConnection {
         let kind = match (&upstream.transport, &earlier.kind) {
-            (Transport::McpStdio(_), Kind::Stdio(lifecycle)) => Kind::Stdio(Arc::clone(lifecycle)),
+            (Transport::McpStdio(_), Kind::Stdio(client)) => Kind::Stdio(client.clone()),
             #[cfg(feature = "http")]
             (Transport::McpHttp(_), Kind::Http(lifecycle)) => Kind::Http(Arc::clone(lifecycle)),
             _ => return UpstreamConnection::new(upstream, logs_health),
         };
-        let (spoken, health) = (Arc::clone(&earlier.spoken), Arc::clone(&earlier.health));
-        UpstreamConnection { kind, spoken, health, ..UpstreamConnection::new(upstream, logs_health) }
+        let health = Arc::clone(&earlier.health);
+        UpstreamConnection { kind, health, ..UpstreamConnection::new(upstream, logs_health) }
     }
 
     /// Returns the health of the upstream.
@@ -148,7 +136,10 @@ impl UpstreamConnection {
     /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
         match &self.kind {
-            Kind::Stdio(lifecycle) => self.stdio(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
+            Kind::Stdio(client) => {
+                let mut limit = TimeLimit::connecting(settings);
+                self.stdio(client, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
+            }
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
             #[cfg(feature = "http")]
@@ -167,8 +158,8 @@ impl UpstreamConnection {
     ) -> Result<Listing, UpstreamError> {
         let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
-            (Kind::Stdio(lifecycle), Transport::McpStdio(spec)) => {
-                let checked = self.stdio(lifecycle, self.upstream, secrets, settings).await?;
+            (Kind::Stdio(client), Transport::McpStdio(spec)) => {
+                let checked = self.stdio(client, self.upstream, secrets, settings, &mut TimeLimit::connecting(settings)).await?;
                 let connected = &checked.connection;
                 query_tools::list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms)
                     .await
@@ -212,22 +203,22 @@ impl UpstreamConnection {
         settings: &UpstreamSettings,
     ) -> Result<Answered, UpstreamError> {
         match (&self.kind, call) {
-            (Kind::Stdio(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
-                let checked = self.stdio(lifecycle, known, secrets, settings).await?;
+            (Kind::Stdio(client), EncodedCall::Mcp { tool, arguments }) => {
+                let mut limit = TimeLimit::of(settings, rules, None);
+                let checked = self.stdio(client, known, secrets, settings, &mut limit).await?;
                 checked.drift.check_allowed(tool)?;
-                let limit = Limit::of(settings, rules, None);
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let connected = &checked.connection;
                 let response =
                     request(connected.channel(), &connected.negotiated, tool, arguments, rules.is_repeatable, deadline).await;
                 let response = response.map_err(|fault| self.failed(&limit, fault))?;
-                self.answered(lifecycle);
+                self.answered(client.lifecycle());
                 Ok(Answered { payload: outcome::unwrap(response)?, http_status: None, head: None, link_header: None })
             }
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut permit = None;
                 loop {
@@ -271,7 +262,7 @@ impl UpstreamConnection {
                 self.check_secrets(secrets)?;
                 let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
                 let service = service.as_ref().map_err(Clone::clone)?;
-                let limit = Limit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| self.failed(&limit, fault))?;
@@ -287,7 +278,7 @@ impl UpstreamConnection {
     }
 
     /// Waits for a permit within the time of the call. Returns the permit and the call's deadline.
-    async fn acquire_permit(&self, client_key: &ClientKey, limit: &Limit) -> Result<(CallPermit, Instant), UpstreamError> {
+    async fn acquire_permit(&self, client_key: &ClientKey, limit: &TimeLimit) -> Result<(CallPermit, Instant), UpstreamError> {
         let deadline = limit.deadline();
         self.pacer.turn().await;
         let permit =
@@ -296,7 +287,7 @@ impl UpstreamConnection {
     }
 
     /// Records a failed call, and explains a timeout.
-    fn failed(&self, limit: &Limit, fault: UpstreamError) -> UpstreamError {
+    fn failed(&self, limit: &TimeLimit, fault: UpstreamError) -> UpstreamError {
         let fault = limit.explain(self.upstream.name, fault);
         self.health.failed(&fault);
         fault
@@ -313,43 +304,18 @@ impl UpstreamConnection {
         if missing.is_empty() { Ok(()) } else { Err(UpstreamError::unavailable(missing.join("; "))) }
     }
 
+    /// Returns the child. If there is none, it is started. The time until it may start is deducted from `limit`.
     async fn stdio(
         &self,
-        lifecycle: &Arc<Lifecycle<Checked<Connected>>>,
+        client: &StdioClient,
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
-    ) -> Result<Arc<Checked<Connected>>, UpstreamError> {
-        let upstream = self.upstream;
-        let Transport::McpStdio(spec) = &upstream.transport else { return Err(mismatch()) };
+        limit: &mut TimeLimit,
+    ) -> Result<ChildLease, UpstreamError> {
+        let Transport::McpStdio(spec) = &self.upstream.transport else { return Err(mismatch()) };
         self.check_secrets(secrets)?;
-        lifecycle
-            .get(|| {
-                let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
-                let health = Arc::clone(&self.health);
-                recorded(Arc::clone(&self.health), async move {
-                    let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
-                    let era = last().or(spec.era);
-                    let _starting = settings.start_limits.process().await;
-                    // The handshake and the list of tools share a deadline, since both are needed to connect.
-                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = stdio::connect(&health, upstream.name, spec, era, &secrets, &settings).await?;
-                    health.started();
-                    *last() = Some(connection.negotiated.era);
-                    let drift = drift::detect(
-                        connection.channel(),
-                        &connection.negotiated,
-                        known,
-                        &health,
-                        spec.listing,
-                        settings.on_drift,
-                        deadline,
-                    )
-                    .await?;
-                    Ok(Checked { connection, drift })
-                })
-            })
-            .await
+        client.child(spec, known, &self.health, secrets, settings, limit).await
     }
 
     #[cfg(feature = "http")]
@@ -366,7 +332,7 @@ impl UpstreamConnection {
         lifecycle
             .get(|| {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
-                recorded(Arc::clone(&self.health), async move {
+                super::health::recorded(Arc::clone(&self.health), async move {
                     let _starting = settings.start_limits.connection().await;
                     // The handshake and the list of tools share a deadline, since both are needed to connect.
                     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
@@ -390,11 +356,7 @@ impl UpstreamConnection {
     /// Closes the connection permanently.
     pub(crate) async fn shutdown(&self, grace: Duration) {
         match &self.kind {
-            Kind::Stdio(lifecycle) => {
-                if let Some(connected) = lifecycle.close() {
-                    connected.connection.child.stop(grace).await;
-                }
-            }
+            Kind::Stdio(client) => client.shutdown(grace).await,
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => {
                 if let Some(session) = lifecycle.close() {
@@ -407,16 +369,6 @@ impl UpstreamConnection {
             Kind::NoHttp => {}
         }
     }
-}
-
-/// Connects, and records whether that succeeded.
-async fn recorded<C>(health: Arc<Health>, attempt: impl Future<Output = Result<C, UpstreamError>>) -> Result<C, UpstreamError> {
-    let outcome = attempt.await;
-    match &outcome {
-        Ok(_) => health.connected(),
-        Err(fault) => health.failed(fault),
-    }
-    outcome
 }
 
 /// Sends a `tools/call` request.
@@ -432,43 +384,6 @@ async fn request(
     let negotiated = Some((negotiated.era, negotiated.revision));
     let ask = Ask { name: Some(tool), arguments: Some(arguments), negotiated, repeatable, ..Ask::new("tools/call", &params) };
     channel.request(ask, deadline).await
-}
-
-/// The time limit of one call, and the setting that it comes from.
-struct Limit {
-    time: Duration,
-    setting: &'static str,
-}
-
-impl Limit {
-    /// Returns the limit of a tool: that of its config, else the lower one of the server's limit and the upstream's.
-    fn of(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> Limit {
-        if let Some(time) = rules.timeout_ms {
-            return Limit { time: Duration::from_millis(time), setting: "call_timeout_ms" };
-        }
-        match request_timeout_ms.map(Duration::from_millis) {
-            Some(time) if time < settings.call_timeout => Limit { time, setting: "request_timeout_ms of the upstream" },
-            _ => Limit { time: settings.call_timeout, setting: "--upstream-call-timeout-ms" },
-        }
-    }
-
-    fn deadline(&self) -> Instant {
-        Instant::now() + self.time
-    }
-
-    /// Adds to a timeout whose limit it was, and which stage took the time.
-    fn explain(&self, upstream: &str, fault: UpstreamError) -> UpstreamError {
-        if !fault.is_timeout() {
-            return fault;
-        }
-        let message = format!(
-            "'{upstream}' did not answer the call within {} ms ({}): the time ran out while {}",
-            self.time.as_millis(),
-            self.setting,
-            stage::reached().described()
-        );
-        UpstreamError { message: message.into(), ..fault }
-    }
 }
 
 #[cfg(feature = "http")]

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 
 use super::fault::UpstreamError;
 use super::health::Health;
+use super::lifecycle::Live;
 use super::mcp::listing::{Keep, Query, name_of};
 use super::mcp::{Channel, Negotiated};
 use super::offload::offload;
@@ -51,6 +52,18 @@ impl Drift {
             return Ok(());
         }
         Err(fault(self.upstream, &listing(self.denied.values().map(String::as_str))))
+    }
+}
+
+/// A connection, with the differences between its tools and the catalog.
+pub(crate) struct Checked<C> {
+    pub(crate) connection: C,
+    pub(crate) drift: Drift,
+}
+
+impl<C: Live> Live for Checked<C> {
+    fn failure(&self) -> Option<UpstreamError> {
+        self.connection.failure()
     }
 }
 

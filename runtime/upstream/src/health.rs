@@ -61,6 +61,8 @@ struct State {
     down: Option<(Instant, Reason)>,
     /// Number of children that were started.
     starts: u64,
+    /// The process id of the running child.
+    process: Option<u32>,
     /// Whether the last child ended on its own and was not replaced yet.
     ended: bool,
     /// Whether a failure was logged after which no success was logged.
@@ -108,6 +110,33 @@ impl Health {
     /// Returns the number of times that the child was started again.
     pub fn restarts(&self) -> u64 {
         self.lock().starts.saturating_sub(1)
+    }
+
+    /// Whether a child runs, even if its handshake is not complete.
+    pub fn is_running(&self) -> bool {
+        self.lock().process.is_some()
+    }
+
+    /// Returns the resident memory of the running child in bytes, without that of processes that it has started. `None` where the
+    /// system does not have the file of Linux.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        let process = self.lock().process?;
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<u64>().ok())?;
+        Some(kib.saturating_mul(1024))
+    }
+
+    /// Records that the process of a child runs.
+    pub(crate) fn process_started(&self, process: Option<u32>) {
+        self.lock().process = process;
+    }
+
+    /// Records that the process of a child has ended. A later child may run already.
+    pub(crate) fn process_ended(&self, process: Option<u32>) {
+        let mut state = self.lock();
+        if state.process == process {
+            state.process = None;
+        }
     }
 
     /// Records that a child was started and has completed its handshake.
@@ -200,6 +229,19 @@ impl Health {
         }
         log::record(level, text, &all);
     }
+}
+
+/// Connects, and records whether that succeeded.
+pub(crate) async fn recorded<C>(
+    health: Arc<Health>,
+    attempt: impl Future<Output = Result<C, UpstreamError>>,
+) -> Result<C, UpstreamError> {
+    let outcome = attempt.await;
+    match &outcome {
+        Ok(_) => health.connected(),
+        Err(fault) => health.failed(fault),
+    }
+    outcome
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! - `request`: validates `(tool/call …)` against the catalog.
 //! - `call_rules`: whether a call counts as a write, and whether it may be sent again.
 //! - `dispatch`: makes one call, from the connection to the payload.
-//! - `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
+//! - `time_limit`: the time limit of a call. `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
-//! - `start_limits`: how many upstreams start at the same time.
+//! - `start_limits`: how many upstreams start at the same time. `children`: how many child processes run, and the end of idle ones.
 //! - `health`: which upstreams are down, and the log lines about them.
 //! - `response_budget`: limits the bytes of answers that are being read.
 //! - `snapshot`: the current catalog, which is frozen or filled on demand.
@@ -19,6 +19,7 @@
 pub mod arguments;
 mod call_limiter;
 mod call_rules;
+mod children;
 pub mod discovery;
 mod dispatch;
 mod drift;
@@ -42,6 +43,7 @@ mod snapshot;
 pub mod stage;
 mod start_limits;
 mod stdio;
+mod time_limit;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,6 +52,7 @@ use std::time::Duration;
 use ptc_catalog::{Catalog, Deployment, Upstream};
 
 pub(crate) use call_rules::CallRules;
+pub use children::Children;
 pub use fault::{Reason, UpstreamError};
 pub use mcp::wire::OutgoingFrame;
 pub use program::{ProgramHost, WaitLimits, nothing_written};
@@ -115,9 +118,12 @@ impl Upstreams {
         snapshot: Snapshot,
         deployment: &'static Deployment,
         secrets: Secrets,
-        settings: UpstreamSettings,
+        mut settings: UpstreamSettings,
         earlier: Option<&Upstreams>,
     ) -> Arc<Upstreams> {
+        if let Some(earlier) = earlier {
+            settings.children = earlier.settings.children.clone();
+        }
         let redactor = secrets.redactor();
         let connection = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.connection(upstream.name)) {
             Some(earlier) => UpstreamConnection::taking_over(upstream, earlier, settings.logs_health),

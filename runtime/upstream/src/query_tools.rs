@@ -14,7 +14,7 @@ use super::mcp::listing::{Keep, Query};
 use super::mcp::{Channel, Negotiated};
 use super::settings::UpstreamSettings;
 use super::stage;
-use super::stdio;
+use super::stdio::{self, Grace};
 use super::{GRACE, Upstreams};
 use ptc_secrets::Secrets;
 
@@ -78,12 +78,15 @@ async fn listed(
     let query = |limits: ListingLimits| Query { upstream: upstream.name, limits, keep };
     match &upstream.transport {
         Transport::McpStdio(spec) => {
+            let place = settings.children.admit().await.ready(None).await;
             let _starting = settings.start_limits.process().await;
-            match stdio::connect(&Health::new(upstream.name, false), upstream.name, spec, spec.era, secrets, settings).await {
+            let health = Health::new(upstream.name, false);
+            match stdio::connect(&health, upstream.name, spec, spec.era, secrets, settings, &place).await {
                 Ok(connected) => {
                     let found =
                         list(connected.channel(), &connected.negotiated, &query(spec.listing), spec.handshake_timeout_ms).await;
-                    connected.child.stop(GRACE).await;
+                    connected.child.end(Grace::shutdown(GRACE));
+                    connected.child.gone().await;
                     found
                 }
                 Err(fault) => Err(fault),

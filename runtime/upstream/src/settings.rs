@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::children::Children;
 use super::start_limits::StartLimits;
 
 /// How to treat tools that differ from the frozen catalog.
@@ -42,6 +43,8 @@ pub struct UpstreamSettings {
     pub extra_roots: Option<Arc<[u8]>>,
     /// How many upstreams start at the same time.
     pub start_limits: StartLimits,
+    /// How many child processes run at the same time.
+    pub children: Children,
     /// Time limit for connecting to all upstreams.
     pub connect_timeout: Duration,
     /// Whether starts, failures and recoveries of upstreams are logged.
@@ -81,6 +84,7 @@ impl UpstreamSettings {
             on_drift: OnDrift::Deny,
             extra_roots: None,
             start_limits: StartLimits::new(None),
+            children: Children::new(None),
             connect_timeout: Duration::from_mins(3),
             logs_health: false,
             config_dir: config_dir.into(),

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) enum Stage {
     /// The call has not begun.
     Starting,
+    /// The upstream waits to be started, until a child process has ended or may be ended.
+    Place,
     /// The upstream waits to be started, because others are starting.
     StartQueue,
     /// A process is being started, or era and revision are being negotiated.
@@ -29,8 +31,9 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 8] = [
+    const ALL: [Stage; 9] = [
         Stage::Starting,
+        Stage::Place,
         Stage::StartQueue,
         Stage::Handshake,
         Stage::Connecting,
@@ -44,6 +47,9 @@ impl Stage {
     pub(crate) fn described(self) -> &'static str {
         match self {
             Stage::Starting => "the call was prepared",
+            Stage::Place => {
+                "the upstream waited to be started, until another process had ended (--max-children, idle_timeout_ms)"
+            }
             Stage::StartQueue => "the upstream waited to be started, because others were starting (--connect-concurrency)",
             Stage::Handshake => "waiting for the server's handshake",
             Stage::Connecting => "connecting",
@@ -92,7 +98,7 @@ impl Progress {
         }
         // An attempt that neither waits nor connects is in its handshake.
         match self.attempt().as_ref().map(Progress::reached) {
-            Some(attempt @ (Stage::StartQueue | Stage::Connecting)) => attempt,
+            Some(attempt @ (Stage::Place | Stage::StartQueue | Stage::Connecting)) => attempt,
             _ => stage,
         }
     }

@@ -14,7 +14,7 @@ use ptc_tests::peers::enabled;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-use crate::echoing::{self, OPERATIONS, TOOLS, assert_clean, known, programs};
+use super::echoing::{self, OPERATIONS, TOOLS, assert_clean, known, programs};
 use crate::redis::Redis;
 use crate::web::{Answer, Asked, Web};
 
@@ -110,7 +110,7 @@ impl Scene {
                     { "scheme": "custom_header", "header": "X-Key", "binding": "literal" },
                 ])),
                 "child": {
-                    "transport": "mcp_stdio", "command": test, "args": ["binary::child", "--exact", "--nocapture"],
+                    "transport": "mcp_stdio", "command": test, "args": ["canary::binary::child", "--exact", "--nocapture"],
                     "inherit_env": ["CANARY_TOKEN"],
                     "env": { (ECHOING): "1", "CHILD_TOKEN": "${CANARY_CHILD}", "DATABASE_URL": "postgres://app:${CANARY_DB}@db/x" },
                 },

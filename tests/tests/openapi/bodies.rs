@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, accept, eval, with_body};
+use super::service::{Service, accept, eval, with_body};
 
 /// Makes a service with the operation `post`, whose body has this type and schema, and calls it with `args`. Returns the result,
 /// and `Content-Type` and body of the request, if there was one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::service::{Outcome, Service, eval};
+use super::service::{Outcome, Service, eval};
 use crate::web::{Answer, Asked};
 
 /// A service whose operation `write` answers with the status that the call passes, or hangs.

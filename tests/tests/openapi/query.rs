@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::service::{Service, eval};
+use super::service::{Service, eval};
 use crate::web::Answer;
 
 fn service(entry: &serde_json::Value) -> Service {

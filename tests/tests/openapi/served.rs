@@ -7,7 +7,7 @@ use ptc_tests::mcp::Client;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
-use crate::service::{Service, accept, with_body};
+use super::service::{Service, accept, with_body};
 
 /// A service with a read and two writes, and with stored programs.
 fn shop() -> Service {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::service::{Service, accept, eval, with_body};
+use super::service::{Service, accept, eval, with_body};
 use crate::web::Answer;
 
 /// An operation without a body.

@@ -5,8 +5,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::corpus;
-use crate::world::World;
+use super::corpus;
+use super::world::World;
 
 /// A Python interpreter that runs programs one after the other.
 pub(crate) struct Python {

@@ -7,7 +7,7 @@ use ptc_runtime::embed::{Answer, Engine, Request};
 use ptc_tests::mock::{mcp, openapi};
 use tokio::runtime::Runtime;
 
-use crate::corpus::{self, Program};
+use super::corpus::{self, Program};
 
 /// An engine over upstreams that run until the process ends.
 pub(crate) struct World {

@@ -17,6 +17,18 @@ pub struct Finding<'a> {
     message: &'a str,
     /// The title of the code.
     title: &'static str,
+    /// The upstream that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a str>,
+    /// The exposed name of the tool that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    /// The operation of an OpenAPI document that it is about: its id, or its method and path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'a str>,
+    /// The change of a pinned tool or upstream in words, without the name of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<&'a str>,
     /// The primary position. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<At<'a>>,
@@ -51,6 +63,10 @@ pub fn json_lines(sources: &Sources, diagnostics: &Diagnostics) -> String {
             severity: diagnostic.severity.name(),
             message: &diagnostic.message,
             title: diagnostic.code.title(),
+            upstream: diagnostic.subject.upstream.as_deref(),
+            tool: diagnostic.subject.tool.as_deref(),
+            operation: diagnostic.subject.operation.as_deref(),
+            change: diagnostic.subject.change.as_deref(),
             at: diagnostic.primary.as_ref().map(|label| at(sources, label)),
             related: diagnostic.secondary.iter().map(|label| at(sources, label)).collect(),
             hints: &diagnostic.hints,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::diag::{Code, Diagnostics, Label, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, Label, Severity};
 use crate::source::Sources;
 
 /// Renders all diagnostics as an indented log with one run. It lists only rules that have results, and no source text.
@@ -33,7 +33,8 @@ pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
                 "ruleId": diagnostic.code.name(),
                 "level": level(diagnostic.severity),
                 "message": { "text": text },
-                "locations": diagnostic.primary.iter().map(|label| location(sources, label)).collect::<Vec<_>>(),
+                "locations": locations(sources, diagnostic),
+                "properties": properties(diagnostic),
                 "relatedLocations": diagnostic.secondary.iter().map(|label| location(sources, label)).collect::<Vec<_>>(),
             })
         })
@@ -48,6 +49,27 @@ pub fn sarif(sources: &Sources, diagnostics: &Diagnostics) -> String {
         }],
     });
     format!("{log:#}\n")
+}
+
+/// Returns the place of a diagnostic, with the tool or operation that it is about as a logical location.
+fn locations(sources: &Sources, diagnostic: &Diagnostic) -> Vec<Value> {
+    let mut places: Vec<Value> = diagnostic.primary.iter().map(|label| location(sources, label)).collect();
+    let subject = &diagnostic.subject;
+    let logical = subject.tool.as_ref().or(subject.operation.as_ref()).zip(subject.upstream.as_ref()).map(
+        |(name, upstream)| json!([{ "name": name, "fullyQualifiedName": format!("{upstream}/{name}"), "kind": "function" }]),
+    );
+    if let (Some(logical), Some(Value::Object(place))) = (logical, places.first_mut()) {
+        place.insert("logicalLocations".to_owned(), logical);
+    }
+    places
+}
+
+/// Returns the severity, and what the diagnostic is about, as members of their own.
+fn properties(diagnostic: &Diagnostic) -> Value {
+    let mut members: Map<String, Value> =
+        diagnostic.subject.fields().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+    members.insert("severity".to_owned(), Value::from(diagnostic.severity.name()));
+    Value::Object(members)
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -179,6 +179,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "All starts together, with --connect eager",
     },
     Flag {
+        name: "max-children",
+        env: "PTC_RUNNER_MCP_MAX_CHILDREN",
+        kind: Kind::Integer { unit: "processes", min: 1, max: 10_000, set: |s, n| s.max_children = Some(n as usize) },
+        default: Default::Unset("no limit"),
+        group: Group::Upstreams,
+        help: "Processes of stdio upstreams at the same time; the one idle longest is ended for another",
+    },
+    Flag {
         name: "on-drift",
         env: "PTC_RUNNER_MCP_ON_DRIFT",
         kind: Kind::Choice {

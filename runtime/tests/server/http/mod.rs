@@ -2,6 +2,7 @@
 
 mod access;
 pub(crate) mod cgroup;
+mod children;
 mod life;
 mod limits;
 mod memory;
@@ -25,6 +26,7 @@ pub(crate) fn tests() -> Vec<Test> {
     [
         access::TESTS,
         cgroup::TESTS,
+        children::TESTS,
         life::TESTS,
         limits::TESTS,
         memory::TESTS,

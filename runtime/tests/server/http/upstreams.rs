@@ -134,10 +134,14 @@ fn dead_child_shows_the_line_that_names_the_error() {
     let mut site = Site::of(command(&[]).env("PTC_TEST_UPSTREAM", broken));
     let mut client = connected(&site);
     let text = client.eval(r#"(:message (tool/call {:server "child" :tool "pid" :args {}}))"#);
-    let told = "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' [REDACTED] | … | }";
+    let told = "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' [REDACTED] | … | { | code: 'MODULE_NOT_FOUND' | }";
     assert!(text.contains("the process of 'child' ended (exit status: 1)") && text.contains(told), "{text}");
     let line = site.logged("upstream ended");
     assert_eq!((&line["status"], &line["stderr"]), (&json!("exit status: 1"), &json!(told)), "{line}");
+    // Once it has ended several times, calls do not start it at once. Their error shows the same lines.
+    let paused = (0..3).map(|_| client.eval(r#"(:message (tool/call {:server "child" :tool "pid" :args {}}))"#)).last();
+    let paused = paused.expect("three answers");
+    assert!(paused.contains(told) && paused.contains("; the next attempt is made in "), "{paused}");
 }
 
 fn ready_fails_while_an_upstream_is_down_if_asked() {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::children::Place;
 use crate::fault::{UpstreamError, excerpt};
 use crate::health::Health;
 use crate::mcp::wire::{self, Frame, OutgoingFrame, ServerMessage};
@@ -23,7 +24,7 @@ use ptc_secrets::{Redactor, Secrets, StreamRedactor};
 
 use super::kept_stderr::KeptStderr;
 use super::lines::{self, Line};
-use super::process::{self, ProcessGroup};
+use super::process::{self, Grace, ProcessGroup};
 
 /// Maximum number of frames that wait until the child reads them. Further requests wait.
 const OUTBOX: usize = 64;
@@ -57,11 +58,13 @@ struct Waiting {
     failure: Option<UpstreamError>,
 }
 
-/// A running child. Dropping it kills its process group. [`Child::stop`] asks it to exit first.
+/// A running child. Dropping it kills its process group. [`Child::end`] asks it to exit first.
 pub(crate) struct Child {
     pub(crate) connection: Arc<Connection>,
-    /// The grace period for the group to exit. The supervisor acts on the first change.
-    stop: watch::Sender<Option<Duration>>,
+    /// Its place among the children that may run, which is also held until its process group is gone.
+    pub(crate) place: Arc<Place>,
+    /// The grace periods with which the group is to be ended.
+    stop: watch::Sender<Option<Grace>>,
     /// Closed when the group is gone.
     gone: watch::Receiver<()>,
 }
@@ -75,6 +78,7 @@ impl Child {
         secrets: &Secrets,
         settings: &UpstreamSettings,
         cap: ResponseCap,
+        place: Arc<Place>,
     ) -> Result<Child, UpstreamError> {
         let command = process::command(name, spec, secrets, &settings.config_dir);
         let (mut child, group) = process::spawn(command)
@@ -107,35 +111,51 @@ impl Child {
                 let _ = output_ended.send(());
             }
         });
-        tokio::spawn(supervise(child, group, Arc::clone(&connection), stopped, ended, alive));
-        Ok(Child { connection, stop, gone })
+        let leader = group.leader();
+        health.process_started(leader);
+        let supervised = supervise(child, group, Arc::clone(&connection), stopped, ended);
+        tokio::spawn({
+            let (health, place) = (Arc::clone(health), Arc::clone(&place));
+            async move {
+                supervised.await;
+                health.process_ended(leader);
+                drop((place, alive));
+            }
+        });
+        Ok(Child { connection, place, stop, gone })
     }
 
-    /// Closes the child's input, asks its group to exit, kills it after `grace`, and returns when it is gone.
-    pub(crate) async fn stop(&self, grace: Duration) {
+    /// Begins to end the child, by closing its input. A later call begins again with the grace periods.
+    pub(crate) fn end(&self, grace: Grace) {
         self.stop.send_replace(Some(grace));
+    }
+
+    /// Returns when the process group is gone.
+    pub(crate) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut gone = self.gone.clone();
-        while gone.changed().await.is_ok() {}
+        async move { while gone.changed().await.is_ok() {} }
     }
 }
 
 /// Owns the child: detects its exit, and ends its group.
 async fn supervise(
     mut child: tokio::process::Child,
-    group: ProcessGroup,
+    mut group: ProcessGroup,
     connection: Arc<Connection>,
-    mut stopped: watch::Receiver<Option<Duration>>,
+    mut stopped: watch::Receiver<Option<Grace>>,
     mut output_ended: oneshot::Receiver<()>,
-    alive: watch::Sender<()>,
 ) {
     let fault = tokio::select! {
         _ = stopped.changed() => {
-            let asked = *stopped.borrow();
             connection.lose(UpstreamError::unavailable("the upstream was stopped"));
-            // If the handle was dropped, there is no grace period.
-            group.terminate(&mut child, asked.unwrap_or(Duration::ZERO)).await;
-            drop(alive);
-            return;
+            loop {
+                // If the handle was dropped, there is no grace period.
+                let grace = stopped.borrow_and_update().unwrap_or(Grace::NONE);
+                tokio::select! {
+                    () = group.terminate(&mut child, grace) => return,
+                    Ok(()) = stopped.changed() => {}
+                }
+            }
         }
         status = child.wait() => {
             let _ = tokio::time::timeout(LAST_WORDS, output_ended).await;
@@ -150,8 +170,7 @@ async fn supervise(
     connection.health.ended(&fault, &said);
     let colon = if said.is_empty() { "" } else { "; its standard error: " };
     connection.lose(UpstreamError::unavailable(format!("the process of '{}' ended ({fault}){colon}{said}", connection.name)));
-    group.terminate(&mut child, Duration::ZERO).await;
-    drop(alive);
+    group.terminate(&mut child, Grace::NONE).await;
 }
 
 /// A frame in the queue to the child.
@@ -179,7 +198,7 @@ impl QueuedRequest {
 }
 
 /// Writes frames in sequence. A request that is abandoned during its write does not interrupt the frame.
-async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Queued>, mut stopped: watch::Receiver<Option<Duration>>) {
+async fn write_frames(mut stdin: ChildStdin, mut frames: mpsc::Receiver<Queued>, mut stopped: watch::Receiver<Option<Grace>>) {
     let write = async {
         while let Some(queued) = frames.recv().await {
             let (frame, request) = match queued {

@@ -9,6 +9,8 @@ const FIRST_BYTES: usize = 1024;
 const LAST_BYTES: usize = 8 * 1024;
 /// Maximum number of bytes of a line in the excerpt.
 const MAX_LINE_BYTES: usize = 300;
+/// Number of lines of the end in the excerpt.
+const LAST_LINES: usize = 3;
 /// Words that occur in the line which names the error, in the output of common runtimes.
 const ERROR_WORDS: [&str; 6] = ["error", "exception", "panicked", "fatal", "cannot", "not found"];
 
@@ -31,7 +33,7 @@ impl KeptStderr {
         self.last.drain(..excess);
     }
 
-    /// Returns the first line, the line that names the error, and the last line, as far as they differ. The lines are truncated,
+    /// Returns the first line, the line that names the error, and the last lines, as far as they differ. The lines are truncated,
     /// and the omitted lines between them are shown as `…`.
     pub(super) fn excerpt(&self) -> String {
         let mut bytes = self.first.clone();
@@ -48,7 +50,8 @@ impl KeptStderr {
         // Indented lines are frames of a stack or parts of a structure.
         let is_indented = |line: &str| line.starts_with([' ', '\t']);
         let error = lines.iter().rposition(|line| !is_indented(line) && names_error(line));
-        let mut shown = vec![0, lines.len().saturating_sub(1)];
+        let mut shown = vec![0];
+        shown.extend(lines.len().saturating_sub(LAST_LINES)..lines.len());
         shown.extend(error);
         shown.sort_unstable();
         shown.dedup();
@@ -63,7 +66,7 @@ impl KeptStderr {
             } else {
                 " | … | "
             });
-            text.push_str(&excerpt(line, MAX_LINE_BYTES));
+            text.push_str(&excerpt(line.trim(), MAX_LINE_BYTES));
             next = at + 1;
         }
         text
@@ -95,15 +98,24 @@ mod tests {
     }
 
     #[test]
-    fn excerpt_has_first_error_and_last_line() {
+    fn excerpt_has_first_error_and_last_lines() {
         let node = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n    at Error (a.js:1)\n{\n  code: 'MODULE_NOT_FOUND'\n}\n";
-        assert_eq!(excerpt_of(node), "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | }");
+        assert_eq!(
+            excerpt_of(node),
+            "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' | … | { | code: 'MODULE_NOT_FOUND' | }"
+        );
         let python = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'x'\n";
-        assert_eq!(excerpt_of(python), "Traceback (most recent call last): | … | ModuleNotFoundError: No module named 'x'");
+        assert_eq!(
+            excerpt_of(python),
+            "Traceback (most recent call last): | File \"x\", line 1 | ModuleNotFoundError: No module named 'x'"
+        );
         let group = "  + Exception Group Traceback (most recent call last):\n  |   File \"x\", line 1, in <module>\n  | ExceptionGroup: \
                      unhandled errors in a TaskGroup (1 sub-exception)\n  +-+---------------- 1 ----------------\n    | Traceback (most \
                      recent call last):\n    |   File \"y\", line 2, in call\n    | ConnectionError: refused\n    +----------\n";
-        assert_eq!(excerpt_of(group), "Exception Group Traceback (most recent call last): | … | ConnectionError: refused");
+        assert_eq!(
+            excerpt_of(group),
+            "Exception Group Traceback (most recent call last): | … | Traceback (most recent call last): | File \"y\", line 2, in call | ConnectionError: refused"
+        );
         assert_eq!(excerpt_of("out of cheese\n"), "out of cheese");
         assert_eq!(excerpt_of("one\ntwo\n"), "one | two");
         assert_eq!(excerpt_of(""), "");
@@ -112,7 +124,7 @@ mod tests {
     #[test]
     fn excerpt_of_long_output_is_bounded() {
         let text = format!("first\n{}Error: disk full\n{}last\n", "noise\n".repeat(10_000), "  frame\n".repeat(500));
-        assert_eq!(excerpt_of(&text), "first | … | Error: disk full | … | last");
+        assert_eq!(excerpt_of(&text), "first | … | Error: disk full | … | frame | frame | last");
         assert!(excerpt_of(&"error ".repeat(100_000)).len() < 4 * MAX_LINE_BYTES);
     }
 }

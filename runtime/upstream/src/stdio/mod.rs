@@ -3,8 +3,10 @@
 //! - [`process`]: starts the child in its own process group, and ends the group.
 //! - [`lines`]: reads its output line by line with a size limit.
 //! - [`kept_stderr`]: keeps the beginning and the end of its standard error for messages.
+//! - [`client`]: starts the child when a call needs it.
 //! - [`connection`]: requests and answers over the pipes, matched by id.
 
+pub(crate) mod client;
 pub(crate) mod connection;
 mod kept_stderr;
 mod lines;
@@ -15,12 +17,14 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Era, McpStdio};
 
+use super::children::Place;
 use super::fault::UpstreamError;
 use super::health::Health;
 use super::mcp::{Negotiated, handshake};
 use super::settings::UpstreamSettings;
 use super::stage;
 use connection::{Child, Connection};
+pub(crate) use process::Grace;
 use ptc_secrets::Secrets;
 
 /// Starts the child and negotiates era and revision. `era` is the expected era.
@@ -31,16 +35,18 @@ pub(crate) async fn connect(
     era: Option<Era>,
     secrets: &Secrets,
     settings: &UpstreamSettings,
+    place: &Arc<Place>,
 ) -> Result<Connected, UpstreamError> {
     let timeout = Duration::from_millis(spec.handshake_timeout_ms);
     let deadline = Instant::now() + timeout;
     let cap = settings.response_cap(spec.max_response_bytes);
-    let start = || Child::start(health, name, spec, secrets, settings, cap);
+    let start = || Child::start(health, name, spec, secrets, settings, cap, Arc::clone(place));
     let attempt = async {
         let child = start().await?;
         let negotiated = match handshake::negotiate(&*child.connection, era, deadline).await {
             Err(refused) if refused.lost_to_probe && era != Some(Era::Handshake) => {
-                drop(child);
+                child.end(Grace::NONE);
+                child.gone().await;
                 let child = start().await?;
                 let negotiated = handshake::negotiate(&*child.connection, Some(Era::Handshake), deadline).await;
                 return Ok::<_, UpstreamError>(Connected { negotiated: negotiated.map_err(|r| r.fault)?, child });

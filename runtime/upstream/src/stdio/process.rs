@@ -111,6 +111,27 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     Ok(sender)
 }
 
+/// How long the steps take by which a process group is ended. A step of no time is skipped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grace {
+    /// From the end of its input to SIGTERM.
+    after_input: Duration,
+    /// From SIGTERM to SIGKILL.
+    after_sigterm: Duration,
+}
+
+impl Grace {
+    /// The group is killed at once.
+    pub(super) const NONE: Grace = Grace { after_input: Duration::ZERO, after_sigterm: Duration::ZERO };
+    /// For a child that no call uses.
+    pub(crate) const IDLE: Grace = Grace { after_input: Duration::from_secs(2), after_sigterm: Duration::from_secs(2) };
+
+    /// For the end of the server. A supervisor may kill the server itself if that takes long.
+    pub(crate) const fn shutdown(time: Duration) -> Grace {
+        Grace { after_input: Duration::ZERO, after_sigterm: time }
+    }
+}
+
 /// A process group that is killed when this is dropped.
 pub(super) struct ProcessGroup {
     leader: Option<Pid>,
@@ -120,6 +141,11 @@ impl ProcessGroup {
     /// Returns the group of a child that was just started.
     fn of(child: &Child) -> ProcessGroup {
         ProcessGroup { leader: child.id().and_then(|id| Pid::from_raw(id.cast_signed())) }
+    }
+
+    /// Returns the process id of its leader.
+    pub(super) fn leader(&self) -> Option<u32> {
+        self.leader.map(|leader| leader.as_raw_nonzero().get().cast_unsigned())
     }
 
     fn signal(&self, signal: Signal) {
@@ -133,20 +159,28 @@ impl ProcessGroup {
         self.leader.is_none_or(|leader| test_kill_process_group(leader).is_err())
     }
 
-    /// Asks the group to exit, and kills the rest of it after `grace`. Reaps the leader meanwhile.
-    pub(super) async fn terminate(mut self, child: &mut Child, grace: Duration) {
-        self.signal(Signal::TERM);
+    /// Ends the group, whose input has been closed: waits, sends SIGTERM, waits, and sends SIGKILL to the rest. Reaps the leader
+    /// meanwhile.
+    pub(super) async fn terminate(&mut self, child: &mut Child, grace: Grace) {
+        if !self.ends_within(child, grace.after_input).await {
+            self.signal(Signal::TERM);
+            if !self.ends_within(child, grace.after_sigterm).await {
+                self.signal(Signal::KILL);
+                let _ = child.wait().await;
+            }
+        }
+        self.leader = None;
+    }
+
+    /// Returns whether the group is gone within `time`.
+    async fn ends_within(&self, child: &mut Child, time: Duration) -> bool {
         let ended = async {
             let _ = child.wait().await;
             while !self.is_gone() {
                 tokio::time::sleep(POLL).await;
             }
         };
-        if tokio::time::timeout(grace, ended).await.is_err() {
-            self.signal(Signal::KILL);
-            let _ = child.wait().await;
-        }
-        self.leader = None;
+        !time.is_zero() && tokio::time::timeout(time, ended).await.is_ok()
     }
 }
 

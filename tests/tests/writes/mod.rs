@@ -15,7 +15,7 @@ use ptc_tests::peers::enabled;
 use ptc_tests::process::{Background, free_port, wait_for};
 use serde_json::{Value, json};
 
-use calls::{Call, Random};
+use self::calls::{Call, Random};
 
 /// Number of generated programs.
 const PROGRAMS: u64 = 200;

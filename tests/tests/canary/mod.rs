@@ -6,9 +6,3 @@ mod compiler;
 #[path = "../../../runtime/tests/server/echoing.rs"]
 #[expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 mod echoing;
-#[path = "../redis/mod.rs"]
-#[expect(dead_code, reason = "these tests do not use all helpers")]
-mod redis;
-#[path = "../../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "these tests do not use all helpers")]
-mod web;

@@ -7,7 +7,4 @@ mod outcomes;
 mod query;
 mod served;
 mod service;
-#[path = "../../../runtime/tests/upstreams/web.rs"]
-#[expect(dead_code, reason = "these tests use a part of the server")]
-mod web;
 mod writes;

@@ -1,0 +1,23 @@
+//! Tests of the compiler: its library, and the installed program.
+
+mod check;
+mod cli;
+mod config;
+mod config_guide;
+mod definitions;
+mod documents;
+mod drift;
+mod explain;
+mod generated;
+mod import;
+mod install;
+mod installed;
+mod lock;
+mod manual;
+mod mutilated;
+mod pure;
+mod scale;
+mod schema;
+mod stale;
+mod subjects;
+mod trust;

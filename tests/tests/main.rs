@@ -1,0 +1,43 @@
+//! Tests across crates, with real processes.
+
+mod canary;
+mod container;
+mod dependencies;
+mod drift;
+mod embedding;
+mod first_deployment;
+mod guides;
+mod http;
+mod http_sse;
+mod json_schema;
+mod listing;
+mod openapi;
+mod otlp;
+mod output_schemas;
+mod page;
+mod pages;
+mod peers;
+mod planner;
+mod programs;
+mod progress;
+#[path = "../../runtime/tests/server/pty.rs"]
+mod pty;
+mod queue;
+mod quickstart;
+mod readme;
+mod recall;
+mod redis;
+mod repl;
+mod rmcp;
+mod run;
+mod sarif;
+mod sbom;
+mod schema_url;
+mod sessions;
+mod upgrades;
+mod upstreams;
+mod viewer;
+#[path = "../../runtime/tests/upstreams/web.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "the module is test code of another crate, which uses all of it")]
+mod web;
+mod writes;
