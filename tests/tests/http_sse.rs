@@ -21,7 +21,7 @@ impl Scene {
         let (folder, port) = (tempfile::tempdir().expect("a folder"), free_port());
         let entry = |transport: &str, path: &str| {
             let url = format!("http://127.0.0.1:{port}/{path}");
-            json!({ "transport": transport, "url": url, "allow_insecure_http": true, "call_timeout_ms": 60_000 })
+            json!({ "transport": transport, "url": url, "allow_insecure_http": true, "trust_annotations": true })
         };
         let upstreams =
             json!({ "chosen": entry("mcp_sse", "sse"), "found": entry("mcp_http", "sse"), "both": entry("mcp_http", "mcp") });
