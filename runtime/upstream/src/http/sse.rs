@@ -32,12 +32,20 @@ pub(super) struct Events {
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
-    /// Whether the incomplete event is an `endpoint` event, and the data of the first one.
-    is_endpoint: bool,
+    /// The type of the incomplete event, and the data of the first `endpoint` event.
+    kind: Kind,
     endpoint: Option<Vec<u8>>,
     /// The events that were skipped, if events that are too large are skipped, which is not an error then.
     skipped: Option<Vec<Skipped>>,
     skipping: Option<Skipping>,
+}
+
+/// The type of an event.
+#[derive(Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Message,
+    Endpoint,
 }
 
 /// An event that is being skipped.
@@ -143,7 +151,7 @@ impl Events {
             && let Some(Skipping { scanner, bytes }) = self.skipping.take()
         {
             self.skipped.get_or_insert_default().push(Skipped { id: scanner.id(), bytes });
-            (self.has_data, self.is_endpoint, self.id) = (false, false, None);
+            (self.has_data, self.kind, self.id) = (false, Kind::Message, None);
         }
     }
 
@@ -183,7 +191,7 @@ impl Events {
                 self.last_id = Some(id);
             }
             let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.is_endpoint) {
+            if std::mem::take(&mut self.kind) == Kind::Endpoint {
                 self.has_data = false;
                 self.endpoint.get_or_insert(data);
             } else if std::mem::take(&mut self.has_data) && !data.is_empty() {
@@ -205,7 +213,7 @@ impl Events {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.is_endpoint = value == b"endpoint",
+            b"event" => self.kind = if value == b"endpoint" { Kind::Endpoint } else { Kind::Message },
             b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" => {
                 let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
