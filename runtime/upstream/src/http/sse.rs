@@ -276,7 +276,7 @@ mod tests {
             let mut events = Events::skipping();
             let found: Vec<_> = stream.as_bytes().chunks(step).flat_map(|chunk| events.feed(chunk, 20).unwrap()).collect();
             assert_eq!(found, [b"small".to_vec(), b"end".to_vec()], "{step}");
-            let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes > 50)).collect();
+            let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes >= 50)).collect();
             assert_eq!(ids, [(Some(7), true), (None, true), (None, true)], "{step}");
             assert_eq!(events.endpoint(), None, "{step}");
         }
