@@ -80,7 +80,7 @@ impl Server {
 fn tools() -> Vec<Tool> {
     let mut tools: Vec<Tool> = ["echo", "large", "drop", "refused", "unaccepted", "hang"].map(tool).into();
     let mut read = tool("read");
-    read.annotations.read_only = Some(true);
+    read.effects.read_only = Some(true);
     tools.push(read);
     tools
 }

@@ -158,6 +158,7 @@ mod tests {
         let ask = |_| async {
             asked.fetch_add(1, Ordering::Relaxed);
             Ok(Listing {
+                http_transport: None,
                 era: ptc_catalog::Era::Handshake,
                 revision: "2025-11-25",
                 server_name: String::new(),

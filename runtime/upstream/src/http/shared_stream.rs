@@ -217,15 +217,12 @@ impl Wire {
             posted = &mut post => posted.map(|()| None)?,
             outcome = &mut response => Some(outcome),
         };
-        let outcome = match early {
-            Some(outcome) => {
-                let _ = tokio::time::timeout(POST_GRACE, post).await;
-                outcome
-            }
-            None => {
-                stage::enter(Stage::Waiting);
-                stage::until(deadline, response).await.ok_or_else(UpstreamError::timed_out)?
-            }
+        let outcome = if let Some(outcome) = early {
+            let _ = tokio::time::timeout(POST_GRACE, post).await;
+            outcome
+        } else {
+            stage::enter(Stage::Waiting);
+            stage::until(deadline, response).await.ok_or_else(UpstreamError::timed_out)?
         };
         match outcome.unwrap_or_else(|_| Err(UpstreamError::unavailable("the connection was lost"))) {
             Ok(response) => {

@@ -32,13 +32,20 @@ pub(super) struct Events {
     id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
-    /// Whether the incomplete event is an `endpoint` event, and the data of the first one.
-    is_endpoint: bool,
+    /// The type of the incomplete event, and the data of the first `endpoint` event.
+    kind: Kind,
     endpoint: Option<Vec<u8>>,
-    /// Whether events that are too large are skipped, which is not an error then.
-    skips: bool,
+    /// The events that were skipped, if events that are too large are skipped, which is not an error then.
+    skipped: Option<Vec<Skipped>>,
     skipping: Option<Skipping>,
-    skipped: Vec<Skipped>,
+}
+
+/// The type of an event.
+#[derive(Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Message,
+    Endpoint,
 }
 
 /// An event that is being skipped.
@@ -69,12 +76,12 @@ pub(super) struct TooLarge(pub(super) u64);
 impl Events {
     /// Creates a parser that skips events that are too large.
     pub(super) fn skipping() -> Events {
-        Events { skips: true, ..Events::default() }
+        Events { skipped: Some(Vec::new()), ..Events::default() }
     }
 
     /// Returns the events that were skipped since the last time.
     pub(super) fn take_skipped(&mut self) -> Vec<Skipped> {
-        std::mem::take(&mut self.skipped)
+        self.skipped.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Parses more bytes. Returns the data of every event that they complete.
@@ -122,7 +129,7 @@ impl Events {
 
     /// Begins to skip the incomplete event, of which `seen` bytes were received.
     fn overflow(&mut self, seen: usize) -> Result<(), TooLarge> {
-        if !self.skips {
+        if self.skipped.is_none() {
             return Err(TooLarge(seen as u64));
         }
         let mut skipping = Skipping::default();
@@ -143,8 +150,8 @@ impl Events {
             && part.is_empty()
             && let Some(Skipping { scanner, bytes }) = self.skipping.take()
         {
-            self.skipped.push(Skipped { id: scanner.id(), bytes });
-            (self.has_data, self.is_endpoint, self.id) = (false, false, None);
+            self.skipped.get_or_insert_default().push(Skipped { id: scanner.id(), bytes });
+            (self.has_data, self.kind, self.id) = (false, Kind::Message, None);
         }
     }
 
@@ -184,7 +191,7 @@ impl Events {
                 self.last_id = Some(id);
             }
             let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.is_endpoint) {
+            if std::mem::take(&mut self.kind) == Kind::Endpoint {
                 self.has_data = false;
                 self.endpoint.get_or_insert(data);
             } else if std::mem::take(&mut self.has_data) && !data.is_empty() {
@@ -206,7 +213,7 @@ impl Events {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.is_endpoint = value == b"endpoint",
+            b"event" => self.kind = if value == b"endpoint" { Kind::Endpoint } else { Kind::Message },
             b"id" if value.len() <= MAX_ID && !value.contains(&0) => self.id = Some(value.to_vec()),
             b"retry" => {
                 let ms = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
@@ -269,7 +276,7 @@ mod tests {
             let mut events = Events::skipping();
             let found: Vec<_> = stream.as_bytes().chunks(step).flat_map(|chunk| events.feed(chunk, 20).unwrap()).collect();
             assert_eq!(found, [b"small".to_vec(), b"end".to_vec()], "{step}");
-            let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes > 50)).collect();
+            let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes >= 50)).collect();
             assert_eq!(ids, [(Some(7), true), (None, true), (None, true)], "{step}");
             assert_eq!(events.endpoint(), None, "{step}");
         }
