@@ -230,7 +230,7 @@ fn rust_files(path: &Path) -> Vec<(PathBuf, String)> {
     is_rust.then(|| (path.to_owned(), std::fs::read_to_string(path).expect("a text"))).into_iter().collect()
 }
 
-/// In a crate with one test program, cargo would ignore a file of tests that is no module of it.
+/// In a crate with one test program, cargo ignores a file of tests that is not a module of it.
 #[test]
 fn every_file_of_tests_is_compiled() {
     for package in ["compiler", "runtime/check", "runtime/lisp", "tests"] {

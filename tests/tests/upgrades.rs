@@ -62,8 +62,8 @@ fn write(folder: &Path, (name, package, args, variable): &Server, side: &str) {
 fn program(package: &Path) -> PathBuf {
     let text = fs::read_to_string(package.join("package.json")).unwrap_or_else(|error| panic!("{}: {error}", package.display()));
     let description: Value = serde_json::from_str(&text).expect("package.json is JSON");
-    let bin = &description["bin"];
-    let file = bin.as_str().or_else(|| bin.as_object()?.values().next()?.as_str()).expect("the package has a program");
+    let bin = description.get("bin").expect("the package has a program");
+    let file = bin.as_str().or_else(|| bin.as_object()?.values().next()?.as_str()).expect("a program has a file");
     package.join(file.trim_start_matches("./"))
 }
 

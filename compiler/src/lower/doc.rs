@@ -67,12 +67,11 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     }
     let effect = Effect::new(stated.effects, None);
     let declared = Effect::new(super::declared(definition), None);
-    match (effect.described(), declared.described()) {
-        (Some(effect), _) => out.push_str(&format!("effect: {effect}\n")),
-        (None, _) if effect.is_read() => {}
-        (None, Some(declared)) => out.push_str(&format!("effect: not known (declared, not trusted: {declared})\n")),
-        (None, None) if declared.is_read() => out.push_str("effect: not known (declared, not trusted: reads)\n"),
-        (None, None) => {}
+    let declared = declared.described().or(declared.is_read().then_some("reads"));
+    if let Some(effect) = effect.described() {
+        let _ = writeln!(out, "effect: {effect}");
+    } else if let Some(declared) = declared.filter(|_| !effect.is_read()) {
+        let _ = writeln!(out, "effect: not known (declared, not trusted: {declared})");
     }
     let mut room = MAX_TYPES;
     let typed = args.iter().map(|arg| {
