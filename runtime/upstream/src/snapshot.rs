@@ -164,7 +164,6 @@ mod tests {
                 server_name: String::new(),
                 server_version: String::new(),
                 instructions: None,
-                http_transport: None,
                 tools: Vec::new(),
             })
         };
