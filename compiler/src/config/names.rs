@@ -8,8 +8,8 @@ use crate::tree::{Member, Node};
 /// Maximum length of a name in characters.
 const MAX_LEN: usize = 64;
 
-/// Namespaces of the language. In discovery forms a bare name refers to these first, which would hide an upstream of the same
-/// name.
+/// Namespaces of the language and their aliases, sorted. In discovery forms a bare name refers to these first, which hides an
+/// upstream of the same name. A test compares the list with the interpreter, which the library does not link.
 const NAMESPACES: &[&str] = &[
     "Boolean",
     "Character",
@@ -26,28 +26,51 @@ const NAMESPACES: &[&str] = &[
     "Long",
     "Math",
     "Month",
+    "OffsetDateTime",
     "Period",
     "String",
     "System",
+    "ZoneId",
     "ZoneOffset",
+    "ZonedDateTime",
     "budget",
     "clojure.core",
-    "clojure.edn",
     "clojure.set",
     "clojure.string",
     "clojure.walk",
     "core",
-    "data",
-    "edn",
-    "java.util.Date",
+    "csv",
+    "java.lang.Boolean",
+    "java.lang.Character",
+    "java.lang.Double",
+    "java.lang.Float",
+    "java.lang.Integer",
+    "java.lang.Long",
+    "java.lang.Math",
+    "java.lang.String",
+    "java.lang.System",
+    "java.time",
+    "java.time.DayOfWeek",
+    "java.time.Duration",
+    "java.time.Instant",
+    "java.time.LocalDate",
+    "java.time.LocalDateTime",
+    "java.time.Month",
+    "java.time.OffsetDateTime",
+    "java.time.Period",
+    "java.time.ZoneId",
+    "java.time.ZoneOffset",
+    "java.time.ZonedDateTime",
+    "java.time.format.DateTimeFormatter",
+    "java.time.temporal.ChronoUnit",
     "json",
-    "math",
+    "ptc.core",
     "regex",
+    "s",
     "set",
     "str",
     "string",
     "tool",
-    "user",
     "walk",
 ];
 
@@ -65,7 +88,7 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, upstreams: &[Member]) {
             let message = format!("{} is also a namespace of the language", quoted(name));
             let diagnostic = Diagnostic::new(Code::UpstreamLikeNamespace, message)
                 .at(place.clone(), "discovery by this name shows the namespace")
-                .hint(format!("call it something like `{}-api`", name.to_lowercase()));
+                .hint(format!("call it something like `{}-api`, or write `(dir \"upstream:{name}\")`", name.to_lowercase()));
             reader.report(diagnostic);
         }
         let earlier = upstreams.iter().take(at).find(|earlier| earlier.key != member.key && folded(&earlier.key) == folded(name));
@@ -158,5 +181,15 @@ pub(super) fn check_tools(reader: &mut ConfigReader<'_>, granted: &[Node]) {
             "write the name as the server lists it"
         };
         reader.fault(Code::ToolName, node, format!("{} is hardly the name of a tool: {reason}", quoted(name)), "", hint);
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::NAMESPACES;
+
+    #[test]
+    fn listed_namespaces_are_those_of_the_interpreter() {
+        assert_eq!(NAMESPACES, ptc_lisp::host_functions::namespaces().collect::<Vec<_>>());
     }
 }

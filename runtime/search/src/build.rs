@@ -1,15 +1,8 @@
-//! Building an index.
-//!
-//! Layout, all numbers little-endian: the magic; the number of documents and the number of terms (`u32` each); for each term the
-//! end offset of its text and the end offset of its postings (`u32` each); all texts, sorted; all postings. A posting consists of
-//! the distance to the previous document (LEB128) and its BM25F score in 255ths of the maximum (one byte).
+//! Collects the terms of documents. `write` makes an index of them.
 
 use crate::intents::{self, Intent};
 use crate::texts::Texts;
 use crate::words;
-
-/// First bytes of an index: the format's name and the version of its layout.
-pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH2";
 
 /// Prefix of a term that is the name of a document without its separators.
 pub(crate) const NAME_MARK: char = '=';
@@ -48,14 +41,7 @@ pub enum Field {
     Results,
 }
 
-const FIELDS: usize = 9;
-
-/// Weight and length normalisation of each field: `w` and `b` of BM25F.
-const WEIGHTS: [(f32, f32); FIELDS] =
-    [(5.0, 0.3), (2.5, 0.0), (2.5, 0.3), (1.6, 0.7), (0.4, 0.3), (0.9, 0.5), (0.45, 0.3), (0.9, 0.3), (0.15, 0.5)];
-
-/// How fast the score of a term saturates with its frequency: `k1` of BM25F.
-pub(crate) const SATURATION: f32 = 2.0;
+pub(crate) const FIELDS: usize = 9;
 
 /// A number that no term has.
 const NONE: u32 = u32::MAX;
@@ -76,13 +62,13 @@ const NEW: Known = Known { stem: NONE, form: NONE, share: NONE, is_stop_word: fa
 
 /// The postings of a term.
 #[derive(Debug, Clone, Copy, Default)]
-struct Postings {
+pub(crate) struct Postings {
     /// One more than the position of the term's last occurrence.
-    last: u32,
+    pub(crate) last: u32,
     /// The document of the last posting.
-    document: u32,
+    pub(crate) document: u32,
     /// Number of bytes so far.
-    bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Postings {
@@ -96,30 +82,30 @@ impl Postings {
 
 /// How often a document has a term.
 #[derive(Debug)]
-struct Occurrence {
-    term: u32,
+pub(crate) struct Occurrence {
+    pub(crate) term: u32,
     /// The fields that have the term, one bit each.
-    fields: u16,
-    counts: [u8; FIELDS],
+    pub(crate) fields: u16,
+    pub(crate) counts: [u8; FIELDS],
 }
 
 /// A stem in the name of a document.
 #[derive(Debug)]
-struct Share {
-    document: u32,
-    term: u32,
+pub(crate) struct Share {
+    pub(crate) document: u32,
+    pub(crate) term: u32,
     /// The number of the pair of upstream and term.
-    pair: u32,
+    pub(crate) pair: u32,
 }
 
 #[derive(Debug)]
-struct Document {
+pub(crate) struct Document {
     /// The upstream, as the number of its term.
-    group: u32,
+    pub(crate) group: u32,
     /// Number of words in each field.
-    lengths: [u16; FIELDS],
+    pub(crate) lengths: [u16; FIELDS],
     /// Number of occurrences in the documents before.
-    start: u32,
+    pub(crate) start: u32,
 }
 
 /// Collects documents and builds their index.
@@ -128,18 +114,18 @@ pub struct Builder {
     /// Unstemmed words. Each is stemmed once.
     words: Texts,
     known: Vec<Known>,
-    terms: Texts,
-    postings: Vec<Postings>,
-    documents: Vec<Document>,
+    pub(crate) terms: Texts,
+    pub(crate) postings: Vec<Postings>,
+    pub(crate) documents: Vec<Document>,
     /// Number of occurrences before the last document.
     start: u32,
     /// The terms of all documents, by document.
-    occurrences: Vec<Occurrence>,
+    pub(crate) occurrences: Vec<Occurrence>,
     /// The stems of all names, by document and term.
-    shares: Vec<Share>,
+    pub(crate) shares: Vec<Share>,
     /// Pairs of an upstream and a stem, each with the number of the upstream's names that have the stem.
     pairs: Texts,
-    frequencies: Vec<f32>,
+    pub(crate) frequencies: Vec<f32>,
     /// The intents of the verbs in the last name.
     intents: Vec<Intent>,
     /// The description of the current upstream, and its terms.
@@ -315,115 +301,10 @@ impl Builder {
             *frequency += 1.0;
         }
     }
-
-    /// Builds the index and returns its bytes.
-    pub fn finish(mut self) -> Vec<u8> {
-        // Numbers of terms in the order of their texts.
-        let mut order: Vec<u32> = (0..self.terms.len() as u32).collect();
-        order.sort_unstable_by(|a, b| self.terms.get(*a).cmp(self.terms.get(*b)));
-        let mut index = Vec::new();
-        index.extend_from_slice(MAGIC);
-        index.extend_from_slice(&(self.documents.len() as u32).to_le_bytes());
-        index.extend_from_slice(&(order.len() as u32).to_le_bytes());
-        let (mut text_end, mut end) = (0, 0);
-        for term in &order {
-            text_end += self.terms.get(*term).len();
-            if let Some(postings) = slot(&mut self.postings, *term, Postings::default()) {
-                // From here on it is the position of the next posting.
-                end += std::mem::replace(&mut postings.bytes, end);
-                postings.document = 0;
-            }
-            index.extend_from_slice(&(text_end as u32).to_le_bytes());
-            index.extend_from_slice(&(end as u32).to_le_bytes());
-        }
-        for term in &order {
-            index.extend_from_slice(self.terms.get(*term));
-        }
-        let start = index.len();
-        index.resize(start + end, 0);
-        let mut write = |document: u32, term: u32, score: u8| {
-            let Some(postings) = self.postings.get_mut(term as usize) else { return };
-            let mut distance = document - postings.document;
-            postings.document = document;
-            let mut put = |byte: u8| {
-                if let Some(place) = index.get_mut(start + postings.bytes) {
-                    *place = byte;
-                }
-                postings.bytes += 1;
-            };
-            while distance >= 0x80 {
-                put(distance as u8 | 0x80);
-                distance >>= 7;
-            }
-            put(distance as u8);
-            put(score);
-        };
-        let averages: [f32; FIELDS] = std::array::from_fn(|field| {
-            let lengths = self.documents.iter().filter_map(|document| document.lengths.get(field));
-            let total: f32 = lengths.map(|length| f32::from(*length)).sum();
-            (total / self.documents.len().max(1) as f32).max(1.0)
-        });
-        let ends = self.documents.iter().map(|document| document.start as usize).skip(1).chain([self.occurrences.len()]);
-        for ((number, document), end) in (0..).zip(&self.documents).zip(ends) {
-            let lengths = document.lengths.iter().zip(&averages).zip(&WEIGHTS);
-            let mut norms = [0.0; FIELDS];
-            for (norm, ((length, average), (_, b))) in norms.iter_mut().zip(lengths) {
-                *norm = 1.0 - b + b * f32::from(*length) / average;
-            }
-            // Most terms occur once, in the same field as the term before.
-            let (mut before, mut score) = ((0, [0; FIELDS]), 0);
-            for occurrence in self.occurrences.get(document.start as usize..end).unwrap_or_default() {
-                let frequency = (occurrence.fields, occurrence.counts);
-                if frequency != before {
-                    (before, score) = (frequency, occurrence.score(&norms));
-                }
-                write(number, occurrence.term, score);
-            }
-        }
-        // Words of names are weighted by their rarity among the names of the upstream, so that a prefix of all of them, such as
-        // `slack_`, has a small share.
-        let mut sizes = vec![0.0_f32; self.terms.len()];
-        for document in &self.documents {
-            if let Some(size) = sizes.get_mut(document.group as usize) {
-                *size += 1.0;
-            }
-        }
-        for name in self.shares.chunk_by(|a, b| a.document == b.document) {
-            let group = name.first().and_then(|share| self.documents.get(share.document as usize)).map_or(0, |of| of.group);
-            let size = sizes.get(group as usize).copied().unwrap_or(1.0);
-            let rarity = |share: &Share| (1.0 + size / self.frequencies.get(share.pair as usize).copied().unwrap_or(1.0)).ln();
-            let total = name.iter().map(rarity).sum::<f32>().max(f32::MIN_POSITIVE);
-            for share in name {
-                write(share.document, share.term, part(rarity(share) / total));
-            }
-        }
-        index
-    }
-}
-
-impl Occurrence {
-    /// Returns the saturated, weighted frequency of the term, in 255ths of the maximum.
-    fn score(&self, norms: &[f32; FIELDS]) -> u8 {
-        let (mut fields, mut frequency) = (self.fields, 0.0);
-        while fields != 0 {
-            let field = fields.trailing_zeros() as usize;
-            fields &= fields - 1;
-            if let (Some(count), Some((weight, _)), Some(norm)) = (self.counts.get(field), WEIGHTS.get(field), norms.get(field)) {
-                frequency += weight * f32::from(*count) / norm;
-            }
-        }
-        part(frequency / (SATURATION + frequency))
-    }
-}
-
-/// Returns a share in 255ths, at least one.
-fn part(share: f32) -> u8 {
-    // The cast rounds down.
-    ((share * 255.0 + 0.5) as u8).max(1)
 }
 
 /// Returns an entry of a list, which is extended if it is too short.
-fn slot<T: Copy>(list: &mut Vec<T>, at: u32, new: T) -> Option<&mut T> {
+pub(crate) fn slot<T: Copy>(list: &mut Vec<T>, at: u32, new: T) -> Option<&mut T> {
     if list.len() <= at as usize {
         list.resize(at as usize + 1, new);
     }

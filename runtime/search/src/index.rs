@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::build::{FORM_MARK, GROUP_MARK, MAGIC, NAME_MARK, SHARE_MARK};
+use crate::build::{FORM_MARK, GROUP_MARK, NAME_MARK, SHARE_MARK};
 use crate::intents::Intent;
 use crate::synonyms;
 use crate::words::{Query, is_stop_word, stem};
+use crate::write::MAGIC;
 
 /// Score factors of terms that differ from the query's word: a synonym, a longer word that begins with it, a part of it.
 const SYNONYM: f32 = 0.6;

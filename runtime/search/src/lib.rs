@@ -29,7 +29,8 @@
 //! - `intents`: classifies verbs by their effect.
 //! - `synonyms`: terms with nearly the same meaning.
 //! - `texts`: numbers words and terms.
-//! - `build`: builds an index.
+//! - `build`: collects the terms of documents.
+//! - `write`: writes an index of them.
 //! - `index`: searches an index.
 
 #![forbid(unsafe_code)]
@@ -41,6 +42,7 @@ mod synonyms;
 mod texts;
 mod tools;
 mod words;
+mod write;
 
 pub use build::{Builder, Field};
 pub use index::Index;

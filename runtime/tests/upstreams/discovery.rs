@@ -43,6 +43,18 @@ fn ask(world: &World, program: &str) -> String {
 }
 
 #[test]
+fn prefix_selects_upstream_with_name_of_namespace() {
+    let transport = || Transport::McpStdio(McpStdio::new("x"));
+    for name in ptc_lisp::host_functions::namespaces() {
+        let world = World::new(vec![upstream(name, transport(), vec![described("join", "Joins two tables")])]);
+        let listed = format!(r#"["{name}/join - Joins two tables"]"#);
+        assert_ne!(ask(&world, &format!("(dir \"{name}\")")), listed);
+        assert_eq!(ask(&world, &format!("(dir \"upstream:{name}\")")), listed);
+        assert_eq!(ask(&world, &format!("(doc \"upstream:{name}/join\")")), r#""the doc""#, "{name}");
+    }
+}
+
+#[test]
 fn forms_answer_as_documented() {
     let world = world();
     for (program, expected) in [

@@ -199,18 +199,18 @@ impl Bm25 {
     }
 }
 
-/// Returns the names of the tools that `apropos` finds for each question. A server over the frozen catalog evaluates it.
-fn ask(folder: &Path, questions: &[Question]) -> Vec<Vec<String>> {
+/// Returns the names of the tools that `apropos` finds for each query. A server over the frozen catalog evaluates it.
+fn ask<'a>(folder: &Path, queries: impl Iterator<Item = &'a str>) -> Vec<Vec<String>> {
     let mut command = Command::new(ptc_compile());
     command.args(["run"]).arg(folder.join("upstreams.json")).current_dir(folder);
     let mut server = Client::of(&mut command);
     server.initialize();
     let mut answers = Vec::new();
-    for question in questions {
+    for query in queries {
         // The result is one line of names separated by spaces. A line of `apropos` is `upstream/tool - description`.
         let program = format!(
             r#"(clojure.string/join " " (map (fn [line] (first (clojure.string/split line #" "))) (apropos {} {{:limit 10}})))"#,
-            json!(question.text)
+            json!(query)
         );
         let answer = server.eval(&program);
         let text = answer.trim_start_matches("user=> ").trim_matches('"');
@@ -306,6 +306,25 @@ fn paging_of_published_tools_is_as_labelled() {
 }
 
 #[test]
+fn exact_name_of_tool_finds_it_first() {
+    if !peers::enabled("exact_name_of_tool_finds_it_first") {
+        return;
+    }
+    let Frozen { folder, docs } = frozen();
+    let names = Bm25::of(docs).names;
+    let found = ask(folder.path(), names.iter().map(String::as_str));
+    for (name, found) in names.iter().zip(&found) {
+        assert_eq!(found.first(), Some(name), "{name}");
+    }
+    // Tools of several upstreams may have the same name.
+    let found = ask(folder.path(), names.iter().filter_map(|name| name.rsplit('/').next()));
+    let squashed = |name: &str| name.rsplit('/').next().unwrap_or(name).replace(['-', '_'], "").to_lowercase();
+    for (name, found) in names.iter().zip(&found) {
+        assert_eq!(found.first().map(|first| squashed(first)), Some(squashed(name)), "{name}");
+    }
+}
+
+#[test]
 fn apropos_finds_tools_more_often_than_bm25() {
     if !peers::enabled("apropos_finds_tools_more_often_than_bm25") {
         return;
@@ -325,7 +344,7 @@ fn apropos_finds_tools_more_often_than_bm25() {
         questions.iter().flat_map(|question| &question.answers).filter_map(|answer| answer.split('/').next()).collect();
     assert!(catalogs.len() >= 10, "{catalogs:?}");
 
-    let ours = ask(folder.path(), &questions);
+    let ours = ask(folder.path(), questions.iter().map(|question| question.text));
     let theirs: Vec<Vec<String>> = questions.iter().map(|question| baseline.search(question.text)).collect();
     let mut report = String::new();
     let mut misses = String::new();

@@ -25,7 +25,7 @@ use crate::{Value, builtins, host_functions, special_forms};
 
 pub(crate) use function::Written;
 pub(crate) use hints::namespace as namespace_hint;
-pub(crate) use names::{aliases, builtin, namespace, near_builtin, plain, qualified};
+pub(crate) use names::{aliases, builtin, namespace, near_builtin, plain, qualified, written_namespaces};
 pub(crate) use scope::{Mark, Target};
 use scope::{Place, Scope, Siblings};
 

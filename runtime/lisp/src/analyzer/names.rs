@@ -115,6 +115,11 @@ pub(crate) fn namespace(written: &str) -> &str {
     NAMESPACES.iter().find(|(alias, _)| *alias == written).map_or(written, |(_, namespace)| namespace)
 }
 
+/// Returns all namespaces with an alias, as programs may write them.
+pub(crate) fn written_namespaces() -> impl Iterator<Item = &'static str> {
+    NAMESPACES.iter().map(|(written, _)| *written)
+}
+
 /// Aliases of a namespace of rows. The core has none, since its names need no namespace.
 pub(crate) fn aliases(namespace: &str) -> impl Iterator<Item = &'static str> {
     let own = NAMESPACES.iter().filter(move |(alias, own)| *own == namespace && alias != own);

@@ -1,9 +1,10 @@
 //! `apropos`, `dir`, `doc`, `meta`, `ns-publics`: documentation of builtins, and of upstreams from the host.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::Value;
-use crate::analyzer::{builtin, namespace, near_builtin, plain};
+use crate::analyzer::{builtin, namespace, near_builtin, plain, written_namespaces};
 use crate::args::{at, steps};
 use crate::builtins::{self, Builtin, Constant};
 use crate::error::ErrorKind;
@@ -291,6 +292,13 @@ fn members(reference: &str) -> Option<Vec<Entry>> {
     let mut entries: Vec<Entry> = Entry::all().filter(is_member).collect();
     entries.sort_by_key(Entry::short_name);
     (!entries.is_empty()).then_some(entries)
+}
+
+/// Returns the names with which `dir` lists the language instead of an upstream: its namespaces and their aliases.
+pub fn namespaces() -> impl Iterator<Item = &'static str> {
+    let written = written_namespaces().chain(Entry::all().map(|entry| entry.namespace()));
+    let names: BTreeSet<&'static str> = written.collect();
+    names.into_iter().filter(|name| Entry::all().any(|entry| entry.namespace() == namespace(name)))
 }
 
 /// Returns the output of `dir` for a local namespace, one line per entry. `None` if it does not exist. For a package, the

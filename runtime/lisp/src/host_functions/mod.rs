@@ -16,6 +16,8 @@ use crate::packed_docs::packed_docs;
 use crate::parallel::{self, Work};
 use crate::{Value, json};
 
+pub use discovery::namespaces;
+
 pub(crate) use tool_call::{HOST_TOOL, as_value as tool_as_value, call_of as tool_call};
 
 /// The namespace of the functions that are extensions of Clojure's core.
