@@ -6,6 +6,7 @@ mod dependencies;
 mod drift;
 mod embedding;
 mod first_deployment;
+mod fleet;
 mod guides;
 mod http;
 mod http_sse;

@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 const MAX_LINES: usize = 40;
 
 /// A server: its name, its package or program, its arguments, and a variable without which it does not start.
-type Server = (&'static str, Package, &'static [&'static str], Option<&'static str>);
+pub(crate) type Server = (&'static str, Package, &'static [&'static str], Option<&'static str>);
 
-enum Package {
+pub(crate) enum Package {
     Npm(&'static str),
     Python(&'static str),
 }
 
 use Package::{Npm, Python};
 
-const SERVERS: [Server; 15] = [
+pub(crate) const SERVERS: [Server; 15] = [
     ("brave", Npm("@brave/brave-search-mcp-server"), &["--transport", "stdio"], Some("BRAVE_API_KEY")),
     ("context7", Npm("@upstash/context7-mcp"), &[], None),
     ("everything", Npm("@modelcontextprotocol/server-everything"), &["stdio"], None),
@@ -43,15 +43,27 @@ const SERVERS: [Server; 15] = [
     ("time", Python("mcp-server-time"), &["--local-timezone", "UTC"], None),
 ];
 
+/// Returns the command of a server as installed on one side of the upgrade, without its arguments.
+pub(crate) fn command((_, package, ..): &Server, side: &str) -> Command {
+    let installed = upgrades(side);
+    match package {
+        Npm(package) => {
+            let mut command = Command::new("node");
+            command.arg(program(&installed.join("node_modules").join(package)));
+            command
+        }
+        Python(program) => Command::new(installed.join("venv/bin").join(program)),
+    }
+}
+
 /// Writes the config of a server, and the script that starts it as installed on one side of the upgrade. The config is the same on both
 /// sides, so that a report has no paths of this machine.
-fn write(folder: &Path, (name, package, args, variable): &Server, side: &str) {
-    let installed = upgrades(side);
-    let command = match package {
-        Npm(package) => format!("node '{}'", program(&installed.join("node_modules").join(package)).display()),
-        Python(program) => format!("'{}'", installed.join("venv/bin").join(program).display()),
-    };
-    fs::write(folder.join("server.sh"), format!("exec {command} \"$@\"\n")).expect("a script");
+fn write(folder: &Path, server: &Server, side: &str) {
+    let (name, _, args, variable) = server;
+    let command = command(server, side);
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let line: Vec<String> = words.map(|word| format!("'{}'", word.display())).collect();
+    fs::write(folder.join("server.sh"), format!("exec {} \"$@\"\n", line.join(" "))).expect("a script");
     let args: Vec<&str> = ["server.sh"].into_iter().chain(args.iter().copied()).collect();
     let env: serde_json::Map<String, Value> = variable.iter().map(|name| ((*name).to_owned(), json!("${TOKEN}"))).collect();
     let entry = json!({ "transport": "mcp_stdio", "command": "/bin/sh", "args": args, "env": env, "cd": "." });
