@@ -1,6 +1,6 @@
 """Lists the tools of servers, and calls some, with the official Python SDK.
 
-python fleet.py < {"servers": {NAME: {"command", "args", "env", "cwd"}}, "calls": [[NAME, TOOL, ARGUMENTS]]}
+python fleet.py FILE of {"servers": {NAME: {"command", "args", "env", "cwd"}}, "calls": [[NAME, TOOL, ARGUMENTS]]}
 -> {"tools": {NAME: {TOOL: INPUT SCHEMA}}, "values": [VALUE]} on standard output
 """
 
@@ -33,7 +33,8 @@ async def ask(server, calls):
 
 
 async def main() -> None:
-    asked = json.load(sys.stdin)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        asked = json.load(file)
     tools, values = {}, {}
     for name, server in asked["servers"].items():
         calls = [(at, tool, arguments) for at, (of, tool, arguments) in enumerate(asked["calls"]) if of == name]

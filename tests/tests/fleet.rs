@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ptc_tests::deployment::build;
 use ptc_tests::mcp::Client;
@@ -16,7 +16,7 @@ use crate::upgrades;
 /// A value of variables with keys of services. No call contacts a service.
 const TOKEN: &str = "not-a-key-of-any-service";
 
-/// Returns the calls: a server, a tool, and its arguments. FILES and REPOSITORY are folders.
+/// Returns the calls: a server, a tool, and its arguments.
 fn calls(files: &str, repository: &str) -> Vec<(&'static str, &'static str, Value)> {
     let path = |name: &str| format!("{files}/{name}");
     let repo = |more: Value| {
@@ -28,13 +28,13 @@ fn calls(files: &str, repository: &str) -> Vec<(&'static str, &'static str, Valu
     let entity = |name: &str| json!({ "name": name, "entityType": "person", "observations": [format!("{name} writes.")] });
     vec![
         ("filesystem", "list_directory", json!({ "path": files })),
-        ("filesystem", "list_directory_with_sizes", json!({ "path": files })),
         ("filesystem", "directory_tree", json!({ "path": files })),
         ("filesystem", "read_text_file", json!({ "path": path("a.txt") })),
         ("filesystem", "read_text_file", json!({ "path": path("b.txt"), "head": 1 })),
+        ("filesystem", "read_text_file", json!({ "path": path("b.txt"), "tail": 1 })),
         ("filesystem", "read_multiple_files", json!({ "paths": [path("a.txt"), path("b.txt")] })),
         ("filesystem", "search_files", json!({ "path": files, "pattern": "*.txt" })),
-        ("filesystem", "get_file_info", json!({ "path": path("a.txt") })),
+        ("filesystem", "list_directory_with_sizes", json!({ "path": files })),
         ("filesystem", "list_allowed_directories", json!({})),
         ("memory", "create_entities", json!({ "entities": [entity("Ada"), entity("Grace"), entity("Zoë")] })),
         ("memory", "create_relations", json!({ "relations": [{ "from": "Ada", "to": "Grace", "relationType": "knows" }] })),
@@ -47,9 +47,9 @@ fn calls(files: &str, repository: &str) -> Vec<(&'static str, &'static str, Valu
         ("everything", "get-structured-content", json!({ "location": "New York" })),
         ("sequential-thinking", "sequentialthinking", thought),
         ("git", "git_status", repo(json!({}))),
-        ("git", "git_log", repo(json!({ "max_count": 1 }))),
+        ("git", "git_diff", repo(json!({ "target": "HEAD" }))),
         ("git", "git_branch", repo(json!({ "branch_type": "local" }))),
-        ("git", "git_show", repo(json!({ "revision": "HEAD" }))),
+        ("git", "git_diff_staged", repo(json!({}))),
         ("git", "git_diff_unstaged", repo(json!({}))),
         ("sqlite", "create_table", json!({ "query": "create table notes (id integer primary key, text text)" })),
         ("sqlite", "write_query", json!({ "query": "insert into notes (text) values ('one'), ('zwölf')" })),
@@ -70,7 +70,12 @@ fn servers(state: &Path, files: &Path) -> Vec<(&'static str, Value)> {
     let mut servers = Vec::new();
     for server in &upgrades::SERVERS {
         let (name, variable) = (server.0, server.3);
-        let mut command = upgrades::command(server, "after");
+        // The earlier versions of these servers have answers that do not match their own schemas.
+        let mut command = match name {
+            "filesystem" => npm_program("mcp-server-filesystem"),
+            "memory" => npm_program("mcp-server-memory"),
+            _ => upgrades::command(server, "after"),
+        };
         command.args(server.2.iter().map(|arg| if *arg == "." { files.as_os_str() } else { arg.as_ref() }));
         let env = match name {
             "memory" => json!({ "MEMORY_FILE_PATH": state.join("memory.json") }),
@@ -136,8 +141,7 @@ fn twenty_servers_in_one_binary_are_as_the_sdk_sees_them() {
         json!({ "servers": servers(&sdk, &files).into_iter().collect::<std::collections::BTreeMap<_, _>>(), "calls": calls });
     let input = folder.path().join("asked.json");
     fs::write(&input, asked.to_string()).expect("a file");
-    let mut script = python_script("fleet.py");
-    let answer = run(script.stdin(Stdio::from(fs::File::open(&input).expect("the file"))));
+    let answer = run(python_script("fleet.py").arg(&input));
     let seen: Value = serde_json::from_str(&answer.success()).expect("one JSON object");
 
     let lock = fs::read(folder.path().join("upstreams.lock.json")).expect("the lock file");
