@@ -60,18 +60,8 @@ call: (tool/call {:server "petstore" :tool "list-pets" :args {}})
 returns: Result<array>"#,
         definition: r#"{"_ptc":{"method":"GET","operationId":"listPets","params":[],"path":"/pets"},"annotations":{"readOnlyHint":true},"description":"All pets.","inputSchema":{"additionalProperties":false,"properties":{},"required":[],"type":"object"},"name":"list-pets","outputSchema":{"type":"array"}}"#,
         digest: "sha256:af6802444d94c56f6a726989892dbca19544f020a5f5a711356d4eab88f3daa6",
-        annotations: ptc::Annotations {
-            read_only: Some(true),
-            destructive: None,
-            idempotent: None,
-            open_world: None,
-        },
-        effects: ptc::Annotations {
-            read_only: Some(true),
-            destructive: None,
-            idempotent: None,
-            open_world: None,
-        },
+        annotations: ANNOTATIONS_0,
+        effects: ANNOTATIONS_0,
         operation: Some(
             &ptc::Operation {
                 id: "listPets",
@@ -87,3 +77,9 @@ returns: Result<array>"#,
         call_timeout_ms: None,
     },
 ];
+const ANNOTATIONS_0: ptc::Annotations = ptc::Annotations {
+    read_only: Some(true),
+    destructive: None,
+    idempotent: None,
+    open_world: None,
+};
