@@ -32,11 +32,8 @@ const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs"
 /// Keywords of a schema whose items have no order.
 const SETS: [&str; 3] = ["enum", "required", "type"];
 
-/// The start of a change of a tool's description.
+/// The start of a change of a tool's description. Changes of other texts have the same code.
 const SAYS: &str = "says ";
-
-/// The start of a change of an upstream's instructions.
-const SAYS_OF_ITSELF: &str = "says of itself ";
 
 /// Numbers of changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -74,13 +71,13 @@ pub fn compare(
                 None => finding,
             }
         };
-        count.upstreams += usize::from(!found.server_info.is_empty());
+        count.upstreams += usize::from(found.has_other_server_info());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&message);
             diagnostics.push(finding(Code::DocumentFileChanged, &message, subject, pinned.upstream(name)));
         }
-        for what in found.server_info {
+        for what in [found.server_name, found.instructions].into_iter().flatten() {
             let message = format!("{} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&what);
             diagnostics.push(finding(Code::DescriptionChanged, &message, subject, pinned.upstream(name)));
@@ -118,8 +115,10 @@ pub fn update_hint(config_path: &str, upstream: &str) -> String {
 /// may differ without a change.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Changes of its own description.
-    pub server_info: Vec<String>,
+    /// The change of the server's name, as part of a sentence.
+    pub server_name: Option<String>,
+    /// The change of the server's instructions, as part of a sentence.
+    pub instructions: Option<String>,
     /// Changes of its tools, by exposed name. No list is empty.
     pub tools: BTreeMap<String, Vec<(Code, String)>>,
     /// The files of its document that differ, if the document has several and tools changed.
@@ -129,7 +128,12 @@ pub struct Changes {
 impl Changes {
     /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
-        self.server_info.is_empty() && self.tools.is_empty()
+        !self.has_other_server_info() && self.tools.is_empty()
+    }
+
+    /// Whether the server describes itself in another way.
+    pub fn has_other_server_info(&self) -> bool {
+        self.server_name.is_some() || self.instructions.is_some()
     }
 }
 
@@ -137,7 +141,10 @@ impl Changes {
 pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Changes {
     let mut found = Changes::default();
     if let (Some(before), Some(after)) = (old, new) {
-        found.server_info = server_info_changes(before, after);
+        let name = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
+        found.server_name = text_change("calls itself", &name(before), &name(after));
+        let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
+        found.instructions = text_change("says of itself", &instructions(before), &instructions(after));
     }
     let nothing = LockedUpstream::default();
     let (before, after) = (&old.unwrap_or(&nothing).tools, &new.unwrap_or(&nothing).tools);
@@ -178,20 +185,9 @@ fn document_changes(old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) 
     out
 }
 
-/// Returns the changes in an upstream's own description.
-fn server_info_changes(before: &LockedUpstream, after: &LockedUpstream) -> Vec<String> {
-    let mut out = Vec::new();
-    let title = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
-    let (was, now) = (title(before), title(after));
-    if was != now {
-        out.push(format!("calls itself {}", replaced(&was, &now)));
-    }
-    let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
-    let (was, now) = (instructions(before), instructions(after));
-    if was != now {
-        out.push(format!("{SAYS_OF_ITSELF}{}", replaced(&was, &now)));
-    }
-    out
+/// Describes the change of a text, if it has changed.
+fn text_change(verb: &str, was: &str, now: &str) -> Option<String> {
+    (was != now).then(|| format!("{verb} {}", replaced(was, now)))
 }
 
 /// Describes a text and its predecessor for a sentence.

@@ -30,7 +30,7 @@ impl Scene {
     }
 
     fn start(&self) -> Background {
-        Background::start((self.script)().arg(self.port.to_string())).ready_on(self.port)
+        Background::start((self.script)().args([&*self.port.to_string(), "sse", "stateful"])).ready_on(self.port)
     }
 
     fn compile(&self, args: &[&str]) -> Command {
@@ -63,7 +63,7 @@ fn call(server: &str, tool: &str, args: &str) -> String {
 }
 
 fn python() -> Command {
-    python_script("sse_server.py")
+    python_script("server.py")
 }
 
 fn typescript() -> Command {

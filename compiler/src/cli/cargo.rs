@@ -32,21 +32,21 @@ const OF_CARGO_RUN: [&str; 8] = [
 /// addresses.
 const FOLD: &str = "-Clink-arg=-Wl,--icf=all";
 
-/// Makes the linker pack the addresses that the loader corrects, which saves 0.4 MB. Linkers without this option ignore it.
-const PACK: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
+/// Makes the linker pack relative relocations (`DT_RELR`), which saves 0.4 MB. Linkers without this option ignore it.
+const PACK_RELOCATIONS: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 
-/// The first version of the GNU C Library whose loader reads packed addresses.
-const PACKING_LIBRARY: (u32, u32) = (2, 36);
+/// The first version of the GNU C Library that loads packed relocations.
+const PACKED_RELOCATIONS_GLIBC: (u32, u32) = (2, 36);
 
-/// Whether the C library of this machine loads binaries with packed addresses. A binary runs where the C library is at least as new as
-/// that of the machine that built it, so that this excludes no other machine.
-fn loads_packed_addresses() -> bool {
+/// Whether the C library of this machine loads packed relocations. A binary is only meant to run where the C library is at least as
+/// new as that of the machine that built it.
+fn loads_packed_relocations() -> bool {
     let Ok(found) = Command::new("getconf").arg("GNU_LIBC_VERSION").stderr(Stdio::null()).output() else { return false };
     let text = String::from_utf8_lossy(&found.stdout);
     let version = text.trim().strip_prefix("glibc ").and_then(|version| version.split_once('.'));
     version.is_some_and(|(major, minor)| {
         let minor: String = minor.chars().take_while(char::is_ascii_digit).collect();
-        major.parse().ok().zip(minor.parse().ok()).is_some_and(|version: (u32, u32)| version >= PACKING_LIBRARY)
+        major.parse().ok().zip(minor.parse().ok()).is_some_and(|version: (u32, u32)| version >= PACKED_RELOCATIONS_GLIBC)
     })
 }
 
@@ -122,8 +122,8 @@ fn attempt(
     if folding {
         command.arg(FOLD);
     }
-    if cfg!(target_os = "linux") && loads_packed_addresses() {
-        command.arg(PACK);
+    if cfg!(target_os = "linux") && loads_packed_relocations() {
+        command.arg(PACK_RELOCATIONS);
     }
     let mut child = command.spawn().map_err(|error| not_started(command.get_program().as_ref(), &error))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());

@@ -53,12 +53,12 @@ impl Console {
         }
     }
 
-    /// Whether results are JSON lines.
+    /// Whether results are printed as JSON lines.
     pub(crate) fn is_json(&self) -> bool {
         self.messages.format() == Format::Json
     }
 
-    /// Whether findings are written as data for a program to read.
+    /// Whether findings are printed in a format that other programs read, such as SARIF.
     pub(crate) fn is_for_tools(&self) -> bool {
         self.messages.format().is_for_tools()
     }

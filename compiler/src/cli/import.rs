@@ -8,7 +8,7 @@ use ptc_compiler::files;
 use ptc_compiler::import::{self, Input, Options};
 use ptc_compiler::source::Sources;
 
-use crate::args::Import;
+use crate::client_args::Import;
 use crate::console::Console;
 use crate::files::write_if_changed;
 use crate::installed_packages::ThisMachine;

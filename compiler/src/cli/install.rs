@@ -7,7 +7,7 @@ use ptc_compiler::clients::{CLIENTS, Row};
 use ptc_compiler::import::masked;
 use ptc_compiler::install::{self, Error, Server};
 
-use crate::args::Install;
+use crate::client_args::Install;
 use crate::console::Console;
 use crate::files::replace_kept_private;
 use crate::{Failure, Status, commands, discover};
@@ -89,7 +89,7 @@ fn server(args: &Install) -> Result<(String, String), Failure> {
 impl<'a> Edit<'a> {
     fn new(args: &Install, server: Server<'a>) -> Result<Self, Failure> {
         let Some(row) = CLIENTS.iter().find(|row| row.name == args.client) else {
-            return Err(Failure::new(format!("there is no client `{}`", args.client)));
+            return Err(Failure::new(format!("the client `{}` is not supported", args.client)));
         };
         let found = args.config.clone().or_else(|| discover::of_client(row));
         let Some(config) = found else {

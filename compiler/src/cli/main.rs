@@ -35,6 +35,7 @@ mod args;
 mod build;
 mod cargo;
 mod check;
+mod client_args;
 mod commands;
 mod console;
 mod const_args;

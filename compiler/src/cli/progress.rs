@@ -69,7 +69,7 @@ pub(crate) enum ProgressEvent<'a> {
         total: usize,
         /// The name of this upstream.
         upstream: &'a str,
-        /// Whether it could not be asked. It may be tried once more.
+        /// Whether its tools could not be read. Such an upstream may be tried once more.
         failed: bool,
         /// Number of its tools. Absent for OpenAPI documents and failures.
         #[serde(skip_serializing_if = "Option::is_none")]

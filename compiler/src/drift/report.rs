@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use ptc_text::join_limited;
 
-use super::{Changes, SAYS, SAYS_OF_ITSELF, changes, severity};
+use super::{Changes, SAYS, changes, severity};
 use crate::config::model::Config;
 use crate::diag::render::Style;
 use crate::diag::text::on_one_line;
@@ -106,7 +106,7 @@ pub fn counts(found: &Changes) -> String {
             if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
     }
-    if !found.server_info.is_empty() {
+    if found.has_other_server_info() {
         parts.push("its own description changed".to_owned());
     }
     if parts.is_empty() { "no tool changed".to_owned() } else { parts.join(", ") }
@@ -121,15 +121,19 @@ struct Line {
 }
 
 fn lines(out: &mut String, upstream: &str, found: &Changes, style: Style) {
-    for what in &found.server_info {
+    // The texts of instructions and descriptions are long. `--details` shows them.
+    let instructions = found.instructions.as_ref().map(|_| "has other instructions".to_owned());
+    let server_info: Vec<String> =
+        found.server_name.as_deref().map(|what| one_line(what, MAX_CHANGE)).into_iter().chain(instructions).collect();
+    for what in &server_info {
         let code = Code::DescriptionChanged;
-        line_of(out, "  ", code, severity::of_change(code), &format!("{} {}", quoted(upstream), in_short(what)), style);
+        line_of(out, "  ", code, severity::of_change(code), &format!("{} {what}", quoted(upstream)), style);
     }
     for what in &found.files {
         let code = Code::DocumentFileChanged;
         line_of(out, "  ", code, severity::of_change(code), &format!("the document {what}"), style);
     }
-    let room = MAX_LINES.saturating_sub(found.server_info.len() + found.files.len());
+    let room = MAX_LINES.saturating_sub(server_info.len() + found.files.len());
     let mut tools: Vec<Line> = found.tools.iter().map(|(tool, changes)| line(tool, changes)).collect();
     if tools.len() > room {
         tools = shared(tools);
@@ -156,13 +160,9 @@ fn lines(out: &mut String, upstream: &str, found: &Changes, style: Style) {
     }
 }
 
-/// Returns a change without the texts that it quotes, which `--details` shows.
+/// Returns a change without the description that it quotes, which `--details` shows.
 fn in_short(what: &str) -> String {
-    match what {
-        what if what.starts_with(SAYS_OF_ITSELF) => "has other instructions".to_owned(),
-        what if what.starts_with(SAYS) => "has another description".to_owned(),
-        what => one_line(what, MAX_CHANGE),
-    }
+    if what.starts_with(SAYS) { "has another description".to_owned() } else { one_line(what, MAX_CHANGE) }
 }
 
 /// Makes the line of one tool: its changes in words, the most severe first.

@@ -1,7 +1,7 @@
 //! How severe changes of pinned tools are. Reports, findings and `--fail-on` take it from here.
 //!
 //! A change has the severity of its code. A tool is as severe as its worst change. What else makes a change severe, such as
-//! programs that break through it, belongs into [`of_tool`].
+//! programs that break through it, belongs in [`of_tool`].
 
 use crate::diag::{Code, Severity};
 

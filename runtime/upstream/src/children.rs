@@ -1,8 +1,8 @@
 //! Bounds how many child processes of upstreams run at the same time, and ends those that no call uses.
 //!
-//! A child holds a [`Place`] until its process group is gone. If all places are taken, the child that has been idle longest is
-//! ended, and the child that is about to start takes over its place. A call waits for this without an attempt to connect, so that
-//! a call that is cancelled leaves nothing behind. Only the first waiting call looks for a place, so that they are served in order.
+//! A child holds a [`ChildPermit`] until its process group is gone. If all permits are taken, the child that has been idle longest is
+//! ended, and the child that is about to start takes over its permit. A call waits for this without an attempt to connect, so that
+//! a call that is cancelled leaves nothing behind. Only the first waiting call looks for a permit, so that they are served in order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ struct Shared {
     max: usize,
     state: Mutex<State>,
     queue: Queue<()>,
-    /// Notified when a place may have become free.
+    /// Notified when a permit may have become free.
     changed: Notify,
 }
 
@@ -47,27 +47,27 @@ impl std::fmt::Debug for State {
 
 /// The right of one child to run.
 #[derive(Debug)]
-pub(crate) struct Place(Children);
+pub(crate) struct ChildPermit(Children);
 
 /// Reports the end of a use, after which a child may be idle.
 #[derive(Debug)]
 pub(crate) struct Released(Children);
 
-/// A place, and the child that must end before it can be used.
+/// A permit, and the child that must end before it can be used.
 pub(crate) struct Admission {
-    pub(crate) place: Arc<Place>,
+    pub(crate) permit: Arc<ChildPermit>,
     previous: Option<Arc<Checked<Connected>>>,
 }
 
 impl Admission {
-    /// Waits until the previous children have ended: the one whose place this is, and the last one of the same upstream.
-    pub(crate) async fn ready(self, lifecycle: Option<&ChildLifecycle>) -> Arc<Place> {
+    /// Waits until the previous children have ended: the one whose permit this is, and the last one of the same upstream.
+    pub(crate) async fn ready(self, lifecycle: Option<&ChildLifecycle>) -> Arc<ChildPermit> {
         let retired = lifecycle.and_then(Lifecycle::take_retired);
         for previous in [self.previous, retired].into_iter().flatten() {
-            stage::enter(Stage::Place);
+            stage::enter(Stage::ChildPermit);
             previous.child().gone().await;
         }
-        self.place
+        self.permit
     }
 }
 
@@ -87,7 +87,7 @@ impl Children {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place. Dropping the future leaves the queue.
+    /// Waits for a permit. Dropping the future leaves the queue.
     pub(crate) async fn admit(&self) -> Admission {
         let _first = self.0.queue.lock().await;
         loop {
@@ -102,7 +102,7 @@ impl Children {
         let mut state = self.lock();
         if state.taken < self.0.max {
             state.taken += 1;
-            return Some(Admission { place: Arc::new(Place(self.clone())), previous: None });
+            return Some(Admission { permit: Arc::new(ChildPermit(self.clone())), previous: None });
         }
         let known: Vec<_> = state.lifecycles.iter().filter_map(Weak::upgrade).collect();
         drop(state);
@@ -111,7 +111,7 @@ impl Children {
         // A call may have begun to use it since.
         let previous = idle.into_iter().find_map(|(since, lifecycle)| lifecycle.retire(since))?;
         previous.child().end(Grace::IDLE);
-        Some(Admission { place: Arc::clone(&previous.child().place), previous: Some(previous) })
+        Some(Admission { permit: Arc::clone(&previous.child().permit), previous: Some(previous) })
     }
 
     /// Adds an upstream that starts a child.
@@ -128,7 +128,7 @@ impl Children {
     }
 }
 
-impl Drop for Place {
+impl Drop for ChildPermit {
     fn drop(&mut self) {
         self.0.lock().taken -= 1;
         self.0.0.changed.notify_one();

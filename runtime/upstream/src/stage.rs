@@ -13,7 +13,7 @@ pub(crate) enum Stage {
     /// The call has not begun.
     Starting,
     /// The upstream waits to be started, until a child process has ended or may be ended.
-    Place,
+    ChildPermit,
     /// The upstream waits to be started, because others are starting.
     StartQueue,
     /// A process is being started, or era and revision are being negotiated.
@@ -33,7 +33,7 @@ pub(crate) enum Stage {
 impl Stage {
     const ALL: [Stage; 9] = [
         Stage::Starting,
-        Stage::Place,
+        Stage::ChildPermit,
         Stage::StartQueue,
         Stage::Handshake,
         Stage::Connecting,
@@ -47,7 +47,7 @@ impl Stage {
     pub(crate) fn described(self) -> &'static str {
         match self {
             Stage::Starting => "the call was prepared",
-            Stage::Place => {
+            Stage::ChildPermit => {
                 "the upstream waited to be started, until another process had ended (--max-children, idle_timeout_ms)"
             }
             Stage::StartQueue => "the upstream waited to be started, because others were starting (--connect-concurrency)",
@@ -98,7 +98,7 @@ impl Progress {
         }
         // An attempt that neither waits nor connects is in its handshake.
         match self.attempt().as_ref().map(Progress::reached) {
-            Some(attempt @ (Stage::Place | Stage::StartQueue | Stage::Connecting)) => attempt,
+            Some(attempt @ (Stage::ChildPermit | Stage::StartQueue | Stage::Connecting)) => attempt,
             _ => stage,
         }
     }

@@ -41,7 +41,7 @@ impl TimeLimit {
     }
 
     /// Creates the error of a call whose upstream could not be started within the limit, because all children have calls in flight.
-    pub(crate) fn no_place(&self, upstream: &str, children: usize) -> UpstreamError {
+    pub(crate) fn no_permit(&self, upstream: &str, children: usize) -> UpstreamError {
         let message = format!(
             "'{upstream}' could not be started within {} ms ({}), because --max-children allows {children} processes of upstreams \
              at a time, and all have calls in flight; call it again later",

@@ -38,13 +38,6 @@ fn pool(idle_ms: Option<u64>, args: &[&str]) -> Command {
     command
 }
 
-fn connected(site: &Site) -> Client {
-    let mut client = site.client();
-    client.token = Some(TOKEN);
-    client.initialize();
-    client
-}
-
 fn call(server: &str, tool: &str) -> String {
     format!(r#"(tool/call {{:server "{server}" :tool "{tool}" :args {{}}}})"#)
 }
@@ -72,7 +65,7 @@ fn until_running(site: &Site, client: &Client, server: &str, expected: u64) {
 
 fn idle_child_is_ended_and_started_by_the_next_call() {
     let site = Site::of(&mut pool(Some(300), &[]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let metrics = |client: &mut Client| client.ask("GET", "/metrics", &[], "").body;
     assert_eq!(running(&mut client, "one"), 0, "nothing is started before the first call");
     assert!(!metrics(&mut client).contains("ptc_upstream_child_resident_bytes"), "no process runs");
@@ -88,7 +81,7 @@ fn idle_child_is_ended_and_started_by_the_next_call() {
     assert_eq!(client.count("ptc_upstream_restarts_total{server=\"one\"}"), 1);
     drop(client);
     let site = Site::of(&mut pool(None, &[]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let first = pid(&mut client, "one");
     std::thread::sleep(std::time::Duration::from_millis(400));
     assert_eq!((pid(&mut client, "one"), running(&mut client, "one")), (first, 1), "without a limit it lives on");
@@ -99,7 +92,7 @@ fn idle_child_is_ended_and_started_by_the_next_call() {
 
 fn child_with_a_call_in_flight_is_not_idle() {
     let site = Site::of(&mut pool(Some(20), &[]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     // `nap` takes 300 ms.
     assert_eq!(client.eval(&format!("(:value {})", call("one", "nap"))), "user=> \"rested\"");
     until_running(&site, &client, "one", 0);
@@ -107,7 +100,7 @@ fn child_with_a_call_in_flight_is_not_idle() {
 
 fn call_while_its_child_is_ended_starts_a_new_one() {
     let site = Site::of(&mut pool(Some(3), &["--max-upstream-calls-per-program", "1000"]));
-    let clients: Vec<_> = (0..3).map(|_| connected(&site)).collect();
+    let clients: Vec<_> = (0..3).map(|_| site.authenticated(TOKEN)).collect();
     let threads = clients.into_iter().enumerate().map(|(at, mut client)| {
         std::thread::spawn(move || {
             for round in 0..60_u64 {
@@ -118,7 +111,7 @@ fn call_while_its_child_is_ended_starts_a_new_one() {
         })
     });
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("all calls are answered"));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     assert!(client.count("ptc_upstream_restarts_total{server=\"one\"}") > 1, "it was ended between calls");
 }
 
@@ -151,7 +144,7 @@ fn stubborn(test: &str) -> (Site, std::path::PathBuf) {
 
 fn idle_child_that_does_not_exit_gets_signals_in_order() {
     let (site, asked) = stubborn("idle");
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let first = pid(&mut client, "one");
     until_running(&site, &client, "one", 0);
     assert_eq!(std::fs::read_to_string(asked).expect("it was asked"), "end of input\nSIGTERM\n");
@@ -160,7 +153,7 @@ fn idle_child_that_does_not_exit_gets_signals_in_order() {
 
 fn shutdown_ends_a_child_that_is_being_ended() {
     let (site, asked) = stubborn("shutdown");
-    let child = pid(&mut connected(&site), "one");
+    let child = pid(&mut site.authenticated(TOKEN), "one");
     while !asked.exists() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
@@ -178,20 +171,20 @@ fn two_upstreams_share_one_child() {
         command.env("PTC_TEST_LOCK", &lock);
         let site = Site::of(&mut command);
         let threads = (0..12).map(|_| {
-            let (mut client, program) = (connected(&site), program.clone());
+            let (mut client, program) = (site.authenticated(TOKEN), program.clone());
             std::thread::spawn(move || client.eval(&program))
         });
         for thread in threads.collect::<Vec<_>>() {
             assert_eq!(thread.join().expect("it is answered"), "user=> [true true true true true true true true]");
         }
-        let mut client = connected(&site);
+        let mut client = site.authenticated(TOKEN);
         assert!(running(&mut client, "one") + running(&mut client, "two") <= 1);
     }
 }
 
 fn child_idle_longest_is_ended_for_another() {
     let site = Site::of(&mut pool(None, &["--max-children", "2"]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let (one, two) = (pid(&mut client, "one"), pid(&mut client, "two"));
     assert_eq!(pid(&mut client, "one"), one);
     pid(&mut client, "three");
@@ -202,7 +195,7 @@ fn child_idle_longest_is_ended_for_another() {
 
 fn call_is_refused_when_all_children_are_busy_for_its_time() {
     let site = Site::of(&mut pool(None, &["--max-children", "1", "--upstream-call-timeout-ms", "1000"]));
-    let (mut busy, mut client) = (connected(&site), connected(&site));
+    let (mut busy, mut client) = (site.authenticated(TOKEN), site.authenticated(TOKEN));
     let one = pid(&mut client, "one");
     busy.send_eval(7, &call("one", "hang"));
     until_in_flight(&mut client);
@@ -228,7 +221,7 @@ fn until_in_flight(client: &mut Client) {
 
 fn cancelled_call_leaves_the_queue_for_a_child() {
     let site = Site::of(&mut pool(None, &["--max-children", "1", "--upstream-call-timeout-ms", "600000"]));
-    let (mut busy, mut waiting, mut client) = (connected(&site), connected(&site), connected(&site));
+    let (mut busy, mut waiting, mut client) = (site.authenticated(TOKEN), site.authenticated(TOKEN), site.authenticated(TOKEN));
     let one = pid(&mut client, "one");
     busy.send_eval(7, &call("one", "hang"));
     until_in_flight(&mut client);
@@ -238,7 +231,7 @@ fn cancelled_call_leaves_the_queue_for_a_child() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     // The call of a third upstream waits behind it, and takes its place.
-    let mut next = connected(&site);
+    let mut next = site.authenticated(TOKEN);
     next.send_eval(9, &format!("(:value {})", call("three", "pid")));
     while beside.count("ptc_programs_waiting") < 3 {
         std::thread::sleep(std::time::Duration::from_millis(2));
@@ -261,7 +254,7 @@ fn start_does_not_count_towards_the_limit_of_the_call() {
     let mut command = pool(Some(30), &["--upstream-call-timeout-ms", "1500"]);
     command.env("PTC_TEST_UPSTREAM", slow).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let site = Site::of(&mut command);
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let first = pid(&mut client, "one");
     until_running(&site, &client, "one", 0);
     assert_ne!(pid(&mut client, "one"), first);
@@ -271,7 +264,7 @@ fn eager_connections_are_made_one_after_the_other() {
     let mut command = pool(None, &["--max-children", "1", "--connect", "eager"]);
     command.env("PTC_TEST_LOCK", script("eager-lock", ""));
     let site = Site::of(&mut command);
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     assert_eq!(["one", "two", "three"].map(|name| running(&mut client, name)).iter().sum::<u64>(), 1);
     for name in ["one", "two", "three"] {
         pid(&mut client, name);

@@ -97,6 +97,14 @@ impl Site {
         client
     }
 
+    /// Returns a client with a token, after the handshake.
+    pub(crate) fn authenticated(&self, token: &'static str) -> Client {
+        let mut client = self.client();
+        client.token = Some(token);
+        client.initialize();
+        client
+    }
+
     /// Returns a new connection in another client's session.
     pub(crate) fn beside(&self, other: &Client) -> Client {
         Client { session: other.session.clone(), token: other.token, ..self.client() }

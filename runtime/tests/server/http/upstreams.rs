@@ -36,13 +36,6 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-fn connected(site: &Site) -> Client {
-    let mut client = site.client();
-    client.token = Some(TOKEN);
-    client.initialize();
-    client
-}
-
 /// Kills the process of the upstream `child` and waits for the log line about its end.
 fn kill_child(site: &mut Site, client: &mut Client) {
     let text = client.eval(r#"(:value (tool/call {:server "child" :tool "pid" :args {}}))"#);
@@ -59,7 +52,7 @@ fn metrics(client: &mut Client) -> String {
 
 fn killed_child_is_logged_counted_and_listed() {
     let mut site = Site::of(&mut command(&["--http-metrics"]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let before = metrics(&mut client);
     for line in [
         r#"ptc_build_info{deployment="oncall",version="0.1.0",catalog_digest="sha256:ca",config_digest="sha256:c0"} 1"#,
@@ -90,7 +83,7 @@ fn killed_child_is_logged_counted_and_listed() {
 
 fn hanging_upstream_is_logged_once_and_back_again() {
     let mut site = Site::of(&mut command(&["--upstream-call-timeout-ms", "100"]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     for _ in 0..4 {
         assert_eq!(client.eval(&call("child", "hang")), "user=> :timeout");
     }
@@ -113,7 +106,7 @@ fn refused_connection_and_credential_are_logged_by_name() {
         }
     });
     let mut site = Site::of(command(&[]).env("PTC_TEST_URL", url));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     assert_eq!(client.eval(&call("denied", "pid")), "user=> :auth_failed");
     let line = site.logged("upstream refused the credential");
     assert_eq!((&line["upstream"], &line["level"]), (&json!("denied"), &json!("warn")), "{line}");
@@ -132,7 +125,7 @@ fn dead_child_shows_the_line_that_names_the_error() {
          not-a-token-0123456789\" '    at a.js:1' '{' \"  code: 'MODULE_NOT_FOUND'\" '}' >&2\nexit 1",
     );
     let mut site = Site::of(command(&[]).env("PTC_TEST_UPSTREAM", broken));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     let text = client.eval(r#"(:message (tool/call {:server "child" :tool "pid" :args {}}))"#);
     let told = "node:internal/modules/cjs/loader:1228 | … | Error: Cannot find module '/x.js' [REDACTED] | … | { | code: 'MODULE_NOT_FOUND' | }";
     assert!(text.contains("the process of 'child' ended (exit status: 1)") && text.contains(told), "{text}");
@@ -146,7 +139,7 @@ fn dead_child_shows_the_line_that_names_the_error() {
 
 fn ready_fails_while_an_upstream_is_down_if_asked() {
     let mut site = Site::of(&mut command(&["--http-ready-needs-upstreams"]));
-    let mut client = connected(&site);
+    let mut client = site.authenticated(TOKEN);
     kill_child(&mut site, &mut client);
     let ready = site.client().ask("GET", "/ready", &[], "");
     assert_eq!((ready.status, &*ready.body), (503, r#"{"status":"upstream_down"}"#));

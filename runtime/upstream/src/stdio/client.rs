@@ -61,7 +61,7 @@ impl StdioClient {
                 break present;
             }
             let (began, deadline) = (Instant::now(), limit.deadline());
-            stage::enter(Stage::Place);
+            stage::enter(Stage::ChildPermit);
             let admitted = stage::until(deadline, async {
                 let turn = self.turn.lock().await;
                 // Another call may have started it meanwhile.
@@ -70,7 +70,7 @@ impl StdioClient {
             });
             let admitted = admitted.await;
             limit.spent += began.elapsed();
-            let Some(admitted) = admitted else { return Err(limit.no_place(known.name, settings.children.max())) };
+            let Some(admitted) = admitted else { return Err(limit.no_permit(known.name, settings.children.max())) };
             if let (_turn, Some(admission)) = admitted? {
                 break self.start(spec, admission, known, health, secrets, settings)?;
             }
@@ -94,13 +94,13 @@ impl StdioClient {
             let (secrets, settings, spoken) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.spoken));
             let (health, owner) = (Arc::clone(health), Arc::clone(&self.lifecycle));
             health::recorded(Arc::clone(&health), async move {
-                let place = admission.ready(Some(&owner)).await;
+                let permit = admission.ready(Some(&owner)).await;
                 let last = || spoken.lock().unwrap_or_else(PoisonError::into_inner);
                 let era = last().or(spec.era);
                 let _starting = settings.start_limits.process().await;
                 // The handshake and the list of tools share a deadline, since both are needed to connect.
                 let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                let connection = super::connect(&health, known.name, spec, era, &secrets, &settings, &place).await?;
+                let connection = super::connect(&health, known.name, spec, era, &secrets, &settings, &permit).await?;
                 health.started();
                 *last() = Some(connection.negotiated.era);
                 let drift = drift::detect(

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::children::Place;
+use crate::children::ChildPermit;
 use crate::fault::{UpstreamError, excerpt};
 use crate::health::Health;
 use crate::mcp::wire::{self, Frame, OutgoingFrame, ServerMessage};
@@ -61,8 +61,8 @@ struct Waiting {
 /// A running child. Dropping it kills its process group. [`Child::end`] asks it to exit first.
 pub(crate) struct Child {
     pub(crate) connection: Arc<Connection>,
-    /// Its place among the children that may run, which is also held until its process group is gone.
-    pub(crate) place: Arc<Place>,
+    /// Its permit to run, which is also held until its process group is gone.
+    pub(crate) permit: Arc<ChildPermit>,
     /// The grace periods with which the group is to be ended.
     stop: watch::Sender<Option<Grace>>,
     /// Closed when the group is gone.
@@ -78,7 +78,7 @@ impl Child {
         secrets: &Secrets,
         settings: &UpstreamSettings,
         cap: ResponseCap,
-        place: Arc<Place>,
+        permit: Arc<ChildPermit>,
     ) -> Result<Child, UpstreamError> {
         let command = process::command(name, spec, secrets, &settings.config_dir);
         let (mut child, group) = process::spawn(command)
@@ -115,14 +115,14 @@ impl Child {
         health.process_started(leader);
         let supervised = supervise(child, group, Arc::clone(&connection), stopped, ended);
         tokio::spawn({
-            let (health, place) = (Arc::clone(health), Arc::clone(&place));
+            let (health, permit) = (Arc::clone(health), Arc::clone(&permit));
             async move {
                 supervised.await;
                 health.process_ended(leader);
-                drop((place, alive));
+                drop((permit, alive));
             }
         });
-        Ok(Child { connection, place, stop, gone })
+        Ok(Child { connection, permit, stop, gone })
     }
 
     /// Begins to end the child, by closing its input. A later call begins again with the grace periods.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Era, McpStdio};
 
-use super::children::Place;
+use super::children::ChildPermit;
 use super::fault::UpstreamError;
 use super::health::Health;
 use super::mcp::{Negotiated, handshake};
@@ -35,12 +35,12 @@ pub(crate) async fn connect(
     era: Option<Era>,
     secrets: &Secrets,
     settings: &UpstreamSettings,
-    place: &Arc<Place>,
+    permit: &Arc<ChildPermit>,
 ) -> Result<Connected, UpstreamError> {
     let timeout = Duration::from_millis(spec.handshake_timeout_ms);
     let deadline = Instant::now() + timeout;
     let cap = settings.response_cap(spec.max_response_bytes);
-    let start = || Child::start(health, name, spec, secrets, settings, cap, Arc::clone(place));
+    let start = || Child::start(health, name, spec, secrets, settings, cap, Arc::clone(permit));
     let attempt = async {
         let child = start().await?;
         let negotiated = match handshake::negotiate(&*child.connection, era, deadline).await {
