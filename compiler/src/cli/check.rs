@@ -5,7 +5,7 @@ use std::path::Path;
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::quoted;
 use ptc_compiler::lock::Lock;
-use ptc_compiler::{checks, ir, leak, lower, resolve};
+use ptc_compiler::{checks, leak, lower, resolve};
 
 use crate::args::Build;
 use crate::console::Console;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
         console.message(&not_checked(config, path, lock.as_ref()));
         if let Some(lock) = &lock {
-            console.message(&paged(&lower::deployment(config, lock, "check")));
+            console.message(&paged(config, lock));
         }
     }
     Ok(status)
@@ -47,12 +47,16 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
 }
 
 /// Describes how lists are paged: one line for each tool that `tool/all` can read by its schemas or by the config.
-fn paged(deployment: &ir::Deployment) -> String {
-    let tools = deployment.upstreams.iter().flat_map(|upstream| upstream.tools.iter().map(move |tool| (&upstream.name, tool)));
+fn paged(config: &Config, lock: &Lock) -> String {
+    let locked = config.upstreams.iter().filter_map(|(name, entry)| Some((name, entry, lock.upstreams.get(name)?)));
+    let tools: Vec<_> = locked
+        .flat_map(|(upstream, entry, locked)| locked.tools.iter().map(move |(name, tool)| (upstream, entry, name, tool)))
+        .collect();
     let paged: Vec<String> = tools
-        .filter_map(|(upstream, tool)| {
-            let how = ptc_catalog::Paging::parse(&tool.paging)?.described();
-            Some(format!("  {upstream}/{}: {how}\n", tool.name))
+        .iter()
+        .filter_map(|(upstream, entry, name, tool)| {
+            let how = lower::paging(entry, name, tool)?.described();
+            Some(format!("  {upstream}/{name}: {how}\n"))
         })
         .collect();
     if paged.is_empty() {
@@ -61,7 +65,7 @@ fn paged(deployment: &ir::Deployment) -> String {
     let more = paged.len().saturating_sub(MAX_PAGED);
     let rest = if more == 0 { String::new() } else { format!("  and {more} more, each under `paging` in the lock file\n") };
     let shown: String = paged.iter().take(MAX_PAGED).map(String::as_str).collect();
-    format!("tool/all reads the pages of {} of {} tools:\n{shown}{rest}", paged.len(), deployment.tool_count())
+    format!("tool/all reads the pages of {} of {} tools:\n{shown}{rest}", paged.len(), tools.len())
 }
 
 /// Names what `--check` cannot check because no tools are pinned yet.

@@ -20,7 +20,7 @@ pub mod text;
 use std::collections::BTreeSet;
 
 use ptc_catalog::paging::NOT_PAGED;
-use ptc_catalog::{Annotations, Effect, HttpTransport, Place, Style};
+use ptc_catalog::{Annotations, Effect, HttpTransport, Paging, Place, Style};
 
 use crate::config::model::{Auth, Config, Transport, Upstream as Entry};
 use crate::http_token::is_token;
@@ -99,7 +99,6 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     let described = overriding.and_then(|overriding| overriding.description.as_deref());
     let described = described.map(|text| locked.definition.clone().with("description", Json::string(text)));
     let definition = described.as_ref().unwrap_or(&locked.definition);
-    let paging = overriding.and_then(|overriding| Some(&overriding.paging.as_ref()?.value));
     let call_timeout_ms = overriding.and_then(|overriding| overriding.call_timeout_ms);
     let call_timeout_ms =
         call_timeout_ms.or_else(|| timeout_of_operation(locked)).or_else(|| entry.and_then(|entry| entry.call_timeout_ms));
@@ -114,13 +113,9 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     }
     let prose = definition.get("description").and_then(Json::as_str).unwrap_or_default();
     let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
-    let configured = paging.or_else(|| definition.get("_ptc")?.get("paging"));
-    let inferred = locked.paging.clone();
+    let configured = configured_paging(entry, name, definition);
     let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
-    let paging = match configured {
-        Some(configured) => paging::configured(configured, inferred.as_ref()),
-        None => inferred,
-    };
+    let paging = paging_of(configured, locked);
     let pages = match &paging {
         Some(paging) => Some(paging.described()),
         None if is_configured_off => None,
@@ -140,6 +135,25 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         operation,
         paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
         call_timeout_ms,
+    }
+}
+
+/// Returns how the list of a locked tool is paged, or `None` if neither the config nor the schemas of the tool tell.
+pub fn paging(entry: &Entry, name: &str, locked: &LockedTool) -> Option<Paging> {
+    paging_of(configured_paging(Some(entry), name, &locked.definition), locked)
+}
+
+/// Returns what the config says about the paging of a tool: an object, or `false` for a tool that is not paged.
+fn configured_paging<'a>(entry: Option<&'a Entry>, name: &str, definition: &'a Json) -> Option<&'a Json> {
+    let overriding = entry.and_then(|entry| Some(&entry.tool_overrides.get(name)?.paging.as_ref()?.value));
+    overriding.or_else(|| definition.get("_ptc")?.get("paging"))
+}
+
+fn paging_of(configured: Option<&Json>, locked: &LockedTool) -> Option<Paging> {
+    match configured {
+        Some(Json::Bool(false)) => None,
+        Some(configured) => paging::configured(configured, locked.paging.as_ref()),
+        None => locked.paging.clone(),
     }
 }
 
