@@ -221,7 +221,7 @@ fn used_modules(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Returns the Rust files at a path with their texts.
-fn rust_files(path: &Path) -> Vec<(PathBuf, String)> {
+pub(crate) fn rust_files(path: &Path) -> Vec<(PathBuf, String)> {
     if path.is_dir() {
         let entries = std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
         return entries.flat_map(|entry| rust_files(&entry)).collect();

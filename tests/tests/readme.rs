@@ -5,6 +5,8 @@ use std::process::Command;
 use ptc_tests::deployment::{ptc_compile, workspace};
 use ptc_tests::process::run;
 
+use crate::dependencies::rust_files;
+
 fn file(path: &str) -> String {
     let path = workspace().join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -39,6 +41,24 @@ fn every_folder_of_the_workspace_is_on_the_map() {
         let name = entry.file_name().into_string().expect("plain names");
         if entry.path().is_dir() && !name.starts_with('.') && name != "target" {
             assert!(readme.contains(&format!("`{name}/`")), "{name} is not on the README's map");
+        }
+    }
+}
+
+#[test]
+fn each_promise_names_a_test_that_exists() {
+    let page = file("SECURITY.md");
+    let (_, promises) = page.split_once("## What is promised").expect("the page has promises");
+    let (promises, _) = promises.split_once("## ").expect("something follows");
+    let rows: Vec<&str> = promises.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 10, "{promises}");
+    let folders = ["compiler/tests", "runtime/tests", "tests/tests"].map(|folder| rust_files(&workspace().join(folder)));
+    for row in rows {
+        let (_, tests) = row.trim_end_matches(" |").rsplit_once(" | ").expect("a row has two cells");
+        for name in tests.split(", ").map(|name| name.trim_matches('`')) {
+            let function = format!("fn {name}()");
+            let exists = workspace().join(name).is_file() || folders.iter().flatten().any(|(_, text)| text.contains(&function));
+            assert!(exists, "no test has the name {name}: {row}");
         }
     }
 }

@@ -67,6 +67,11 @@ impl<'e> Selector<'e> {
 
 /// Whether a text matches a pattern, in which `*` matches any characters.
 pub(crate) fn matches_wildcard(pattern: &str, text: &str) -> bool {
+    // Each entry is compared with each operation, and most of them differ in the first byte.
+    let first = |text: &str| text.as_bytes().first().copied();
+    if first(pattern) != Some(b'*') && first(pattern) != first(text) {
+        return false;
+    }
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

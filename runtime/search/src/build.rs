@@ -46,42 +46,28 @@ pub(crate) const FIELDS: usize = 9;
 /// A number that no term has.
 const NONE: u32 = u32::MAX;
 
-/// What is known about a word. A term is [`NONE`] until it is needed.
+/// What each occurrence of a word needs. It is apart from what only names need, so that more of it fits into the cache.
 #[derive(Debug, Clone, Copy)]
-struct Known {
-    /// The term of the stem.
-    stem: u32,
-    /// The terms with the [`FORM_MARK`] and the [`SHARE_MARK`].
+struct Stem {
+    /// The term of the stem, which is [`NONE`] until it is needed.
+    term: u32,
+    is_stop_word: bool,
+}
+
+const NEW: Stem = Stem { term: NONE, is_stop_word: false };
+
+/// What a word of a name needs. The terms with the [`FORM_MARK`] and the [`SHARE_MARK`] are [`NONE`] until they are needed.
+#[derive(Debug, Clone, Copy)]
+struct InName {
     form: u32,
     share: u32,
-    is_stop_word: bool,
     intent: Option<Intent>,
 }
 
-const NEW: Known = Known { stem: NONE, form: NONE, share: NONE, is_stop_word: false, intent: None };
-
-/// The postings of a term.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Postings {
-    /// One more than the position of the term's last occurrence.
-    pub(crate) last: u32,
-    /// The document of the last posting.
-    pub(crate) document: u32,
-    /// Number of bytes so far.
-    pub(crate) bytes: usize,
-}
-
-impl Postings {
-    /// Adds a posting. Its score is only known when all documents are.
-    fn count(&mut self, document: u32) {
-        let distance = document - self.document;
-        self.document = document;
-        self.bytes += 1 + (distance | 1).ilog2() as usize / 7 + 1;
-    }
-}
+const NEW_IN_NAME: InName = InName { form: NONE, share: NONE, intent: None };
 
 /// How often a document has a term.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Occurrence {
     pub(crate) term: u32,
     /// The fields that have the term, one bit each.
@@ -113,9 +99,11 @@ pub(crate) struct Document {
 pub struct Builder {
     /// Unstemmed words. Each is stemmed once.
     words: Texts,
-    known: Vec<Known>,
+    stems: Vec<Stem>,
+    in_names: Vec<InName>,
     pub(crate) terms: Texts,
-    pub(crate) postings: Vec<Postings>,
+    /// One more than the position of each term's last occurrence.
+    last: Vec<u32>,
     pub(crate) documents: Vec<Document>,
     /// Number of occurrences before the last document.
     start: u32,
@@ -144,9 +132,10 @@ impl Builder {
     pub fn new() -> Builder {
         let mut builder = Builder {
             words: Texts::default(),
-            known: Vec::new(),
+            stems: Vec::new(),
+            in_names: Vec::new(),
             terms: Texts::default(),
-            postings: Vec::new(),
+            last: Vec::new(),
             documents: Vec::new(),
             start: 0,
             occurrences: Vec::new(),
@@ -159,13 +148,15 @@ impl Builder {
         };
         // To look each word up in these lists would take as long as to stem it.
         for word in words::stop_words() {
-            if let Some(known) = builder.known(word) {
-                known.is_stop_word = true;
+            let number = builder.words.number(word.as_bytes());
+            if let Some(stem) = slot(&mut builder.stems, number, NEW) {
+                stem.is_stop_word = true;
             }
         }
         for (intent, verb) in intents::verbs() {
-            if let Some(known) = builder.known(verb) {
-                known.intent = known.intent.or(Some(intent));
+            let number = builder.words.number(verb.as_bytes());
+            if let Some(word) = slot(&mut builder.in_names, number, NEW_IN_NAME) {
+                word.intent = word.intent.or(Some(intent));
             }
         }
         builder
@@ -241,23 +232,20 @@ impl Builder {
         }
     }
 
-    fn known(&mut self, word: &str) -> Option<&mut Known> {
-        let number = self.words.number(word.as_bytes());
-        slot(&mut self.known, number, NEW)
-    }
-
     /// Returns the term of a word's stem, and whether it is a stop word. Adds the other terms of a word of a name.
     fn word(&mut self, text: &str, field: Field) -> (u32, bool) {
         let number = self.words.number(text.as_bytes());
-        let Some(word) = slot(&mut self.known, number, NEW) else { return (NONE, true) };
-        if word.stem == NONE {
-            word.stem = self.terms.number(words::stem(text).as_bytes());
+        let Some(stem) = slot(&mut self.stems, number, NEW) else { return (NONE, true) };
+        if stem.term == NONE {
+            stem.term = self.terms.number(words::stem(text).as_bytes());
         }
-        let known = (word.stem, word.is_stop_word);
-        if field == Field::Name {
+        let stem = *stem;
+        if field == Field::Name
+            && let Some(word) = slot(&mut self.in_names, number, NEW_IN_NAME)
+        {
             if word.form == NONE {
                 word.form = self.terms.number(format!("{FORM_MARK}{text}").as_bytes());
-                let share = [&[SHARE_MARK as u8], self.terms.get(word.stem)].concat();
+                let share = [&[SHARE_MARK as u8], self.terms.get(stem.term)].concat();
                 word.share = self.terms.number(&share);
             }
             self.intents.extend(word.intent);
@@ -265,25 +253,43 @@ impl Builder {
             self.occur(form, field);
             self.share(share);
         }
-        known
+        (stem.term, stem.is_stop_word)
     }
 
     /// Adds an occurrence of a term to the last document.
     fn occur(&mut self, term: u32, field: Field) {
-        let Some(document) = (self.documents.len() as u32).checked_sub(1) else { return };
-        let Some(postings) = slot(&mut self.postings, term, Postings::default()) else { return };
-        if postings.last <= self.start {
+        let Some(last) = slot(&mut self.last, term, 0) else { return };
+        if *last <= self.start {
             let mut counts = [0; FIELDS];
             if let Some(count) = counts.get_mut(field as usize) {
                 *count = 1;
             }
             self.occurrences.push(Occurrence { term, fields: 1 << field as u16, counts });
-            postings.last = self.occurrences.len() as u32;
-            postings.count(document);
-        } else if let Some(occurrence) = self.occurrences.get_mut(postings.last as usize - 1) {
+            *last = self.occurrences.len() as u32;
+        } else if let Some(occurrence) = self.occurrences.get_mut(*last as usize - 1) {
             occurrence.fields |= 1 << field as u16;
             if let Some(count) = occurrence.counts.get_mut(field as usize) {
                 *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    /// Appends the documents of another builder. The index is the same as if they had been added to this one.
+    pub(crate) fn append(&mut self, other: Builder) {
+        // The number of each term of the other builder in this one.
+        let terms: Vec<u32> = (0..other.terms.len() as u32).map(|term| self.terms.number(other.terms.get(term))).collect();
+        let number = |term: u32| terms.get(term as usize).copied().unwrap_or(NONE);
+        let start = self.occurrences.len() as u32;
+        let mut shares = other.shares.iter().peekable();
+        self.occurrences.reserve(other.occurrences.len());
+        for (at, document, occurrences) in other.documents() {
+            let group = number(document.group);
+            self.documents.push(Document { group, lengths: document.lengths, start: start + document.start });
+            for occurrence in occurrences {
+                self.occurrences.push(Occurrence { term: number(occurrence.term), ..*occurrence });
+            }
+            while let Some(share) = shares.next_if(|share| share.document == at) {
+                self.share(number(share.term));
             }
         }
     }
@@ -293,8 +299,7 @@ impl Builder {
         let Some(group) = self.documents.last().map(|document| document.group) else { return };
         let document = self.documents.len() as u32 - 1;
         let found = self.shares.binary_search_by_key(&(document, term), |share| (share.document, share.term));
-        let (Err(at), Some(postings)) = (found, slot(&mut self.postings, term, Postings::default())) else { return };
-        postings.count(document);
+        let Err(at) = found else { return };
         let pair = self.pairs.number(&(u64::from(group) << 32 | u64::from(term)).to_le_bytes());
         self.shares.insert(at, Share { document, term, pair });
         if let Some(frequency) = slot(&mut self.frequencies, pair, 0.0) {

@@ -1,6 +1,6 @@
 //! Which texts of a tool are indexed.
 
-use std::iter;
+use std::{iter, panic, thread};
 
 use ptc_catalog::{Catalog, Tool, Upstream};
 
@@ -20,10 +20,36 @@ const MAX_RESULT: usize = 1_000;
 /// The first sentence is always indexed.
 const MAX_SAME: usize = 4;
 
-/// Builds the index over all tools of a catalog, in the catalog's order.
+/// Number of tools from which on two threads build an index. To start a thread takes as long as to read the texts of some tools.
+const MIN_PARALLEL: usize = 500;
+
+/// Builds the index over all tools of a catalog, in the catalog's order. Two threads build the index of a large catalog. Its bytes
+/// do not depend on that.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
+    let total = catalog.tool_count();
+    let mut tools = 0;
+    let half = catalog.upstreams.iter().take_while(|upstream| {
+        tools += upstream.tools.len();
+        2 * tools <= total
+    });
+    let (first, second) = catalog.upstreams.split_at(half.count());
+    let is_large = total >= MIN_PARALLEL && !first.is_empty();
+    thread::scope(|scope| {
+        let other = is_large.then(|| thread::Builder::new().spawn_scoped(scope, || collect(second)).ok()).flatten();
+        let mut builder = collect(first);
+        builder.append(match other.map(thread::ScopedJoinHandle::join) {
+            Some(Ok(second)) => second,
+            Some(Err(panicked)) => panic::resume_unwind(panicked),
+            None => collect(second),
+        });
+        builder.finish()
+    })
+}
+
+/// Collects the terms of all tools of these upstreams.
+fn collect(upstreams: &[Upstream]) -> Builder {
     let mut builder = Builder::new();
-    for upstream in catalog.upstreams {
+    for upstream in upstreams {
         let proses: Vec<(&str, &str)> = upstream.tools.iter().map(prose).collect();
         let mut texts = Texts::default();
         let numbers = proses.iter().flat_map(|(_, prose)| sentences(prose)).map(|text| texts.number(text.as_bytes()));
@@ -39,7 +65,7 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
             add(&mut builder, upstream, tool, prose, &mut is_own);
         }
     }
-    builder.finish()
+    builder
 }
 
 /// Returns the title and the full description. The text of `doc` has the reference, the title, the description, facts with a
@@ -140,7 +166,7 @@ fn start(text: &str, bytes: usize) -> &str {
 mod tests {
     use ptc_catalog::{Catalog, McpStdio, Operation, Tool, Transport, Upstream};
 
-    use super::index_of;
+    use super::{collect, index_of};
     use crate::{Index, Query};
 
     static OPERATION: Operation = Operation::new("", "/warehouses/{id}");
@@ -181,6 +207,20 @@ mod tests {
         {
             let found = Index::new(&bytes).unwrap().search(&Query::parse(query, 8).unwrap(), 9);
             assert_eq!(found, expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn two_builders_give_the_index_of_one() {
+        let transport = || Transport::McpStdio(McpStdio::new("x"));
+        let upstream = |name, tools| Upstream { name, description: "Sells goods.", transport: transport(), tools };
+        let tools = CATALOG.upstreams[0].tools;
+        let upstreams = [upstream("shop", tools), upstream("shop2", &tools[1..]), upstream("store", tools)];
+        for at in 0..=upstreams.len() {
+            let (first, second) = upstreams.split_at(at);
+            let mut builder = collect(first);
+            builder.append(collect(second));
+            assert_eq!(builder.finish(), collect(&upstreams).finish(), "{at}");
         }
     }
 }

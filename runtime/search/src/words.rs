@@ -63,27 +63,6 @@ const MAX_RUN: usize = 4;
 /// Maximum bytes of a word. Longer words are truncated.
 const MAX_WORD: usize = 48;
 
-/// Kinds of bytes in ASCII texts: small letters and digits, capitals, and bytes between words.
-const OTHER: u8 = 0;
-const SMALL: u8 = 1;
-const CAPITAL: u8 = 2;
-
-/// The kind of each byte. It is faster to look kinds up than to compare each byte with ranges.
-#[expect(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
-static KINDS: [u8; 256] = {
-    let mut kinds = [OTHER; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        if byte.is_ascii_uppercase() {
-            kinds[byte as usize] = CAPITAL;
-        } else if byte.is_ascii_alphanumeric() {
-            kinds[byte as usize] = SMALL;
-        }
-        byte += 1;
-    }
-    kinds
-};
-
 /// Calls `take` with each word of `text` in lower case. Words end at characters that are neither letters nor digits, and where
 /// lower case changes to upper case (`readFile`, `HTTPServer`). A run of characters in a script without spaces gives each pair of
 /// neighbouring characters.
@@ -129,25 +108,19 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str)) {
 /// Like [`each_word`] for ASCII text, the common case. Words without capitals are slices of the text.
 fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
     let bytes = text.as_bytes();
-    let kind = |byte: &u8| KINDS.get(usize::from(*byte)).copied().unwrap_or(OTHER);
-    let end = |from: usize, of: u8| {
-        let rest = bytes.get(from..).unwrap_or_default();
-        from + rest.iter().position(|byte| kind(byte) != of).unwrap_or(rest.len())
-    };
     let mut lower = [0; MAX_WORD];
     let mut at = 0;
     loop {
-        let start = end(at, OTHER);
-        at = end(start, CAPITAL);
-        let capitals = at - start;
+        let rest = |from: usize| bytes.get(from..).unwrap_or_default();
+        let Some(others) = rest(at).iter().position(u8::is_ascii_alphanumeric) else { break };
+        let start = at + others;
+        let capitals = rest(start).iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        at = start + capitals;
         if capitals > 1 && bytes.get(at).is_some_and(u8::is_ascii_lowercase) {
             // The last capital begins the next word.
             at -= 1;
         } else {
-            at = end(at, SMALL);
-        }
-        if at == start {
-            break;
+            at += small(rest(at));
         }
         let word = text.get(start..at.min(start + MAX_WORD)).unwrap_or_default();
         match lower.get_mut(..word.len()) {
@@ -159,6 +132,26 @@ fn each_ascii_word(text: &str, mut take: impl FnMut(&str)) {
             _ => take(word),
         }
     }
+}
+
+/// Returns the number of small letters and digits at the beginning of an ASCII text. It looks at eight bytes together.
+fn small(text: &[u8]) -> usize {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // Sets the highest bit of each byte that is in the range. No addition carries over into the next byte.
+    let within = |bytes: u64, first: u8, last: u8| {
+        (bytes + EACH * u64::from(0x80 - first)) & !(bytes + EACH * u64::from(0x7f - last)) & (EACH * 0x80)
+    };
+    let mut count = 0;
+    while let Some(bytes) = text.get(count..).and_then(<[u8]>::first_chunk) {
+        let bytes = u64::from_le_bytes(*bytes);
+        let others = !(within(bytes, b'a', b'z') | within(bytes, b'0', b'9')) & (EACH * 0x80);
+        if others != 0 {
+            return count + others.trailing_zeros() as usize / 8;
+        }
+        count += 8;
+    }
+    let rest = text.get(count..).unwrap_or_default().iter();
+    count + rest.take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()).count()
 }
 
 fn flush(word: &mut String, take: &mut impl FnMut(&str)) {

@@ -4,6 +4,9 @@
 //! responses of upstreams.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 /// Options, variables, headers and query parameters whose names contain one of these words may hold secrets.
 const WEAK_HINTS: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "token", "credential", "signature"];
@@ -219,10 +222,13 @@ fn password(text: &str) -> Option<SecretCandidate> {
     is_secret.then_some(SecretCandidate { range: from..from + password.len(), likely: true })
 }
 
+/// The compiler searches all texts of all definitions for it, and the search of the standard library prepares a table each time.
+static BEGIN_OF_PEM: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("-----BEGIN "));
+
 /// Finds a private key in PEM format. The first line alone is not enough.
 fn private_key(text: &str) -> Option<SecretCandidate> {
-    let from = text.find("-----BEGIN ")?;
-    let (label, rest) = text.get(from + 11..)?.split_once("-----")?;
+    let from = BEGIN_OF_PEM.find(text.as_bytes())?;
+    let (label, rest) = text.get(from + BEGIN_OF_PEM.needle().len()..)?.split_once("-----")?;
     // In variables line feeds are often written as `\n`.
     let body = rest.trim_start().trim_start_matches("\\n");
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');

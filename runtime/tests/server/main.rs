@@ -27,7 +27,8 @@ mod terminal;
 mod tools_list;
 mod upstream;
 #[path = "../upstreams/web.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "these tests use only part of the module")]
+#[cfg_attr(not(feature = "http-server"), expect(dead_code, reason = "these tests use only part of the module"))]
+#[expect(clippy::unwrap_used, reason = "a failure of the fake is a failure of the test")]
 mod web;
 
 use std::process::ExitCode;
@@ -52,6 +53,10 @@ fn main() -> ExitCode {
         Ok("crowd") => return ptc_runtime::main(upstream::crowd()),
         #[cfg(feature = "http-server")]
         Ok("pool") => return ptc_runtime::main(upstream::pool()),
+        #[cfg(feature = "http-server")]
+        Ok("hostile") => return ptc_runtime::main(http::hostile::deployment()),
+        #[cfg(feature = "http-server")]
+        Ok("hostile child") => return http::hostile::serve(),
         Ok("upstream") => return upstream::serve(),
         Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
         Ok("deaf") => return outgoing::serve_deaf(),

@@ -145,7 +145,7 @@ fn start(web: &Web, args: &[&str]) -> Peer {
 }
 
 /// Returns the peak resident memory of a process in kB.
-fn peak_kb(pid: u32) -> u64 {
+pub(crate) fn peak_kb(pid: u32) -> u64 {
     let status = std::fs::read_to_string(PathBuf::from(format!("/proc/{pid}/status"))).expect("the server lives");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

@@ -3,6 +3,7 @@
 mod access;
 pub(crate) mod cgroup;
 mod children;
+pub(crate) mod hostile;
 mod life;
 mod limits;
 mod memory;
@@ -27,6 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
         access::TESTS,
         cgroup::TESTS,
         children::TESTS,
+        hostile::TESTS,
         life::TESTS,
         limits::TESTS,
         memory::TESTS,
