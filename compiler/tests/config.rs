@@ -37,6 +37,12 @@ fn every_key_reaches_the_model() {
         (stdio.command.value.as_str(), stdio.args.len(), stdio.cd.as_ref().map(|cd| cd.value.as_str())),
         ("npx", 3, Some("work"))
     );
+    let sandbox = stdio.sandbox.as_ref().expect("a sandbox");
+    assert_eq!(sandbox.paths().map(|path| path.value.as_str()).collect::<Vec<_>>(), ["/usr", "."]);
+    assert_eq!(
+        (sandbox.network, sandbox.memory_mb, sandbox.processes, sandbox.open_files, sandbox.cpu_seconds),
+        (true, Some(512), Some(1000), Some(256), Some(600))
+    );
     let text = |text: &str| EnvPart::Text(text.to_owned());
     let var = |name: &str| EnvPart::Var(name.to_owned());
     assert_eq!(

@@ -26,6 +26,7 @@ fn sections() -> Vec<(&'static str, Vec<(&'static Key, String)>)> {
         ("The config", all(keys::CONFIG.groups)),
         ("Every entry of `upstreams`", of(entry)),
         ("`mcp_stdio`", of(stdio)),
+        ("`sandbox` of an `mcp_stdio` entry", all(keys::SANDBOX.groups)),
         ("`mcp_http` and `mcp_sse`", of(mcp_http)),
         ("`mcp_stdio`, `mcp_http` and `mcp_sse`", of(mcp)),
         ("`openapi`", of(openapi)),
@@ -81,7 +82,7 @@ fn value(key: &Key) -> String {
         Kind::TextMap => "texts by name".to_owned(),
         Kind::Secret => "text, or `user` and `pass`".to_owned(),
         Kind::Choice(words) => choices(words.iter().copied()),
-        Kind::Object => "object".to_owned(),
+        Kind::Object | Kind::Record(_) => "object".to_owned(),
         Kind::List => "list of objects".to_owned(),
         Kind::Paging => "`false`, or object".to_owned(),
     }

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
+use ptc_catalog::{Sandbox, Transport};
 use ptc_compiler::config;
 use ptc_compiler::diag::{Code, Diagnostics};
-use ptc_compiler::lock::Lock;
+use ptc_compiler::ir::Deployment;
+use ptc_compiler::lock::{Address, Lock};
 use ptc_compiler::render::{Abilities, Manifest, Serve, SessionStore};
 use ptc_compiler::source::Sources;
-use ptc_compiler::{lower, render};
+use ptc_compiler::{leak, lower, render};
 
 /// Returns the `Cargo.toml` of a deployment with these entries of `upstreams`.
 fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
@@ -81,4 +83,34 @@ fn credentials_that_no_upstream_sends_are_for_a_planner() {
     assert!(!is_told(&diagnostics));
     assert!(lower::deployment(&config, &Lock::default(), "gate").credentials.is_empty());
     assert_eq!(lower::credentials(&config, |_| true)[0].name, "planner-key");
+}
+
+#[test]
+fn sandbox_is_in_the_tables_and_not_in_the_address() {
+    let deployment = |sandbox: &str| {
+        let mut sources = Sources::default();
+        let mut diagnostics = Diagnostics::default();
+        let text = format!(r#"{{"upstreams": {{"a": {{"transport": "mcp_stdio", "command": "a"{sandbox}}}}}}}"#);
+        let file = sources.add("upstreams.json", text);
+        let config = config::read(&sources, file, &mut diagnostics).unwrap();
+        assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
+        lower::deployment(&config, &Lock::default(), "gate")
+    };
+    let confined = deployment(r#", "sandbox": {"read": ["/srv"], "write": ["out"], "memory_mb": 512, "cpu_seconds": 9}"#);
+    let free = deployment("");
+    let tables = |deployment| render::catalog(deployment).unwrap().split_whitespace().collect::<String>();
+    let expected = concat!(
+        r#"sandbox:Some(ptc::Sandbox{read:&["/srv"],write:&["out"],network:false,memory_mb:Some(512),"#,
+        "processes:None,open_files:None,cpu_seconds:Some(9),}),"
+    );
+    let text = tables(&confined);
+    assert!(text.contains(expected), "{text}");
+    assert!(tables(&free).contains("sandbox:None,"));
+    let Transport::McpStdio(leaked) = &leak::leak_static(&confined).catalog.upstreams.first().unwrap().transport else {
+        panic!("a child process")
+    };
+    let limits = Sandbox { memory_mb: Some(512), cpu_seconds: Some(9), ..Sandbox::default() };
+    assert_eq!(leaked.sandbox, Some(Sandbox { read: &["/srv"], write: &["out"], ..limits }));
+    let address = |deployment: &Deployment| Address::of(&deployment.upstreams.first().unwrap().transport);
+    assert_eq!(address(&confined), address(&free));
 }

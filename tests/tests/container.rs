@@ -6,7 +6,7 @@ use std::process::Command;
 use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_tests::deployment::{ptc_compile, workspace};
 use ptc_tests::peers::{enabled, newer_node_script, python_program};
-use ptc_tests::process::{Finished, run};
+use ptc_tests::process::{Background, Finished, free_port, run};
 use serde_json::{Value, json};
 
 fn emitted(config: &Path, what: &str) -> Finished {
@@ -157,12 +157,41 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
         "              subPath: api-key",
         "            readOnlyRootFilesystem: true",
         "        runAsNonRoot: true",
-        "              value: redis://d-9-lives-sessions:6379",
+        "#     --from-literal=PTC_RUNNER_MCP_SESSION_STORE=\"redis://:$password@d-9-lives-sessions:6379\" \\",
+        "                  key: PTC_RUNNER_MCP_SESSION_STORE",
+        "                  key: session-store-password",
         "              path: /ready",
     ] {
         assert!(manifests.lines().any(|found| found == line), "lacks {line}:\n{manifests}");
     }
     assert!(!manifests.contains("kind: Secret\n"), "{manifests}");
+}
+
+/// A Redis with the arguments of the manifests answers only with the password of the secret.
+#[test]
+fn session_store_of_the_manifests_demands_its_password() {
+    if !enabled("session_store_of_the_manifests_demands_its_password") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifests = emitted(&everything(folder.path()), "k8s").success();
+    let password = "a-password-of-this-test";
+    let args = manifests.lines().find_map(|line| line.trim().strip_prefix("args: [valkey-server, ")).expect("the arguments");
+    let args = args.trim_end_matches(']').replace("$(PASSWORD)", password);
+    let port = free_port();
+    let mut store = Command::new("redis-server");
+    store.args(args.split(", ").map(|arg| arg.trim_matches('"'))).args(["--port", &port.to_string()]).current_dir(folder.path());
+    let _store = Background::start(&mut store).ready_on(port);
+
+    // The URL of the secret has the same password, without a user.
+    assert!(manifests.contains("PTC_RUNNER_MCP_SESSION_STORE=\"redis://:$password@"), "{manifests}");
+    let ping = |options: &[&str]| {
+        let answer =
+            run(Command::new("redis-cli").args(["-p", &port.to_string(), "--no-auth-warning"]).args(options).arg("ping"));
+        format!("{}{}", answer.stdout, answer.stderr)
+    };
+    assert!(ping(&[]).contains("NOAUTH"), "{}", ping(&[]));
+    assert_eq!(ping(&["-a", password]).trim(), "PONG");
 }
 
 /// Texts that would become an instruction, a key, a directive or a command if they were written unescaped.

@@ -31,6 +31,7 @@ mod redis;
 mod repl;
 mod rmcp;
 mod run;
+mod sandbox;
 mod sarif;
 mod sbom;
 mod schema_url;

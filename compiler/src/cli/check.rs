@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use ptc_compiler::config::Config;
-use ptc_compiler::diag::quoted;
+use ptc_compiler::diag::{Severity, quoted};
 use ptc_compiler::lock::Lock;
 use ptc_compiler::{checks, leak, lower, resolve};
 
 use crate::args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
-use crate::{Failure, Status, environment, program, resolve_lock};
+use crate::{Failure, Status, environment, program, resolve_lock, sandbox};
 
 /// Maximum number of tools for which `--check` prints how their lists are paged.
 const MAX_PAGED: usize = 10;
@@ -22,8 +22,11 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     environment::check(args, &mut checked);
     let lock = resolve_lock::for_check(args, path, &mut checked)?;
     pinned(&mut checked, lock.as_ref());
+    if let Checked { config: Some(config), folder, diagnostics, .. } = &mut checked {
+        sandbox::check(config, folder, diagnostics);
+    }
     let status = console.findings(&checked.sources, &checked.diagnostics);
-    if checked.diagnostics.worst().is_none()
+    if checked.diagnostics.worst().is_none_or(|worst| worst == Severity::Note)
         && let Some(config) = &checked.config
     {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));

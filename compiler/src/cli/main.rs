@@ -6,7 +6,7 @@
 //! | `args` | options and subcommands |
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
-//! | `environment`, `commands` | checks the secrets and the commands of this machine |
+//! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
 //! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
 //! | `deployment` | makes the deployment from config and lock file, and checks its programs |
 //! | `source`, `generate`, `cargo` | finds the runtime; writes the generated crate; builds it |
@@ -60,6 +60,7 @@ mod progress;
 mod query_upstreams;
 mod resolve_lock;
 mod run;
+mod sandbox;
 mod sbom;
 mod schema;
 mod smoke_test;

@@ -156,6 +156,8 @@ pub static UPSTREAM: Variants = Variants {
                         .or(&["environment"]),
                     key("inherit_env", Kind::FlagOrNames, Optional, "variables that it gets from the server's environment"),
                     key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
+                    key("sandbox", Kind::Record(&SANDBOX), Optional, "what it may use; all that the server may where left out")
+                        .or(&["confinement", "isolation"]),
                     HANDSHAKE_TIMEOUT,
                     key(
                         "idle_timeout_ms",
@@ -237,6 +239,47 @@ pub static OVERRIDE: Table = Table {
         key("secret_args", Kind::Names, Optional, "parameters that carry secrets and that programs may pass all the same"),
         PAGING,
         CALL_TIMEOUT,
+    ]],
+};
+
+/// The `sandbox` of an `mcp_stdio` entry.
+pub static SANDBOX: Table = Table {
+    tag: "",
+    title: "a sandbox",
+    groups: &[&[
+        key("read", Kind::Names, Optional, "files and folders that it may read and execute, besides those of the system")
+            .or(&["allow_read", "readable"]),
+        key("write", Kind::Names, Optional, "files and folders that it may change, read and execute")
+            .or(&["allow_write", "writable"]),
+        key("network", Kind::Flag, Optional, "lets it open sockets").or(&["net", "allow_net"]),
+        key(
+            "memory_mb",
+            Kind::Number { min: 1, max: 1 << 20, unit: "mebibytes" },
+            Optional,
+            "private memory that each of its processes can write",
+        )
+        .or(&["memory", "max_memory_mb"]),
+        key(
+            "processes",
+            Kind::Number { min: 1, max: 1 << 22, unit: "processes and threads" },
+            Optional,
+            "processes and threads of its user, also those outside of the sandbox; root has no such limit",
+        )
+        .or(&["max_processes"]),
+        key(
+            "open_files",
+            Kind::Number { min: 8, max: 1 << 20, unit: "descriptors" },
+            Optional,
+            "open files of each of its processes",
+        )
+        .or(&["max_open_files"]),
+        key(
+            "cpu_seconds",
+            Kind::Number { min: 1, max: 1 << 32, unit: "seconds" },
+            Optional,
+            "processor time of each of its processes, after which it is ended",
+        )
+        .or(&["cpu", "max_cpu_seconds"]),
     ]],
 };
 
@@ -357,7 +400,7 @@ mod tests {
 
     fn tables() -> Vec<&'static Table> {
         let cases = [&UPSTREAM, &CREDENTIAL, &AUTH].into_iter().flat_map(|variants| variants.cases);
-        [&CONFIG, &OVERRIDE, &PROGRAM].into_iter().chain(cases).collect()
+        [&CONFIG, &OVERRIDE, &PROGRAM, &SANDBOX].into_iter().chain(cases).collect()
     }
 
     #[test]

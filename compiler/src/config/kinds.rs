@@ -13,7 +13,7 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
         (Kind::AnyText, Tree::String(_))
         | (Kind::Flag | Kind::FlagOrNames, Tree::Bool(_))
         | (Kind::Paging, Tree::Bool(false))
-        | (Kind::Object, Tree::Object(_))
+        | (Kind::Object | Kind::Record(_), Tree::Object(_))
         | (Kind::List, Tree::Array(_)) => {}
         (Kind::Text | Kind::Secret, Tree::String(text)) => {
             if text.trim().is_empty() {
@@ -160,7 +160,7 @@ pub(super) fn expected(kind: Kind) -> &'static str {
         Kind::FlagOrNames => "`true`, `false` or an array of strings",
         Kind::TextMap => "an object of strings",
         Kind::Secret => "a string, or an object with `user` and `pass`",
-        Kind::Object => "an object",
+        Kind::Object | Kind::Record(_) => "an object",
         Kind::List => "an array",
         Kind::Paging => "`false` or an object",
     }

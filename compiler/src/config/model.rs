@@ -130,6 +130,8 @@ pub struct McpStdio {
     pub inherit_env: InheritEnv,
     /// `cd`
     pub cd: Option<Spanned<String>>,
+    /// `sandbox`
+    pub sandbox: Option<Sandbox>,
     /// `handshake_timeout_ms`
     pub handshake_timeout_ms: u64,
     /// `idle_timeout_ms`
@@ -140,6 +142,32 @@ pub struct McpStdio {
     pub max_concurrent_calls: u64,
     /// `max_listing_bytes` and `max_listing_tools`
     pub listing: ListingLimits,
+}
+
+/// `sandbox`
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    /// `read`
+    pub read: Vec<Spanned<String>>,
+    /// `write`
+    pub write: Vec<Spanned<String>>,
+    /// `network`
+    pub network: bool,
+    /// `memory_mb`
+    pub memory_mb: Option<u64>,
+    /// `processes`
+    pub processes: Option<u64>,
+    /// `open_files`
+    pub open_files: Option<u64>,
+    /// `cpu_seconds`
+    pub cpu_seconds: Option<u64>,
+}
+
+impl Sandbox {
+    /// Iterates over all paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Spanned<String>> {
+        self.read.iter().chain(&self.write)
+    }
 }
 
 /// A part of an `env` value.

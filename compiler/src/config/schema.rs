@@ -122,6 +122,7 @@ fn kind(name: &str, kind: Kind) -> Value {
             Some(inner) => json!({ "type": "object", "additionalProperties": self::inner(inner) }),
             None => json!({ "type": "object" }),
         },
+        Kind::Record(inner) => table(inner, None),
         Kind::List => match inner() {
             Some(inner) => json!({ "type": "array", "items": self::inner(inner) }),
             None => json!({ "type": "array" }),

@@ -6,12 +6,11 @@ use ptc_catalog::RESERVED_PREFIX;
 use ptc_secrets::heuristics;
 
 use super::credentials::Bindings;
-use super::fields::Fields;
-use super::http;
-use super::model::{InheritEnv, McpStdio};
-use super::packages;
+use super::fields::{Fields, Subject};
+use super::model::{InheritEnv, McpStdio, Sandbox};
 use super::placeholder::{self, Fault};
 use super::reader::ConfigReader;
+use super::{http, keys, packages};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Node, Tree};
 
@@ -54,11 +53,30 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings:
             _ => InheritEnv::Base,
         },
         cd: fields.spanned(reader, "cd"),
+        sandbox: sandbox(reader, fields),
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         idle_timeout_ms: fields.optional_number("idle_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
         max_concurrent_calls: fields.number("max_concurrent_calls"),
         listing: http::listing_limits(fields),
+    })
+}
+
+fn sandbox(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> Option<Sandbox> {
+    let member = fields.member("sandbox")?;
+    let subject = Subject { name: "`sandbox`".to_owned(), place: reader.key_place(member) };
+    let fields = Fields::read(reader, &subject, &keys::SANDBOX, &[], &member.value)?;
+    for node in fields.nodes("read").iter().chain(fields.nodes("write")) {
+        check_nul(reader, node);
+    }
+    Some(Sandbox {
+        read: fields.spanned_texts(reader, "read").unwrap_or_default(),
+        write: fields.spanned_texts(reader, "write").unwrap_or_default(),
+        network: fields.flag("network"),
+        memory_mb: fields.optional_number("memory_mb"),
+        processes: fields.optional_number("processes"),
+        open_files: fields.optional_number("open_files"),
+        cpu_seconds: fields.optional_number("cpu_seconds"),
     })
 }
 

@@ -63,6 +63,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// An object whose members are read by separate code.
     Object,
+    /// An object with the keys of a table.
+    Record(&'static Table),
     /// An array whose elements are read by separate code.
     List,
     /// `false`, or an object that describes how a list is paged.

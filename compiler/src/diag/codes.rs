@@ -70,6 +70,8 @@ codes! {
     WithheldVariable = "PTC0219" Error "a variable that no child inherits";
     BadPaging = "PTC0220" Error "a description of pages that cannot be read";
     NotANote = "PTC0221" Error "a code in `silence` that is not that of a note";
+    SandboxPath = "PTC0222" Error "a path of a sandbox that does not exist";
+    NoSandbox = "PTC0223" Note "a child process without a sandbox";
 
     UnknownSource = "PTC0301" Error "a credential source that does not exist";
     ReservedSource = "PTC0302" Error "a credential source that is reserved";

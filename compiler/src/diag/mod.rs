@@ -174,6 +174,12 @@ impl Diagnostics {
         self.silenced.push((code, place));
     }
 
+    /// Whether notes with a code that point into a place are dropped.
+    pub fn is_silenced(&self, code: Code, place: &Span) -> bool {
+        let note = Diagnostic::new(code, "").at(place.clone(), "");
+        self.silenced.iter().any(|(code, area)| note.is_note_of(*code, area))
+    }
+
     /// Adds all diagnostics and concealed places of another list.
     pub fn append(&mut self, other: Diagnostics) {
         for (code, place) in other.silenced {

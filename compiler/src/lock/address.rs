@@ -7,7 +7,7 @@ use crate::diag::quoted;
 use crate::json::Json;
 
 /// The command or the URL of an upstream, without secrets: values that may be secret are replaced, and of `env` only the names
-/// are kept.
+/// are kept. Limits and the sandbox do not belong to it, because a server offers the same tools under others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address(Json);
 

@@ -3,7 +3,7 @@
 use url::{Host, Url};
 
 use super::container::{installable, is_in_image};
-use crate::config::model::{McpStdio, Spanned, Transport};
+use crate::config::model::{McpStdio, Sandbox, Spanned, Transport};
 use crate::config::packages::{Fetched, fetched};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::ir::Deployment;
@@ -48,7 +48,8 @@ fn child(upstream: &str, stdio: &McpStdio, diagnostics: &mut Diagnostics) {
         );
     }
     let paths = args.iter().map(|arg| arg.split_once('=').map_or(*arg, |(_, value)| value));
-    for path in paths.chain(stdio.cd.as_ref().map(|cd| cd.value.as_str())).filter(|path| is_of_host(path)) {
+    let listed = stdio.sandbox.iter().flat_map(Sandbox::paths).chain(&stdio.cd).map(|path| path.value.as_str());
+    for path in paths.chain(listed).filter(|path| is_of_host(path)) {
         let message = format!("the path {} of the upstream {} is not in the image", quoted(path), quoted(upstream));
         diagnostics.push(
             Diagnostic::new(Code::HostPath, message)

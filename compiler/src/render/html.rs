@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::literal::shown;
 use super::{RenderError, template};
-use crate::config::model::{Auth, HttpOptions, Transport};
+use crate::config::model::{Auth, HttpOptions, Sandbox, Transport};
 use crate::ir::{self, Deployment};
 use crate::lower::{self, text::duration};
 
@@ -113,6 +113,9 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
     match &upstream.transport {
         Transport::McpStdio(stdio) => {
             fact("command", stdio.command.value.clone());
+            if let Some(sandbox) = &stdio.sandbox {
+                sandboxed(sandbox, &mut fact);
+            }
             fact("first connection", duration(stdio.handshake_timeout_ms));
             if let Some(time) = stdio.idle_timeout_ms {
                 fact("ended without a call for", duration(time));
@@ -144,6 +147,15 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
 
 fn listing_limits(limits: ListingLimits, fact: &mut impl FnMut(&'static str, String)) {
     fact("largest list of tools", format!("{}, {} tools", bytes(limits.max_bytes), limits.max_tools));
+}
+
+fn sandboxed(sandbox: &Sandbox, fact: &mut impl FnMut(&'static str, String)) {
+    for (name, paths) in [("may read", &sandbox.read), ("may change", &sandbox.write)] {
+        if !paths.is_empty() {
+            fact(name, paths.iter().map(|path| path.value.as_str()).collect::<Vec<_>>().join(", "));
+        }
+    }
+    fact("network", if sandbox.network { "permitted" } else { "denied" }.to_owned());
 }
 
 fn http(options: &HttpOptions, fact: &mut impl FnMut(&'static str, String)) {

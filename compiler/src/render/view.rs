@@ -8,7 +8,7 @@ use serde::Serialize;
 use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits};
 
 use super::literal::{boolean, bytes, option, string, strings};
-use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Transport};
+use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Sandbox, Transport};
 use crate::ir;
 
 /// The values of `catalog.rs`. All fields are Rust expressions.
@@ -164,13 +164,14 @@ fn transport(upstream: &ir::Upstream) -> String {
             let env: Vec<String> =
                 t.env.iter().map(|(name, parts)| format!("({}, &[{}])", string(name), env_parts(parts))).collect();
             format!(
-                "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, \
+                "ptc::Transport::McpStdio(ptc::McpStdio {{ command: {}, args: &[{}], env: &[{}], inherit_env: {}, cd: {}, sandbox: {}, \
                  handshake_timeout_ms: {}, idle_timeout_ms: {}, max_response_bytes: {}, max_concurrent_calls: {}, listing: {}, era: {era} }})",
                 string(&t.command.value),
                 strings(t.args.iter().map(String::as_str)),
                 env.join(", "),
                 inherit_env(&t.inherit_env),
                 option(t.cd.as_ref().map(|cd| string(&cd.value))),
+                option(t.sandbox.as_ref().map(sandbox)),
                 t.handshake_timeout_ms,
                 option(t.idle_timeout_ms),
                 t.max_response_bytes,
@@ -256,6 +257,19 @@ fn inherit_env(inherit: &InheritEnv) -> String {
         InheritEnv::Names(names) => format!("ptc::InheritEnv::Names(&[{}])", strings(names.iter().map(String::as_str))),
         InheritEnv::All => "ptc::InheritEnv::All".to_owned(),
     }
+}
+
+fn sandbox(sandbox: &Sandbox) -> String {
+    format!(
+        "ptc::Sandbox {{ read: &[{}], write: &[{}], network: {}, memory_mb: {}, processes: {}, open_files: {}, cpu_seconds: {} }}",
+        strings(sandbox.read.iter().map(|path| path.value.as_str())),
+        strings(sandbox.write.iter().map(|path| path.value.as_str())),
+        boolean(sandbox.network),
+        option(sandbox.memory_mb),
+        option(sandbox.processes),
+        option(sandbox.open_files),
+        option(sandbox.cpu_seconds),
+    )
 }
 
 fn tool(tool: &ir::Tool) -> Tool {

@@ -27,6 +27,7 @@
 //! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
+//! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
 //! - [`tool`]: tools with their arguments and effects.
 
@@ -36,6 +37,7 @@ pub mod body_kind;
 pub mod deployment;
 pub mod effect;
 pub mod paging;
+pub mod sandbox;
 pub mod tool;
 pub mod upstream;
 
@@ -43,6 +45,7 @@ pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
+pub use sandbox::Sandbox;
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use upstream::{
     Auth, EnvPart, Era, HttpTransport, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX,

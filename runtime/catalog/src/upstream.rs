@@ -1,6 +1,6 @@
 //! Upstreams and their transports.
 
-use crate::Tool;
+use crate::{Sandbox, Tool};
 
 /// One configured upstream with its granted tools.
 #[derive(Debug, Clone)]
@@ -79,6 +79,8 @@ pub struct McpStdio {
     pub inherit_env: InheritEnv,
     /// The working directory, absolute or relative to `--config-dir`.
     pub cd: Option<&'static str>,
+    /// What the child may use. `None` permits all that the server's user may do.
+    pub sandbox: Option<Sandbox>,
     /// Milliseconds for start and handshake.
     pub handshake_timeout_ms: u64,
     /// Milliseconds without a call after which the child is ended. The next call starts it again.
@@ -116,6 +118,7 @@ impl McpStdio {
             env: &[],
             inherit_env: InheritEnv::Base,
             cd: None,
+            sandbox: None,
             handshake_timeout_ms: 10_000,
             idle_timeout_ms: None,
             max_response_bytes: 2 * 1024 * 1024,

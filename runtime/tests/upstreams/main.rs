@@ -14,6 +14,8 @@ mod pages;
 mod parallel;
 mod peer;
 mod rate_limit;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod stdio;
 mod tls;
 mod tunnel;

@@ -80,8 +80,7 @@ impl Child {
         cap: ResponseCap,
         permit: Arc<ChildPermit>,
     ) -> Result<Child, UpstreamError> {
-        let command = process::command(name, spec, secrets, &settings.config_dir);
-        let (mut child, group) = process::spawn(command)
+        let (mut child, group) = process::start(name, spec, secrets, &settings.config_dir)
             .await
             .map_err(|why| UpstreamError::unavailable(format!("cannot start '{}': {why}", spec.command)))?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {

@@ -1,6 +1,7 @@
 //! MCP over the standard input and output of a child process.
 //!
 //! - [`process`]: starts the child in its own process group, and ends the group.
+//! - [`sandbox`]: confines the child.
 //! - [`lines`]: reads its output line by line with a size limit.
 //! - [`kept_stderr`]: keeps the beginning and the end of its standard error for messages.
 //! - [`client`]: starts the child when a call needs it.
@@ -11,6 +12,7 @@ pub(crate) mod connection;
 mod kept_stderr;
 mod lines;
 pub(crate) mod process;
+mod sandbox;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,18 +2,20 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
-use ptc_catalog::{InheritEnv, McpStdio};
+use ptc_catalog::{InheritEnv, McpStdio, Sandbox};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use ptc_secrets::Secrets;
+
+use super::sandbox;
 
 /// Variables of the server that every child inherits, in addition to `LC_*`.
 const BASE_ENVIRONMENT: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM", "SHELL"];
@@ -23,7 +25,7 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// Creates the command of a config entry. Its environment contains only the variables that the entry requests, without those that
 /// `secrets` withholds, and those of its `env`. `name` is that of the upstream.
-pub(super) fn command(name: &str, spec: &McpStdio, secrets: &Secrets, config_dir: &Path) -> Command {
+fn command(name: &str, spec: &McpStdio, secrets: &Secrets, config_dir: &Path) -> Command {
     let program = Path::new(spec.command);
     // A command without a slash is looked up in `PATH`. A relative path refers to the folder of the config, not of `cd`.
     let program = if spec.command.contains('/') { config_dir.join(program) } else { program.to_owned() };
@@ -74,17 +76,41 @@ fn die_with_parent(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn die_with_parent(_: &mut Command) {}
 
+/// A sandbox, and the folder in which its relative paths start.
+struct Confinement {
+    sandbox: Sandbox,
+    config_dir: PathBuf,
+}
+
 struct Job {
     command: Command,
+    confinement: Option<Confinement>,
     runtime: Handle,
     reply: oneshot::Sender<io::Result<(Child, ProcessGroup)>>,
 }
 
+/// Starts the child of a config entry, in its sandbox if it has one. `name` is that of the upstream.
+pub(super) async fn start(
+    name: &str,
+    spec: &McpStdio,
+    secrets: &Secrets,
+    config_dir: &Path,
+) -> io::Result<(Child, ProcessGroup)> {
+    let confinement = spec.sandbox.map(|sandbox| Confinement { sandbox, config_dir: config_dir.to_owned() });
+    let is_confined = confinement.is_some();
+    spawn(command(name, spec, secrets, config_dir), confinement).await.map_err(|why| match why.kind() {
+        io::ErrorKind::PermissionDenied if is_confined => io::Error::other(format!(
+            "{why}; its sandbox may lack a folder in `read`: that of the program, or of its interpreter"
+        )),
+        _ => why,
+    })
+}
+
 /// Starts the child from a thread that lives as long as the process. The kernel sends the parent-death signal when the *thread*
 /// that forked ends, which Tokio's blocking threads do.
-pub(super) async fn spawn(command: Command) -> io::Result<(Child, ProcessGroup)> {
+async fn spawn(command: Command, confinement: Option<Confinement>) -> io::Result<(Child, ProcessGroup)> {
     let (reply, child) = oneshot::channel();
-    let job = Job { command, runtime: Handle::current(), reply };
+    let job = Job { command, confinement, runtime: Handle::current(), reply };
     spawner()?.send(job).map_err(|_| io::Error::other("the thread that starts processes is gone"))?;
     child.await.map_err(|_| io::Error::other("the thread that starts processes is gone"))?
 }
@@ -99,16 +125,22 @@ fn spawner() -> io::Result<mpsc::Sender<Job>> {
     std::thread::Builder::new().name("ptc-spawn".to_owned()).spawn(move || {
         for mut job in receiver {
             let _inside = job.runtime.enter();
-            let started = job.command.spawn().map(|child| {
-                let group = ProcessGroup::of(&child);
-                (child, group)
-            });
+            let started = spawn_confined(&mut job.command, job.confinement.as_ref());
             // If the caller has stopped waiting, the group is dropped, which kills the child and what it has started.
             let _ = job.reply.send(started);
         }
     })?;
     *jobs = Some(sender.clone());
     Ok(sender)
+}
+
+fn spawn_confined(command: &mut Command, confinement: Option<&Confinement>) -> io::Result<(Child, ProcessGroup)> {
+    if let Some(Confinement { sandbox, config_dir }) = confinement {
+        sandbox::confine(command, sandbox, config_dir)?;
+    }
+    let child = command.spawn()?;
+    let group = ProcessGroup::of(&child);
+    Ok((child, group))
 }
 
 /// How long the steps take by which a process group is ended. A step of no time is skipped.

@@ -1,0 +1,21 @@
+//! What a child process may use.
+
+/// Confines a child process and everything that it starts. Files that are not listed are denied, apart from those of the system
+/// and of the program itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sandbox {
+    /// Files and folders that it may read and execute, absolute or relative to `--config-dir`.
+    pub read: &'static [&'static str],
+    /// Files and folders that it may change, and also read and execute.
+    pub write: &'static [&'static str],
+    /// Whether it may open sockets.
+    pub network: bool,
+    /// Maximum private writable memory of each process, in mebibytes.
+    pub memory_mb: Option<u64>,
+    /// Maximum processes and threads of its user, also those outside of the sandbox.
+    pub processes: Option<u64>,
+    /// Maximum open file descriptors of each process.
+    pub open_files: Option<u64>,
+    /// Maximum processor time of each process, in seconds.
+    pub cpu_seconds: Option<u64>,
+}

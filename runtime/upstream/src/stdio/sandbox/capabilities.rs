@@ -1,0 +1,24 @@
+//! Drops the capabilities of a child whose user is root (`man 7 capabilities`). With them it could leave its sandbox.
+
+use std::io;
+
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// What root may do with files beyond their permissions. The rules for paths apply nevertheless.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID);
+
+/// Drops all capabilities except [`KEPT`]. With `no_new_privs` the program does not get them again. It is called between `fork` and
+/// `exec`.
+pub(super) fn drop_all_but_files() -> io::Result<()> {
+    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+    let kept = CapabilitySets {
+        effective: effective.intersection(KEPT),
+        permitted: permitted.intersection(KEPT),
+        inheritable: inheritable.intersection(KEPT),
+    };
+    Ok(set_capabilities(None, kept)?)
+}
