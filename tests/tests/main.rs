@@ -34,6 +34,7 @@ mod run;
 mod sarif;
 mod sbom;
 mod schema_url;
+mod sealed_sessions;
 mod sessions;
 mod upgrades;
 mod upstreams;
