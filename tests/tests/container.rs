@@ -88,6 +88,42 @@ fn an_image_has_what_its_upstreams_need_and_no_secret() {
 }
 
 #[test]
+fn base_images_start_from_digests_if_they_are_given() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = everything(folder.path());
+    let emit = |images: &[&str]| {
+        let mut command = Command::new(ptc_compile());
+        command.arg(&config).args(["--offline", "--emit", "container"]);
+        run(command.args(images.iter().flat_map(|image| ["--base-image", image])))
+    };
+    let digest = |letter: &str| format!("sha256:{}", letter.repeat(64));
+    let images = [("build", "rust:slim", "a"), ("runtime", "registry.example/node:24", "b"), ("uv", "ghcr.io/astral-sh/uv", "c")];
+    let given = images.map(|(stage, name, letter)| format!("{stage}={name}@{}", digest(letter)));
+    let pinned = emit(&given.each_ref().map(String::as_str));
+    let from: Vec<&str> = pinned.stdout.lines().filter(|line| line.starts_with("FROM ")).collect();
+    let expected = given.each_ref().map(|image| format!("FROM {}", image.split_once('=').expect("a stage").1));
+    assert_eq!(from, [format!("{} AS build", expected[0]), format!("{} AS uv", expected[2]), expected[1].clone()]);
+    assert!(!pinned.stderr.contains("PTC0906") && !pinned.stdout.contains("can move"), "{}{}", pinned.stderr, pinned.stdout);
+
+    let partly = emit(&[&given[0]]);
+    assert_eq!(partly.code, Some(0), "a note: {}", partly.stderr);
+    assert!(
+        partly.stderr.contains("note[PTC0906]") && partly.stderr.contains("`node:24-trixie-slim` of the stage runtime"),
+        "{}",
+        partly.stderr
+    );
+    assert!(partly.stdout.contains("\n#   --base-image uv=ghcr.io/astral-sh/uv:0.9@sha256:…\n"), "{}", partly.stdout);
+    assert!(!partly.stdout.contains("--base-image build="), "{}", partly.stdout);
+
+    assert_eq!(emit(&["build=rust:slim"]).code, Some(2));
+    let petstore = workspace().join("macros/tests/configs/petstore.json");
+    let mut command = Command::new(ptc_compile());
+    let no_stage = run(command.arg(petstore).args(["--offline", "--emit", "container", "--base-image", &given[2]]));
+    assert_eq!(no_stage.code, Some(2));
+    assert!(no_stage.stderr.contains("has no stage `uv`"), "{}", no_stage.stderr);
+}
+
+#[test]
 fn dockerignore_permits_what_the_dockerfile_copies() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = everything(folder.path());
@@ -160,6 +196,8 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
         "#     --from-literal=PTC_RUNNER_MCP_SESSION_STORE=\"redis://:$password@d-9-lives-sessions:6379\" \\",
         "                  key: PTC_RUNNER_MCP_SESSION_STORE",
         "                  key: session-store-password",
+        "            - name: PTC_RUNNER_MCP_SESSION_KEY",
+        "                  key: PTC_RUNNER_MCP_SESSION_KEY",
         "              path: /ready",
     ] {
         assert!(manifests.lines().any(|found| found == line), "lacks {line}:\n{manifests}");

@@ -35,6 +35,7 @@ mod sandbox;
 mod sarif;
 mod sbom;
 mod schema_url;
+mod sealed_sessions;
 mod sessions;
 mod upgrades;
 mod upstreams;

@@ -44,9 +44,13 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         if matches!(what, Emit::Container | Emit::K8s) {
             render::check_container(model, &mut checked.diagnostics);
         }
+        let images = render::base_images(model, &args.base_image).map_err(|error| Failure::new(error.to_string()))?;
+        if what == Emit::Container {
+            render::check_base_images(&images, &mut checked.diagnostics);
+        }
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {
-            console.data(&emit::text(what, model, &lock, config, path)?);
+            console.data(&emit::text(what, model, &lock, config, path, &images)?);
         }
         return Ok(status);
     }

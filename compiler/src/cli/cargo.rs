@@ -9,6 +9,7 @@ use ptc_compiler::render::toml_string;
 
 use crate::Failure;
 use crate::args::{Build, Lto};
+use crate::cargo_lock;
 use crate::progress::Progress;
 use crate::source::{self, Source};
 
@@ -63,13 +64,25 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
     if registries().is_empty() {
         fetch(folder, source, args, progress)?;
     }
-    match attempt(folder, source, args, progress, folding)? {
+    let built = match attempt(folder, source, args, progress, folding)? {
         // Rust's own linker can fold functions, and so can others that a machine may use; GNU's cannot.
         Err(last) if folding && last.iter().any(|line| line.contains("icf")) => {
             attempt(folder, source, args, progress, false)?.map_err(|last| failed(last, args))
         }
         done => done.map_err(|last| failed(last, args)),
+    }?;
+    let lock = read(&folder.join("Cargo.lock"))?;
+    if let Some(package) = cargo_lock::foreign_package(&lock, &source.cargo_lock) {
+        return Err(Failure::new(format!(
+            "cargo built the deployment with {package}, which is not in the lock file of the runtime"
+        ))
+        .hint("no binary was written; look for a configuration of cargo that replaces packages, such as `[patch]` or `paths`"));
     }
+    Ok(built)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))
 }
 
 /// Has cargo unpack the packages of the crate in `folder`, so that [`set_flags`] knows the paths of their sources.
@@ -163,10 +176,7 @@ pub(crate) fn resolution(folder: &Path, source: &Source, offline: bool) -> Resul
     }
     let metadata = serde_json::from_slice(&output.stdout)
         .map_err(|error| Failure::new(format!("what cargo says of the deployment cannot be read: {error}")))?;
-    let path = folder.join("Cargo.lock");
-    let lock =
-        std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
-    Ok((metadata, lock))
+    Ok((metadata, read(&folder.join("Cargo.lock"))?))
 }
 
 fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Command {

@@ -9,20 +9,28 @@ use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::ir::{Deployment, Tool};
 use ptc_compiler::json::Json;
 use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::render::BaseImages;
 use ptc_compiler::{openapi, render};
 
 use crate::args::Emit;
 use crate::{Failure, resolve_lock};
 
 /// Renders one of the texts. Equal locks give equal bytes.
-pub(crate) fn text(what: Emit, deployment: &Deployment, lock: &Lock, config: &Config, path: &Path) -> Result<String, Failure> {
+pub(crate) fn text(
+    what: Emit,
+    deployment: &Deployment,
+    lock: &Lock,
+    config: &Config,
+    path: &Path,
+    images: &BaseImages,
+) -> Result<String, Failure> {
     let rendered = match what {
         Emit::Rust => render::catalog(deployment),
         Emit::Args => render::args(deployment),
         Emit::Docs => Ok(docs(deployment)),
         Emit::Lock => Ok(lock::write::write(lock)),
         Emit::Html => render::html(deployment),
-        Emit::Container => render::dockerfile(deployment, &context(config, lock, path)?),
+        Emit::Container => render::dockerfile(deployment, &context(config, lock, path)?, images),
         Emit::Dockerignore => Ok(render::dockerignore(&context(config, lock, path)?)),
         Emit::K8s => render::kubernetes(deployment),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),

@@ -9,7 +9,7 @@
 //! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
 //! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
 //! | `deployment` | makes the deployment from config and lock file, and checks its programs |
-//! | `source`, `generate`, `cargo` | finds the runtime; writes the generated crate; builds it |
+//! | `source`, `generate`, `cargo`, `cargo_lock` | finds the runtime; writes the generated crate; builds it; checks its packages |
 //! | `check` | `--check`: the same stages without a binary |
 //! | `notices` | the licence texts of what is linked |
 //! | `sbom` | the software bill of materials |
@@ -34,6 +34,7 @@
 mod args;
 mod build;
 mod cargo;
+mod cargo_lock;
 mod check;
 mod client_args;
 mod commands;

@@ -184,6 +184,7 @@ codes! {
     HostPath = "PTC0903" Warning "a path of this machine in a container";
     LoopbackInContainer = "PTC0904" Warning "a loopback address in a container";
     FetchedAtStart = "PTC0905" Warning "a package that a container fetches at each start";
+    UnpinnedBaseImage = "PTC0906" Note "a base image whose tag can move to another image";
 
     UnknownClientConfig = "PTC1001" Error "a file that is not the config of a known client";
     EntryLeftOut = "PTC1002" Warning "an entry that cannot be carried over";

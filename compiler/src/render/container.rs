@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use minijinja::AutoEscape;
 use serde::Serialize;
 
+use super::base_images::{BaseImage, BaseImages, NoSuchStage, Stage};
 use super::{RenderError, build_digest, template};
 use crate::config::model::{CredentialSource, EnvPart, InheritEnv, McpStdio, Transport};
 use crate::config::packages::{Fetched, Installer, fetched};
@@ -63,9 +64,10 @@ struct View {
     npm: Option<String>,
     uv_tools: Vec<String>,
     compiler: &'static str,
-    build: &'static str,
-    base: &'static str,
-    uv: Option<&'static str>,
+    build: String,
+    base: String,
+    uv: Option<String>,
+    unpinned: Vec<Unpinned>,
     copies: Vec<String>,
     command: String,
     home: &'static str,
@@ -78,18 +80,41 @@ struct View {
     user: u32,
 }
 
-/// Renders the `Dockerfile` of a deployment that serves HTTP.
-pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, RenderError> {
+/// A stage that starts from a tag.
+#[derive(Debug, Serialize)]
+struct Unpinned {
+    stage: &'static str,
+    tag: String,
+}
+
+/// Returns the tag from which the stage that runs the server starts.
+fn runtime_tag(deployment: &Deployment) -> &'static str {
     let programs = programs(deployment);
     let is = |known: &[&str]| programs.iter().any(|program| known.contains(program));
-    let (node, uv) = (is(OF_NODE), is(OF_UV));
-    let others: Vec<String> = programs.iter().filter(|program| !is_in_image(program)).map(|p| comment(p)).collect();
-    let needs_shell = is(OF_SHELL);
-    let base = match (node, uv || needs_shell || !others.is_empty()) {
+    match (is(OF_NODE), is(OF_UV) || is(OF_SHELL) || programs.iter().any(|program| !is_in_image(program))) {
         (true, _) => NODE,
         (false, true) => DEBIAN,
         (false, false) => PLAIN,
-    };
+    }
+}
+
+/// Returns the images from which the stages of a deployment's `Dockerfile` start.
+///
+/// # Errors
+///
+/// Returns an error if an image is pinned for a stage that the file does not have.
+pub fn base_images(deployment: &Deployment, pinned: &[BaseImage]) -> Result<BaseImages, NoSuchStage> {
+    let uv = programs(deployment).iter().any(|program| OF_UV.contains(program));
+    let stages = [(Stage::Build, BUILD), (Stage::Runtime, runtime_tag(deployment))];
+    BaseImages::new(stages.into_iter().chain(uv.then_some((Stage::Uv, UV))), pinned)
+}
+
+/// Renders the `Dockerfile` of a deployment that serves HTTP.
+pub fn dockerfile(deployment: &Deployment, context: &Context, images: &BaseImages) -> Result<String, RenderError> {
+    let programs = programs(deployment);
+    let others: Vec<String> = programs.iter().filter(|program| !is_in_image(program)).map(|p| comment(p)).collect();
+    let is_plain = runtime_tag(deployment) == PLAIN;
+    let image = |stage: Stage| images.get(stage).map(str::to_owned);
     let installed = |wanted: Installer| -> Vec<&str> {
         let packages = children(deployment).filter_map(|stdio| installable(stdio));
         packages
@@ -123,15 +148,16 @@ pub fn dockerfile(deployment: &Deployment, context: &Context) -> Result<String, 
         npm: (!npm.is_empty()).then(|| list(&[&NPM_INSTALL[..], &npm].concat())),
         uv_tools: uv_tools.iter().map(|package| list(&["uv", "tool", "install", package])).collect(),
         compiler: crate::VERSION,
-        build: BUILD,
-        base,
-        uv: uv.then_some(UV),
+        build: image(Stage::Build).unwrap_or_default(),
+        base: image(Stage::Runtime).unwrap_or_default(),
+        uv: image(Stage::Uv),
+        unpinned: images.unpinned().map(|(stage, tag)| Unpinned { stage: stage.name(), tag: tag.to_owned() }).collect(),
         copies: sources.map(|path| list(&[path, path])).collect(),
         command: list(&command),
         home: HOME,
         entrypoint: list(&[&binary]),
-        certificates: base != PLAIN,
-        writes: base != PLAIN,
+        certificates: !is_plain,
+        writes: !is_plain,
         others: others.join(", "),
         variables: Needs::of(deployment).variables.into_keys().map(|name| comment(&name)).collect(),
         port: PORT,

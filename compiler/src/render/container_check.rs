@@ -2,6 +2,7 @@
 
 use url::{Host, Url};
 
+use super::base_images::BaseImages;
 use super::container::{installable, is_in_image};
 use crate::config::model::{McpStdio, Sandbox, Spanned, Transport};
 use crate::config::packages::{Fetched, fetched};
@@ -20,6 +21,20 @@ pub fn check(deployment: &Deployment, diagnostics: &mut Diagnostics) {
             Transport::OpenApi(api) => address(&upstream.name, &api.base_url, diagnostics),
         }
     }
+}
+
+/// Reports the stages of a `Dockerfile` that start from a tag.
+pub fn check_base_images(images: &BaseImages, diagnostics: &mut Diagnostics) {
+    let unpinned: Vec<String> =
+        images.unpinned().map(|(stage, tag)| format!("{} of the stage {}", quoted(tag), stage.name())).collect();
+    if unpinned.is_empty() {
+        return;
+    }
+    let message = format!("the Dockerfile starts from tags, which can move to other images: {}", unpinned.join(", "));
+    diagnostics.push(
+        Diagnostic::new(Code::UnpinnedBaseImage, message)
+            .hint("`--base-image STAGE=IMAGE@sha256:…` pins the image of a stage; `docker buildx imagetools inspect IMAGE` shows its digest"),
+    );
 }
 
 fn child(upstream: &str, stdio: &McpStdio, diagnostics: &mut Diagnostics) {

@@ -5,6 +5,7 @@
 //! user's build. Equal deployments give equal bytes.
 
 mod args;
+mod base_images;
 mod container;
 mod container_check;
 mod html;
@@ -20,8 +21,9 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 pub use args::args;
-pub use container::{Context, dockerfile, dockerignore, image_reference};
-pub use container_check::check as check_container;
+pub use base_images::{BaseImage, BaseImages, NoSuchStage, Stage};
+pub use container::{Context, base_images, dockerfile, dockerignore, image_reference};
+pub use container_check::{check as check_container, check_base_images};
 pub use html::html;
 pub use kubernetes::kubernetes;
 pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, SessionStore, toml_string};

@@ -1,6 +1,10 @@
 //! Encodes and decodes the state of a session after each of its programs, and checks that the session continues unchanged.
 
-use ptc_lisp::{Bindings, Program, Run, Value, image, print};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use ptc_lisp::image::{DecodeError, DecodeLimits};
+use ptc_lisp::{Bindings, Cancel, Program, Run, Value, image, print};
 
 /// Sessions, with one program per line.
 const SESSIONS: &[&str] = &[
@@ -209,4 +213,25 @@ fn damaged_image_is_refused_or_decoded_without_panic() {
             }
         }
     }
+}
+
+/// A gauge that shows a megabyte more at each reading.
+fn growing() -> i64 {
+    static BYTES: AtomicI64 = AtomicI64::new(0);
+    BYTES.fetch_add(1 << 20, Ordering::Relaxed)
+}
+
+#[test]
+fn decoding_ends_at_the_limits_of_memory_and_time() {
+    let (_, bindings, results) = step("(def xs (vec (range 5000))) (defn f [n] n)", &Bindings::default(), &[]);
+    let bytes = image::encode(&bindings, &results).expect("it can be stored");
+    let decode = |limits: &DecodeLimits| image::decode_within(&bytes, limits).map(|(bindings, _)| bindings.len());
+    let later = Instant::now() + Duration::from_mins(1);
+    let enough = DecodeLimits { memory: Some((1 << 40, growing)), until: Some(later), cancel: Cancel::default() };
+    assert_eq!(decode(&enough), Ok(2));
+    assert_eq!(decode(&DecodeLimits { memory: Some((5, growing)), ..enough.clone() }), Err(DecodeError::OutOfMemory(5)));
+    assert_eq!(decode(&DecodeLimits { until: Some(Instant::now()), ..enough.clone() }), Err(DecodeError::OutOfTime));
+    let cancelled = DecodeLimits { cancel: Cancel::default(), ..enough };
+    cancelled.cancel.cancel();
+    assert_eq!(decode(&cancelled), Err(DecodeError::OutOfTime));
 }

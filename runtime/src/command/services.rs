@@ -20,7 +20,7 @@ use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
-use crate::settings::{Connect, Settings, StoreUrl};
+use crate::settings::{Connect, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::Evaluator;
 
@@ -83,6 +83,9 @@ impl Services {
         }
         for secret in settings.session_store.iter().flat_map(StoreUrl::secrets) {
             redactor = redactor.with(&secret);
+        }
+        for key in settings.session_keys.iter().flat_map(SessionKeys::iter) {
+            redactor = redactor.with(key);
         }
         #[cfg(feature = "otlp")]
         for secret in settings.diagnostics.otlp.iter().flat_map(OtlpSettings::secrets) {

@@ -19,7 +19,6 @@ pub mod store;
 pub mod tools;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 pub use state::SessionState;
@@ -27,24 +26,18 @@ pub use store::{Lease, Sessions};
 
 use crate::schedule::Scheduler;
 pub use crate::settings::SessionLimits;
-use crate::settings::StoreUrl;
+use crate::settings::{Settings, StoreUrl};
 use ptc_engine::evaluation::Reason;
 use store::Store;
 
-/// Opens the store at a URL. `roots` is a file of certificates for TLS.
+/// Opens the store at a URL.
 #[cfg(feature = "session-redis")]
-fn remote(
-    url: &StoreUrl,
-    deployment: &str,
-    limits: &SessionLimits,
-    roots: Option<&Path>,
-    scheduler: &Arc<Scheduler>,
-) -> Result<Box<dyn Store>, String> {
-    Ok(Box::new(redis::Redis::open(url, deployment, limits, roots, scheduler)?))
+fn remote(url: &StoreUrl, deployment: &str, settings: &Settings, scheduler: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
+    Ok(Box::new(redis::Redis::open(url, deployment, settings, scheduler)?))
 }
 
 #[cfg(not(feature = "session-redis"))]
-fn remote(_: &StoreUrl, _: &str, _: &SessionLimits, _: Option<&Path>, _: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
+fn remote(_: &StoreUrl, _: &str, _: &Settings, _: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
     // The settings have rejected the URL before.
     Err("--session-store: this binary was built without a store beside its memory".into())
 }
@@ -66,11 +59,13 @@ pub enum Fault {
     NotStorable(String),
     /// The store is unavailable, with a sentence.
     Unavailable(String),
+    /// The stored state of this session cannot be used any more, with a sentence.
+    StateLost(String),
 }
 
 impl Fault {
     /// The documented names of all errors.
-    pub const REASONS: [&str; 7] = [
+    pub const REASONS: [&str; 8] = [
         "session_args_error",
         "session_not_found",
         "session_closed",
@@ -78,11 +73,12 @@ impl Fault {
         "session_limit_exceeded",
         "session_not_storable",
         "session_store_unavailable",
+        "session_lost",
     ];
 
     /// Returns the documented name.
     pub fn reason(&self) -> &'static str {
-        let [args, not_found, closed, busy, limit, not_storable, unavailable] = Self::REASONS;
+        let [args, not_found, closed, busy, limit, not_storable, unavailable, lost] = Self::REASONS;
         match self {
             Fault::Args(_) => args,
             Fault::NotFound => not_found,
@@ -91,6 +87,7 @@ impl Fault {
             Fault::Limit(_) => limit,
             Fault::NotStorable(_) => not_storable,
             Fault::Unavailable(_) => unavailable,
+            Fault::StateLost(_) => lost,
         }
     }
 
@@ -98,7 +95,8 @@ impl Fault {
     fn of_evaluation(&self) -> Reason {
         match self {
             Fault::NotStorable(_) => Reason::SessionNotStorable,
-            Fault::Unavailable(_) => Reason::SessionStoreUnavailable,
+            // Only the beginning of an evaluation reads a state, so that none ends with `StateLost`.
+            Fault::Unavailable(_) | Fault::StateLost(_) => Reason::SessionStoreUnavailable,
             Fault::Args(_) | Fault::NotFound | Fault::Closed | Fault::Busy | Fault::Limit(_) => Reason::SessionLimitExceeded,
         }
     }
@@ -112,7 +110,9 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Args(why) | Fault::Limit(why) | Fault::NotStorable(why) | Fault::Unavailable(why) => f.write_str(why),
+            Fault::Args(why) | Fault::Limit(why) | Fault::NotStorable(why) | Fault::Unavailable(why) | Fault::StateLost(why) => {
+                f.write_str(why)
+            }
             Fault::NotFound => {
                 f.write_str("there is no such session; lisp_session_list shows yours, lisp_session_start opens one")
             }

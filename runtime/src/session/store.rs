@@ -150,7 +150,7 @@ impl Sessions {
         let limits = settings.session_limits.clone();
         let store: Box<dyn Store> = match &settings.session_store {
             None => Box::new(Memory::new(limits.clone()).within(Arc::clone(scheduler))),
-            Some(url) => super::remote(url, deployment, &limits, settings.ca_file.as_deref(), scheduler)?,
+            Some(url) => super::remote(url, deployment, settings, scheduler)?,
         };
         let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, scheduler.limits().store_threads.value));
         Ok(Some(Arc::new(Sessions { limits, store, waiting, scheduler: Arc::clone(scheduler) })))

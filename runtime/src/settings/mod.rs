@@ -7,6 +7,7 @@
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
 //! - [`http`]: the HTTP listener.
 //! - `otlp`: the collector that receives spans, with the feature of that name.
+//! - [`session_key`]: the secrets that seal sessions in a store.
 //! - [`store`]: the URL of the session store.
 //! - [`read`]: parses arguments and environment into [`Settings`].
 
@@ -20,6 +21,7 @@ pub mod http;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod read;
+pub mod session_key;
 pub mod session_limits;
 pub mod store;
 
@@ -41,6 +43,7 @@ pub use otlp::OtlpSettings;
 use ptc_engine::evaluation::ArgumentLimits;
 use ptc_engine::response::Profile;
 pub use read::{Fault, SettingsParser};
+pub use session_key::SessionKeys;
 pub use session_limits::{SessionLimits, StateLimits};
 pub use store::StoreUrl;
 
@@ -110,6 +113,8 @@ pub struct Settings {
     pub session_limits: SessionLimits,
     /// URL of the session store. `None` means the memory of the process.
     pub session_store: Option<StoreUrl>,
+    /// The secrets that seal sessions in the store. [`Settings::sealing_keys`] has the default.
+    pub session_keys: Option<SessionKeys>,
     /// Traces and `lisp_debug`.
     pub diagnostics: DiagnosticsSettings,
     /// The HTTP listener.
@@ -196,6 +201,7 @@ impl Settings {
             sessions: false,
             session_limits: SessionLimits::default(),
             session_store: None,
+            session_keys: None,
             on_drift: OnDrift::Deny,
             connect: Connect::Lazy,
             connect_concurrency: None,

@@ -242,7 +242,11 @@ impl SettingsParser {
     /// Records contradictions between settings of a server.
     fn contradictions(&mut self) {
         self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
-        for (text, file) in [("http-auth-token", "http-auth-token-file"), ("session-store", "session-store-file")] {
+        for (text, file) in [
+            ("http-auth-token", "http-auth-token-file"),
+            ("session-store", "session-store-file"),
+            ("session-key", "session-key-file"),
+        ] {
             if let (Some(text), Some(file)) = (self.given.get(text), self.given.get(file)) {
                 self.faults.push(Fault::Refused(format!("{file} does not go with {text}: give one of them")));
             }
@@ -265,7 +269,15 @@ impl SettingsParser {
                 self.faults.push(Fault::Refused(format!("--session-store: {why}")));
             } else if !self.settings.sessions {
                 self.warnings.push("--session-store has no effect without --sessions".into());
+            } else if self.settings.sealing_keys().is_none() {
+                let why = "--session-store: sessions in a store are sealed with a key that all replicas share, and there is none; \
+                           give --session-key-file or PTC_RUNNER_MCP_SESSION_KEY, for example 32 random bytes of `openssl rand \
+                           -hex 32`, or --http-auth-token-file, from which the key is derived";
+                self.faults.push(Fault::Refused(why.into()));
             }
+        } else {
+            let keys = ["session-key", "session-key-file"].into_iter().find_map(|name| self.given.get(name));
+            self.warnings.extend(keys.map(|place| format!("{place} has no effect without --session-store")));
         }
         if self.settings.http.viewer && self.settings.diagnostics.trace_dir.is_none() {
             self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use super::Redis;
 
 pub(crate) const PASSWORD: &str = "not-a-secret-of-anybody";
+/// Seals the sessions of all replicas.
+pub(crate) const SESSION_KEY: &str = "not-a-secret-session-key-of-anybody";
 /// Maximum time that a test waits for a condition. It is generous, because passing tests never wait that long.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -23,8 +25,13 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(crate) fn start(redis: &Redis, options: &[&str]) -> Replica {
+        Replica::with_key(redis, SESSION_KEY, options)
+    }
+
+    pub(crate) fn with_key(redis: &Redis, key: &str, options: &[&str]) -> Replica {
         let port = free_port();
-        let child = replica(port, &redis.url(&format!(":{PASSWORD}@")), options).stderr(Stdio::null()).spawn();
+        let mut command = replica(port, &redis.url(&format!(":{PASSWORD}@")), options);
+        let child = command.env("PTC_RUNNER_MCP_SESSION_KEY", key).stderr(Stdio::null()).spawn();
         let replica = Replica { child: child.expect("the server starts"), port };
         wait_for(|| TcpStream::connect(("127.0.0.1", port)).is_ok(), "the server");
         replica
@@ -78,7 +85,11 @@ pub(crate) fn replica(port: u16, store: &str, options: &[&str]) -> Command {
             "structured",
         ])
         .args(options);
-    command.env("PTC_RUNNER_MCP_SESSION_STORE", store).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+        .env("PTC_RUNNER_MCP_SESSION_STORE", store)
+        .env("PTC_RUNNER_MCP_SESSION_KEY", SESSION_KEY)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     command
 }
 

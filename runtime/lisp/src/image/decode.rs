@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
+use super::limits::Meter;
 use super::wire::Reader;
-use super::{DecodeError, HEAD, Node, Slot, temporal};
+use super::{DecodeError, DecodeLimits, HEAD, Node, Slot, temporal};
 use crate::Value;
 use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
 use crate::builtins::{Combinator, Composed};
 use crate::collection::Map;
-use crate::deadline::Deadline;
 use crate::eval::{Closure, Group, group};
 use crate::ir::{GroupIr, Ir, Op, Unit};
 use crate::pattern::Pattern;
@@ -25,13 +25,23 @@ use crate::value::Text;
 ///
 /// Returns an error if the bytes are not an image of this version.
 pub fn decode(bytes: &[u8]) -> Result<(Bindings, Vec<Value>), DecodeError> {
-    let bytes = bytes.strip_prefix(HEAD).ok_or(DecodeError("it is not an image of this version"))?;
-    let from = &mut Reader::new(bytes);
+    decode_within(bytes, &DecodeLimits::default())
+}
+
+/// Like [`decode`], within limits of memory and time.
+///
+/// # Errors
+///
+/// Returns an error if the bytes are not an image of this version, or if a limit is reached.
+pub fn decode_within(bytes: &[u8], limits: &DecodeLimits) -> Result<(Bindings, Vec<Value>), DecodeError> {
+    let bytes = bytes.strip_prefix(HEAD).ok_or(DecodeError::Invalid("it is not an image of this version"))?;
+    let from = &mut Reader::new(bytes, Meter::new(limits));
     let names: Vec<Arc<str>> = from.list(|from| Ok(Arc::from(from.text()?)))?;
     let mut table = Table { sources: from.list(|from| Recompiled::read(from, &names))?, nodes: Vec::new() };
     for _ in 0..from.count()? {
         let node = table.node(from)?;
         table.nodes.push(node);
+        from.meter.step()?;
     }
     let values = names.iter().map(|_| match from.byte()? {
         0 => Ok(None),
@@ -40,8 +50,10 @@ pub fn decode(bytes: &[u8]) -> Result<(Bindings, Vec<Value>), DecodeError> {
     let values = values.collect::<Result<Vec<_>, DecodeError>>()?;
     let results = from.list(|from| table.slot(from))?;
     if !from.is_done() {
-        return Err(DecodeError("bytes follow its end"));
+        return Err(DecodeError::Invalid("bytes follow its end"));
     }
+    // Comparisons that ended at the deadline have no valid outcome.
+    from.meter.check()?;
     Ok((Bindings::of_parts(names, values), results))
 }
 
@@ -54,7 +66,8 @@ struct Recompiled {
 impl Recompiled {
     fn read(from: &mut Reader<'_>, names: &[Arc<str>]) -> Result<Recompiled, DecodeError> {
         let text = from.text()?;
-        let known = names.get(..from.place()? as usize).ok_or(DecodeError("a program refers to names that do not exist"))?;
+        let known =
+            names.get(..from.place()? as usize).ok_or(DecodeError::Invalid("a program refers to names that do not exist"))?;
         // The analyzer only needs to know whether a name has a value.
         let mut values = vec![Some(Value::Nil); known.len()];
         for place in from.list(Reader::place)? {
@@ -63,13 +76,17 @@ impl Recompiled {
             }
         }
         let known = Bindings::of_parts(known.to_vec(), values);
-        let other = |_| DecodeError("the program of a function does not compile");
-        let forms = reader::read(text).map_err(other)?;
+        let other = |_| DecodeError::Invalid("the program of a function does not compile");
+        let forms = reader::read_until(text, &from.meter.deadline);
+        from.meter.check()?;
+        let forms = forms.map_err(other)?;
         let source = Arc::new(known.before(Arc::from(text)));
-        let unit = analyze(&source, &known, Tools::Any, forms, &Deadline::none()).map_err(other)?;
+        let unit = analyze(&source, &known, Tools::Any, forms, &from.meter.deadline);
+        from.meter.check()?;
+        let unit = unit.map_err(other)?;
         // The definitions of the program must have the same indices as before.
         if !unit.globals.iter().zip(names).all(|(now, then)| now == then) || unit.globals.len() > names.len() {
-            return Err(DecodeError("the definitions of a program have other indices"));
+            return Err(DecodeError::Invalid("the definitions of a program have other indices"));
         }
         Ok(Recompiled { unit, groups: HashMap::new() })
     }
@@ -110,7 +127,7 @@ struct Table {
 
 impl Table {
     fn node(&mut self, from: &mut Reader<'_>) -> Result<DecodedBlock, DecodeError> {
-        let kind = Node::ALL.get(usize::from(from.byte()?)).copied().ok_or(DecodeError("a value of an unknown kind"))?;
+        let kind = Node::ALL.get(usize::from(from.byte()?)).copied().ok_or(DecodeError::Invalid("a value of an unknown kind"))?;
         Ok(DecodedBlock::Value(match kind {
             Node::Text => return Ok(DecodedBlock::Text(Text::new(from.text()?))),
             Node::BigInt => Value::big(BigInt::from_signed_bytes_le(from.bytes()?)),
@@ -123,7 +140,8 @@ impl Table {
                 Value::Map(map)
             }
             Node::Regex => {
-                let pattern = Pattern::compile(from.text()?).map_err(|_| DecodeError("a regex does not compile"))?;
+                let pattern = Pattern::compile(from.text()?).map_err(|_| DecodeError::Invalid("a regex does not compile"))?;
+                from.meter.check()?;
                 Value::Regex(Arc::new(pattern))
             }
             Node::Temporal => Value::Temporal(Arc::new(temporal::read(from)?)),
@@ -131,10 +149,10 @@ impl Table {
                 let name = from.text()?;
                 let storable = |combinator: Combinator| !matches!(combinator, Combinator::Transducer | Combinator::Step);
                 let combinator = Combinator::ALL.iter().find(|(combinator, known)| *known == name && storable(*combinator));
-                let combinator = combinator.ok_or(DecodeError("a function has an unknown combinator"))?.0;
+                let combinator = combinator.ok_or(DecodeError::Invalid("a function has an unknown combinator"))?.0;
                 let parts = self.slots(from)?;
                 if parts.is_empty() && !matches!(combinator, Combinator::Comp | Combinator::Juxt) {
-                    return Err(DecodeError("a composed function has no parts"));
+                    return Err(DecodeError::Invalid("a composed function has no parts"));
                 }
                 Composed::value(combinator, parts)
             }
@@ -150,7 +168,7 @@ impl Table {
         let (source, number, member) = (from.place()?, from.place()?, from.place()?);
         let (start, end) = (from.place()?, from.place()?);
         let captures = self.slots(from)?;
-        let gone = DecodeError("a function is not at its position in its program");
+        let gone = DecodeError::Invalid("a function is not at its position in its program");
         let (group, captured) = self.sources.get_mut(source as usize).and_then(|source| source.group(number)).ok_or(gone)?;
         let agrees = captures.len() == *captured;
         let captures = (!captures.is_empty()).then(|| captures.into());
@@ -164,7 +182,7 @@ impl Table {
     }
 
     fn slot(&self, from: &mut Reader<'_>) -> Result<Value, DecodeError> {
-        let kind = Slot::ALL.get(usize::from(from.byte()?)).copied().ok_or(DecodeError("a value of an unknown kind"))?;
+        let kind = Slot::ALL.get(usize::from(from.byte()?)).copied().ok_or(DecodeError::Invalid("a value of an unknown kind"))?;
         Ok(match kind {
             Slot::Nil => Value::Nil,
             Slot::False => Value::False,
@@ -176,7 +194,7 @@ impl Table {
             }
             Slot::Builtin => {
                 let (namespace, name) = (from.text()?, from.text()?);
-                Value::Builtin(qualified(namespace, name).ok_or(DecodeError("a builtin does not exist"))?)
+                Value::Builtin(qualified(namespace, name).ok_or(DecodeError::Invalid("a builtin does not exist"))?)
             }
             Slot::String => Value::Str(self.text(from)?),
             Slot::Keyword => Value::Keyword(self.text(from)?),
@@ -184,7 +202,7 @@ impl Table {
             Slot::Var => Value::Var(self.text(from)?),
             Slot::Object => match self.block(from)? {
                 DecodedBlock::Value(value) => value.clone(),
-                DecodedBlock::Text(_) => return Err(DecodeError("expected a value, found a text")),
+                DecodedBlock::Text(_) => return Err(DecodeError::Invalid("expected a value, found a text")),
             },
         })
     }
@@ -192,12 +210,12 @@ impl Table {
     fn text(&self, from: &mut Reader<'_>) -> Result<Text, DecodeError> {
         match self.block(from)? {
             DecodedBlock::Text(text) => Ok(text.clone()),
-            DecodedBlock::Value(_) => Err(DecodeError("expected a text, found a value")),
+            DecodedBlock::Value(_) => Err(DecodeError::Invalid("expected a text, found a value")),
         }
     }
 
     /// Returns a node that was read before.
     fn block(&self, from: &mut Reader<'_>) -> Result<&DecodedBlock, DecodeError> {
-        self.nodes.get(from.place()? as usize).ok_or(DecodeError("a value precedes a value that it contains"))
+        self.nodes.get(from.place()? as usize).ok_or(DecodeError::Invalid("a value precedes a value that it contains"))
     }
 }

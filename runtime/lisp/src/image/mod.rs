@@ -19,17 +19,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`decode`] compiles programs and needs as much native stack as compiling.
+//! [`decode`] compiles programs and needs as much native stack as compiling. An image can take much more memory than its bytes:
+//! [`decode_within`] bounds the memory and the time.
 
 mod decode;
 mod encode;
+mod limits;
 mod temporal;
 mod wire;
 
 use std::fmt;
 
-pub use decode::decode;
+pub use decode::{decode, decode_within};
 pub use encode::encode;
+pub use limits::DecodeLimits;
 
 /// The first bytes of an image: a name and the version of the format. The version changes if images of the version before cannot
 /// be read any more.
@@ -44,9 +47,16 @@ pub struct EncodeError {
     pub what: &'static str,
 }
 
-/// Why bytes are not an image of this version.
+/// Why an image was not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecodeError(pub(crate) &'static str);
+pub enum DecodeError {
+    /// The bytes are not an image of this version, with the reason.
+    Invalid(&'static str),
+    /// Its values need more than this number of bytes.
+    OutOfMemory(u64),
+    /// Decoding took too long, or was cancelled.
+    OutOfTime,
+}
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +66,11 @@ impl fmt::Display for EncodeError {
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not an image that this version can read: {}", self.0)
+        match self {
+            DecodeError::Invalid(why) => write!(f, "not an image that this version can read: {why}"),
+            DecodeError::OutOfMemory(limit) => write!(f, "its values need more than {limit} bytes"),
+            DecodeError::OutOfTime => f.write_str("decoding took too long or was cancelled"),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn write(out: &mut Writer, temporal: &Temporal) {
 pub(super) fn read(from: &mut Reader<'_>) -> Result<Temporal, DecodeError> {
     let tag = from.byte()?;
     let numbers = from.list(Reader::signed)?;
-    made(tag, &numbers).ok_or(DecodeError("a date or time is invalid"))
+    made(tag, &numbers).ok_or(DecodeError::Invalid("a date or time is invalid"))
 }
 
 fn made(tag: u8, numbers: &[i64]) -> Option<Temporal> {

@@ -1,6 +1,7 @@
 //! Numbers and texts in an image: variable-length integers, the least significant seven bits first.
 
 use super::DecodeError;
+use super::limits::Meter;
 
 /// Writes the bytes of an image.
 #[derive(Default)]
@@ -11,6 +12,7 @@ pub(super) struct Writer {
 /// Reads the bytes of an image. Every length is checked against the remaining bytes.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
+    pub(super) meter: Meter,
 }
 
 impl Writer {
@@ -46,8 +48,8 @@ impl Writer {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(rest: &'a [u8]) -> Self {
-        Reader { rest }
+    pub(super) fn new(rest: &'a [u8], meter: Meter) -> Self {
+        Reader { rest, meter }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -55,7 +57,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError("it ends too early"))?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError::Invalid("it ends too early"))?;
         self.rest = rest;
         Ok(taken)
     }
@@ -73,7 +75,7 @@ impl<'a> Reader<'a> {
                 return Ok(number);
             }
         }
-        Err(DecodeError("a number is too long"))
+        Err(DecodeError::Invalid("a number is too long"))
     }
 
     pub(super) fn signed(&mut self) -> Result<i64, DecodeError> {
@@ -83,13 +85,13 @@ impl<'a> Reader<'a> {
 
     /// Reads an index of 32 bits.
     pub(super) fn place(&mut self) -> Result<u32, DecodeError> {
-        u32::try_from(self.unsigned()?).map_err(|_| DecodeError("an index is too large"))
+        u32::try_from(self.unsigned()?).map_err(|_| DecodeError::Invalid("an index is too large"))
     }
 
     /// Reads the number of items that follow. Each item takes at least one byte, which bounds the number.
     pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
         let count = usize::try_from(self.unsigned()?).ok().filter(|count| *count <= self.rest.len());
-        count.ok_or(DecodeError("a length exceeds the remaining bytes"))
+        count.ok_or(DecodeError::Invalid("a length exceeds the remaining bytes"))
     }
 
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], DecodeError> {
@@ -98,11 +100,16 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn text(&mut self) -> Result<&'a str, DecodeError> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError("a text is not UTF-8"))
+        std::str::from_utf8(self.bytes()?).map_err(|_| DecodeError::Invalid("a text is not UTF-8"))
     }
 
     /// Reads a list with its length.
     pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, DecodeError>) -> Result<Vec<T>, DecodeError> {
-        (0..self.count()?).map(|_| item(self)).collect()
+        let count = self.count()?;
+        let one = |_| {
+            self.meter.step()?;
+            item(self)
+        };
+        (0..count).map(one).collect()
     }
 }

@@ -3,36 +3,41 @@
 //! - `scripts`: the atomic steps that run inside the server.
 //! - `pool`: connections, and back-off while the server cannot be reached.
 //! - `lease_renewer`: the thread that renews leases and checks the server's health.
-//! - `form`: the stored form of a session's state.
+//! - `form`: the stored form of a session's state, and the limits of its size.
+//! - `seal`: encrypts and authenticates states and titles.
 //!
 //! A session is a hash that expires after its lifetime or its idle timeout. The lease to evaluate is a lock that expires `LEASE`
 //! after the last renewal. It has a fencing token that grows with every lease: a write is rejected if a later lease exists,
 //! however late it arrives. Every step is idempotent, since a reply can be lost and the request repeated.
 //!
-//! The server stores the values of programs, including confidential answers of upstreams, and must be protected accordingly.
+//! The server stores states and titles sealed. In plain text it has only names of keys with the ids of sessions and digests of
+//! owners, times, sizes and counts.
 
 mod form;
 mod lease_renewer;
 mod pool;
 mod scripts;
+mod seal;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use ptc_lisp::limits::Cancel;
 
+use self::form::Codec;
 use self::lease_renewer::LeaseRenewer;
 use self::pool::RedisPool;
 use self::scripts::{Reply, Step};
+use self::seal::{Place, Sealer};
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
-use crate::digest::{hex, sha256};
+use crate::digest::{hex, sha256, short};
+use crate::log::{self, Level};
 use crate::schedule::Scheduler;
 use crate::secrets::random;
-use crate::settings::StoreUrl;
+use crate::settings::{Settings, StoreUrl};
 
 /// Duration of a lease after its last renewal.
 const LEASE: Duration = Duration::from_secs(10);
@@ -40,6 +45,7 @@ const LEASE: Duration = Duration::from_secs(10);
 /// The store of sessions in a Redis server.
 pub struct Redis {
     shared: Arc<Shared>,
+    codec: Codec,
     limits: SessionLimits,
     /// The scheduler whose memory budget includes replies and commands.
     scheduler: Arc<Scheduler>,
@@ -54,45 +60,74 @@ struct Shared {
     /// The name of this process as a holder of leases.
     holder: String,
     idle: Duration,
+    /// Maximum size of a stored state in bytes.
+    max_bytes: u64,
 }
 
 impl Redis {
-    /// Opens the store at `url` for the deployment with this name. `roots` is a file of certificates for TLS.
+    /// Opens the store at `url` for the deployment with this name.
     ///
     /// # Errors
     ///
-    /// Returns a sentence if the URL or the credentials are rejected. An unreachable server is not an error, since it may become
-    /// available later.
-    pub fn open(
-        url: &StoreUrl,
-        deployment: &str,
-        limits: &SessionLimits,
-        roots: Option<&Path>,
-        scheduler: &Arc<Scheduler>,
-    ) -> Result<Redis, String> {
+    /// Returns a sentence if there is no key, or if the URL or the credentials are rejected. An unreachable server is not an error,
+    /// since it may become available later.
+    pub fn open(url: &StoreUrl, deployment: &str, settings: &Settings, scheduler: &Arc<Scheduler>) -> Result<Redis, String> {
+        // The settings have rejected a store without a key before.
+        let keys = settings.sealing_keys().ok_or("--session-store needs --session-key-file")?;
+        let codec = Codec::new(Sealer::new(deployment, &keys), settings.limits());
+        let limits = &settings.session_limits;
         let holder = random::text::<18>().map_err(|why| format!("no random name: {why}"))?;
         let shared = Arc::new(Shared {
-            pool: RedisPool::new(url, roots)?,
+            pool: RedisPool::new(url, settings.ca_file.as_deref())?,
             lease_renewer: LeaseRenewer::default(),
             prefix: format!("ptc:{deployment}:"),
             holder,
             idle: limits.idle,
+            max_bytes: codec.max_bytes(),
         });
         shared.pool.ping()?;
         lease_renewer::start(&shared).map_err(|why| format!("--session-store: {why}"))?;
-        Ok(Redis { shared, limits: limits.clone(), scheduler: Arc::clone(scheduler) })
+        Ok(Redis { shared, codec, limits: limits.clone(), scheduler: Arc::clone(scheduler) })
     }
 
     fn ask(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
-        let reply = self.shared.run(step, &owner_key(owner), id, more)?;
+        let mut reply = self.shared.run(step, &owner_key(owner), id, more)?;
         match reply.word() {
             "closed" => Err(Fault::Closed),
             "missing" => Err(Fault::NotFound),
             "busy" => Err(Fault::Busy),
+            "too large" => {
+                let size = reply.number()?;
+                log_loss(id, Err(self.codec.too_large(size)))
+            }
             "full" => Err(Fault::full("the server has", self.limits.sessions)),
             "full for owner" => Err(Fault::full("you have", self.limits.sessions_per_owner)),
             _ => Ok(reply),
         }
+    }
+
+    /// Reads the metadata that every step returns, in the order of the scripts.
+    fn metadata(&self, owner: &str, reply: &mut Reply) -> Result<Metadata, Fault> {
+        let session_id = reply.text()?;
+        let title = self.codec.decode_title(Place { owner, id: &session_id }, reply.bytes()?);
+        let numbers = [(); 7].map(|()| reply.number());
+        let [created, updated, expires, turn, bindings, bytes, running] = numbers;
+        let time = |micros: Result<u64, Fault>| {
+            let micros = i64::try_from(micros?).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+            micros.map(|at| at.to_string()).ok_or_else(scripts::unexpected)
+        };
+        let small = |number: Result<u64, Fault>| number.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        Ok(Metadata {
+            session_id,
+            title,
+            turn: turn?,
+            binding_count: small(bindings)?,
+            memory_bytes: small(bytes)?,
+            eval_status: Metadata::status(running? == 1),
+            created_at: time(created)?,
+            updated_at: time(updated)?,
+            expires_at: time(expires)?,
+        })
     }
 }
 
@@ -101,8 +136,8 @@ impl Shared {
     fn run(&self, step: &Step, owner: &str, id: &str, more: &[&[u8]]) -> Result<Reply, Fault> {
         let key = |kind: &str, name: &str| format!("{}{kind}{name}", self.prefix);
         let keys = [key("session:", id), key("right:", id), key("owner:", owner), key("all", "")];
-        let idle = self.idle.as_millis().to_string();
-        let fixed: [&[u8]; 3] = [id.as_bytes(), owner.as_bytes(), idle.as_bytes()];
+        let (idle, max_bytes) = (self.idle.as_millis().to_string(), self.max_bytes.to_string());
+        let fixed: [&[u8]; 4] = [id.as_bytes(), owner.as_bytes(), idle.as_bytes(), max_bytes.as_bytes()];
         let reply = self.pool.with(|connection| {
             let mut invocation = step.prepare_invoke();
             for key in &keys {
@@ -133,17 +168,17 @@ impl Store for Redis {
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
         let ttl = ttl.as_millis().to_string();
         let (mine, all) = (self.limits.sessions_per_owner.to_string(), self.limits.sessions.to_string());
-        // The prefix distinguishes an empty title from a missing one.
-        let title = title.map(|title| format!("={title}")).unwrap_or_default();
-        let more = [ttl.as_bytes(), mine.as_bytes(), all.as_bytes(), title.as_bytes()];
-        metadata(&mut self.ask(&scripts::START, owner, id, &more)?)
+        let title = self.codec.encode_title(Place { owner, id }, title)?;
+        let more = [ttl.as_bytes(), mine.as_bytes(), all.as_bytes(), &title];
+        self.metadata(owner, &mut self.ask(&scripts::START, owner, id, &more)?)
     }
 
     fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault> {
         let mut reply = self.ask(&scripts::LIST, owner, "", &[])?;
         let mut all = Vec::new();
         while !reply.is_done() {
-            all.push(metadata(&mut reply)?);
+            // A session whose numbers were changed in the store must not hide the others.
+            all.extend(self.metadata(owner, &mut reply));
         }
         all.sort_by(|a, b| (&a.created_at, &a.session_id).cmp(&(&b.created_at, &b.session_id)));
         Ok(all)
@@ -152,7 +187,9 @@ impl Store for Redis {
     fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault> {
         let mut reply = self.ask(&scripts::LOOK, owner, id, &[])?;
         let _memory = self.scheduler.hold(reply.len());
-        Ok((metadata(&mut reply)?, form::read(&mut reply)?))
+        let metadata = self.metadata(owner, &mut reply)?;
+        let state = self.codec.decode(Place { owner, id }, reply.bytes()?, &Cancel::default());
+        Ok((metadata, log_loss(id, state)?))
     }
 
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault> {
@@ -172,7 +209,8 @@ impl Store for Redis {
         let fence = reply.number()?;
         let granted = EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence };
         self.shared.lease_renewer.track(&granted, holder, cancel);
-        match form::read(&mut reply) {
+        let state = reply.bytes().and_then(|sealed| self.codec.decode(Place { owner, id }, sealed, cancel));
+        match log_loss(id, state) {
             Ok(kept) => Ok((granted, kept)),
             Err(fault) => {
                 let _ = self.end(&granted, LeaseOutcome::Unchanged);
@@ -182,9 +220,10 @@ impl Store for Redis {
     }
 
     fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {
+        let place = Place { owner: &lease.owner, id: &lease.id };
         let stored = match outcome {
             LeaseOutcome::Unchanged => None,
-            LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((form::Stored::of(kept)?, kept)),
+            LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((self.codec.encode(place, kept)?, kept)),
         };
         // The encoded state, and the command that contains it.
         let _memory = stored.as_ref().map(|(stored, _)| self.scheduler.hold(2 * stored.len()));
@@ -196,13 +235,13 @@ impl Store for Redis {
         let mut more = vec![holder.as_bytes(), fence.as_bytes()];
         if let (Some((stored, _)), Some((count, bytes))) = (&stored, &numbers) {
             more.extend([turns.as_bytes(), count.as_bytes(), bytes.as_bytes()]);
-            more.extend(stored.parts());
+            more.push(stored);
         }
         match self.ask(&scripts::END, &lease.owner, &lease.id, &more) {
             Ok(reply) if reply.word() == "lost" => Err(Fault::Unavailable(
                 "the session went on elsewhere while the session store was out of reach; nothing of this was kept".into(),
             )),
-            Ok(mut reply) => metadata(&mut reply).map(Some),
+            Ok(mut reply) => self.metadata(&lease.owner, &mut reply).map(Some),
             Err(Fault::Closed | Fault::NotFound) => Ok(None),
             Err(Fault::Unavailable(why)) if stored.is_some() => Err(Fault::Unavailable(format!(
                 "{why}; whether this was kept is unknown: lisp_session_list shows the session's turn once the store is back"
@@ -212,33 +251,17 @@ impl Store for Redis {
     }
 }
 
+/// Logs that the state of a session is lost, if that is the error.
+fn log_loss<T>(id: &str, read: Result<T, Fault>) -> Result<T, Fault> {
+    if let Err(Fault::StateLost(why)) = &read {
+        log::line(Level::Warn, "session lost", &[("session", &short(id)), ("reason", why)]);
+    }
+    read
+}
+
 /// Hashes an owner, which is a digest of a secret or a word, so that keys do not reveal it.
 fn owner_key(owner: &str) -> String {
     hex(&sha256(owner.as_bytes()))
-}
-
-/// Reads the metadata that every step returns, in the order of the scripts.
-fn metadata(reply: &mut Reply) -> Result<Metadata, Fault> {
-    let session_id = reply.text()?;
-    let title = reply.text()?;
-    let mut time = || {
-        let micros = i64::try_from(reply.number()?).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
-        micros.map(|at| at.to_string()).ok_or_else(scripts::unexpected)
-    };
-    let (created_at, updated_at, expires_at) = (time()?, time()?, time()?);
-    let mut small = || Ok(usize::try_from(reply.number()?).unwrap_or(usize::MAX));
-    let (turn, binding_count, memory_bytes, running) = (small()? as u64, small()?, small()?, small()? == 1);
-    Ok(Metadata {
-        session_id,
-        title: title.strip_prefix('=').map(str::to_owned),
-        turn,
-        binding_count,
-        memory_bytes,
-        eval_status: Metadata::status(running),
-        created_at,
-        updated_at,
-        expires_at,
-    })
 }
 
 impl fmt::Debug for Redis {

@@ -1,9 +1,9 @@
 //! The Lua scripts of the steps. Redis runs each script atomically.
 //!
 //! `KEYS` are the session, the lease to evaluate in it, the owner's list of sessions, and the list of all sessions. The first
-//! arguments are the session's id, the owner, and the idle timeout in milliseconds. Lists of sessions are sorted sets, ordered by
-//! the time at which a session ends. Ended sessions stay in the owner's list for [`REMEMBERED_MS`], so that the owner learns
-//! that the session was closed. Times are those of the server in microseconds. Lua's numbers represent them exactly, but its
+//! arguments are the session's id, the owner, the idle timeout in milliseconds, and the maximum size of a stored state in bytes.
+//! Lists of sessions are sorted sets, ordered by the time at which a session ends. Ended sessions stay in the owner's list for
+//! `REMEMBERED` milliseconds, so that the owner learns that the session was closed. Times are those of the server in microseconds. Lua's numbers represent them exactly, but its
 //! default number format does not.
 
 use std::ops::Deref;
@@ -28,8 +28,8 @@ impl Deref for Step {
 /// day, the maximum lifetime of a session, and that time.
 const PRELUDE: &str = r"
 local session, right, own, all = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, owner, idle = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local REMEMBERED, LONGEST, MOST_REMEMBERED = 3600000, 90000000, 1000
+local id, owner, idle, largest = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local REMEMBERED, LONGEST, MOST_REMEMBERED, LARGEST_FIELD = 3600000, 90000000, 1000, 4096
 local clock = redis.call('TIME')
 local micros = clock[1] * 1000000 + clock[2]
 local now = math.floor(micros / 1000)
@@ -48,8 +48,12 @@ end
 local function told(out, id, session, right)
   local held = redis.call('HMGET', session, 'title', 'created', 'updated', 'expires', 'turn', 'bindings', 'bytes')
   if not held[2] then return end
+  -- This server writes no such field: the reply must not become large.
+  for at = 1, 7 do
+    if held[at] and #held[at] > LARGEST_FIELD then held[at] = '' end
+  end
   out[#out + 1] = id
-  for at = 1, 7 do out[#out + 1] = held[at] end
+  for at = 1, 7 do out[#out + 1] = held[at] or '' end
   out[#out + 1] = redis.call('EXISTS', right)
 end
 
@@ -64,14 +68,21 @@ end
 /// Finds the session, or ends the script with the reason why there is none.
 const FIND: &str = "local why = found(); if why then return why end\n";
 
+/// Like [`FIND`]. Ends the script also if the state is larger than a server stores one, so that no server allocates it.
+const FIND_STATE: &str = r"
+local why = found(); if why then return why end
+local size = redis.call('HSTRLEN', session, 'image')
+if size > largest then return {'too large', size} end
+";
+
 macro_rules! step {
     ($find:expr, $body:literal) => {
         Step(LazyLock::new(|| Script::new(&[PRELUDE, $find, $body].concat())))
     };
 }
 
-/// Further arguments: maximum lifetime, maximum number of the owner's sessions, maximum number of all sessions, the title after
-/// `=`.
+/// Further arguments: maximum lifetime, maximum number of the owner's sessions, maximum number of all sessions, the sealed
+/// title.
 pub(super) static START: Step = step!(
     "",
     r"
@@ -80,11 +91,11 @@ redis.call('ZREMRANGEBYSCORE', own, '-inf', text(now - REMEMBERED))
 local out = {'ok'}
 if redis.call('EXISTS', session) == 0 then
   local mine = redis.call('ZCOUNT', own, '(' .. text(now), '+inf')
-  if mine >= tonumber(ARGV[5]) then return {'full for owner'} end
-  if redis.call('ZCARD', all) >= tonumber(ARGV[6]) then return {'full'} end
+  if mine >= tonumber(ARGV[6]) then return {'full for owner'} end
+  if redis.call('ZCARD', all) >= tonumber(ARGV[7]) then return {'full'} end
   redis.call('ZREMRANGEBYRANK', own, 0, -(mine + MOST_REMEMBERED + 1))
-  redis.call('HSET', session, 'owner', owner, 'title', ARGV[7], 'created', text(micros), 'updated', text(micros),
-    'expires', text(micros + ARGV[4] * 1000), 'turn', 0, 'bindings', 0, 'bytes', 0, 'fence', 0)
+  redis.call('HSET', session, 'owner', owner, 'title', ARGV[8], 'created', text(micros), 'updated', text(micros),
+    'expires', text(micros + ARGV[5] * 1000), 'turn', 0, 'bindings', 0, 'bytes', 0, 'fence', 0)
   used(0)
 end
 told(out, id, session, right)
@@ -103,14 +114,13 @@ return out"
 );
 
 pub(super) static LOOK: Step = step!(
-    FIND,
+    FIND_STATE,
     r"
 local running = redis.call('EXISTS', right) == 1
 if not running then used(0) end
 local out = {'ok'}
 told(out, id, session, right)
-local kept = redis.call('HMGET', session, 'image', 'prints', 'calls')
-for at = 1, 3 do out[#out + 1] = kept[at] or '' end
+out[#out + 1] = redis.call('HGET', session, 'image') or ''
 return out"
 );
 
@@ -125,15 +135,14 @@ return {'ok'}"
 
 /// Further arguments: the holder, and the duration of the lease in milliseconds.
 pub(super) static BEGIN: Step = step!(
-    FIND,
+    FIND_STATE,
     r"
 local holder = redis.call('GET', right)
-if holder and holder ~= ARGV[4] then return {'busy'} end
-redis.call('SET', right, ARGV[4], 'PX', ARGV[5])
+if holder and holder ~= ARGV[5] then return {'busy'} end
+redis.call('SET', right, ARGV[5], 'PX', ARGV[6])
 local fence = redis.call('HINCRBY', session, 'fence', 1)
-used(tonumber(ARGV[5]))
-local kept = redis.call('HMGET', session, 'image', 'prints', 'calls')
-return {'ok', fence, kept[1] or '', kept[2] or '', kept[3] or ''}"
+used(tonumber(ARGV[6]))
+return {'ok', fence, redis.call('HGET', session, 'image') or ''}"
 );
 
 /// Further arguments: the holder, its fencing token, and the duration of the lease in milliseconds. An expired lease is renewed
@@ -141,28 +150,29 @@ return {'ok', fence, kept[1] or '', kept[2] or '', kept[3] or ''}"
 pub(super) static RENEW: Step = step!(
     FIND,
     r"
-if redis.call('HGET', session, 'fence') ~= ARGV[5] then return {'lost'} end
-redis.call('SET', right, ARGV[4], 'PX', ARGV[6])
-used(tonumber(ARGV[6]))
+if redis.call('HGET', session, 'fence') ~= ARGV[6] then return {'lost'} end
+redis.call('SET', right, ARGV[5], 'PX', ARGV[7])
+used(tonumber(ARGV[7]))
 return {'ok'}"
 );
 
 /// Further arguments: the holder and its fencing token. If a state is to be stored, they are followed by 1 for an evaluation, the
-/// number of bindings, their bytes, image, prints, and calls.
+/// number of bindings, their bytes, and the state.
 pub(super) static END: Step = step!(
     FIND,
     r"
-local again = redis.call('HGET', session, 'done') == ARGV[5]
+local again = redis.call('HGET', session, 'done') == ARGV[6]
 if not again then
-  if redis.call('HGET', session, 'fence') ~= ARGV[5] then return {'lost'} end
-  redis.call('HSET', session, 'done', ARGV[5])
-  if ARGV[6] then
-    redis.call('HSET', session, 'updated', text(micros), 'bindings', ARGV[7], 'bytes', ARGV[8], 'image', ARGV[9],
-      'prints', ARGV[10], 'calls', ARGV[11])
-    redis.call('HINCRBY', session, 'turn', ARGV[6])
+  if redis.call('HGET', session, 'fence') ~= ARGV[6] then return {'lost'} end
+  redis.call('HSET', session, 'done', ARGV[6])
+  if ARGV[7] then
+    redis.call('HSET', session, 'updated', text(micros), 'bindings', ARGV[8], 'bytes', ARGV[9], 'image', ARGV[10])
+    -- Fields of earlier versions.
+    redis.call('HDEL', session, 'prints', 'calls')
+    redis.call('HINCRBY', session, 'turn', ARGV[7])
   end
 end
-if redis.call('GET', right) == ARGV[4] then redis.call('DEL', right) end
+if redis.call('GET', right) == ARGV[5] then redis.call('DEL', right) end
 used(0)
 local out = {'ok'}
 told(out, id, session, right)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
 use super::{DAY_MS, GIB, file_text};
-use crate::settings::StoreUrl;
+use crate::settings::{SessionKeys, StoreUrl};
 
 /// The rows of these settings.
 pub(super) static ROWS: &[Flag] = &[
@@ -42,6 +42,30 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Unset("--session-store"),
         group: Group::Sessions,
         help: "File that holds the address of the session store, password included",
+    },
+    Flag {
+        name: "session-key",
+        env: "PTC_RUNNER_MCP_SESSION_KEY",
+        kind: Kind::Secret {
+            shape: "<secret>",
+            expected: "keys of at least 32 printable characters, between spaces",
+            set: |s, text| SessionKeys::parse(text).map(|keys| s.session_keys = Some(keys)),
+        },
+        default: Default::Unset("--http-auth-token"),
+        group: Group::Sessions,
+        help: "Secret of the server that seals sessions in a store; replicas share it. After a space, earlier keys that still open",
+    },
+    Flag {
+        name: "session-key-file",
+        env: "PTC_RUNNER_MCP_SESSION_KEY_FILE",
+        kind: Kind::Text {
+            shape: "<file>",
+            expected: "a readable file that holds keys of at least 32 printable characters, one per line",
+            set: |s, path| SessionKeys::parse(&file_text(path)?).map(|keys| s.session_keys = Some(keys)),
+        },
+        default: Default::Unset("--session-key"),
+        group: Group::Sessions,
+        help: "File that holds this secret: the first line seals, all lines open",
     },
     Flag {
         name: "max-sessions",
