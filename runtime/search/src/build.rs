@@ -275,7 +275,7 @@ impl Builder {
     }
 
     /// Appends the documents of another builder. The index is the same as if they had been added to this one.
-    pub(crate) fn append(&mut self, other: Builder) {
+    pub(crate) fn append(&mut self, other: &Builder) {
         // The number of each term of the other builder in this one.
         let terms: Vec<u32> = (0..other.terms.len() as u32).map(|term| self.terms.number(other.terms.get(term))).collect();
         let number = |term: u32| terms.get(term as usize).copied().unwrap_or(NONE);

@@ -37,7 +37,7 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     thread::scope(|scope| {
         let other = is_large.then(|| thread::Builder::new().spawn_scoped(scope, || collect(second)).ok()).flatten();
         let mut builder = collect(first);
-        builder.append(match other.map(thread::ScopedJoinHandle::join) {
+        builder.append(&match other.map(thread::ScopedJoinHandle::join) {
             Some(Ok(second)) => second,
             Some(Err(panicked)) => panic::resume_unwind(panicked),
             None => collect(second),
@@ -219,7 +219,7 @@ mod tests {
         for at in 0..=upstreams.len() {
             let (first, second) = upstreams.split_at(at);
             let mut builder = collect(first);
-            builder.append(collect(second));
+            builder.append(&collect(second));
             assert_eq!(builder.finish(), collect(&upstreams).finish(), "{at}");
         }
     }

@@ -180,7 +180,7 @@ pub(crate) fn serve() -> ExitCode {
                 .repeat(random.size(10_000)),
             ),
             // A line that does not end.
-            9 => (0..200).try_for_each(|_| out.write_all(&[b'x'; 100_000])),
+            9 => (0..200).try_for_each(|_| out.write_all(&b"x".repeat(100_000))),
             10 => answer.chunks(7).take(100).try_for_each(|part| {
                 std::thread::sleep(Duration::from_millis(10));
                 out.write_all(part).and_then(|()| out.flush())
@@ -236,6 +236,7 @@ fn probed(done: &AtomicBool, mut probe: impl FnMut()) -> (Duration, Duration) {
     (times[times.len() * 99 / 100], times[times.len() - 1])
 }
 
+#[expect(clippy::print_stdout, reason = "the figures of an optimised build")]
 fn hostile_answers_do_not_harm_other_callers() {
     let web = service();
     let good = Web::start(|_| Answer::json(200, 42));
@@ -254,7 +255,7 @@ fn hostile_answers_do_not_harm_other_callers() {
         let calls = scope.spawn(|| {
             let mut client = connected();
             probed(&done, || {
-                assert_eq!(client.eval("(:value (tool/call {:server \"good\" :tool \"answer\" :args {}}))"), "user=> 42")
+                assert_eq!(client.eval("(:value (tool/call {:server \"good\" :tool \"answer\" :args {}}))"), "user=> 42");
             })
         });
         let health = scope.spawn(|| {
@@ -286,7 +287,9 @@ fn hostile_answers_do_not_harm_other_callers() {
         let attacked = attacks.map(std::thread::ScopedJoinHandle::join);
         done.store(true, Ordering::Relaxed);
         let probes = (calls.join(), health.join());
-        attacked.into_iter().for_each(|attacked| attacked.expect("no attack succeeds"));
+        for attack in attacked {
+            attack.expect("no attack succeeds");
+        }
         (probes.0.expect("the calls succeed"), probes.1.expect("the server is healthy"))
     });
     let peak = crate::outgoing::peak_kb(site.id());
