@@ -182,9 +182,9 @@ impl Operation {
     /// Returns the text form of [`Params`](ptc_catalog::Params).
     pub fn params(&self) -> String {
         let lines = self.params.iter().map(|param| {
-            let Param { name, arg, place, style, explode, allow_reserved } = param;
+            let Param { name, arg, place, style, explode, allow_reserved, media_type } = param;
             let (place, style, explode, allow_reserved) = (*place, *style, *explode, *allow_reserved);
-            ptc_catalog::Param { name, arg, place, style, explode, allow_reserved }.to_string()
+            ptc_catalog::Param { name, arg, place, style, explode, allow_reserved, media_type }.to_string()
         });
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -205,4 +205,6 @@ pub struct Param {
     pub explode: bool,
     /// Whether reserved characters are sent unescaped (`allowReserved` of OpenAPI).
     pub allow_reserved: bool,
+    /// The media type of a part of a multipart body; one line, empty if the value decides it.
+    pub media_type: String,
 }

@@ -24,11 +24,27 @@ const AUTHORIZATION: (&str, &str) = ("header", "Authorization");
 /// whose document declares nothing are not checked, and neither is an entry with an empty `auth`, which says that calls need
 /// none.
 pub(super) fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
-    for (name, upstream) in &config.upstreams {
-        if let (Transport::OpenApi(entry), Some(locked)) = (&upstream.transport, lock.upstreams.get(name)) {
-            Check { config, name, upstream, entry, locked }.run(diagnostics);
-        }
-    }
+    entries(config, lock).for_each(|entry| entry.run(diagnostics));
+}
+
+/// Returns the scopes that the tokens of each OpenAPI entry must have, by the entry's name. Of an operation with several
+/// alternatives, those of the first one count whose credentials the entry sends.
+pub fn scopes<'a>(config: &'a Config, lock: &'a Lock) -> Vec<(&'a str, BTreeSet<&'a str>)> {
+    let scopes = entries(config, lock).map(|entry| {
+        let sent = entry.locked.tools.values().filter_map(|tool| {
+            any_of(tool)?.iter().find(|all_of| all_of.iter().all(|scheme| entry.is_satisfied(tool, &scheme.kind)))
+        });
+        (entry.name, sent.flatten().flat_map(|scheme| &scheme.scopes).map(String::as_str).collect::<BTreeSet<_>>())
+    });
+    scopes.filter(|(_, scopes)| !scopes.is_empty()).collect()
+}
+
+/// Returns the OpenAPI entries that have pinned operations.
+fn entries<'a>(config: &'a Config, lock: &'a Lock) -> impl Iterator<Item = Check<'a>> {
+    config.upstreams.iter().filter_map(move |(name, upstream)| {
+        let (Transport::OpenApi(entry), Some(locked)) = (&upstream.transport, lock.upstreams.get(name)) else { return None };
+        Some(Check { config, name, upstream, entry, locked })
+    })
 }
 
 /// One entry with its pinned operations.

@@ -1,11 +1,11 @@
 //! Checks of a config together with its lock file.
 //!
 //! - [`mod@lint`]: texts of upstreams that may be attacks, and the other checks of a whole lock file.
-//! - `credentials`: compares the credentials that operations need with those of the config.
+//! - [`credentials`]: compares the credentials that operations need with those of the config.
 //! - [`paging`]: `paging` in overrides.
 //! - [`read_only`]: enforces that every granted tool is a read.
 
-pub(crate) mod credentials;
+pub mod credentials;
 pub mod lint;
 pub mod paging;
 pub mod read_only;

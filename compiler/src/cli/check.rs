@@ -6,6 +6,7 @@ use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Severity, quoted};
 use ptc_compiler::lock::Lock;
 use ptc_compiler::{checks, leak, lower, resolve};
+use ptc_text::join_limited;
 
 use crate::args::Build;
 use crate::console::Console;
@@ -14,6 +15,9 @@ use crate::{Failure, Status, environment, program, resolve_lock, sandbox};
 
 /// Maximum number of tools for which `--check` prints how their lists are paged.
 const MAX_PAGED: usize = 10;
+
+/// Maximum number of scopes that `--check` prints for an entry.
+const MAX_SCOPES: usize = 40;
 
 /// `ptc-compile --check CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
@@ -32,6 +36,10 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         console.message(&format!("{}: {}\n", path.display(), summary(config)));
         console.message(&not_checked(config, path, lock.as_ref()));
         if let Some(lock) = &lock {
+            for (upstream, scopes) in checks::credentials::scopes(config, lock) {
+                let scopes = join_limited(scopes.into_iter().map(quoted), ", ", MAX_SCOPES);
+                console.message(&format!("the token of {} needs the scopes {scopes}\n", quoted(upstream)));
+            }
             console.message(&paged(config, lock));
         }
     }

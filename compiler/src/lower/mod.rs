@@ -278,5 +278,6 @@ fn param(node: &Json) -> Option<Param> {
         style: Style::named(text("style")?)?,
         explode: node.get("explode").and_then(Json::as_bool).unwrap_or(false),
         allow_reserved: node.get("allowReserved").and_then(Json::as_bool).unwrap_or(false),
+        media_type: line("contentType").unwrap_or_default().to_owned(),
     })
 }

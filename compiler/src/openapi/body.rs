@@ -47,6 +47,12 @@ fn preference(media: &str) -> (RequestKind, bool) {
     (kind, is_special)
 }
 
+/// Whether a range such as `image/*` or `*/*` includes a media type.
+fn includes(range: &str, media: &str) -> bool {
+    let (range, media) = (essence(range), essence(media));
+    range == "*/*" || range.strip_suffix('*').is_some_and(|start| start.ends_with('/') && media.starts_with(start))
+}
+
 /// Returns the media type that is sent where the document declares the range `media`.
 fn of_range(kind: RequestKind, media: &str) -> &str {
     match kind {
@@ -83,7 +89,9 @@ pub(super) fn read<'a>(
     let content = match configured {
         None => contents.iter().min_by_key(|content| preference(content.media_type)),
         Some(wanted) => {
-            let found = contents.iter().find(|content| essence(content.media_type) == essence(&wanted.value));
+            let is_it = |content: &&Content<'_>| essence(content.media_type) == essence(&wanted.value);
+            let found =
+                contents.iter().find(is_it).or_else(|| contents.iter().find(|range| includes(range.media_type, &wanted.value)));
             if found.is_none() {
                 let types = quoted_list(contents.iter().map(|content| content.media_type));
                 let message = format!("the operation takes no body of the type `{}`", wanted.value);
@@ -95,8 +103,10 @@ pub(super) fn read<'a>(
     };
     let content = content.and_then(|content| references.resolve_content(*content, faults));
     let Some(content) = content else { return Body::default() };
-    let kind = RequestKind::of(content.media_type);
-    let media = of_range(kind, content.media_type.trim());
+    let chosen = configured.map(|wanted| wanted.value.as_str()).filter(|_| content.media_type.contains('*'));
+    let declared = chosen.unwrap_or(content.media_type);
+    let kind = RequestKind::of(declared);
+    let media = of_range(kind, declared.trim());
     if !media.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
         let message = "the media type of a request body has characters that a header cannot carry";
         faults.push(Diagnostic::new(Code::RequestBody, message).at(content.value.place(references.file), ""));
@@ -164,7 +174,11 @@ pub(super) fn members(schema: &Json, content: &Content<'_>, required: bool, kind
         if style == "base64" {
             mark_base64(&mut schema, None);
         }
-        Sent { name: (*name).to_owned(), required: required && members.requires(name), schema, wire: wire(name, style, explode) }
+        let mut wire = wire(name, style, explode);
+        if let Some(media) = part_type(content, name, kind) {
+            wire.set("contentType", Json::string(media));
+        }
+        Sent { name: (*name).to_owned(), required: required && members.requires(name), schema, wire }
     });
     let args = args.collect();
     let named = every.iter().map(|(name, _)| *name);
@@ -208,6 +222,16 @@ fn style(read: &Schema<'_>, member: &Json, content: &Content<'_>, name: &str, ki
         RequestKind::Multipart => ("form", true),
         _ => ("json", false),
     }
+}
+
+/// Returns the media type that the `encoding` of a multipart form gives a part. `None` if the value decides it, or if there are
+/// several types or a range of them.
+fn part_type<'a>(content: &Content<'a>, name: &str, kind: RequestKind) -> Option<&'a str> {
+    let encoding = content.value.get("encoding").filter(|_| kind == RequestKind::Multipart)?.get(name)?;
+    let media = encoding.get("contentType").and_then(Node::as_str)?.trim();
+    let is_usual = ["application/octet-stream", "application/json", "text/plain"].contains(&media);
+    let is_one = media.bytes().all(|byte| (byte == b' ' || byte.is_ascii_graphic()) && !matches!(byte, b',' | b'*'));
+    (is_one && !is_usual).then_some(media)
 }
 
 /// Whether a member of a multipart form is a file or a list of files.

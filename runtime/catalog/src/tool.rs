@@ -225,7 +225,8 @@ impl Answers {
 }
 
 /// The encoding of an operation's parameters, one per line: place, style, `explode` or `-`, `reserved` or `-`, and the name, as
-/// in `query form explode - state`. If the argument has another name, that name follows a tab. This is one text, since rows with
+/// in `query form explode - state`. If the argument has another name, that name follows a tab. The media type of a part
+/// follows after one more tab. This is one text, since rows with
 /// their pointers would cost rustc more than everything else of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Params(pub &'static str);
@@ -255,6 +256,8 @@ pub struct Param<'a> {
     pub explode: bool,
     /// Whether reserved characters are not percent-encoded.
     pub allow_reserved: bool,
+    /// The media type of a part of a multipart body. It is empty if the value decides it.
+    pub media_type: &'a str,
 }
 
 impl<'a> Param<'a> {
@@ -263,9 +266,10 @@ impl<'a> Param<'a> {
         let place = Place::named(words.next()?)?;
         let style = Style::named(words.next()?)?;
         let (explode, allow_reserved) = (words.next()? == "explode", words.next()? == "reserved");
-        let name = words.next()?;
-        let (name, arg) = name.split_once('\t').unwrap_or((name, name));
-        Some(Param { name, arg, place, style, explode, allow_reserved })
+        let mut names = words.next()?.split('\t');
+        let name = names.next()?;
+        let (arg, media_type) = (names.next().unwrap_or(name), names.next().unwrap_or_default());
+        Some(Param { name, arg, place, style, explode, allow_reserved, media_type })
     }
 }
 
@@ -274,7 +278,11 @@ impl fmt::Display for Param<'_> {
         let flag = |set: bool, name: &'static str| if set { name } else { "-" };
         let (explode, reserved) = (flag(self.explode, "explode"), flag(self.allow_reserved, "reserved"));
         write!(f, "{} {} {explode} {reserved} {}", self.place.name(), self.style.name(), self.name)?;
-        if self.arg == self.name { Ok(()) } else { write!(f, "\t{}", self.arg) }
+        match (self.arg == self.name, self.media_type) {
+            (true, "") => Ok(()),
+            (false, "") => write!(f, "\t{}", self.arg),
+            (_, media_type) => write!(f, "\t{}\t{media_type}", self.arg),
+        }
     }
 }
 
@@ -387,8 +395,10 @@ mod tests {
                 for (explode, allow_reserved) in [(false, false), (false, true), (true, false), (true, true)] {
                     for name in ["id", "filter[a b]", " ", "", "-", "größe"] {
                         for arg in [name, "state_query"] {
-                            let param = Param { name, arg, place, style, explode, allow_reserved };
-                            assert_eq!(Param::read(&param.to_string()), Some(param));
+                            for media_type in ["", "image/png"] {
+                                let param = Param { name, arg, place, style, explode, allow_reserved, media_type };
+                                assert_eq!(Param::read(&param.to_string()), Some(param));
+                            }
                         }
                     }
                 }

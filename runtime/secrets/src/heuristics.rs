@@ -131,8 +131,25 @@ pub fn names_a_secret(name: &str) -> bool {
 }
 
 /// Names of parameters that carry a credential, without separators.
-const CREDENTIAL_NAMES: &[&str] =
-    &["auth", "authorization", "cookie", "jwt", "pass", "passwd", "password", "pwd", "secret", "session", "sid", "token"];
+const CREDENTIAL_NAMES: &[&str] = &[
+    "auth",
+    "authentication",
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "credentials",
+    "idtoken",
+    "jwt",
+    "pass",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "session",
+    "sid",
+    "token",
+];
 /// Endings of such names. `pageToken`, `sessionCount` and `shareToken` do not have them.
 const CREDENTIAL_SUFFIXES: &[&str] = &[
     "accesskey",
@@ -144,17 +161,23 @@ const CREDENTIAL_SUFFIXES: &[&str] = &[
     "authtoken",
     "bearertoken",
     "clientsecret",
+    "csrftoken",
+    "logintoken",
     "oauthtoken",
+    "passphrase",
     "password",
     "privatekey",
     "refreshtoken",
     "secretkey",
     "securitytoken",
+    "sessid",
     "sessionid",
     "sessionkey",
     "sessiontoken",
     "subscriptionkey",
     "usertoken",
+    "vaulttoken",
+    "xsrftoken",
 ];
 
 /// Whether the name of a request's parameter says that it carries a credential: `api_key`, `X-Auth-Token`, `session`.
@@ -371,6 +394,11 @@ mod tests {
             "Password",
             "Ocp-Apim-Subscription-Key",
             "X-Auth-Token",
+            "X-CSRF-Token",
+            "PHPSESSID",
+            "X-Vault-Token",
+            "id_token",
+            "passphrase",
         ] {
             assert!(names_a_credential(name), "{name}");
         }

@@ -155,22 +155,27 @@ fn multipart_has_text_json_and_base64_parts() {
         "caption": { "type": "string" }, "labels": { "type": "array", "items": { "type": "string" } },
         "meta": { "type": "object", "properties": { "n": { "type": "integer" } } } } });
     let args = r#"{:file "AP/+" :pages ["AQ==" "Ag=="] :caption "a\r\nb é" :labels ["x" "y"] :meta {:n 1}}"#;
-    let paths = json!({ "/x": { "post": with_body("post", "multipart/form-data", &schema) } });
+    let mut operation = with_body("post", "multipart/form-data", &schema);
+    operation["requestBody"]["content"]["multipart/form-data"]["encoding"] = json!({
+        "pages": { "contentType": "image/png" }, "caption": { "contentType": "text/csv; charset=iso-8859-1" },
+        "file": { "contentType": "image/png, image/jpeg" }, "meta": { "contentType": "application/vnd.x+json" } });
+    let paths = json!({ "/x": { "post": operation } });
     let service = Service::start(&json!({ "include_operations": ["post"] }), &paths, accept);
     let engine = service.engine();
     eval(&engine, &format!(r#"(tool/value {{:server "api" :tool "post" :args {args}}})"#)).result.unwrap();
     let asked = service.last();
     let boundary = asked.header("content-type").unwrap().strip_prefix("multipart/form-data; boundary=").unwrap();
     let head = |name: &str, more: &str| format!("Content-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
-    let file = |name: &str| head(name, &format!("; filename=\"{name}\"\r\nContent-Type: application/octet-stream"));
+    let file = |name: &str, of: &str| head(name, &format!("; filename=\"{name}\"\r\nContent-Type: {of}"));
+    let caption = head("caption", "\r\nContent-Type: text/csv; charset=iso-8859-1");
     let mut expected: Vec<Vec<u8>> = vec![
-        [file("file").as_bytes(), b"\x00\xff\xfe"].concat(),
-        [file("pages").as_bytes(), b"\x01"].concat(),
-        [file("pages").as_bytes(), b"\x02"].concat(),
-        format!("{}a\r\nb é", head("caption", "")).into_bytes(),
+        [file("file", "application/octet-stream").as_bytes(), b"\x00\xff\xfe"].concat(),
+        [file("pages", "image/png").as_bytes(), b"\x01"].concat(),
+        [file("pages", "image/png").as_bytes(), b"\x02"].concat(),
+        [caption.as_bytes(), b"a\r\nb \xe9"].concat(),
         format!("{}x", head("labels", "")).into_bytes(),
         format!("{}y", head("labels", "")).into_bytes(),
-        format!("{}{{\"n\":1}}", head("meta", "\r\nContent-Type: application/json")).into_bytes(),
+        format!("{}{{\"n\":1}}", head("meta", "\r\nContent-Type: application/vnd.x+json")).into_bytes(),
     ];
     let mut parts = parts(&asked.bytes, boundary);
     expected.sort();
@@ -205,6 +210,8 @@ fn text_xml_and_bytes_are_one_argument() {
     let element = object(&json!({ "a": { "type": "string" } }));
     assert_eq!(sent("application/xml", &element, r#"{:body "<a/>"}"#), ("application/xml".into(), "<a/>".into()));
     assert_eq!(sent("image/png", &anything, r#"{:body "iVBORw=="}"#).0, "image/png");
+    let message = refused("text/plain; charset=iso-8859-1", &anything, r#"{:body "日"}"#);
+    assert!(message.contains("'body' has characters that cannot be sent as text/plain; charset=iso-8859-1"), "{message}");
 
     let paths = json!({ "/x": { "put": with_body("put", "application/octet-stream", &json!({})) } });
     let service = Service::start(&json!({ "include_operations": ["put"] }), &paths, accept);
@@ -241,6 +248,13 @@ fn the_preferred_type_is_sent_unless_the_override_chooses() {
     let form = chosen("application/x-www-form-urlencoded");
     assert_eq!(call(&form, r#"{:a "1"}"#).unwrap(), ("application/x-www-form-urlencoded".into(), "a=1".into()));
     assert_eq!(call(&chosen("text/plain"), r#"{:body "1"}"#).unwrap(), ("text/plain".into(), "1".into()));
+    // A type within a declared range.
+    let image = json!({ "operation_overrides": { "put": { "content_type": "image/png" } }, "include_operations": ["put"] });
+    let paths = json!({ "/x": { "put": with_body("put", "image/*", &json!({})) } });
+    let service = Service::start(&image, &paths, accept);
+    eval(&service.engine(), r#"(tool/value {:server "api" :tool "put" :args {:body "AQ=="}})"#).result.unwrap();
+    assert_eq!(service.last().header("content-type"), Some("image/png"));
+
     let findings = call(&chosen("text/csv"), "{}").unwrap_err();
     assert!(findings.contains("PTC0515") && findings.contains("takes no body of the type `text/csv`"), "{findings}");
 }

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     const fn param(place: Place, style: Style, explode: bool) -> Param<'static> {
-        Param { name: "a", arg: "a", place, style, explode, allow_reserved: false }
+        Param { name: "a", arg: "a", place, style, explode, allow_reserved: false, media_type: "" }
     }
 
     fn sent(spec: &OpenApi, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {

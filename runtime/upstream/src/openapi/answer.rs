@@ -12,6 +12,8 @@ use crate::fault::{UpstreamError, excerpt};
 use crate::http::sse;
 use crate::mcp::outcome::Payload;
 
+use super::charset::{self, encoding};
+
 /// Reads a body of the type `content_type`. Without `with_bytes`, the bytes of a binary body are left out.
 ///
 /// # Errors
@@ -42,9 +44,12 @@ pub(super) fn read(content_type: Option<&str>, body: Vec<u8>, with_bytes: bool) 
 
 const BOM: char = '\u{feff}';
 
-/// Decodes text as its `charset` parameter says, as UTF-8 without one. A byte order mark takes precedence, as in the Encoding
-/// Standard. Bytes that are invalid in the charset become U+FFFD.
+/// Decodes text as its `charset` parameter says. Without one, an XML declaration decides, and other text is UTF-8. A byte order
+/// mark takes precedence, as in the Encoding Standard. Bytes that are invalid in the charset become U+FFFD.
 fn decoded(content_type: &str, body: Vec<u8>) -> String {
+    if let Some(declared) = charset::of_xml_declaration(&body).filter(|_| !charset::is_named(content_type)) {
+        return declared.decode(&body).0.into_owned();
+    }
     if !is_plain_utf8(content_type, &body) {
         return encoding(content_type).decode(&body).0.into_owned();
     }
@@ -69,15 +74,6 @@ fn strictly_decoded(content_type: &str, body: Vec<u8>) -> Result<String, Upstrea
 /// Whether a body is UTF-8 without a byte order mark, which needs no decoding.
 fn is_plain_utf8(content_type: &str, body: &[u8]) -> bool {
     encoding(content_type) == UTF_8 && Encoding::for_bom(body).is_none()
-}
-
-/// Returns the encoding that the `charset` parameter names, UTF-8 if it names none or an unknown one.
-fn encoding(content_type: &str) -> &'static Encoding {
-    let charset = content_type.split(';').skip(1).find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
-    });
-    charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8)
 }
 
 /// Checks that a text is JSON, since what reads it later relies on that.

@@ -8,7 +8,7 @@ use ptc_check::argument::shown;
 use ptc_lisp::Value;
 use reqwest::header::HeaderValue;
 
-use super::{Arguments, address};
+use super::{Arguments, address, charset};
 use crate::arguments::{self, Bounds, Unsendable, counted};
 
 /// A body with its `Content-Type`.
@@ -38,7 +38,6 @@ pub(super) fn encode(
     let max = usize::try_from(spec.max_request_bytes).unwrap_or(usize::MAX);
     let too_large = || too_large(max);
     let whole = given.iter().find(|(param, _)| param.name.is_empty());
-    let mut content_type = media_type.to_owned();
     let text = match (RequestKind::of(media_type), whole) {
         (RequestKind::Form, None) => address::form(&given, max, bounds)?,
         (RequestKind::Form, Some((param, value))) => address::form(&members(param, value)?, max, bounds)?,
@@ -48,9 +47,8 @@ pub(super) fn encode(
                 None => given,
             };
             let boundary = boundary()?;
-            content_type = format!("multipart/form-data; boundary={boundary}");
             let bytes = multipart(&members, &boundary, max, bounds)?.ok_or_else(too_large)?;
-            return finish(bytes, &content_type, bounds).map(Some);
+            return finish(bytes, &format!("multipart/form-data; boundary={boundary}"), bounds).map(Some);
         }
         (kind, Some((param, value))) if kind.is_string() => {
             let Some(text) = value.as_str() else {
@@ -60,15 +58,11 @@ pub(super) fn encode(
                     shown(value)
                 )));
             };
-            if kind == RequestKind::Text {
-                text.to_owned()
-            } else {
-                let bytes = decoded(param, text)?;
-                if bytes.len() > max {
-                    return Err(too_large());
-                }
-                return finish(bytes, &content_type, bounds).map(Some);
+            let bytes = if kind == RequestKind::Text { encoded(param, media_type, text)? } else { decoded(param, text)? };
+            if bytes.len() > max {
+                return Err(too_large());
             }
+            return finish(bytes, media_type, bounds).map(Some);
         }
         (_, whole) => {
             let members = || Value::map(given.iter().map(|(param, value)| (Value::string(param.name), (*value).clone())));
@@ -78,7 +72,7 @@ pub(super) fn encode(
     if text.len() > max {
         return Err(too_large());
     }
-    finish(text.into_bytes(), &content_type, bounds).map(Some)
+    finish(text.into_bytes(), media_type, bounds).map(Some)
 }
 
 fn finish(bytes: Vec<u8>, content_type: &str, bounds: &Bounds) -> Result<RequestBody, Unsendable> {
@@ -129,6 +123,12 @@ fn decoded(param: &Param<'_>, text: &str) -> Result<Vec<u8>, Unsendable> {
     STANDARD.decode(text).map_err(|why| Unsendable::Invalid(format!("'{}' must be base64: {why}", param.arg)))
 }
 
+/// Encodes a text in the charset of its media type.
+fn encoded(param: &Param<'_>, media_type: &str, text: &str) -> Result<Vec<u8>, Unsendable> {
+    charset::encoded(media_type, text)
+        .ok_or_else(|| Unsendable::Invalid(format!("'{}' has characters that cannot be sent as {media_type}", param.arg)))
+}
+
 /// Returns a boundary that no content can be expected to contain.
 fn boundary() -> Result<String, Unsendable> {
     Ok(format!("ptc-{}", super::random_uuid()?))
@@ -148,13 +148,13 @@ fn multipart(
             None => vec![*value],
         };
         for item in items.into_iter().filter(|item| !item.is_nil()) {
-            let (kind, content) = match (param.style, item.as_name()) {
+            let (usual_type, content) = match (param.style, item.as_name()) {
                 (Style::Base64, Some(text)) => ("application/octet-stream", decoded(param, text)?),
                 (Style::Base64, None) => {
                     return Err(Unsendable::Invalid(format!("'{}' must be base64, got {}", param.arg, shown(item))));
                 }
                 (Style::Json, _) => ("application/json", json(item, max, bounds)?.into_bytes()),
-                (_, Some(text)) => ("", text.as_bytes().to_vec()),
+                (_, Some(text)) => ("", encoded(param, param.media_type, text)?),
                 (_, None) if item.entries().is_some() || item.items().is_some() => {
                     ("application/json", json(item, max, bounds)?.into_bytes())
                 }
@@ -166,8 +166,9 @@ fn multipart(
             if param.style == Style::Base64 {
                 out.extend_from_slice(format!("; filename=\"{name}\"").as_bytes());
             }
-            if !kind.is_empty() {
-                out.extend_from_slice(format!("\r\nContent-Type: {kind}").as_bytes());
+            let media_type = if param.media_type.is_empty() { usual_type } else { param.media_type };
+            if !media_type.is_empty() {
+                out.extend_from_slice(format!("\r\nContent-Type: {media_type}").as_bytes());
             }
             out.extend_from_slice(b"\r\n\r\n");
             out.extend_from_slice(&content);

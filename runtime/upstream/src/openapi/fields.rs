@@ -154,15 +154,22 @@ mod tests {
             (Place::Cookie, Style::Cookie, true, r#""b\r\nc""#, "cookie: a=b%0D%0Ac"),
         ];
         for (place, style, explode, value, expected) in cases {
-            let param = Param { name: "a", arg: "a", place, style, explode, allow_reserved: false };
+            let param = Param { name: "a", arg: "a", place, style, explode, allow_reserved: false, media_type: "" };
             assert_eq!(sent(param, value), Ok(expected.to_owned()), "{place:?} {style:?} {explode} {value}");
         }
     }
 
     #[test]
     fn header_argument_cannot_add_a_line() {
-        let param =
-            Param { name: "a", arg: "a", place: Place::Header, style: Style::Simple, explode: false, allow_reserved: false };
+        let param = Param {
+            style: Style::Simple,
+            explode: false,
+            place: Place::Header,
+            name: "a",
+            arg: "a",
+            allow_reserved: false,
+            media_type: "",
+        };
         for value in [r#""x\r\nHost: evil""#, r#""x\ny""#, r#"["a\u0000"]"#, r#"" x""#] {
             assert!(sent(param, value).unwrap_err().contains("is sent as a header"), "{value}");
         }

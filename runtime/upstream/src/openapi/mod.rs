@@ -12,6 +12,7 @@
 mod address;
 mod answer;
 mod body;
+mod charset;
 mod encode;
 mod fields;
 mod head;
