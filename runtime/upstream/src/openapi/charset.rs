@@ -23,7 +23,8 @@ pub(super) fn of_xml_declaration(body: &[u8]) -> Option<&'static Encoding> {
     let declaration = str::from_utf8(declaration.get(..end)?).ok()?;
     let value = declaration.split_once("encoding")?.1.trim_start().strip_prefix('=')?.trim_start();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    Encoding::for_label(value.get(1..)?.split(quote).next()?.as_bytes())
+    // A body that begins with these bytes is not UTF-16, although some writers declare it. Its output encoding is UTF-8.
+    Encoding::for_label(value.get(1..)?.split(quote).next()?.as_bytes()).map(Encoding::output_encoding)
 }
 
 /// Whether the media type names a charset.
@@ -47,6 +48,7 @@ mod tests {
         for (body, expected) in [
             ("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a/>", Some("windows-1252")),
             ("<?xml version='1.0' encoding = 'shift_jis' standalone='yes'?><a/>", Some("Shift_JIS")),
+            ("<?xml version=\"1.0\" encoding=\"utf-16\"?><a/>", Some("UTF-8")),
             ("<?xml version=\"1.0\"?><a encoding=\"shift_jis\"/>", None),
             ("<a encoding=\"shift_jis\"/>", None),
             ("<?xml encoding=", None),
