@@ -1,4 +1,4 @@
-//! What `--check` says about the sandboxes of child processes.
+//! Checks the sandboxes of child processes.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn check(config: &Config, folder: &Path, diagnostics: &mut Diagnostic
                 "create it, or correct the path; the server does not start the child without it"
             };
             diagnostics
-                .push(Diagnostic::new(Code::SandboxPath, message).at(path.place.clone(), "there is no such path").hint(hint));
+                .push(Diagnostic::new(Code::SandboxPath, message).at(path.place.clone(), "this path does not exist").hint(hint));
         }
     }
     if diagnostics.has_errors() {

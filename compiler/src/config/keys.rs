@@ -156,8 +156,13 @@ pub static UPSTREAM: Variants = Variants {
                         .or(&["environment"]),
                     key("inherit_env", Kind::FlagOrNames, Optional, "variables that it gets from the server's environment"),
                     key("cd", Kind::Text, Optional, "its working directory").or(&["cwd", "dir", "working_directory"]),
-                    key("sandbox", Kind::Record(&SANDBOX), Optional, "what it may use; all that the server may where left out")
-                        .or(&["confinement", "isolation"]),
+                    key(
+                        "sandbox",
+                        Kind::Record(&SANDBOX),
+                        Optional,
+                        "restricts the process; without it, the process has the rights of the server's user",
+                    )
+                    .or(&["confinement", "isolation"]),
                     HANDSHAKE_TIMEOUT,
                     key(
                         "idle_timeout_ms",

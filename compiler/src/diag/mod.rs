@@ -174,7 +174,7 @@ impl Diagnostics {
         self.silenced.push((code, place));
     }
 
-    /// Whether notes with a code that point into a place are dropped.
+    /// Whether findings with this code at this place are silenced.
     pub fn is_silenced(&self, code: Code, place: &Span) -> bool {
         let note = Diagnostic::new(code, "").at(place.clone(), "");
         self.silenced.iter().any(|(code, area)| note.is_note_of(*code, area))

@@ -1,4 +1,4 @@
-//! What a child process may use.
+//! The sandbox of a child process: the files and resources that the process may use.
 
 /// Confines a child process and everything that it starts. Files that are not listed are denied, apart from those of the system
 /// and of the program itself.
@@ -8,7 +8,7 @@ pub struct Sandbox {
     pub read: &'static [&'static str],
     /// Files and folders that it may change, and also read and execute.
     pub write: &'static [&'static str],
-    /// Whether it may open sockets.
+    /// Whether the child may open sockets.
     pub network: bool,
     /// Maximum private writable memory of each process, in mebibytes.
     pub memory_mb: Option<u64>,

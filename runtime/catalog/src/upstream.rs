@@ -79,7 +79,7 @@ pub struct McpStdio {
     pub inherit_env: InheritEnv,
     /// The working directory, absolute or relative to `--config-dir`.
     pub cd: Option<&'static str>,
-    /// What the child may use. `None` permits all that the server's user may do.
+    /// The sandbox of the child. Without one, the child has the rights of the server's user.
     pub sandbox: Option<Sandbox>,
     /// Milliseconds for start and handshake.
     pub handshake_timeout_ms: u64,

@@ -23,8 +23,8 @@ const MAX_SAME: usize = 4;
 /// Number of tools from which on two threads build an index. To start a thread takes as long as to read the texts of some tools.
 const MIN_PARALLEL: usize = 500;
 
-/// Builds the index over all tools of a catalog, in the catalog's order. Two threads build the index of a large catalog. Its bytes
-/// do not depend on that.
+/// Builds the index over all tools of a catalog, in the catalog's order. Two threads build it if the upstreams of a large catalog
+/// can be divided. Its bytes do not depend on that.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let total = catalog.tool_count();
     let mut tools = 0;
@@ -33,9 +33,11 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
         2 * tools <= total
     });
     let (first, second) = catalog.upstreams.split_at(half.count());
-    let is_large = total >= MIN_PARALLEL && !first.is_empty();
+    if total < MIN_PARALLEL || first.is_empty() {
+        return collect(catalog.upstreams).finish();
+    }
     thread::scope(|scope| {
-        let other = is_large.then(|| thread::Builder::new().spawn_scoped(scope, || collect(second)).ok()).flatten();
+        let other = thread::Builder::new().spawn_scoped(scope, || collect(second)).ok();
         let mut builder = collect(first);
         builder.append(&match other.map(thread::ScopedJoinHandle::join) {
             Some(Ok(second)) => second,

@@ -11,7 +11,7 @@ use crate::machine::Gauge;
 /// Items between two checks.
 const CHECK_INTERVAL: u32 = 256;
 
-/// What [`decode_within`](super::decode_within) may use: as much as a program.
+/// The limits of [`decode_within`](super::decode_within), which are those of a program.
 #[derive(Debug, Clone, Default)]
 pub struct DecodeLimits {
     /// Maximum bytes that decoding may allocate, and the gauge of the thread that decodes. Without it memory has no limit.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use ptc_lisp::image::{self, DecodeError, DecodeLimits};
 use ptc_lisp::limits::{Cancel, Limits};
 
-use super::seal::{Kind, Place, Sealer};
+use super::seal::{DataKind, Sealer, SessionRef};
 use crate::alloc;
 use crate::session::state::Log;
 use crate::session::{Fault, SessionState};
@@ -31,7 +31,7 @@ impl Codec {
     }
 
     /// Encodes and seals a state. Returns an error if it contains a value that cannot be stored, or if it is too large.
-    pub(super) fn encode(&self, place: Place<'_>, kept: &SessionState) -> Result<Vec<u8>, Fault> {
+    pub(super) fn encode(&self, session: SessionRef<'_>, kept: &SessionState) -> Result<Vec<u8>, Fault> {
         let image = image::encode(&kept.bindings, &kept.results).map_err(|refused| {
             let advice = "give a function that makes it, or the items that are needed; nothing of this evaluation was kept";
             Fault::NotStorable(format!("{refused} with the other replicas' sessions: {advice}"))
@@ -43,7 +43,7 @@ impl Codec {
             state.extend((part.len() as u64).to_le_bytes());
             state.extend_from_slice(part);
         }
-        let sealed = self.sealer.seal(Kind::State, place, &state).map_err(|why| Fault::Unavailable(why.to_string()))?;
+        let sealed = self.sealer.seal(DataKind::State, session, &state).map_err(|why| Fault::Unavailable(why.to_string()))?;
         if sealed.len() as u64 > self.max_bytes() {
             return Err(Fault::Limit(format!(
                 "the session takes {} bytes in the store, it may take {} (--program-memory-limit-bytes); nothing of this \
@@ -56,7 +56,7 @@ impl Codec {
     }
 
     /// Opens and decodes a state. It is empty for a session that never stored one.
-    pub(super) fn decode(&self, place: Place<'_>, mut sealed: Vec<u8>, cancel: &Cancel) -> Result<SessionState, Fault> {
+    pub(super) fn decode(&self, session: SessionRef<'_>, mut sealed: Vec<u8>, cancel: &Cancel) -> Result<SessionState, Fault> {
         if sealed.is_empty() {
             return Ok(SessionState::default());
         }
@@ -64,7 +64,7 @@ impl Codec {
         if sealed.len() as u64 > self.max_bytes() {
             return Err(self.too_large(sealed.len() as u64));
         }
-        let state = self.sealer.open(Kind::State, place, &mut sealed).map_err(|why| lost(&why.to_string()))?;
+        let state = self.sealer.open(DataKind::State, session, &mut sealed).map_err(|why| lost(&why.to_string()))?;
         let mut rest = state;
         let mut part = || {
             let (length, after) = rest.split_first_chunk()?;
@@ -93,14 +93,14 @@ impl Codec {
     }
 
     /// Seals a title. A missing title is empty.
-    pub(super) fn encode_title(&self, place: Place<'_>, title: Option<&str>) -> Result<Vec<u8>, Fault> {
+    pub(super) fn encode_title(&self, session: SessionRef<'_>, title: Option<&str>) -> Result<Vec<u8>, Fault> {
         let Some(title) = title else { return Ok(Vec::new()) };
-        self.sealer.seal(Kind::Title, place, title.as_bytes()).map_err(|why| Fault::Unavailable(why.to_string()))
+        self.sealer.seal(DataKind::Title, session, title.as_bytes()).map_err(|why| Fault::Unavailable(why.to_string()))
     }
 
     /// Opens a title. A title that does not open is omitted, so that the session can be listed and closed.
-    pub(super) fn decode_title(&self, place: Place<'_>, mut sealed: Vec<u8>) -> Option<String> {
-        let title = self.sealer.open(Kind::Title, place, &mut sealed).ok()?;
+    pub(super) fn decode_title(&self, session: SessionRef<'_>, mut sealed: Vec<u8>) -> Option<String> {
+        let title = self.sealer.open(DataKind::Title, session, &mut sealed).ok()?;
         std::str::from_utf8(title).ok().map(str::to_owned)
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     use crate::settings::SessionKeys;
     use ptc_lisp::{Bindings, Program, Run, Value};
 
-    const PLACE: Place<'_> = Place { owner: "stdio", id: "ptcs_1" };
+    const SESSION: SessionRef<'_> = SessionRef { owner: "stdio", id: "ptcs_1" };
 
     fn codec(memory_bytes: u64) -> Codec {
         let keys = SessionKeys::parse(&"k".repeat(32)).expect("a key");
@@ -147,9 +147,9 @@ mod tests {
         let nils = Value::vector(vec![Value::Nil; 400_000]);
         let large =
             SessionState { results: vec![nils.clone(), Value::vector(vec![nils]), Value::from(1)], ..SessionState::default() };
-        let sealed = codec(1 << 30).encode(PLACE, &large).expect("it can be stored");
+        let sealed = codec(1 << 30).encode(SESSION, &large).expect("it can be stored");
         assert!(sealed.len() < 500_000, "{}", sealed.len());
-        let decode = |limit| codec(limit).decode(PLACE, sealed.clone(), &Cancel::default());
+        let decode = |limit| codec(limit).decode(SESSION, sealed.clone(), &Cancel::default());
         assert_eq!(decode(1 << 30).expect("it fits").results, large.results);
         let before = alloc::live_bytes();
         let Err(Fault::StateLost(why)) = decode(1_000_000) else { panic!("it does not fit") };
@@ -160,20 +160,20 @@ mod tests {
     #[test]
     fn state_larger_than_the_memory_of_a_program_is_refused() {
         let text = state("(apply str (repeat 5000 \"x\"))");
-        let Err(Fault::Limit(why)) = codec(4_000).encode(PLACE, &text) else { panic!("it is too large") };
+        let Err(Fault::Limit(why)) = codec(4_000).encode(SESSION, &text) else { panic!("it is too large") };
         assert!(why.contains("it may take 4000 (--program-memory-limit-bytes)"), "{why}");
-        let sealed = codec(1 << 20).encode(PLACE, &text).expect("it can be stored");
-        assert!(matches!(codec(4_000).decode(PLACE, sealed, &Cancel::default()), Err(Fault::StateLost(_))));
+        let sealed = codec(1 << 20).encode(SESSION, &text).expect("it can be stored");
+        assert!(matches!(codec(4_000).decode(SESSION, sealed, &Cancel::default()), Err(Fault::StateLost(_))));
     }
 
     #[test]
     fn other_contents_are_lost_and_a_cancelled_load_is_not() {
         let codec = codec(1 << 20);
-        let decode = |sealed: Vec<u8>| codec.decode(PLACE, sealed, &Cancel::default());
+        let decode = |sealed: Vec<u8>| codec.decode(SESSION, sealed, &Cancel::default());
         assert!(decode(Vec::new()).is_ok_and(|state| state.results.is_empty()));
         let image = image::encode(&Bindings::default(), &[]).expect("an image");
         for contents in [&b""[..], b"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", &image] {
-            let sealed = codec.sealer.seal(Kind::State, PLACE, contents).expect("sealed");
+            let sealed = codec.sealer.seal(DataKind::State, SESSION, contents).expect("sealed");
             let Err(Fault::StateLost(why)) = decode(sealed) else { panic!("{contents:?}") };
             assert!(why.contains("another version of this server"), "{why}");
         }
@@ -181,7 +181,7 @@ mod tests {
         assert!(why.contains("it is not sealed in a format of this version"), "{why}");
         let cancel = Cancel::default();
         cancel.cancel();
-        let sealed = codec.encode(PLACE, &state("(def x 1)")).expect("it can be stored");
-        assert!(matches!(codec.decode(PLACE, sealed, &cancel), Err(Fault::Unavailable(_))));
+        let sealed = codec.encode(SESSION, &state("(def x 1)")).expect("it can be stored");
+        assert!(matches!(codec.decode(SESSION, sealed, &cancel), Err(Fault::Unavailable(_))));
     }
 }

@@ -30,7 +30,7 @@ use self::form::Codec;
 use self::lease_renewer::LeaseRenewer;
 use self::pool::RedisPool;
 use self::scripts::{Reply, Step};
-use self::seal::{Place, Sealer};
+use self::seal::{Sealer, SessionRef};
 use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
 use super::{Fault, SessionLimits, SessionState};
 use crate::digest::{hex, sha256, short};
@@ -109,7 +109,7 @@ impl Redis {
     /// Reads the metadata that every step returns, in the order of the scripts.
     fn metadata(&self, owner: &str, reply: &mut Reply) -> Result<Metadata, Fault> {
         let session_id = reply.text()?;
-        let title = self.codec.decode_title(Place { owner, id: &session_id }, reply.bytes()?);
+        let title = self.codec.decode_title(SessionRef { owner, id: &session_id }, reply.bytes()?);
         let numbers = [(); 7].map(|()| reply.number());
         let [created, updated, expires, turn, bindings, bytes, running] = numbers;
         let time = |micros: Result<u64, Fault>| {
@@ -168,7 +168,7 @@ impl Store for Redis {
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
         let ttl = ttl.as_millis().to_string();
         let (mine, all) = (self.limits.sessions_per_owner.to_string(), self.limits.sessions.to_string());
-        let title = self.codec.encode_title(Place { owner, id }, title)?;
+        let title = self.codec.encode_title(SessionRef { owner, id }, title)?;
         let more = [ttl.as_bytes(), mine.as_bytes(), all.as_bytes(), &title];
         self.metadata(owner, &mut self.ask(&scripts::START, owner, id, &more)?)
     }
@@ -188,7 +188,7 @@ impl Store for Redis {
         let mut reply = self.ask(&scripts::LOOK, owner, id, &[])?;
         let _memory = self.scheduler.hold(reply.len());
         let metadata = self.metadata(owner, &mut reply)?;
-        let state = self.codec.decode(Place { owner, id }, reply.bytes()?, &Cancel::default());
+        let state = self.codec.decode(SessionRef { owner, id }, reply.bytes()?, &Cancel::default());
         Ok((metadata, log_loss(id, state)?))
     }
 
@@ -209,7 +209,7 @@ impl Store for Redis {
         let fence = reply.number()?;
         let granted = EvalLease { owner: owner.to_owned(), id: id.to_owned(), fence };
         self.shared.lease_renewer.track(&granted, holder, cancel);
-        let state = reply.bytes().and_then(|sealed| self.codec.decode(Place { owner, id }, sealed, cancel));
+        let state = reply.bytes().and_then(|sealed| self.codec.decode(SessionRef { owner, id }, sealed, cancel));
         match log_loss(id, state) {
             Ok(kept) => Ok((granted, kept)),
             Err(fault) => {
@@ -220,10 +220,10 @@ impl Store for Redis {
     }
 
     fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault> {
-        let place = Place { owner: &lease.owner, id: &lease.id };
+        let session = SessionRef { owner: &lease.owner, id: &lease.id };
         let stored = match outcome {
             LeaseOutcome::Unchanged => None,
-            LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((self.codec.encode(place, kept)?, kept)),
+            LeaseOutcome::Evaluated(kept) | LeaseOutcome::Changed(kept) => Some((self.codec.encode(session, kept)?, kept)),
         };
         // The encoded state, and the command that contains it.
         let _memory = stored.as_ref().map(|(stored, _)| self.scheduler.hold(2 * stored.len()));

@@ -3,8 +3,8 @@
 //! `KEYS` are the session, the lease to evaluate in it, the owner's list of sessions, and the list of all sessions. The first
 //! arguments are the session's id, the owner, the idle timeout in milliseconds, and the maximum size of a stored state in bytes.
 //! Lists of sessions are sorted sets, ordered by the time at which a session ends. Ended sessions stay in the owner's list for
-//! `REMEMBERED` milliseconds, so that the owner learns that the session was closed. Times are those of the server in microseconds. Lua's numbers represent them exactly, but its
-//! default number format does not.
+//! `REMEMBERED` milliseconds, so that the owner learns that the session was closed. Times are those of the server in microseconds.
+//! Lua's numbers represent them exactly, but its default number format does not.
 
 use std::ops::Deref;
 use std::sync::LazyLock;
@@ -45,7 +45,7 @@ local function used(more)
   redis.call('PEXPIRE', all, LONGEST)
 end
 
-local function told(out, id, session, right)
+local function append_metadata(out, id, session, right)
   local held = redis.call('HMGET', session, 'title', 'created', 'updated', 'expires', 'turn', 'bindings', 'bytes')
   if not held[2] then return end
   -- This server writes no such field: the reply must not become large.
@@ -57,7 +57,7 @@ local function told(out, id, session, right)
   out[#out + 1] = redis.call('EXISTS', right)
 end
 
-local function found()
+local function find_error()
   local whose = redis.call('HGET', session, 'owner')
   if whose == owner then return nil end
   if not whose and redis.call('ZSCORE', own, id) then return {'closed'} end
@@ -66,11 +66,11 @@ end
 ";
 
 /// Finds the session, or ends the script with the reason why there is none.
-const FIND: &str = "local why = found(); if why then return why end\n";
+const FIND: &str = "local why = find_error(); if why then return why end\n";
 
 /// Like [`FIND`]. Ends the script also if the state is larger than a server stores one, so that no server allocates it.
 const FIND_STATE: &str = r"
-local why = found(); if why then return why end
+local why = find_error(); if why then return why end
 local size = redis.call('HSTRLEN', session, 'image')
 if size > largest then return {'too large', size} end
 ";
@@ -98,7 +98,7 @@ if redis.call('EXISTS', session) == 0 then
     'expires', text(micros + ARGV[5] * 1000), 'turn', 0, 'bindings', 0, 'bytes', 0, 'fence', 0)
   used(0)
 end
-told(out, id, session, right)
+append_metadata(out, id, session, right)
 return out"
 );
 
@@ -108,7 +108,7 @@ pub(super) static LIST: Step = step!(
 local out = {'ok'}
 -- KEYS[1] and KEYS[2] are made for an empty id here. With an id appended they are the keys of that session.
 for _, each in ipairs(redis.call('ZRANGEBYSCORE', own, '(' .. text(now), '+inf')) do
-  told(out, each, session .. each, right .. each)
+  append_metadata(out, each, session .. each, right .. each)
 end
 return out"
 );
@@ -119,7 +119,7 @@ pub(super) static LOOK: Step = step!(
 local running = redis.call('EXISTS', right) == 1
 if not running then used(0) end
 local out = {'ok'}
-told(out, id, session, right)
+append_metadata(out, id, session, right)
 out[#out + 1] = redis.call('HGET', session, 'image') or ''
 return out"
 );
@@ -175,7 +175,7 @@ end
 if redis.call('GET', right) == ARGV[5] then redis.call('DEL', right) end
 used(0)
 local out = {'ok'}
-told(out, id, session, right)
+append_metadata(out, id, session, right)
 return out"
 );
 

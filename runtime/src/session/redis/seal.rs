@@ -33,14 +33,14 @@ const SESSION_INFO: &[u8] = b"session";
 
 /// What sealed data is. It is part of the associated data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DataKind {
     State,
     Title,
 }
 
 /// The session to which data belongs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SessionRef<'a> {
     pub(super) owner: &'a str,
     pub(super) id: &'a str,
 }
@@ -124,8 +124,8 @@ impl Sealer {
         Sealer { deployment: deployment.to_owned(), keys: keys.iter().filter_map(Key::derive).collect() }
     }
 
-    pub(super) fn seal(&self, kind: Kind, place: Place<'_>, data: &[u8]) -> Result<Vec<u8>, SealError> {
-        let context = self.context(place);
+    pub(super) fn seal(&self, kind: DataKind, session: SessionRef<'_>, data: &[u8]) -> Result<Vec<u8>, SealError> {
+        let context = self.context(session);
         let key = self.keys.first().ok_or(SealError::Cipher)?;
         let mut nonce = [0; NONCE_LEN];
         random::fill(&mut nonce).map_err(SealError::Random)?;
@@ -142,12 +142,12 @@ impl Sealer {
     }
 
     /// Opens sealed data in place.
-    pub(super) fn open<'a>(&self, kind: Kind, place: Place<'_>, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
+    pub(super) fn open<'a>(&self, kind: DataKind, session: SessionRef<'_>, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
         let rest = sealed.strip_prefix(HEAD).ok_or(OpenError::NotSealed)?;
         let (id, rest) = rest.split_first_chunk::<KEY_ID_LEN>().ok_or(OpenError::Altered)?;
         let nonce = *rest.first_chunk::<NONCE_LEN>().ok_or(OpenError::Altered)?;
         let key = self.keys.iter().find(|key| key.id == *id).ok_or(OpenError::OtherKey)?;
-        let context = self.context(place);
+        let context = self.context(session);
         let session_key = key.of_session(&context).ok_or(OpenError::Altered)?;
         let associated = Aad::from(associated_data(kind, &context));
         let content = sealed.get_mut(CIPHERTEXT_START..).ok_or(OpenError::Altered)?;
@@ -156,9 +156,9 @@ impl Sealer {
     }
 
     /// Returns an unambiguous name of a session: each part with its length.
-    fn context(&self, place: Place<'_>) -> Vec<u8> {
+    fn context(&self, session: SessionRef<'_>) -> Vec<u8> {
         let mut context = Vec::new();
-        for part in [&self.deployment, place.owner, place.id] {
+        for part in [&self.deployment, session.owner, session.id] {
             context.extend((part.len() as u64).to_le_bytes());
             context.extend(part.as_bytes());
         }
@@ -166,7 +166,7 @@ impl Sealer {
     }
 }
 
-fn associated_data(kind: Kind, context: &[u8]) -> Vec<u8> {
+fn associated_data(kind: DataKind, context: &[u8]) -> Vec<u8> {
     [HEAD, &[kind as u8], context].concat()
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     const OLD: &str = "an-old-secret-of-32-printable-bytes";
     const NEW: &str = "a-new-secret-of-32-printable-bytes!";
-    const PLACE: Place<'_> = Place { owner: "token:1", id: "ptcs_1" };
+    const SESSION: SessionRef<'_> = SessionRef { owner: "token:1", id: "ptcs_1" };
 
     fn sealer(deployment: &str, keys: &[&str]) -> Sealer {
         Sealer::new(deployment, &SessionKeys::parse(&keys.join("\n")).expect("keys"))
@@ -185,51 +185,51 @@ mod tests {
     #[test]
     fn data_opens_only_for_its_kind_deployment_owner_and_session() {
         let one = sealer("one", &[OLD]);
-        let sealed = one.seal(Kind::State, PLACE, b"state").expect("sealed");
+        let sealed = one.seal(DataKind::State, SESSION, b"state").expect("sealed");
         assert_eq!(sealed.len(), b"state".len() + OVERHEAD);
         assert!(!sealed.windows(5).any(|bytes| bytes == b"state"));
-        let open = |sealer: &Sealer, kind, place| sealer.open(kind, place, &mut sealed.clone()).map(<[u8]>::to_vec);
-        assert_eq!(open(&one, Kind::State, PLACE), Ok(b"state".to_vec()));
-        let other_owner = Place { owner: "token:2", ..PLACE };
-        let other_session = Place { id: "ptcs_2", ..PLACE };
-        let shifted = Place { owner: "token:1p", id: "tcs_1" };
-        for place in [other_owner, other_session, shifted] {
-            assert_eq!(open(&one, Kind::State, place), Err(OpenError::Altered), "{place:?}");
+        let open = |sealer: &Sealer, kind, session| sealer.open(kind, session, &mut sealed.clone()).map(<[u8]>::to_vec);
+        assert_eq!(open(&one, DataKind::State, SESSION), Ok(b"state".to_vec()));
+        let other_owner = SessionRef { owner: "token:2", ..SESSION };
+        let other_session = SessionRef { id: "ptcs_2", ..SESSION };
+        let shifted = SessionRef { owner: "token:1p", id: "tcs_1" };
+        for session in [other_owner, other_session, shifted] {
+            assert_eq!(open(&one, DataKind::State, session), Err(OpenError::Altered), "{session:?}");
         }
-        assert_eq!(open(&one, Kind::Title, PLACE), Err(OpenError::Altered));
-        assert_eq!(open(&sealer("two", &[OLD]), Kind::State, PLACE), Err(OpenError::Altered));
-        assert_eq!(open(&sealer("one", &[NEW]), Kind::State, PLACE), Err(OpenError::OtherKey));
-        assert_ne!(one.seal(Kind::State, PLACE, b"state").expect("sealed"), sealed, "the nonce is fresh");
+        assert_eq!(open(&one, DataKind::Title, SESSION), Err(OpenError::Altered));
+        assert_eq!(open(&sealer("two", &[OLD]), DataKind::State, SESSION), Err(OpenError::Altered));
+        assert_eq!(open(&sealer("one", &[NEW]), DataKind::State, SESSION), Err(OpenError::OtherKey));
+        assert_ne!(one.seal(DataKind::State, SESSION, b"state").expect("sealed"), sealed, "the nonce is fresh");
     }
 
     #[test]
     fn previous_key_opens_and_first_key_seals() {
-        let before = sealer("one", &[OLD]).seal(Kind::State, PLACE, b"state").expect("sealed");
+        let before = sealer("one", &[OLD]).seal(DataKind::State, SESSION, b"state").expect("sealed");
         let both = sealer("one", &[NEW, OLD]);
-        assert_eq!(both.open(Kind::State, PLACE, &mut before.clone()), Ok(&b"state"[..]));
-        let mut after = both.seal(Kind::State, PLACE, b"state").expect("sealed");
-        assert_eq!(sealer("one", &[OLD]).open(Kind::State, PLACE, &mut after.clone()), Err(OpenError::OtherKey));
-        assert_eq!(sealer("one", &[NEW]).open(Kind::State, PLACE, &mut after), Ok(&b"state"[..]));
+        assert_eq!(both.open(DataKind::State, SESSION, &mut before.clone()), Ok(&b"state"[..]));
+        let mut after = both.seal(DataKind::State, SESSION, b"state").expect("sealed");
+        assert_eq!(sealer("one", &[OLD]).open(DataKind::State, SESSION, &mut after.clone()), Err(OpenError::OtherKey));
+        assert_eq!(sealer("one", &[NEW]).open(DataKind::State, SESSION, &mut after), Ok(&b"state"[..]));
     }
 
     #[test]
     fn altered_bit_or_length_does_not_open() {
         let one = sealer("one", &[OLD]);
-        let sealed = one.seal(Kind::State, PLACE, b"state").expect("sealed");
+        let sealed = one.seal(DataKind::State, SESSION, b"state").expect("sealed");
         for bit in 0..sealed.len() * 8 {
             let mut altered = sealed.clone();
             if let Some(byte) = altered.get_mut(bit / 8) {
                 *byte ^= 1 << (bit % 8);
             }
-            assert!(one.open(Kind::State, PLACE, &mut altered).is_err(), "bit {bit}");
+            assert!(one.open(DataKind::State, SESSION, &mut altered).is_err(), "bit {bit}");
         }
         for length in 0..sealed.len() {
             let mut short = sealed.clone();
             short.truncate(length);
-            assert!(one.open(Kind::State, PLACE, &mut short).is_err(), "{length} bytes");
+            assert!(one.open(DataKind::State, SESSION, &mut short).is_err(), "{length} bytes");
         }
         for unsealed in [&b"ptc-image\x01..."[..], b"", b"ptc-sealed\x02"] {
-            assert_eq!(one.open(Kind::State, PLACE, &mut unsealed.to_vec()), Err(OpenError::NotSealed));
+            assert_eq!(one.open(DataKind::State, SESSION, &mut unsealed.to_vec()), Err(OpenError::NotSealed));
         }
     }
 }

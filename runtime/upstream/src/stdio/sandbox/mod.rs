@@ -7,7 +7,7 @@
 //! - [`capabilities`]: what root may do beyond the permissions of files.
 //!
 //! All that allocates or can fail with a message happens before `fork`. Between `fork` and `exec` the child makes only system
-//! calls. The restrictions hold for everything that the child starts. A child is never started without one that its entry demands.
+//! calls. The restrictions hold for everything that the child starts. A child is not started if one of them cannot be applied.
 
 #[cfg(target_os = "linux")]
 mod capabilities;

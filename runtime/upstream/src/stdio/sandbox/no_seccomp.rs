@@ -1,4 +1,4 @@
-//! The filter of system calls for processors whose numbers of system calls are not known: there is none.
+//! The filter of system calls for processors that the filter's compiler does not support. It is an error to ask for it.
 
 use std::io;
 
