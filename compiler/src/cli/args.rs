@@ -341,8 +341,8 @@ pub(crate) struct Build {
     #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["check", "eval", "output"])]
     pub(crate) emit: Option<Emit>,
 
-    /// Start a stage of `--emit container` from this image instead of a tag that can move. STAGE is `build`, `runtime` or `uv`; for
-    /// each stage its own
+    /// Start a stage of `--emit container` from this image instead of a tag that can move. STAGE is `build`, `runtime` or `uv`.
+    /// Repeat the option for each stage
     #[arg(long, value_name = "STAGE=IMAGE@sha256:DIGEST", requires = "emit")]
     pub(crate) base_image: Vec<render::BaseImage>,
 

@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         if matches!(what, Emit::Container | Emit::K8s) {
             render::check_container(model, &mut checked.diagnostics);
         }
+        if what != Emit::Container && !args.base_image.is_empty() {
+            return Err(Failure::new("`--base-image` is an option of `--emit container`").hint("leave it out"));
+        }
         let images = render::base_images(model, &args.base_image).map_err(|error| Failure::new(error.to_string()))?;
         if what == Emit::Container {
             render::check_base_images(&images, &mut checked.diagnostics);

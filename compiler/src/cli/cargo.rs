@@ -72,11 +72,11 @@ pub(crate) fn build(folder: &Path, source: &Source, args: &Build, progress: &Pro
         done => done.map_err(|last| failed(last, args)),
     }?;
     let lock = read(&folder.join("Cargo.lock"))?;
-    if let Some(package) = cargo_lock::foreign_package(&lock, &source.cargo_lock) {
+    if let Some(package) = cargo_lock::foreign_package(&lock, &source.cargo_lock, &read(&folder.join("Cargo.toml"))?) {
         return Err(Failure::new(format!(
             "cargo built the deployment with {package}, which is not in the lock file of the runtime"
         ))
-        .hint("no binary was written; look for a configuration of cargo that replaces packages, such as `[patch]` or `paths`"));
+        .hint("no binary was written; look for a configuration of cargo that replaces packages, such as `[patch]`"));
     }
     Ok(built)
 }

@@ -6,9 +6,12 @@
 use std::collections::HashSet;
 
 /// Returns the name and version of a package that `lock` has and `origin` does not, or not with the same source and checksum.
-pub(crate) fn foreign_package(lock: &str, origin: &str) -> Option<String> {
+/// `manifest` is that of the generated crate, which only `lock` has.
+pub(crate) fn foreign_package(lock: &str, origin: &str, manifest: &str) -> Option<String> {
     let known: HashSet<Package<'_>> = packages(origin).collect();
-    packages(lock).find(|package| !known.contains(package)).map(|package| format!("{} {}", package.name, package.version))
+    let is_generated = |package: &Package<'_>| package.source.is_empty() && field(manifest, "name") == Some(package.name);
+    let mut foreign = packages(lock).filter(|package| !known.contains(package) && !is_generated(package));
+    foreign.next().map(|package| format!("{} {}", package.name, package.version))
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -19,16 +22,23 @@ struct Package<'a> {
     checksum: &'a str,
 }
 
-/// Iterates over the packages of a lock file that come from elsewhere than this machine.
+/// Iterates over the packages of a lock file. One in a folder of this machine has no source.
 fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     lock.split("[[package]]").skip(1).filter_map(|block| {
-        let field = |name: &str| {
-            let value = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-            value.map(|value| value.trim_matches('"'))
-        };
-        let (name, version, source) = (field("name")?, field("version")?, field("source")?);
-        Some(Package { name, version, source, checksum: field("checksum").unwrap_or_default() })
+        let or_none = |name| field(block, name).unwrap_or_default();
+        Some(Package {
+            name: field(block, "name")?,
+            version: field(block, "version")?,
+            source: or_none("source"),
+            checksum: or_none("checksum"),
+        })
     })
+}
+
+/// Returns the text of the first field with this name.
+fn field<'a>(block: &'a str, name: &str) -> Option<&'a str> {
+    let value = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+    value.map(|value| value.trim_matches('"'))
 }
 
 #[cfg(test)]
@@ -36,21 +46,28 @@ mod tests {
     use super::foreign_package;
 
     const ORIGIN: &str = include_str!("../../../Cargo.lock");
+    const MANIFEST: &str = "[package]\nname = \"own\"\nversion = \"1.0.0\"\n";
+
+    fn foreign(lock: &str) -> Option<String> {
+        foreign_package(lock, ORIGIN, MANIFEST)
+    }
 
     #[test]
     fn subset_of_the_packages_is_accepted_and_others_are_named() {
-        assert_eq!(foreign_package(ORIGIN, ORIGIN), None);
+        assert_eq!(foreign(ORIGIN), None);
         let one = ORIGIN.split_inclusive("[[package]]").take(20).collect::<String>();
-        assert_eq!(foreign_package(&one, ORIGIN), None);
+        assert_eq!(foreign(&one), None);
         let own = "[[package]]\nname = \"own\"\nversion = \"1.0.0\"\n";
-        assert_eq!(foreign_package(own, ORIGIN), None, "the generated crate has no source");
+        assert_eq!(foreign(own), None, "the generated crate has no source");
+        let replaced = "[[package]]\nname = \"serde\"\nversion = \"1.0.0\"\n";
+        assert_eq!(foreign(replaced).as_deref(), Some("serde 1.0.0"), "a package in a folder");
         let (name, version) = ("serde", "0.0.1");
         let other =
             format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nsource = \"registry+x\"\nchecksum = \"00\"\n");
-        assert_eq!(foreign_package(&other, ORIGIN).as_deref(), Some("serde 0.0.1"));
+        assert_eq!(foreign(&other).as_deref(), Some("serde 0.0.1"));
         let checksum = ORIGIN.find("checksum = \"").expect("a checksum") + "checksum = \"".len();
         let mut altered = ORIGIN.to_owned();
         altered.replace_range(checksum..=checksum, if ORIGIN[checksum..].starts_with('0') { "1" } else { "0" });
-        assert!(foreign_package(&altered, ORIGIN).is_some(), "another checksum");
+        assert!(foreign(&altered).is_some(), "another checksum");
     }
 }

@@ -50,7 +50,10 @@ fn preference(media: &str) -> (RequestKind, bool) {
 /// Whether a range such as `image/*` or `*/*` includes a media type.
 fn includes(range: &str, media: &str) -> bool {
     let (range, media) = (essence(range), essence(media));
-    range == "*/*" || range.strip_suffix('*').is_some_and(|start| start.ends_with('/') && media.starts_with(start))
+    let Some((kind, format)) = media.split_once('/').filter(|(kind, format)| !kind.is_empty() && !format.is_empty()) else {
+        return false;
+    };
+    !format.contains('*') && (range == "*/*" || range.strip_suffix("/*") == Some(kind))
 }
 
 /// Returns the media type that is sent where the document declares the range `media`.

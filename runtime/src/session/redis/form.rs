@@ -43,12 +43,14 @@ impl Codec {
             state.extend((part.len() as u64).to_le_bytes());
             state.extend_from_slice(part);
         }
-        let sealed = self.sealer.seal(DataKind::State, session, &state).map_err(|why| Fault::Unavailable(why.to_string()))?;
-        if sealed.len() as u64 > self.max_bytes() {
+        // The session keeps its lease and its earlier state.
+        let sealed = self.sealer.seal(DataKind::State, session, &state).map_err(|why| Fault::NotStorable(why.to_string()))?;
+        // Values can take less room in the store than in memory, and both are bounded when they are loaded.
+        let bytes = sealed.len().max(kept.bytes());
+        if bytes as u64 > self.max_bytes() {
             return Err(Fault::Limit(format!(
-                "the session takes {} bytes in the store, it may take {} (--program-memory-limit-bytes); nothing of this \
+                "the session takes {bytes} bytes, it may take {} (--program-memory-limit-bytes); nothing of this \
                  evaluation was kept. lisp_session_forget makes room",
-                sealed.len(),
                 self.max_bytes()
             )));
         }

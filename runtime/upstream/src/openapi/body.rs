@@ -11,6 +11,8 @@ use reqwest::header::HeaderValue;
 use super::{Arguments, address, charset};
 use crate::arguments::{self, Bounds, Unsendable, counted};
 
+const JSON: &str = "application/json";
+
 /// A body with its `Content-Type`.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestBody {
@@ -125,8 +127,10 @@ fn decoded(param: &Param<'_>, text: &str) -> Result<Vec<u8>, Unsendable> {
 
 /// Encodes a text in the charset of its media type.
 fn encoded(param: &Param<'_>, media_type: &str, text: &str) -> Result<Vec<u8>, Unsendable> {
-    charset::encoded(media_type, text)
-        .ok_or_else(|| Unsendable::Invalid(format!("'{}' has characters that cannot be sent as {media_type}", param.arg)))
+    charset::encoded(media_type, text).ok_or_else(|| {
+        let why = "the charset is unknown, or lacks a character of the text";
+        Unsendable::Invalid(format!("'{}' cannot be sent as {media_type}: {why}", param.arg))
+    })
 }
 
 /// Returns a boundary that no content can be expected to contain.
@@ -153,11 +157,9 @@ fn multipart(
                 (Style::Base64, None) => {
                     return Err(Unsendable::Invalid(format!("'{}' must be base64, got {}", param.arg, shown(item))));
                 }
-                (Style::Json, _) => ("application/json", json(item, max, bounds)?.into_bytes()),
+                (Style::Json, _) => (JSON, json(item, max, bounds)?.into_bytes()),
                 (_, Some(text)) => ("", encoded(param, param.media_type, text)?),
-                (_, None) if item.entries().is_some() || item.items().is_some() => {
-                    ("application/json", json(item, max, bounds)?.into_bytes())
-                }
+                (_, None) if item.entries().is_some() || item.items().is_some() => (JSON, json(item, max, bounds)?.into_bytes()),
                 (_, None) => ("", json(item, max, bounds)?.into_bytes()),
             };
             // Names are escaped as browsers do (WHATWG HTML, "multipart/form-data encoding algorithm").
@@ -166,7 +168,9 @@ fn multipart(
             if param.style == Style::Base64 {
                 out.extend_from_slice(format!("; filename=\"{name}\"").as_bytes());
             }
-            let media_type = if param.media_type.is_empty() { usual_type } else { param.media_type };
+            // A map or a list is JSON, also where the document declares another type.
+            let is_other = usual_type == JSON && RequestKind::of(param.media_type) != RequestKind::Json;
+            let media_type = if param.media_type.is_empty() || is_other { usual_type } else { param.media_type };
             if !media_type.is_empty() {
                 out.extend_from_slice(format!("\r\nContent-Type: {media_type}").as_bytes());
             }

@@ -1,6 +1,6 @@
 //! Texts in the charset that their media type names.
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 /// Returns the encoding that the `charset` parameter names, UTF-8 if it names none or an unknown one.
 pub(super) fn encoding(content_type: &str) -> &'static Encoding {
@@ -10,9 +10,17 @@ pub(super) fn encoding(content_type: &str) -> &'static Encoding {
 /// Encodes a text as the `charset` parameter says, as UTF-8 without one. `None` if the charset is unknown, if it lacks a character
 /// of the text, or if the Encoding Standard has no encoder for it (UTF-16).
 pub(super) fn encoded(content_type: &str, text: &str) -> Option<Vec<u8>> {
-    let encoding = label(content_type).map_or(Some(UTF_8), |label| Encoding::for_label(label.as_bytes()))?;
+    let Some(label) = label(content_type) else { return Some(text.as_bytes().to_vec()) };
+    let encoding = Encoding::for_label(label.as_bytes())?;
+    // The Encoding Standard reads ASCII and Latin-1 as windows-1252, which has more characters than they have.
+    let last = match label.to_ascii_lowercase() {
+        label if encoding != WINDOWS_1252 || label.contains("1252") => char::MAX,
+        label if label.contains("ascii") => '\u{7f}',
+        _ => '\u{ff}',
+    };
     let (bytes, used, lacks_a_character) = encoding.encode(text);
-    (used == encoding && !lacks_a_character).then(|| bytes.into_owned())
+    let is_exact = used == encoding && !lacks_a_character && text.chars().all(|c| c <= last);
+    is_exact.then(|| bytes.into_owned())
 }
 
 /// Returns the encoding of an XML declaration at the beginning of a body (RFC 7303, section 3.2).
@@ -64,6 +72,9 @@ mod tests {
             ("text/csv; charset=utf-8", "café", Some("café".as_bytes())),
             ("text/csv; header=present; charset=\"ISO-8859-1\"", "café", Some(b"caf\xe9")),
             ("text/plain;charset=iso-8859-1", "日", None),
+            ("text/plain;charset=iso-8859-1", "€", None),
+            ("text/plain;charset=windows-1252", "€", Some(b"\x80")),
+            ("text/plain;charset=us-ascii", "é", None),
             ("text/plain;charset=utf-16", "a", None),
             ("text/plain;charset=martian", "a", None),
         ] {

@@ -4,12 +4,9 @@ use std::io;
 
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// What root may do with files beyond their permissions. The rules for paths apply nevertheless.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
-    .union(CapabilitySet::DAC_OVERRIDE)
-    .union(CapabilitySet::DAC_READ_SEARCH)
-    .union(CapabilitySet::FOWNER)
-    .union(CapabilitySet::FSETID);
+/// Reading and writing files whatever their permissions are: the rules for paths apply nevertheless. They do not apply to the owner
+/// and the mode of a file, so that the capabilities for these are dropped.
+const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH);
 
 /// Drops all capabilities except [`KEPT`]. With `no_new_privs` the program does not get them again. It is called between `fork` and
 /// `exec`.

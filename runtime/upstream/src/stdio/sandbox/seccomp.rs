@@ -2,10 +2,12 @@
 
 use std::io;
 
-use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::SeccompCmpArgLen::Dword;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter,
+};
 
-/// System calls that make a socket, or a queue of requests that may contain that call. `socketpair` is permitted: it connects
-/// processes of the child.
+/// System calls that make a socket, or a queue of requests that may contain that call.
 const DENIED: [i64; 2] = [libc::SYS_socket, libc::SYS_io_uring_setup];
 
 /// Bit in the numbers of the system calls that x86-64 kernels accept from programs with 32-bit pointers.
@@ -20,10 +22,28 @@ pub(super) fn without_sockets() -> Result<Filter, String> {
     let filter = || -> Result<BpfProgram, BackendError> {
         let numbers = DENIED.into_iter().flat_map(|number| [number, number | X32]);
         let denied = SeccompAction::Errno(rustix::io::Errno::ACCESS.raw_os_error().cast_unsigned());
-        let rules = numbers.map(|number| (number, Vec::new())).collect();
+        let pairs = [libc::SYS_socketpair, libc::SYS_socketpair | X32].into_iter().map(|number| Ok((number, foreign_pairs()?)));
+        let rules = numbers.map(|number| Ok((number, Vec::new()))).chain(pairs).collect::<Result<_, BackendError>>()?;
         SeccompFilter::new(rules, SeccompAction::Allow, denied, std::env::consts::ARCH.try_into()?)?.try_into()
     };
     filter().map(Filter).map_err(|why| why.to_string())
+}
+
+/// Returns the pairs of sockets that are denied. A pair of local streams connects processes of the child. A local datagram socket
+/// can also send to the named sockets of the machine, and sockets of other families to other machines.
+fn foreign_pairs() -> Result<Vec<SeccompRule>, BackendError> {
+    let is_type = |kind: libc::c_int| (1, SeccompCmpOp::MaskedEq(0xf), kind);
+    [
+        (0, SeccompCmpOp::Ne, libc::AF_UNIX),
+        is_type(libc::SOCK_DGRAM),
+        // For local sockets the kernel makes a datagram socket of it.
+        is_type(libc::SOCK_RAW),
+    ]
+    .into_iter()
+    .map(|(argument, comparison, value)| {
+        SeccompRule::new(vec![SeccompCondition::new(argument, Dword, comparison, u64::from(value.cast_unsigned()))?])
+    })
+    .collect()
 }
 
 impl Filter {
