@@ -111,7 +111,11 @@ impl Children {
         // A call may have begun to use it since.
         let previous = idle.into_iter().find_map(|(since, lifecycle)| lifecycle.retire(since))?;
         previous.child().end(Grace::IDLE);
-        Some(Admission { permit: Arc::clone(&previous.child().permit), previous: Some(previous) })
+        match previous.child().permit.upgrade() {
+            Some(permit) => Some(Admission { permit, previous: Some(previous) }),
+            // It has just ended by itself, so that its permit is free.
+            None => self.try_admit(),
+        }
     }
 
     /// Adds an upstream that starts a child.

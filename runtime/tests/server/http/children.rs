@@ -16,6 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("http::children::call_while_its_child_is_ended_starts_a_new_one", call_while_its_child_is_ended_starts_a_new_one),
     ("http::children::idle_child_that_does_not_exit_gets_signals_in_order", idle_child_that_does_not_exit_gets_signals_in_order),
     ("http::children::shutdown_ends_a_child_that_is_being_ended", shutdown_ends_a_child_that_is_being_ended),
+    ("http::children::idle_child_leaves_its_permit_to_another_upstream", idle_child_leaves_its_permit_to_another_upstream),
     ("http::children::two_upstreams_share_one_child", two_upstreams_share_one_child),
     ("http::children::child_idle_longest_is_ended_for_another", child_idle_longest_is_ended_for_another),
     (
@@ -160,6 +161,16 @@ fn shutdown_ends_a_child_that_is_being_ended() {
     site.signal(rustix::process::Signal::TERM);
     assert!(site.end().0.success());
     assert_gone(child);
+}
+
+/// The permit of an idle child that has ended is free, also for another upstream.
+fn idle_child_leaves_its_permit_to_another_upstream() {
+    let site = Site::of(&mut pool(Some(1), &["--max-children", "1"]));
+    let mut client = site.authenticated(TOKEN);
+    for server in ["one", "two", "three", "one"] {
+        pid(&mut client, server);
+        until_running(&site, &client, server, 0);
+    }
 }
 
 fn two_upstreams_share_one_child() {

@@ -61,8 +61,8 @@ struct Waiting {
 /// A running child. Dropping it kills its process group. [`Child::end`] asks it to exit first.
 pub(crate) struct Child {
     pub(crate) connection: Arc<Connection>,
-    /// Its permit to run, which is also held until its process group is gone.
-    pub(crate) permit: Arc<ChildPermit>,
+    /// Its permit to run, which is held until its process group is gone, and no longer: the connection may be kept after that.
+    pub(crate) permit: Weak<ChildPermit>,
     /// The grace periods with which the group is to be ended.
     stop: watch::Sender<Option<Grace>>,
     /// Closed when the group is gone.
@@ -110,18 +110,19 @@ impl Child {
                 let _ = output_ended.send(());
             }
         });
+        let held = Arc::downgrade(&permit);
         let leader = group.leader();
         health.process_started(leader);
         let supervised = supervise(child, group, Arc::clone(&connection), stopped, ended);
         tokio::spawn({
-            let (health, permit) = (Arc::clone(health), Arc::clone(&permit));
+            let health = Arc::clone(health);
             async move {
                 supervised.await;
                 health.process_ended(leader);
                 drop((permit, alive));
             }
         });
-        Ok(Child { connection, permit, stop, gone })
+        Ok(Child { connection, permit: held, stop, gone })
     }
 
     /// Begins to end the child, by closing its input. A later call begins again with the grace periods.
