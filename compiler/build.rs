@@ -8,11 +8,12 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
     "runtime/engine",
+    "runtime/isolation",
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",

@@ -8,11 +8,12 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that are linked into every pinned binary, relative to this one.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 14] = [
     "",
     "catalog",
     "check",
     "engine",
+    "isolation",
     "json-schema",
     "lisp",
     "log",

@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
@@ -40,12 +40,14 @@ const CRATES: [(&str, &[&str]); 15] = [
         "ptc-engine",
         &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],
     ),
+    ("ptc-isolation", &["ptc-catalog", "ptc-engine", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-secrets", "ptc-upstream"]),
     (
         "ptc-runtime",
         &[
             "ptc-catalog",
             "ptc-check",
             "ptc-engine",
+            "ptc-isolation",
             "ptc-json-schema",
             "ptc-lisp",
             "ptc-log",

@@ -47,7 +47,9 @@ fn open(
     };
     let origin = match path {
         Some(path) => of_config(&path, mode, preparation, &console),
-        None => Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None, contacts: Cell::default() })),
+        None => {
+            Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None, contacts: Cell::default(), is_pinned: false }))
+        }
     };
     match origin {
         Ok(Some(origin)) => Ok(origin),
@@ -93,5 +95,5 @@ fn of_config(
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
     let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config));
-    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load, contacts: Cell::new(contacts) }))
+    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load, contacts: Cell::new(contacts), is_pinned: false }))
 }

@@ -115,6 +115,20 @@ impl Bindings {
         self.iter().filter(|(name, value)| !before.get(name).is_some_and(|held| held.is_same(value)))
     }
 
+    /// Replaces values by those of `before`, except for the names in `changed`. A value that went through an image is equal to the
+    /// one before, but not the same.
+    #[must_use]
+    pub fn with_unchanged(mut self, before: &Bindings, changed: &[String]) -> Bindings {
+        for (name, value) in self.names.iter().zip(&mut self.values) {
+            if let Some(held) = before.get(name)
+                && !changed.iter().any(|changed| **changed == **name)
+            {
+                *value = Some(held.clone());
+            }
+        }
+        self
+    }
+
     /// Estimates the bytes of memory that names and values occupy. Shared parts count once.
     pub fn bytes(&self) -> usize {
         let names: usize = self.names.iter().map(|name| name.len() + if name.is_empty() { 16 } else { 32 }).sum();

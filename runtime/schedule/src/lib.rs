@@ -44,6 +44,7 @@ use budget::{Budget, Claim};
 pub use fair::ClientKey;
 pub use limits::{Limit, ScheduleLimits, Source};
 use processors::Processors;
+pub use processors::park_holding;
 pub use run::{ProcessorGuard, ProcessorLease, WaitTimes};
 pub use state_memory::{StateMemoryFull, StateReservation};
 

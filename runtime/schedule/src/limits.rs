@@ -83,6 +83,9 @@ impl fmt::Display for Source {
     }
 }
 
+/// Bytes of the memory budget for each process of a program that runs in one.
+const PROCESS_BYTES: u64 = 8 * 1024 * 1024;
+
 impl<T> Limit<T> {
     /// Creates a limit with its default value.
     pub fn default_of(value: T) -> Self {
@@ -115,6 +118,24 @@ impl ScheduleLimits {
     pub fn zero(&self) -> Option<&'static str> {
         let limits = self.in_force();
         limits.into_iter().find(|(name, value, _)| *value == 0 && *name != "branches").map(|(name, ..)| name)
+    }
+
+    /// Lowers the default number of programs in flight to the number of processes that memory and container allow, with
+    /// [`PROCESS_BYTES`] and two threads each. A number that was set stays.
+    pub fn limit_processes(&mut self) {
+        if self.in_flight.source != Source::Default {
+            return;
+        }
+        let by_memory = usize::try_from(self.memory_budget_bytes.value / PROCESS_BYTES).unwrap_or(usize::MAX).max(2);
+        if by_memory < self.in_flight.value {
+            self.in_flight = Limit { value: by_memory, source: self.memory_budget_bytes.source.clone() };
+        }
+        if let Some((allowed, file)) = container::max_threads() {
+            let by_threads = (allowed.saturating_sub(OTHER_THREADS) / 4).max(2);
+            if by_threads < self.in_flight.value {
+                self.in_flight = Limit { value: by_threads, source: Source::Cgroup(file) };
+            }
+        }
     }
 
     /// Creates a Tokio runtime that the calling thread drives, with the limit on blocking threads.

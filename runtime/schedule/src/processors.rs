@@ -71,6 +71,14 @@ impl Waiter {
     }
 }
 
+/// Parks the calling fiber, which keeps its processor for work in another process. Other fibers of its thread may compute
+/// meanwhile.
+pub fn park_holding(until: Option<Instant>) {
+    let since = SINCE.take();
+    fiber::park(until);
+    SINCE.set(since);
+}
+
 impl Processors {
     pub(super) fn new(most: usize) -> Self {
         let queue = || FairQueue::new(Accounting::Service);

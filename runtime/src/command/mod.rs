@@ -61,10 +61,15 @@ pub struct Origin {
     pub load: Option<Arc<dyn Load>>,
     /// Upstreams that were contacted to make the deployment. The server takes over their connections.
     pub contacts: Cell<Option<Contacts>>,
+    /// Whether the deployment is part of the binary, so that the binary can run its programs in processes of their own.
+    pub is_pinned: bool,
 }
 
 /// Runs a pinned binary. Its `main` only calls this function.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == ptc_isolation::worker::ARGUMENT) {
+        return ptc_isolation::worker::main(deployment);
+    }
     crate::secrets::seal();
     log::report_panics();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
@@ -72,7 +77,7 @@ pub fn main(deployment: &'static Deployment) -> ExitCode {
         Ok(line) => line,
         Err(faults) => return unusable(deployment.name, &faults),
     };
-    let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default() };
+    let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default(), is_pinned: true };
     let Line { command, settings, warnings } = line;
     log::set_level(settings.log_level);
     warn(&warnings, &command);

@@ -20,12 +20,16 @@ use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "otlp")]
 use crate::settings::OtlpSettings;
-use crate::settings::{Connect, SessionKeys, Settings, StoreUrl};
+use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
-use ptc_engine::evaluation::Evaluator;
+use ptc_engine::evaluation::{Evaluator, Isolation};
+use ptc_isolation::{WorkerSettings, Workers};
 
 /// Timeout for child processes and connections to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);
+
+/// Number of idle worker processes that are kept on a machine with few processors.
+const MAX_IDLE_WORKERS: usize = 8;
 
 /// The running services of a deployment.
 ///
@@ -38,6 +42,8 @@ pub(super) struct Services {
     redactor: Redactor,
     interrupts: Interrupts,
     signals: ShutdownSignals,
+    /// The processes that run programs. `None` if threads run them.
+    workers: Option<Arc<Workers>>,
 }
 
 /// Why the services cannot start.
@@ -108,7 +114,8 @@ impl Services {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let services = Services { runtime, upstreams, programs: deployment.programs, redactor, interrupts, signals };
+        let services =
+            Services { runtime, upstreams, programs: deployment.programs, redactor, interrupts, signals, workers: None };
         if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
@@ -129,7 +136,45 @@ impl Services {
     /// Returns an evaluator with the upstreams.
     pub(super) fn evaluator(&self, settings: &Settings) -> Evaluator {
         let preview_bytes = settings.response_profile.budget().preview_bytes;
-        Evaluator::new(settings.limits(), preview_bytes, Arc::clone(&self.upstreams), self.programs, self.redactor.clone())
+        let evaluator =
+            Evaluator::new(settings.limits(), preview_bytes, Arc::clone(&self.upstreams), self.programs, self.redactor.clone());
+        match &self.workers {
+            Some(workers) => evaluator.isolated(Arc::clone(workers) as Arc<dyn Isolation>),
+            None => evaluator,
+        }
+    }
+
+    /// Makes programs run in processes of their own, if the settings ask for it.
+    pub(super) fn isolate(&mut self, origin: &Origin, settings: &mut Settings) -> Result<(), String> {
+        let isolate = settings.isolate;
+        if isolate == Isolate::Thread {
+            return Ok(());
+        }
+        if !origin.is_pinned {
+            return Err("--isolate: only a pinned binary runs programs in processes of their own; compile the config, or use \
+                        --isolate thread"
+                .to_owned());
+        }
+        settings.schedule.limit_processes();
+        let processors = settings.schedule.processors.value;
+        let worker_settings = WorkerSettings {
+            name: origin.deployment.name,
+            is_confined: isolate == Isolate::Process,
+            memory_bytes: settings.program_memory_limit_bytes,
+            preview_bytes: settings.response_profile.budget().preview_bytes,
+            max_calls_per_program: settings.max_upstream_calls_per_program,
+            max_idle: MAX_IDLE_WORKERS.max(2 * processors).min(settings.schedule.in_flight.value),
+            most: settings.schedule.in_flight.value,
+        };
+        let workers = Workers::new(worker_settings, self.runtime.handle().clone()).map_err(|why| {
+            format!(
+                "--isolate process: {why}; with --isolate process-unconfined programs run in processes that the kernel does not \
+                 confine, and with --isolate thread in the server's own"
+            )
+        })?;
+        workers.warm_up(processors);
+        self.workers = Some(workers);
+        Ok(())
     }
 
     /// Returns the planner that runs tasks.

@@ -58,10 +58,13 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
     let services = Services::with(origin, &settings, plan.as_ref().and_then(|plan| plan.key));
     #[cfg(not(feature = "agentic"))]
     let services = Services::new(origin, &settings);
-    let services = match services {
+    let mut services = match services {
         Ok(services) => services,
         Err(why) => return unusable(deployment.name, &why.sentences()),
     };
+    if let Err(why) = services.isolate(origin, &mut settings) {
+        return ended_early(deployment.name, services, &why);
+    }
     let scheduler = Scheduler::new(settings.schedule.clone());
     let sessions = match Sessions::open(&settings, deployment.name, &scheduler) {
         Ok(sessions) => sessions,

@@ -82,6 +82,7 @@ impl Request {
     pub fn after(mut self, earlier: &Answer) -> Request {
         let (evaluation, past) = (&earlier.evaluation, &earlier.past);
         self.past = PriorState {
+            is_kept: true,
             bindings: evaluation.bindings.clone(),
             results: evaluation.value.iter().cloned().chain(past.results.iter().cloned()).take(3).collect(),
             called: past.called.clone(),

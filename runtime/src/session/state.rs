@@ -104,7 +104,7 @@ impl SessionState {
 
     /// Returns the initial state of the next evaluation.
     pub fn prior_state(&self) -> PriorState {
-        PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called: self.called.clone() }
+        PriorState { bindings: self.bindings.clone(), results: self.results.clone(), called: self.called.clone(), is_kept: true }
     }
 
     /// Returns the names that have a value, in alphabetical order.

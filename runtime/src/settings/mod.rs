@@ -69,6 +69,8 @@ pub struct Settings {
     pub program_timeout: Duration,
     /// Maximum bytes of a program's values.
     pub program_memory_limit_bytes: u64,
+    /// Where programs run.
+    pub isolate: Isolate,
     /// Time limit of one call of an upstream.
     pub upstream_call_timeout: Duration,
     /// Maximum bytes of one upstream answer before decoding. It can only lower the limit in the config.
@@ -154,6 +156,17 @@ pub struct TerminalSettings {
     pub no_history: bool,
 }
 
+/// Where programs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolate {
+    /// On threads of the server.
+    Thread,
+    /// Each in a process without secrets, sockets and files.
+    Process,
+    /// Each in a process that the kernel does not confine.
+    ProcessUnconfined,
+}
+
 /// When to connect to upstreams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connect {
@@ -185,6 +198,7 @@ impl Settings {
             log_level: Level::Info,
             program_timeout: Duration::ZERO,
             program_memory_limit_bytes: 0,
+            isolate: Isolate::Thread,
             upstream_call_timeout: Duration::ZERO,
             max_upstream_response_bytes: None,
             max_upstream_calls_per_program: 0,

@@ -15,6 +15,7 @@ mod echoing;
 mod frames;
 #[cfg(feature = "http-server")]
 mod http;
+mod isolation;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod outgoing;
@@ -44,7 +45,33 @@ static PLAIN: Deployment = Deployment { name: "plain", compiler: "0.1.0+00ff", .
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_TEST_ROLE";
 
+/// Returns the deployment with this name, whose programs a worker process runs.
+fn deployment(name: &str) -> &'static Deployment {
+    match name {
+        "plain" => &PLAIN,
+        "stored" => &stored::DEPLOYMENT,
+        "aggregator" => upstream::deployment(),
+        "oncall" => upstream::on_call(),
+        "crowd" => upstream::crowd(),
+        #[cfg(feature = "http-server")]
+        "pool" => upstream::pool(),
+        #[cfg(feature = "http-server")]
+        "hostile" => http::hostile::deployment(),
+        "outgoing" => outgoing::deployment(),
+        "canary" => canary::deployment(),
+        #[cfg(feature = "agentic")]
+        "tasks" => agentic::deployment(),
+        _ => panic!("no deployment is named {name}"),
+    }
+}
+
 fn main() -> ExitCode {
+    // A worker has no environment.
+    if let [_, worker, name] = std::env::args().collect::<Vec<_>>().as_slice()
+        && worker == ptc_isolation::worker::ARGUMENT
+    {
+        return ptc_runtime::main(deployment(name));
+    }
     match std::env::var(ROLE).as_deref() {
         Ok("plain") => return ptc_runtime::main(&PLAIN),
         Ok("stored") => return ptc_runtime::main(&stored::DEPLOYMENT),
@@ -68,6 +95,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "agentic")]
         Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
         Ok("echoing") => return canary::serve(),
+        Ok("probe") => return isolation::probe(),
         _ => {}
     }
     #[cfg(feature = "http-server")]
@@ -91,6 +119,7 @@ fn main() -> ExitCode {
         tools_list::TESTS,
         diagnostics::TESTS,
         frames::TESTS,
+        isolation::TESTS,
         otlp,
         outgoing::TESTS,
         process::TESTS,

@@ -16,10 +16,14 @@ pub(crate) struct Peer {
     log: Option<JoinHandle<String>>,
 }
 
-/// Returns the command of a server with an empty environment.
+/// Variable with which all tests run their programs in worker processes, or on threads.
+const ISOLATE: &str = "PTC_RUNNER_MCP_ISOLATE";
+
+/// Returns the command of a server whose environment has only its role and [`ISOLATE`].
 pub(crate) fn server(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
     command.env_clear().env(crate::ROLE, role);
+    command.envs(std::env::var_os(ISOLATE).map(|isolate| (ISOLATE, isolate)));
     command
 }
 

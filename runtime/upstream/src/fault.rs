@@ -32,6 +32,19 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason.
+    pub const ALL: [Reason; 9] = [
+        Reason::UpstreamUnavailable,
+        Reason::UpstreamError,
+        Reason::ToolError,
+        Reason::AuthFailed,
+        Reason::RateLimited,
+        Reason::Timeout,
+        Reason::ResponseTooLarge,
+        Reason::CapExhausted,
+        Reason::UpstreamBusy,
+    ];
+
     /// Returns the name in `:reason`.
     pub fn name(self) -> &'static str {
         match self {

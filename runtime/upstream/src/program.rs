@@ -36,7 +36,7 @@ use super::dispatch::{EncodedCall, UpstreamConnection};
 use super::fault::{Reason, UpstreamError, excerpt};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
-use super::record::CallRecord;
+use super::record::{CallRecord, CallReport};
 use super::request::{self, Call};
 use super::response_budget;
 use super::stage::{self, Progress};
@@ -145,8 +145,35 @@ impl ProgramHost {
         self.0.records.watch_by(Box::new(watch));
     }
 
+    /// Returns the record of calls so far, in which an unanswered call counts as timed out, with notes on arguments, budgets and
+    /// writes. `has_failed` says whether the program failed.
+    pub fn report(&self, has_failed: bool) -> CallReport {
+        let notes = self.budget_notes().chain(self.write_notes(has_failed)).collect();
+        CallReport { calls: self.calls(), misspelt: self.0.misspelt.notes(), notes }
+    }
+
+    /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
+    pub fn calls(&self) -> Vec<CallRecord> {
+        self.0.records.calls()
+    }
+
+    /// Checks a request as a call of it would, and makes none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a fault of the program, which ends it.
+    pub fn check_request(&self, request: &Value) -> Result<(), Fault> {
+        let bounds = self.0.bounds();
+        encode(&request::read(self.0.upstreams.catalog(), request, &bounds)?, &bounds).map(drop)
+    }
+
+    /// Counts a call that another process makes for this program. `tool/all` asks for no more pages than there are calls left.
+    pub fn count_remote_call(&self) {
+        self.0.calls.take();
+    }
+
     /// Returns notes on exhausted budgets.
-    pub fn budget_notes(&self) -> impl Iterator<Item = String> {
+    fn budget_notes(&self) -> impl Iterator<Item = String> {
         let note = |what, budget: &Budget, outcome| notes::budget(what, budget.total, budget.refused(), outcome);
         let calls =
             "A refused call is {:ok false :reason :cap_exhausted}: fetch more with each call, or split the work over programs";
@@ -160,13 +187,8 @@ impl ProgramHost {
         self.0.lock_unread_pages().notes()
     }
 
-    /// Returns notes on arguments with names similar to declared ones.
-    pub fn misspelt(&self) -> Vec<String> {
-        self.0.misspelt.notes()
-    }
-
     /// Returns notes on the writes of the program. `has_failed` says whether the program failed.
-    pub fn write_notes(&self, has_failed: bool) -> Vec<String> {
+    fn write_notes(&self, has_failed: bool) -> Vec<String> {
         let writes = self.0.records.writes();
         let mut notes = notes::writes(&writes);
         if has_failed && writes == Writes::default() && !self.0.records.has_unknown_effects() {
@@ -175,11 +197,6 @@ impl ProgramHost {
         let outcome = "A refused write is {:ok false :reason :cap_exhausted}, and it was not sent";
         notes.extend(notes::budget("writes", self.0.writes.total, self.0.writes.refused(), outcome));
         notes
-    }
-
-    /// Returns the records of calls so far, in the order of their start. An unanswered call counts as timed out.
-    pub fn calls(&self) -> Vec<CallRecord> {
-        self.0.records.calls()
     }
 }
 

@@ -63,6 +63,17 @@ impl CallRecord {
     }
 }
 
+/// What the host of a program has recorded about its calls.
+#[derive(Debug, Clone, Default)]
+pub struct CallReport {
+    /// The calls, in the order of their start.
+    pub calls: Vec<CallRecord>,
+    /// Notes on arguments with names similar to declared ones.
+    pub misspelt: Vec<String>,
+    /// Notes on exhausted budgets and on writes.
+    pub notes: Vec<String>,
+}
+
 /// A credential, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]

@@ -19,6 +19,13 @@ impl CalledTools {
         }
     }
 
+    /// Returns pairs of upstream and tool that another process has sent.
+    pub fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> CalledTools {
+        let mut called = CalledTools::default();
+        pairs.into_iter().for_each(|(server, tool)| called.add_tool(&server, &tool));
+        called
+    }
+
     /// Returns the tools of calls that were stored as JSON.
     pub fn of_records<'r>(records: impl Iterator<Item = &'r str>) -> CalledTools {
         #[derive(Deserialize)]

@@ -4,6 +4,7 @@
 //! - [`call`]: the validated arguments of `lisp_eval`.
 //! - `called`: the tools whose answers earlier evaluations received.
 //! - `notes`: the notes of an answer.
+//! - [`isolation`]: the evaluation in another process, and what travels between the two.
 //! - `outcome`: the result of an evaluation: its value, or its failure.
 //! - [`reason`]: the reasons of failures in the protocol.
 //! - `capacity`: failures for lack of capacity.
@@ -13,6 +14,7 @@
 pub mod call;
 mod called;
 mod capacity;
+pub mod isolation;
 pub mod notes;
 mod outcome;
 pub mod reason;
@@ -28,10 +30,11 @@ use ptc_check::{Finding, FindingKind};
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
-use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Value, fiber, json, print};
+use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
 
 pub use call::{ArgumentLimits, Call};
 pub use called::CalledTools;
+pub use isolation::{IsolatedRun, Isolation};
 pub use outcome::{Evaluation, Failure, InSession, Preview};
 pub use reason::Reason;
 pub use validated::Validated;
@@ -43,7 +46,7 @@ use ptc_schedule::ProcessorLease;
 use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
-use ptc_upstream::{ProgramHost, Upstreams, WaitLimits, nothing_written};
+use ptc_upstream::{CallReport, ProgramHost, Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
 #[derive(Clone)]
@@ -53,6 +56,7 @@ pub struct Evaluator {
     upstreams: Arc<Upstreams>,
     stored: Arc<StoredPrograms>,
     redactor: Redactor,
+    isolation: Option<Arc<dyn Isolation>>,
 }
 
 /// Hooks of an evaluation: the tools and checks of an embedding program.
@@ -76,6 +80,21 @@ pub trait EvalHooks: Sync {
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
         Arc::clone(upstreams) as Arc<dyn Host>
     }
+
+    /// Returns when the time of the program began, if that was before the evaluation.
+    fn started(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Returns the program's share of processors and memory, if no lease divides them.
+    fn share(&self) -> Option<Arc<dyn Share>> {
+        None
+    }
+
+    /// Returns what the host has recorded. `has_failed` says whether the program failed.
+    fn report(&self, upstreams: &ProgramHost, has_failed: bool) -> CallReport {
+        upstreams.report(has_failed)
+    }
 }
 
 /// The hooks of a server, which do nothing.
@@ -92,6 +111,8 @@ pub struct PriorState {
     pub results: Vec<Value>,
     /// Tools whose answers they received.
     pub called: CalledTools,
+    /// Whether the definitions and the value of the evaluation are kept for later ones.
+    pub is_kept: bool,
 }
 
 /// A call that is ready to run.
@@ -135,7 +156,15 @@ impl Evaluator {
         programs: &'static [StoredProgram],
         redactor: Redactor,
     ) -> Self {
-        Evaluator { limits, preview_bytes, upstreams, stored: Arc::new(StoredPrograms::new(programs)), redactor }
+        let stored = Arc::new(StoredPrograms::new(programs));
+        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None }
+    }
+
+    /// Returns an evaluator that runs programs in other processes. Those with hooks still run in this one.
+    #[must_use]
+    pub fn isolated(mut self, isolation: Arc<dyn Isolation>) -> Evaluator {
+        self.isolation = Some(isolation);
+        self
     }
 
     /// Returns an evaluator with the time limit `most` if that is lower.
@@ -146,9 +175,20 @@ impl Evaluator {
         evaluator
     }
 
+    /// Returns an evaluator with these limits.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Evaluator {
+        Evaluator { limits, ..self.clone() }
+    }
+
     /// Returns the current catalog.
     pub fn catalog(&self) -> &'static Catalog {
         self.upstreams.catalog()
+    }
+
+    /// Returns the redactor of answers.
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Returns the upstreams.
@@ -159,7 +199,7 @@ impl Evaluator {
     /// Evaluates on the calling thread, which needs the stack size that `ptc-lisp` names. With `processor` it waits for a
     /// processor, without it the evaluation is not scheduled.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Box<Evaluation> {
-        self.evaluate_within(call, cancel, past, processor, &NoHooks)
+        self.evaluate_with(call, cancel, past, processor, &NoHooks, self.isolation.as_deref())
     }
 
     /// Like [`Evaluator::evaluate`], with hooks.
@@ -170,6 +210,18 @@ impl Evaluator {
         past: PriorState,
         processor: Option<ProcessorLease>,
         around: &dyn EvalHooks,
+    ) -> Box<Evaluation> {
+        self.evaluate_with(call, cancel, past, processor, around, None)
+    }
+
+    fn evaluate_with(
+        &self,
+        call: &Call,
+        cancel: &Cancel,
+        past: PriorState,
+        processor: Option<ProcessorLease>,
+        around: &dyn EvalHooks,
+        isolation: Option<&dyn Isolation>,
     ) -> Box<Evaluation> {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
@@ -185,20 +237,14 @@ impl Evaluator {
             None => None,
         };
         // The program's time limit starts when it has a processor.
-        let started = Instant::now();
+        let started = around.started().unwrap_or_else(Instant::now);
         let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
-        // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
-        let mut memory = InputMemory::new(processor.as_ref());
-        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, &bounds, &mut memory, around));
-        memory.count();
-        let analysis = started.elapsed();
-        let mut evaluation = match prepared {
-            Ok(prepared) => self.run(call, prepared, past, processor.as_ref(), &bounds, around),
-            Err(failure) => {
-                let mut evaluation = Evaluation::refused(self.clean(failure));
-                evaluation.notes.extend(nothing_written(self.catalog()));
-                evaluation
+        let mut evaluation = match (isolation, &processor) {
+            (Some(isolation), Some(processor)) => {
+                let limits = self.limits.clone();
+                isolation.run(IsolatedRun { evaluator: self, call, past, cancel, started, limits, processor })
             }
+            _ => self.evaluate_here(call, past, processor.as_ref(), &bounds, around),
         };
         // Cancellation may arrive during the last step. It is reported even if the evaluation then succeeded.
         if cancel.is_cancelled() && evaluation.outcome.is_ok() {
@@ -206,13 +252,38 @@ impl Evaluator {
             evaluation.validated = None;
         }
         evaluation.started = Some(started);
-        evaluation.analysis = analysis;
         evaluation.duration = started.elapsed();
         drop(computing);
         if let Some(processor) = processor {
             evaluation.record_waits(&processor.wait_times());
             evaluation.processor = Some(processor);
         }
+        evaluation
+    }
+
+    /// Evaluates in this process.
+    fn evaluate_here(
+        &self,
+        call: &Call,
+        past: PriorState,
+        processor: Option<&ProcessorLease>,
+        bounds: &Bounds<'_>,
+        around: &dyn EvalHooks,
+    ) -> Box<Evaluation> {
+        // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
+        let mut memory = InputMemory::new(processor);
+        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, bounds, &mut memory, around));
+        memory.count();
+        let analysis = bounds.started.elapsed();
+        let mut evaluation = match prepared {
+            Ok(prepared) => self.run(call, prepared, past, processor, bounds, around),
+            Err(failure) => {
+                let mut evaluation = Evaluation::refused(self.clean(failure));
+                evaluation.notes.extend(nothing_written(self.catalog()));
+                evaluation
+            }
+        };
+        evaluation.analysis = analysis;
         evaluation
     }
 
@@ -305,8 +376,8 @@ impl Evaluator {
             .gauge(alloc::live_bytes)
             .cancel(cancel.clone())
             .started(started);
-        if let Some(processor) = processor {
-            run = run.share(processor.share());
+        if let Some(share) = processor.map(ProcessorLease::share).or_else(|| around.share()) {
+            run = run.share(share);
         }
         if !past.called.is_empty() {
             run = run.has_answers();
@@ -324,7 +395,8 @@ impl Evaluator {
             Ok((preview, validated)) => (Ok(preview), validated),
             Err(failure) => (Err(failure), None),
         };
-        let calls = (!self.upstreams.catalog().upstreams.is_empty()).then(|| host.calls());
+        let report = around.report(&host, preview.is_err());
+        let calls = (!self.upstreams.catalog().upstreams.is_empty()).then_some(report.calls);
         // This comes after the preview, which marks the status of the results that it shows as read.
         let has_unchecked_calls = !outcome.failed_calls.unchecked().is_empty();
         let unchecked = notes::failed_calls(&outcome.failed_calls, calls.as_ref().map_or(0, Vec::len));
@@ -343,10 +415,9 @@ impl Evaluator {
             .chain(on_context)
             .chain(outcome.mixed_comparison.as_ref().map(notes::mixed_comparison))
             .chain(unchecked)
-            .chain(notes::misspelt(host.misspelt()))
+            .chain(notes::misspelt(report.misspelt))
             .chain(unread)
-            .chain(host.budget_notes())
-            .chain(host.write_notes(preview.is_err()));
+            .chain(report.notes);
         let notes = notes.map(|note| self.redact(&note)).collect();
         Box::new(Evaluation {
             outcome: preview,

@@ -6,7 +6,9 @@ use std::time::Instant;
 use super::Fault;
 use crate::ErrorKind;
 use crate::interrupt::{Interrupt, InterruptGuard};
+use crate::limits::{Cancel, Limits};
 use crate::machine::Meters;
+use crate::share::Share;
 
 /// A handle for the host to a run's memory account, which can also end the run. Clones refer to the same account.
 #[derive(Clone)]
@@ -17,6 +19,16 @@ pub struct Account {
 impl Account {
     pub(crate) fn new(meters: Arc<Meters>) -> Account {
         Account { meters }
+    }
+
+    /// Creates the account of a run in another process. It counts what this process keeps for the run, and `share` all of it.
+    pub fn of_remote_run(limits: Limits, cancel: Cancel, started: Instant, share: Arc<dyn Share>) -> Account {
+        Account { meters: Arc::new(Meters::new(limits, cancel, None, started, Some(share))) }
+    }
+
+    /// Returns the reason for which the run was ended, if it was.
+    pub fn end_reason(&self) -> Option<&str> {
+        self.meters.ended()
     }
 
     /// Counts `bytes` as memory of the program until the reservation is dropped, on any thread.

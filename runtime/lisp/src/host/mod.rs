@@ -298,14 +298,14 @@ impl Reply {
         }
     }
 
-    /// Bytes of its payload.
-    pub(crate) fn len(&self) -> usize {
+    /// Returns the bytes of its payload and of its headers.
+    pub fn payload_bytes(&self) -> usize {
         match self {
             Reply::Json(bytes) => bytes.capacity(),
             Reply::Text(text) | Reply::Plain(text) => text.capacity(),
             Reply::Http(head, reply) => {
                 let headers = head.headers.iter().map(|(name, value)| name.capacity() + value.capacity()).sum::<usize>();
-                headers + head.failed_body.as_ref().map_or(0, Vec::capacity) + reply.len()
+                headers + head.failed_body.as_ref().map_or(0, Vec::capacity) + reply.payload_bytes()
             }
             Reply::Failed { message, .. } => message.capacity(),
             Reply::None | Reply::Refused(_) => 0,

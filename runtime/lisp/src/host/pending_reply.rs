@@ -108,6 +108,17 @@ impl PendingReply {
         self.handed_over
     }
 
+    /// Takes the reply, with the reservation that counts its bytes, if there is one. Otherwise `waker` is woken when it arrives.
+    /// A host that waits for several replies at the same time uses this instead of [`PendingReply::wait`].
+    pub fn poll(&mut self, waker: &Waker) -> Option<(Reply, Option<Reservation>)> {
+        let mut state = self.slot.lock();
+        let reply = state.reply.take();
+        if reply.is_none() {
+            state.waiting = Some(waker.clone());
+        }
+        reply
+    }
+
     /// Blocks until the reply, the deadline or an interruption.
     pub fn wait(self, deadline: Option<Instant>) -> WaitOutcome {
         self.wait_weighed(deadline).0
@@ -122,7 +133,7 @@ impl PendingReply {
                 let is_foreign = state.answered_by != Some(std::thread::current().id());
                 drop(state);
                 drop(reservation);
-                let bytes = if is_foreign { reply.len() } else { 0 };
+                let bytes = if is_foreign { reply.payload_bytes() } else { 0 };
                 return (WaitOutcome::Reply(reply), bytes);
             }
             if state.interrupted {

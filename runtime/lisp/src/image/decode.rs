@@ -37,7 +37,10 @@ pub fn decode_within(bytes: &[u8], limits: &DecodeLimits) -> Result<(Bindings, V
     let bytes = bytes.strip_prefix(HEAD).ok_or(DecodeError::Invalid("it is not an image of this version"))?;
     let from = &mut Reader::new(bytes, Meter::new(limits));
     let names: Vec<Arc<str>> = from.list(|from| Ok(Arc::from(from.text()?)))?;
-    let mut table = Table { sources: from.list(|from| Recompiled::read(from, &names))?, nodes: Vec::new() };
+    let recompiled = |from: &mut Reader<'_>| {
+        if limits.data_only { Err(DecodeError::Invalid("it has functions")) } else { Recompiled::read(from, &names) }
+    };
+    let mut table = Table { sources: from.list(recompiled)?, nodes: Vec::new() };
     for _ in 0..from.count()? {
         let node = table.node(from)?;
         table.nodes.push(node);

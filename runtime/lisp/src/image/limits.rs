@@ -20,6 +20,8 @@ pub struct DecodeLimits {
     pub until: Option<Instant>,
     /// Ends decoding earlier.
     pub cancel: Cancel,
+    /// Whether functions are refused. To decode them compiles their programs.
+    pub data_only: bool,
 }
 
 /// Checks the limits while an image is decoded.

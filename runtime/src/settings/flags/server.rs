@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::flag::{Default, Flag, Group, Kind};
-use super::super::{CatalogMode, Connect};
+use super::super::{CatalogMode, Connect, Isolate};
 use super::{DAY_MS, GIB, MIB};
 use crate::log::Level;
 use crate::upstream::OnDrift;
@@ -150,6 +150,19 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Fixed("262144"),
         group: Group::Upstreams,
         help: "Largest result of one discovery form, as JSON",
+    },
+    Flag {
+        name: "isolate",
+        env: "PTC_RUNNER_MCP_ISOLATE",
+        kind: Kind::Choice {
+            words: &["thread", "process", "process-unconfined"],
+            set: |s, at| {
+                s.isolate = [Isolate::Thread, Isolate::Process].get(at).copied().unwrap_or(Isolate::ProcessUnconfined);
+            },
+        },
+        default: Default::Fixed("thread"),
+        group: Group::Program,
+        help: "Run programs on threads, or each in a process without secrets, sockets and files",
     },
     Flag {
         name: "connect",

@@ -52,7 +52,7 @@ fn limit_is_shown_with_its_source() {
     assert_eq!(limits["processors"]["value"], 1, "{limits}");
     assert!(allowed == 1 || limits["processors"]["source"] == "processor affinity", "{limits}");
     let args = ["--http-auth-token", TOKEN, "--memory-budget-bytes", "100000000", "--queue-timeout-ms", "50"];
-    let site = Site::start(&[&args[..], &["--http-max-in-flight-per-session", "4"]].concat());
+    let site = Site::start(&[&args[..], &["--http-max-in-flight-per-session", "4", "--isolate", "thread"]].concat());
     let line = site.seen().iter().find(|line| line.contains(r#""event":"limits""#)).cloned().unwrap_or_default();
     for limit in
         ["100000000 (--memory-budget-bytes)", "50 (--queue-timeout-ms)", "4 (--http-max-in-flight-per-session)", "1000 (default)"]

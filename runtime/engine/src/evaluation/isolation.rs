@@ -1,0 +1,162 @@
+//! The evaluation in another process, which has no secret, no socket and no file.
+//!
+//! The other process reads, checks and runs the program with an [`Evaluator`] of its own. Its texts are not redacted, since it
+//! knows no secret. [`PortableEvaluation`] is what it sends back. A process that was taken over can send anything, so that the
+//! texts are redacted when they arrive.
+
+use std::time::{Duration, Instant};
+
+use ptc_lisp::Span;
+use ptc_lisp::limits::{Cancel, Limits};
+use ptc_schedule::ProcessorLease;
+use ptc_secrets::Redactor;
+use serde::{Deserialize, Serialize};
+
+use super::{Call, Evaluation, Evaluator, Failure, Preview, PriorState, Reason, Validated};
+
+/// Runs programs in other processes.
+pub trait Isolation: Send + Sync {
+    /// Evaluates a call whose program holds a processor.
+    fn run(&self, run: IsolatedRun<'_>) -> Box<Evaluation>;
+}
+
+/// One evaluation in another process.
+#[derive(Clone)]
+pub struct IsolatedRun<'r> {
+    /// The evaluator of this process.
+    pub evaluator: &'r Evaluator,
+    /// The validated arguments.
+    pub call: &'r Call,
+    /// The state that earlier evaluations left.
+    pub past: PriorState,
+    /// Cancels the evaluation.
+    pub cancel: &'r Cancel,
+    /// When the time of the program began.
+    pub started: Instant,
+    /// The limits of the program.
+    pub limits: Limits,
+    /// The program's share of processors and memory.
+    pub processor: &'r ProcessorLease,
+}
+
+/// The parts of an [`Evaluation`] that another process determines, except for values.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PortableEvaluation {
+    outcome: Result<PortablePreview, PortableFailure>,
+    validated: Option<PortableValidated>,
+    returned: bool,
+    notes: Vec<String>,
+    has_unchecked_calls: bool,
+    prints: Vec<String>,
+    steps: u64,
+    peak_bytes: u64,
+    analysis: Duration,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PortablePreview {
+    text: String,
+    truncated: bool,
+    nil: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PortableFailure {
+    reason: String,
+    message: String,
+    feedback: String,
+    value: Option<PortablePreview>,
+    span: Option<(u32, u32)>,
+    retry_after_ms: Option<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PortableValidated {
+    json: String,
+    is_deep: bool,
+    preview: PortablePreview,
+}
+
+impl PortableEvaluation {
+    /// Takes the parts out of an evaluation, which keeps its values.
+    pub fn take(evaluation: &mut Evaluation) -> PortableEvaluation {
+        let outcome = match &evaluation.outcome {
+            Ok(preview) => Ok(PortablePreview::of(preview)),
+            Err(failure) => Err(PortableFailure::of(failure)),
+        };
+        let validated = evaluation.validated.take().map(|validated| PortableValidated {
+            preview: PortablePreview::of(&validated.preview),
+            json: validated.json,
+            is_deep: validated.is_deep,
+        });
+        PortableEvaluation {
+            outcome,
+            validated,
+            returned: evaluation.returned,
+            notes: std::mem::take(&mut evaluation.notes),
+            has_unchecked_calls: evaluation.has_unchecked_calls,
+            prints: std::mem::take(&mut evaluation.prints),
+            steps: evaluation.steps,
+            peak_bytes: evaluation.peak_bytes,
+            analysis: evaluation.analysis,
+        }
+    }
+
+    /// Returns the evaluation without values. Its texts are redacted.
+    pub fn into_evaluation(self, redactor: &Redactor) -> Box<Evaluation> {
+        let redact = |text| redactor.redact_string(text);
+        let mut evaluation = Evaluation::refused(Failure::plain(Reason::RuntimeError, ""));
+        evaluation.outcome = match self.outcome {
+            Ok(preview) => Ok(preview.into_preview(redactor)),
+            Err(failure) => Err(failure.into_failure(redactor)),
+        };
+        evaluation.validated = self.validated.map(|validated| Validated {
+            json: redactor.redact_text(validated.json),
+            is_deep: validated.is_deep,
+            preview: validated.preview.into_preview(redactor),
+        });
+        evaluation.returned = self.returned;
+        evaluation.notes = self.notes.into_iter().map(redact).collect();
+        evaluation.has_unchecked_calls = self.has_unchecked_calls;
+        evaluation.prints = self.prints.into_iter().map(redact).collect();
+        evaluation.steps = self.steps;
+        evaluation.peak_bytes = self.peak_bytes;
+        evaluation.analysis = self.analysis;
+        evaluation
+    }
+}
+
+impl PortablePreview {
+    fn of(preview: &Preview) -> PortablePreview {
+        PortablePreview { text: preview.text.clone(), truncated: preview.truncated, nil: preview.nil }
+    }
+
+    fn into_preview(self, redactor: &Redactor) -> Preview {
+        Preview { text: redactor.redact_string(self.text), truncated: self.truncated, nil: self.nil }
+    }
+}
+
+impl PortableFailure {
+    fn of(failure: &Failure) -> PortableFailure {
+        PortableFailure {
+            reason: failure.reason.name().to_owned(),
+            message: failure.message.clone(),
+            feedback: failure.feedback.clone(),
+            value: failure.value.as_ref().map(PortablePreview::of),
+            span: failure.span.map(|span| (span.start, span.end)),
+            retry_after_ms: failure.retry_after_ms,
+        }
+    }
+
+    fn into_failure(self, redactor: &Redactor) -> Failure {
+        let reason = Reason::ALL.into_iter().find(|reason| reason.name() == self.reason).unwrap_or(Reason::RuntimeError);
+        Failure {
+            reason,
+            message: redactor.redact_string(self.message),
+            feedback: redactor.redact_string(self.feedback),
+            value: self.value.map(|value| value.into_preview(redactor)),
+            span: self.span.map(|(start, end)| Span { start, end }),
+            retry_after_ms: self.retry_after_ms,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the kernel denies to a worker: files, the network, other processes, and more memory than a program needs.
+//!
+//! Landlock (`man 7 landlock`) denies every file and port. A filter of system calls (`man 2 seccomp`) permits those that an
+//! evaluation needs, and nothing that could open, connect, start or read something. Both hold for all threads, since they are
+//! applied while there is only one.
+
+use std::fmt;
+use std::io;
+
+/// Why a worker cannot be confined.
+#[derive(Debug)]
+pub enum Error {
+    /// The kernel has no Landlock, or denies it.
+    Landlock(String),
+    /// The kernel or the processor has no filter of system calls.
+    Filter(String),
+    /// A limit cannot be set.
+    Limit(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Landlock(why) => write!(
+                f,
+                "this kernel does not deny files to a process, which needs Landlock with ABI 3: Linux 6.2 or newer, with `landlock` \
+                 among the security modules that are enabled at boot ({why})"
+            ),
+            Error::Filter(why) => write!(f, "system calls cannot be denied on this kernel or processor ({why})"),
+            Error::Limit(why) => write!(f, "a limit of resources cannot be set: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+pub use linux::{apply, check, close_inherited};
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
+pub use other::{apply, check, close_inherited};
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
+mod other {
+    use super::Error;
+
+    fn unsupported() -> Error {
+        Error::Filter(format!("{} on {}", std::env::consts::OS, std::env::consts::ARCH))
+    }
+
+    /// Returns what the kernel lacks.
+    ///
+    /// # Errors
+    ///
+    /// Always returns an error, since workers cannot be confined on this system.
+    pub fn check() -> Result<(), Error> {
+        Err(unsupported())
+    }
+
+    /// Confines the process.
+    ///
+    /// # Errors
+    ///
+    /// Always returns an error, since workers cannot be confined on this system.
+    pub fn apply(_: u64) -> Result<(), Error> {
+        Err(unsupported())
+    }
+
+    /// Does nothing. Descriptors are closed by `exec`.
+    ///
+    /// # Errors
+    ///
+    /// Returns no error.
+    pub fn close_inherited() -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+mod linux {
+    use std::io;
+
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated,
+        RulesetError, RulesetStatus, Scope,
+    };
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    use seccompiler::SeccompCmpArgLen::Qword;
+    use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
+
+    use super::Error;
+
+    /// The first version of Landlock that covers every change of a file.
+    const NEEDED: ABI = ABI::V3;
+    /// The newest version whose rules are used.
+    const USED: ABI = ABI::V6;
+
+    /// Address space that a worker may map for writing beyond the values of its program: stacks of up to 51 fibers, of 18 MB each, and
+    /// the arenas that the allocator reserves, of 1 GiB each. Most of it is never touched. The server watches what is.
+    const SLACK_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+    /// Descriptors that a worker may have: the standard ones, its socket, and one for the rules of Landlock while they are made.
+    const MAX_DESCRIPTORS: u64 = 16;
+
+    /// The descriptor of standard error.
+    const LAST_STANDARD: libc::c_uint = 2;
+
+    /// System calls that an evaluation needs: input and output on open descriptors, memory, threads and their synchronisation,
+    /// clocks, random bytes, signals of the process itself, and its end.
+    const PERMITTED: &[libc::c_long] = &[
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_readv,
+        libc::SYS_writev,
+        libc::SYS_recvfrom,
+        libc::SYS_sendto,
+        libc::SYS_recvmsg,
+        libc::SYS_sendmsg,
+        libc::SYS_ppoll,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll,
+        libc::SYS_close,
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_futex,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_membarrier,
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_gettimeofday,
+        libc::SYS_getrandom,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+
+    /// Returns what the kernel lacks to confine a worker.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if Landlock is missing, or if no filter can be made for this processor.
+    pub fn check() -> Result<(), Error> {
+        ruleset().map_err(|why| Error::Landlock(why.to_string()))?;
+        filter().map(drop).map_err(Error::Filter)
+    }
+
+    /// Confines the process, which must have one thread only. `memory_bytes` is the memory of a program's values.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the kernel does not enforce all of it. The process may then be confined in part.
+    pub fn apply(memory_bytes: u64) -> Result<(), Error> {
+        limit(Resource::Data, memory_bytes.saturating_mul(2).saturating_add(SLACK_BYTES))?;
+        limit(Resource::Fsize, 0)?;
+        limit(Resource::Core, 0)?;
+        limit(Resource::Nofile, MAX_DESCRIPTORS)?;
+        let refused = |why: String| Error::Landlock(why);
+        match ruleset().and_then(RulesetCreated::restrict_self).map_err(|why| refused(why.to_string()))? {
+            RestrictionStatus {
+                ruleset: RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
+                no_new_privs: true,
+                ..
+            } => {}
+            _ => return Err(refused("it is not enforced".to_owned())),
+        }
+        let filters = filter().map_err(Error::Filter)?;
+        filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter)).map_err(|why| Error::Filter(why.to_string()))
+    }
+
+    /// Closes all descriptors but those of standard input, output and error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system.
+    pub fn close_inherited() -> io::Result<()> {
+        #[expect(unsafe_code, reason = "the process has just begun, so that nothing uses another descriptor")]
+        let closed = unsafe { libc::syscall(libc::SYS_close_range, LAST_STANDARD + 1, libc::c_uint::MAX, 0) };
+        if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn limit(resource: Resource, value: u64) -> Result<(), Error> {
+        let limit = Rlimit { current: Some(value), maximum: Some(value) };
+        setrlimit(resource, limit).map_err(|why| Error::Limit(why.into()))
+    }
+
+    /// Returns rules that deny every file, port, signal and abstract socket that the kernel knows rules for.
+    fn ruleset() -> Result<RulesetCreated, RulesetError> {
+        Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(NEEDED))?
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(USED))?
+            .handle_access(AccessNet::from_all(USED))?
+            .scope(Scope::from_all(USED))?
+            .create()
+    }
+
+    /// Returns the filters, the first to be applied first. `clone3` does not exist for a worker, so that its C library makes threads
+    /// with `clone`, whose flags a filter can see. `prctl` only names a thread, and signals go to the process itself.
+    fn filter() -> Result<[BpfProgram; 2], String> {
+        let build = || -> Result<[BpfProgram; 2], BackendError> {
+            let arch = || std::env::consts::ARCH.try_into();
+            let only = |argument: u8, comparison: SeccompCmpOp, value: u64| {
+                Ok::<_, BackendError>(vec![SeccompRule::new(vec![SeccompCondition::new(argument, Qword, comparison, value)?])?])
+            };
+            let thread = u64::from(libc::CLONE_THREAD.cast_unsigned());
+            let own = u64::from(std::process::id());
+            let mut rules: std::collections::BTreeMap<_, _> = PERMITTED.iter().map(|number| (*number, Vec::new())).collect();
+            rules.insert(libc::SYS_clone, only(0, SeccompCmpOp::MaskedEq(thread), thread)?);
+            rules.insert(libc::SYS_prctl, only(0, SeccompCmpOp::Eq, u64::from(libc::PR_SET_NAME.cast_unsigned()))?);
+            rules.insert(libc::SYS_tgkill, only(0, SeccompCmpOp::Eq, own)?);
+            let errno = |errno: rustix::io::Errno| SeccompAction::Errno(errno.raw_os_error().cast_unsigned());
+            // A call that both filters name gets the action of the stricter one, so that the second permits `clone3`.
+            rules.insert(libc::SYS_clone3, Vec::new());
+            let permitted = SeccompFilter::new(rules, errno(rustix::io::Errno::PERM), SeccompAction::Allow, arch()?)?;
+            let missing = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
+            let missing = SeccompFilter::new(missing, SeccompAction::Allow, errno(rustix::io::Errno::NOSYS), arch()?)?;
+            Ok([missing.try_into()?, permitted.try_into()?])
+        };
+        build().map_err(|why| why.to_string())
+    }
+}

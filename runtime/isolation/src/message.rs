@@ -1,0 +1,265 @@
+//! The messages between the server and a worker. On the socket each is its length (`u32`, little-endian) and its encoding by
+//! `postcard`.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use ptc_engine::evaluation::isolation::PortableEvaluation;
+use ptc_lisp::host::{Fault, HttpHead, Reply};
+use ptc_lisp::{ErrorKind, Value, image};
+use ptc_upstream::fault::Reason;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+
+/// Bytes of the length in front of a message.
+pub(crate) const HEAD_BYTES: usize = 4;
+
+/// What the server sends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ToWorker {
+    /// The first message.
+    Settings(Settings),
+    /// Begins a program.
+    Run(Box<Assignment>),
+    /// The answer to a call of an upstream's tool, with its `Link` header.
+    Reply { id: u64, reply: WireReply, link: Option<String> },
+    /// The answer to a question.
+    Answer { id: u64, answer: Answer },
+    /// Cancels the program.
+    Cancel,
+    /// Ends the program, for this reason.
+    End(String),
+}
+
+/// What a worker sends.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum FromWorker {
+    /// The worker is confined, or cannot be, for this reason.
+    Ready(Result<(), String>),
+    /// Asks a question, which has one answer.
+    Ask { id: u64, question: Question },
+    /// The program does not wait for the answer to this call any more.
+    Abandon { id: u64 },
+    /// The program waits, and uses no processor.
+    Release,
+    /// The memory of the program has changed by this number of bytes.
+    Changed(i64),
+    /// The program has ended.
+    Done(Box<Done>),
+}
+
+/// The settings of a worker.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) is_confined: bool,
+    pub(crate) memory_bytes: u64,
+    pub(crate) preview_bytes: usize,
+    pub(crate) max_calls_per_program: u32,
+}
+
+/// A program, with what it needs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    pub(crate) program: String,
+    pub(crate) context: Option<String>,
+    pub(crate) output_schema: Option<String>,
+    /// The name of the stored program.
+    pub(crate) stored: Option<String>,
+    pub(crate) limits: WireLimits,
+    /// The time that the program has used before.
+    pub(crate) elapsed: Duration,
+    /// The image of the definitions and results of earlier programs.
+    pub(crate) past: Option<ByteBuf>,
+    /// Pairs of upstream and tool whose answers earlier programs received.
+    pub(crate) called: Vec<(String, String)>,
+    /// Whether the definitions and the value are sent back.
+    pub(crate) is_kept: bool,
+}
+
+/// The limits of a program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireLimits {
+    pub(crate) wall_clock: Duration,
+    pub(crate) memory_bytes: u64,
+    pub(crate) call_depth: u32,
+    pub(crate) steps: Option<u64>,
+    pub(crate) loop_iterations: Option<u64>,
+    pub(crate) parallel_workers: usize,
+    pub(crate) tool_calls: Option<u64>,
+    pub(crate) print_bytes: usize,
+}
+
+/// A question of a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// Makes a call with a request, which is an image. The answer says whether the call has begun; its reply has the same id.
+    Call { request: ByteBuf, wants_link: bool },
+    /// A discovery form.
+    Discover(Discovery),
+    /// `(budget/remaining)`
+    Budget,
+    /// A processor. One that the program has is released first.
+    Processor,
+    /// This number of bytes.
+    Memory(i64),
+    /// What the server has recorded about the calls of the program.
+    Report { has_failed: bool },
+}
+
+/// The answer to a question.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Called(Result<(), WireFault>),
+    /// A value, as an image.
+    Value(Result<ByteBuf, WireFault>),
+    /// Whether the program gets what it asked for.
+    Granted(bool),
+    Report {
+        calls: Vec<CalledTool>,
+        misspelt: Vec<String>,
+        notes: Vec<String>,
+    },
+}
+
+/// A call in a report.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CalledTool {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    pub(crate) is_ok: bool,
+}
+
+/// A discovery form.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Discovery {
+    Servers,
+    Apropos { query: String, limit: usize, load: bool },
+    Dir { reference: String, limit: usize, offset: usize },
+    Doc { reference: String },
+    Meta { reference: String },
+}
+
+/// The end of a program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub(crate) evaluation: PortableEvaluation,
+    /// The image of the definitions and the value, or why there is none. `None` if the server does not keep them.
+    pub(crate) state: Option<Result<ByteBuf, String>>,
+    /// The names whose definitions have changed.
+    pub(crate) changed: Vec<String>,
+    /// Whether the program has run, so that it may have made calls.
+    pub(crate) has_run: bool,
+    /// The message of a panic.
+    pub(crate) panic: Option<String>,
+}
+
+/// A fault of a program.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireFault {
+    kind: String,
+    message: String,
+    hint: Option<String>,
+}
+
+/// The reply to a call.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum WireReply {
+    Json(ByteBuf),
+    Text(String),
+    Plain(String),
+    None,
+    Failed { reason: String, message: String },
+    Refused(WireFault),
+    Http { status: u16, headers: Vec<(String, String)>, failed_body: Option<ByteBuf>, reply: Box<WireReply> },
+}
+
+impl From<Fault> for WireFault {
+    fn from(fault: Fault) -> WireFault {
+        WireFault { kind: fault.kind.name().to_owned(), message: fault.message, hint: fault.hint }
+    }
+}
+
+impl From<WireFault> for Fault {
+    fn from(fault: WireFault) -> Fault {
+        let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.name() == fault.kind).unwrap_or(ErrorKind::ToolError);
+        Fault { kind, message: fault.message, hint: fault.hint }
+    }
+}
+
+impl From<Reply> for WireReply {
+    fn from(reply: Reply) -> WireReply {
+        match reply {
+            Reply::Json(bytes) => WireReply::Json(ByteBuf::from(bytes)),
+            Reply::Text(text) => WireReply::Text(text),
+            Reply::Plain(text) => WireReply::Plain(text),
+            Reply::None => WireReply::None,
+            Reply::Failed { reason, message } => WireReply::Failed { reason: reason.to_owned(), message },
+            Reply::Refused(fault) => WireReply::Refused(fault.into()),
+            Reply::Http(head, reply) => WireReply::Http {
+                status: head.status,
+                headers: head.headers,
+                failed_body: head.failed_body.map(ByteBuf::from),
+                reply: Box::new((*reply).into()),
+            },
+        }
+    }
+}
+
+impl From<WireReply> for Reply {
+    fn from(reply: WireReply) -> Reply {
+        match reply {
+            WireReply::Json(bytes) => Reply::Json(bytes.into_vec()),
+            WireReply::Text(text) => Reply::Text(text),
+            WireReply::Plain(text) => Reply::Plain(text),
+            WireReply::None => Reply::None,
+            WireReply::Failed { reason, message } => {
+                let known = Reason::ALL.into_iter().map(Reason::name).find(|known| *known == reason);
+                Reply::Failed { reason: known.unwrap_or("upstream_error"), message }
+            }
+            WireReply::Refused(fault) => Reply::Refused(fault.into()),
+            WireReply::Http { status, headers, failed_body, reply } => {
+                let head = HttpHead { status, headers, failed_body: failed_body.map(ByteBuf::into_vec) };
+                Reply::Http(Box::new(head), Box::new((*reply).into()))
+            }
+        }
+    }
+}
+
+/// Encodes a message with its length.
+pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = postcard::to_extend(message, vec![0; HEAD_BYTES]).map_err(io::Error::other)?;
+    let length = u32::try_from(bytes.len() - HEAD_BYTES).map_err(io::Error::other)?;
+    if let Some(head) = bytes.get_mut(..HEAD_BYTES) {
+        head.copy_from_slice(&length.to_le_bytes());
+    }
+    Ok(bytes)
+}
+
+/// Decodes a message without its length.
+pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8]) -> io::Result<M> {
+    postcard::from_bytes(bytes).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))
+}
+
+/// Reads the next message. `None` at the end of the stream.
+pub(crate) fn read<M: DeserializeOwned>(mut from: impl Read) -> io::Result<Option<M>> {
+    let mut head = [0; HEAD_BYTES];
+    match from.read_exact(&mut head) {
+        Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let mut bytes = vec![0; u32::from_le_bytes(head) as usize];
+    from.read_exact(&mut bytes)?;
+    decode(&bytes).map(Some)
+}
+
+/// Encodes a value as an image. The error names what an image cannot hold.
+pub(crate) fn image_of(value: &Value) -> Result<ByteBuf, &'static str> {
+    image::encode(&ptc_lisp::Bindings::default(), std::slice::from_ref(value)).map(ByteBuf::from).map_err(|error| error.what)
+}
+
+/// Decodes the only value of an image.
+pub(crate) fn value_of(bytes: &[u8], limits: &image::DecodeLimits) -> Result<Value, image::DecodeError> {
+    let (_, values) = image::decode_within(bytes, limits)?;
+    Ok(values.into_iter().next().unwrap_or_default())
+}

@@ -1,0 +1,548 @@
+//! The server's side of one evaluation: starts it in a worker, answers its questions, and ends the worker if it does not end in time.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use ptc_engine::evaluation::{Evaluation, Failure, IsolatedRun, Isolation, PriorState, Reason};
+use ptc_lisp::host::{Account, Discovery, Host, PendingReply};
+use ptc_lisp::image::{self, DecodeLimits};
+use ptc_lisp::interrupt::Interrupt;
+use ptc_lisp::limits::Limits;
+use ptc_lisp::{Share, fiber};
+use ptc_log::Level;
+use ptc_schedule::{alloc, park_holding};
+use ptc_upstream::{ProgramHost, WaitLimits};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv};
+use serde_bytes::ByteBuf;
+
+use crate::connection::LinkHeader;
+use crate::message::{self, Answer, Assignment, CalledTool, Done, FromWorker, HEAD_BYTES, Question, ToWorker, WireLimits};
+use crate::remote_host::request_of;
+use crate::workers::{Worker, Workers};
+
+/// Time for a program to end by itself after its deadline.
+const DEADLINE_GRACE: Duration = Duration::from_millis(500);
+
+/// Time for a program to end by itself after it was cancelled.
+const CANCEL_GRACE: Duration = Duration::from_millis(30);
+
+/// How long the thread waits for the worker before it lets other programs run. Short programs end within it.
+const BRIEF_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
+
+/// How often the memory of a worker is looked at while its program computes.
+const WATCH_INTERVAL: Duration = Duration::from_millis(25);
+
+/// Bytes that a worker may hold beyond the values of its program, by which it exceeds 120 % of them.
+const PROCESS_SLACK: u64 = 16 * 1024 * 1024;
+
+/// Bytes by which a message may exceed the memory of a program.
+const MESSAGE_SLACK: usize = 4 * 1024 * 1024;
+
+/// Live bytes of a program from which on its worker is not used again, since it would keep the memory.
+const MAX_REUSED_BYTES: u64 = 1024 * 1024;
+
+/// Why an evaluation has no result.
+enum Lost {
+    /// The worker could not be started.
+    NotStarted(io::Error),
+    /// The worker cannot be confined.
+    NotConfined(String),
+    /// The socket was closed. Contains how the process ended, if it is known.
+    Ended(Option<ExitStatus>),
+    /// The worker sent something that is no message.
+    Misunderstood(io::Error),
+    /// The program did not end in time.
+    Late,
+    /// The server has ended the program for this reason.
+    OutOfBudget(String),
+    /// The process holds this many bytes, more than the program may use.
+    TooLarge(u64),
+}
+
+/// One evaluation.
+struct Supervisor<'r> {
+    run: &'r IsolatedRun<'r>,
+    host: Arc<ProgramHost>,
+    share: Arc<dyn Share>,
+    account: Account,
+    worker: Worker,
+    deadline: Instant,
+    waker: Waker,
+    /// Received bytes, from `start` on.
+    input: Vec<u8>,
+    start: usize,
+    /// Bytes to send, from `sent` on.
+    output: Vec<u8>,
+    sent: usize,
+    calls: Vec<(u64, PendingReply, Option<LinkHeader>)>,
+    /// Whether the program has a processor.
+    computes: bool,
+    /// Bytes of the program that the scheduler counts.
+    counted: i64,
+    /// When the memory of the worker is looked at next.
+    watch_at: Instant,
+    /// When the worker is killed, if the program was cancelled or ended.
+    kill_at: Option<Instant>,
+}
+
+impl Isolation for Workers {
+    fn run(&self, run: IsolatedRun<'_>) -> Box<Evaluation> {
+        let owner = Arc::clone(&run.processor.client_key().owner);
+        let limits = WaitLimits {
+            deadline: run.started.checked_add(run.limits.wall_clock),
+            cancel: run.cancel.clone(),
+            client_key: run.processor.client_key().clone(),
+            most_in_flight: Some(run.processor.max_in_flight()),
+        };
+        let host = run.evaluator.upstreams().program(limits);
+        let worker = match self.take(&owner) {
+            Ok(worker) => worker,
+            Err(why) => return unfinished(&run, &host, Lost::NotStarted(why)),
+        };
+        let share = run.processor.share();
+        let account = Account::of_remote_run(run.limits.clone(), run.cancel.clone(), run.started, Arc::clone(&share));
+        host.begin_run(&account);
+        share.begin_run(&account);
+        let deadline = run.started + run.limits.wall_clock;
+        let mut supervisor = Supervisor {
+            run: &run,
+            host,
+            share,
+            account,
+            worker,
+            deadline,
+            waker: fiber::waker(),
+            input: Vec::new(),
+            start: 0,
+            output: Vec::new(),
+            sent: 0,
+            calls: Vec::new(),
+            computes: true,
+            counted: 0,
+            watch_at: Instant::now() + WATCH_INTERVAL,
+            kill_at: None,
+        };
+        let done = supervisor.supervise();
+        let Supervisor { host, worker, calls, account, .. } = supervisor;
+        drop(calls);
+        match done {
+            Ok(done) => {
+                let evaluation = finished(&run, &host, *done);
+                if evaluation.peak_bytes <= MAX_REUSED_BYTES && !run.past.is_kept {
+                    self.give_back(&owner, worker);
+                }
+                evaluation
+            }
+            Err(lost) => {
+                let lost = match (lost, account.end_reason()) {
+                    (Lost::Late, Some(why)) => Lost::OutOfBudget(why.to_owned()),
+                    (Lost::Ended(_), _) => Lost::Ended(worker.end()),
+                    (lost, _) => lost,
+                };
+                unfinished(&run, &host, lost)
+            }
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    fn supervise(&mut self) -> Result<Box<Done>, Lost> {
+        let (of_cancel, of_account) = (self.waker.clone(), self.waker.clone());
+        let _watches = (
+            self.run.cancel.watch(Interrupt::by(move || of_cancel.wake_by_ref())),
+            self.account.watch(Interrupt::by(move || of_account.wake_by_ref())),
+        );
+        self.send(&ToWorker::Run(Box::new(assignment(self.run).map_err(Lost::Misunderstood)?)))?;
+        loop {
+            self.notify()?;
+            self.send_replies()?;
+            self.flush()?;
+            let now = Instant::now();
+            let kill_at = self.kill_at.unwrap_or(self.deadline + DEADLINE_GRACE);
+            if now >= kill_at {
+                return Err(Lost::Late);
+            }
+            if self.computes && now >= self.watch_at {
+                self.watch(now)?;
+            }
+            if let Some(message) = self.next_message()? {
+                if let Some(done) = self.receive(message)? {
+                    return Ok(done);
+                }
+                // A worker that sends without end may not keep other programs from their thread.
+                if fiber::others_are_ready() {
+                    park_holding(Some(now));
+                }
+                // A call that has just begun may have its reply already, or wakes this fiber only once its reply was asked for.
+                continue;
+            }
+            if !self.wait_briefly() && !self.is_readable()? {
+                park_holding(Some(if self.computes { kill_at.min(self.watch_at) } else { kill_at }));
+            }
+        }
+    }
+
+    /// Ends a worker that holds more memory than its program may use. The program limits itself before, unless it has taken over its
+    /// worker.
+    fn watch(&mut self, now: Instant) -> Result<(), Lost> {
+        self.watch_at = now + WATCH_INTERVAL;
+        let limit = self.run.limits.memory_bytes;
+        match self.worker.private_bytes() {
+            Some(bytes) if bytes > limit.saturating_add(limit / 5).saturating_add(PROCESS_SLACK) => Err(Lost::TooLarge(bytes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the worker that the program was cancelled, or that the server ends it.
+    fn notify(&mut self) -> Result<(), Lost> {
+        if self.kill_at.is_some() {
+            return Ok(());
+        }
+        let message = match self.account.end_reason() {
+            Some(why) => ToWorker::End(why.to_owned()),
+            None if self.run.cancel.is_cancelled() => ToWorker::Cancel,
+            None => return Ok(()),
+        };
+        self.kill_at = Some(Instant::now() + CANCEL_GRACE);
+        self.send(&message)
+    }
+
+    fn send_replies(&mut self) -> Result<(), Lost> {
+        let mut at = 0;
+        while let Some((_, pending, _)) = self.calls.get_mut(at) {
+            let Some((reply, reservation)) = pending.poll(&self.waker) else {
+                at += 1;
+                continue;
+            };
+            let (id, _, link) = self.calls.swap_remove(at);
+            let link = link.and_then(|link| link.get().cloned());
+            self.send(&ToWorker::Reply { id, reply: reply.into(), link })?;
+            // From here on the worker counts its bytes.
+            drop(reservation);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &ToWorker) -> Result<(), Lost> {
+        let bytes = message::encode(message).map_err(Lost::Misunderstood)?;
+        if self.output.len() > self.most_bytes() {
+            return Err(Lost::Misunderstood(io::Error::other("it does not read what it asks for")));
+        }
+        if self.output.is_empty() {
+            self.output = bytes;
+        } else {
+            self.output.extend_from_slice(&bytes);
+        }
+        self.flush()
+    }
+
+    /// Sends what the socket takes. The waker is woken when it takes more.
+    fn flush(&mut self) -> Result<(), Lost> {
+        while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match self.worker.socket.try_write(rest) {
+                Ok(count) => self.sent += count,
+                Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => {
+                    match self.worker.socket.poll_write_ready(&mut Context::from_waker(&self.waker)) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(_)) => return Err(Lost::Ended(None)),
+                        Poll::Pending => return Ok(()),
+                    }
+                }
+                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Lost::Ended(None)),
+            }
+        }
+        self.output = Vec::new();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Returns the maximum bytes of a message, and of messages that the worker has not read.
+    fn most_bytes(&self) -> usize {
+        usize::try_from(self.run.limits.memory_bytes).unwrap_or(usize::MAX).saturating_add(MESSAGE_SLACK)
+    }
+
+    /// Returns the next message, if it has arrived.
+    fn next_message(&mut self) -> Result<Option<FromWorker>, Lost> {
+        let most = self.most_bytes();
+        loop {
+            let received = self.input.get(self.start..).unwrap_or_default();
+            if let Some((head, rest)) = received.split_first_chunk::<HEAD_BYTES>() {
+                let length = u32::from_le_bytes(*head) as usize;
+                if length > most {
+                    let why = format!("it sent a message of {length} bytes");
+                    return Err(Lost::Misunderstood(io::Error::other(why)));
+                }
+                if let Some(message) = rest.get(..length) {
+                    let message = message::decode(message).map_err(Lost::Misunderstood)?;
+                    self.start += HEAD_BYTES + length;
+                    if self.start == self.input.len() {
+                        self.input.clear();
+                        self.start = 0;
+                    }
+                    return Ok(Some(message));
+                }
+            }
+            self.input.drain(..self.start);
+            self.start = 0;
+            if !self.receive_bytes()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Receives bytes, if there are any. It asks the socket, not the runtime, which would have to be told first.
+    fn receive_bytes(&mut self) -> Result<bool, Lost> {
+        let mut bytes = [0; 16 * 1024];
+        match recv(self.worker.socket.as_fd(), &mut bytes[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => Err(Lost::Ended(None)),
+            Ok((count, _)) => {
+                self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
+                Ok(true)
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
+            Err(_) => Err(Lost::Ended(None)),
+        }
+    }
+
+    /// Waits a short time for a program that computes. Returns whether the socket can be read.
+    fn wait_briefly(&self) -> bool {
+        if !self.computes || fiber::others_are_ready() {
+            return false;
+        }
+        let mut sockets = [PollFd::new(&self.worker.socket, PollFlags::IN)];
+        poll(&mut sockets, Some(&BRIEF_WAIT)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Whether the socket can be read. If not, the waker is woken when it can.
+    fn is_readable(&mut self) -> Result<bool, Lost> {
+        loop {
+            match self.worker.socket.poll_read_ready(&mut Context::from_waker(&self.waker)) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(Err(_)) => return Err(Lost::Ended(None)),
+                Poll::Ready(Ok(())) => {}
+            }
+            // The runtime only learns from a read by itself that there is nothing to read.
+            let mut bytes = [0; 16 * 1024];
+            match self.worker.socket.try_read(&mut bytes) {
+                Ok(0) => return Err(Lost::Ended(None)),
+                Ok(count) => {
+                    self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
+                    return Ok(true);
+                }
+                Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Err(Lost::Ended(None)),
+            }
+        }
+    }
+
+    /// Acts on a message. Returns the end of the program.
+    fn receive(&mut self, message: FromWorker) -> Result<Option<Box<Done>>, Lost> {
+        match message {
+            FromWorker::Ready(Ok(())) => {}
+            FromWorker::Ready(Err(why)) => return Err(Lost::NotConfined(why)),
+            FromWorker::Ask { id, question } => {
+                let answer = self.answer(id, question);
+                self.send(&ToWorker::Answer { id, answer })?;
+            }
+            FromWorker::Abandon { id } => self.calls.retain(|(call, ..)| *call != id),
+            FromWorker::Release => self.release(),
+            FromWorker::Changed(bytes) => {
+                let bytes = bytes.clamp(-self.counted, self.most_counted() - self.counted);
+                self.counted += bytes;
+                // A program that was ended learns it from `notify`.
+                self.run.processor.count_bytes(bytes);
+            }
+            FromWorker::Done(done) => return Ok(Some(done)),
+        }
+        Ok(None)
+    }
+
+    /// Returns the bytes that count at most. A worker that reports more, or less than none, may not change the account of others.
+    fn most_counted(&self) -> i64 {
+        i64::try_from(self.run.limits.memory_bytes).unwrap_or(i64::MAX / 4).saturating_mul(2)
+    }
+
+    fn release(&mut self) {
+        if std::mem::take(&mut self.computes) {
+            self.share.release();
+        }
+    }
+
+    fn answer(&mut self, id: u64, question: Question) -> Answer {
+        match question {
+            Question::Call { request, wants_link } => Answer::Called(self.call(id, &request, wants_link).map_err(Into::into)),
+            Question::Discover(form) => {
+                let value = self.host.discover(query(&form)).map_err(Into::into);
+                Answer::Value(value.map(|value| message::image_of(&value).unwrap_or_default()))
+            }
+            Question::Budget => Answer::Value(Ok(message::image_of(&self.host.budget()).unwrap_or_default())),
+            Question::Processor => {
+                self.release();
+                self.share.acquire(self.deadline);
+                self.computes = true;
+                Answer::Granted(true)
+            }
+            Question::Memory(bytes) => {
+                let bytes = bytes.clamp(0, self.most_counted() - self.counted);
+                let granted = self.share.reserve_growth(bytes, self.deadline);
+                self.counted += if granted { bytes } else { 0 };
+                Answer::Granted(granted)
+            }
+            Question::Report { has_failed } => {
+                let report = self.host.report(has_failed);
+                let call = |call: ptc_upstream::CallRecord| CalledTool {
+                    server: call.server.to_owned(),
+                    tool: call.tool.into_owned(),
+                    is_ok: call.status == "ok",
+                };
+                Answer::Report {
+                    calls: report.calls.into_iter().map(call).collect(),
+                    misspelt: report.misspelt,
+                    notes: report.notes,
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, id: u64, request: &ByteBuf, wants_link: bool) -> Result<(), ptc_lisp::host::Fault> {
+        let limits = DecodeLimits { data_only: true, ..self.decode_limits() };
+        let request = request_of(request, &limits)?;
+        let link = wants_link.then(LinkHeader::default);
+        let pending = match &link {
+            Some(link) => self.host.submit_with_link(&request, link)?,
+            None => self.host.submit(&request)?,
+        };
+        self.calls.push((id, pending, link));
+        Ok(())
+    }
+
+    fn decode_limits(&self) -> DecodeLimits {
+        decode_limits(self.run)
+    }
+}
+
+fn decode_limits(run: &IsolatedRun<'_>) -> DecodeLimits {
+    DecodeLimits {
+        memory: Some((run.limits.memory_bytes, alloc::live_bytes)),
+        until: run.started.checked_add(run.limits.wall_clock + DEADLINE_GRACE),
+        cancel: run.cancel.clone(),
+        data_only: false,
+    }
+}
+
+fn query(form: &message::Discovery) -> Discovery<'_> {
+    match form {
+        message::Discovery::Servers => Discovery::Servers,
+        message::Discovery::Apropos { query, limit, load } => Discovery::Apropos { query, limit: *limit, load: *load },
+        message::Discovery::Dir { reference, limit, offset } => Discovery::Dir { reference, limit: *limit, offset: *offset },
+        message::Discovery::Doc { reference } => Discovery::Doc { reference },
+        message::Discovery::Meta { reference } => Discovery::Meta { reference },
+    }
+}
+
+fn assignment(run: &IsolatedRun<'_>) -> io::Result<Assignment> {
+    let PriorState { bindings, results, called, is_kept } = &run.past;
+    let has_past = !bindings.is_empty() || !results.is_empty();
+    let past = has_past.then(|| image::encode(bindings, results).map(ByteBuf::from)).transpose().map_err(io::Error::other)?;
+    let Limits { memory_bytes, call_depth, steps, loop_iterations, parallel_workers, tool_calls, print_bytes, .. } = run.limits;
+    Ok(Assignment {
+        program: run.call.program.clone(),
+        context: run.call.context.clone(),
+        output_schema: run.call.output_schema.clone(),
+        stored: run.call.stored.map(|stored| stored.name.to_owned()),
+        limits: WireLimits {
+            wall_clock: run.limits.wall_clock,
+            memory_bytes,
+            call_depth,
+            steps,
+            loop_iterations,
+            parallel_workers,
+            tool_calls,
+            print_bytes,
+        },
+        elapsed: run.started.elapsed(),
+        past,
+        called: called.iter().map(|(server, tool)| (server.to_owned(), tool.to_owned())).collect(),
+        is_kept: *is_kept,
+    })
+}
+
+/// Returns the evaluation that a worker has finished.
+fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) -> Box<Evaluation> {
+    if let Some(panic) = &done.panic {
+        ptc_log::line(Level::Error, "evaluation panicked", &[("message", panic)]);
+    }
+    let mut evaluation = done.evaluation.into_evaluation(run.evaluator.redactor());
+    evaluation.bindings = run.past.bindings.clone();
+    evaluation.calls = done.has_run.then(|| host.calls());
+    let not_storable = |why: String| Failure::plain(Reason::SessionNotStorable, why);
+    let state = done.state.map(|image| {
+        let image = image.map_err(not_storable)?;
+        // To decode functions compiles their programs, which needs much stack.
+        let decoded = fiber::on_thread_stack(|| image::decode_within(&image, &decode_limits(run)));
+        decoded.map_err(|why| not_storable(why.to_string()))
+    });
+    match state {
+        Some(Ok((bindings, values))) => {
+            if run.past.is_kept {
+                evaluation.bindings = bindings.with_unchanged(&run.past.bindings, &done.changed);
+            }
+            evaluation.value = values.into_iter().next();
+        }
+        Some(Err(failure)) => {
+            evaluation.outcome = Err(failure);
+            evaluation.validated = None;
+        }
+        None => {}
+    }
+    evaluation
+}
+
+fn calls(run: &IsolatedRun<'_>, host: &ProgramHost) -> Option<Vec<ptc_upstream::CallRecord>> {
+    (!run.evaluator.catalog().upstreams.is_empty()).then(|| host.calls())
+}
+
+/// Returns the evaluation of a program whose worker has not finished it.
+fn unfinished(run: &IsolatedRun<'_>, host: &ProgramHost, lost: Lost) -> Box<Evaluation> {
+    let ended = |how: String| {
+        ptc_log::line(Level::Error, "a worker process ended", &[("reason", &how)]);
+        Failure::plain(Reason::RuntimeError, format!("worker_ended: the process that ran this program ended: {how}"))
+    };
+    let failure = match lost {
+        Lost::NotStarted(why) => {
+            ptc_log::line(Level::Error, "no worker process", &[("reason", &why.to_string())]);
+            Failure::no_stack(run.processor.retry_after_ms())
+        }
+        Lost::NotConfined(why) => ended(format!("the kernel cannot confine it ({why})")),
+        Lost::OutOfBudget(why) => Failure::plain(Reason::MemoryLimit, why),
+        Lost::Ended(status) => ended(match status.and_then(|status| status.signal()) {
+            Some(signal) => format!("it was killed by signal {signal}"),
+            None => status.map_or_else(|| "it closed its socket".to_owned(), |status| status.to_string()),
+        }),
+        Lost::Misunderstood(why) => ended(format!("it was killed, since its messages are not valid ({why})")),
+        Lost::TooLarge(bytes) => {
+            let limit = run.limits.memory_bytes;
+            let message =
+                format!("the process of this program was killed, since it held {bytes} bytes (limit: {limit} bytes of values)");
+            Failure::plain(Reason::MemoryLimit, message)
+        }
+        Lost::Late if run.cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the run was cancelled"),
+        Lost::Late => {
+            let limit = run.limits.wall_clock.as_millis();
+            Failure::plain(Reason::Timeout, format!("the program did not end within {limit} ms, and its process was killed"))
+        }
+    };
+    let mut evaluation = Evaluation::refused(failure);
+    evaluation.bindings = run.past.bindings.clone();
+    evaluation.calls = calls(run, host);
+    let redactor = run.evaluator.redactor();
+    evaluation.notes = host.report(true).notes.into_iter().map(|note| redactor.redact_string(note)).collect();
+    evaluation
+}

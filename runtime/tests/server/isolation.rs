@@ -1,0 +1,188 @@
+//! Programs in worker processes: the end of a worker, its confinement, and the differences to programs on threads.
+
+use std::fs;
+use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::peer::{Peer, server};
+
+/// The tests of this module.
+pub(crate) const TESTS: &[Test] = &[
+    ("isolation::killed_worker_fails_its_own_call_only", killed_worker_fails_its_own_call_only),
+    ("isolation::killed_worker_leaves_its_session_as_it_was", killed_worker_leaves_its_session_as_it_was),
+    ("isolation::worker_holds_no_secret_socket_or_file", worker_holds_no_secret_socket_or_file),
+    ("isolation::confined_process_reaches_nothing", confined_process_reaches_nothing),
+    ("isolation::write_of_a_killed_worker_is_named", write_of_a_killed_worker_is_named),
+    ("isolation::workers_end_with_their_server", workers_end_with_their_server),
+];
+
+const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
+const PROCESS: &[&str] = &["--isolate", "process", "--program-timeout-ms", "60000"];
+
+/// Returns the worker processes of a server.
+fn workers(server: u32) -> Vec<Pid> {
+    let tasks = fs::read_dir(format!("/proc/{server}/task")).expect("it lives");
+    let children = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let ids: Vec<i32> =
+        children.flat_map(|ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect();
+    let is_worker =
+        |id: &i32| fs::read_to_string(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.contains("--isolated-worker"));
+    ids.into_iter().filter(is_worker).filter_map(Pid::from_raw).collect()
+}
+
+/// Returns the clock ticks that a process has computed.
+fn ticks(process: Pid) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
+/// Waits until this number of workers compute, and returns them.
+fn computing(server: u32, count: usize) -> Vec<Pid> {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let before: Vec<_> = workers(server).into_iter().map(|worker| (worker, ticks(worker))).collect();
+        std::thread::sleep(Duration::from_millis(200));
+        let found: Vec<_> =
+            before.into_iter().filter(|(worker, before)| ticks(*worker) > *before).map(|(worker, _)| worker).collect();
+        if found.len() == count {
+            return found;
+        }
+        assert!(Instant::now() < until, "{} workers compute", found.len());
+    }
+}
+
+fn killed_worker_fails_its_own_call_only() {
+    let mut server = Peer::start(PROCESS);
+    for (signal, number, [one, other]) in [(Signal::KILL, 9, [1, 2]), (Signal::ABORT, 6, [3, 4])] {
+        server.call(&one.to_string(), ENDLESS);
+        server.call(&other.to_string(), ENDLESS);
+        kill_process(computing(server.id(), 2)[0], signal).expect("it lives");
+        let failed = server.receive();
+        let expected = format!("worker_ended: the process that ran this program ended: it was killed by signal {number}");
+        assert!(failed.contains(&expected), "{failed}");
+        assert!(server.ask("9", "(+ 1 2)").contains("user=> 3"), "the next call succeeds");
+        let left = if failed.contains(&format!("\"id\":{one},")) { other } else { one };
+        server
+            .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": left } }).to_string());
+        server.ping();
+    }
+}
+
+fn killed_worker_leaves_its_session_as_it_was() {
+    let mut server = Peer::start(&[PROCESS, &["--sessions", "--response-profile", "structured"]].concat());
+    let mut ask = |id: u32, tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        server.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string());
+        if id == 3 {
+            kill_process(computing(server.id(), 1)[0], Signal::KILL).expect("it lives");
+        }
+        let answer: Value = serde_json::from_str(&server.receive()).expect("JSON");
+        answer["result"]["structuredContent"].clone()
+    };
+    let session = ask(1, "lisp_session_start", json!({}))["session_id"].clone();
+    let eval = |program: &str| json!({ "session_id": session, "program": program });
+    ask(2, "lisp_session_eval", eval("(def kept 41) (defn more [n] (+ n kept))"));
+    let lost = ask(3, "lisp_session_eval", eval(&format!("(def kept 0) {ENDLESS}")));
+    assert!(lost["message"].as_str().is_some_and(|text| text.contains("killed by signal 9")), "{lost}");
+    let after = ask(4, "lisp_session_eval", eval("(more 1)"));
+    assert_eq!(after["result"], "user=> 42", "{after}");
+}
+
+/// Returns what a process has open, except for sockets.
+fn others_than_sockets(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(format!("{folder}/fd")).expect("it lives");
+    let targets = entries.filter_map(|entry| Some(fs::read_link(entry.ok()?.path()).ok()?.to_string_lossy().into_owned()));
+    targets.filter(|target| !target.starts_with("socket:")).collect()
+}
+
+fn is_confined_now(folder: &str) -> bool {
+    let status = fs::read_to_string(format!("{folder}/status")).expect("it lives");
+    ["Seccomp:\t2", "NoNewPrivs:\t1"].iter().all(|line| status.lines().any(|other| other == *line))
+}
+
+fn worker_holds_no_secret_socket_or_file() {
+    for (isolate, is_confined) in [("process", true), ("process-unconfined", false)] {
+        let mut command = server("plain");
+        let mut server = Peer::of(command.env("SECRET_OF_THE_TEST", "not-a-secret").args(["--isolate", isolate]));
+        assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"));
+        let workers = workers(server.id());
+        assert!(!workers.is_empty());
+        for worker in workers {
+            let folder = format!("/proc/{}", worker.as_raw_nonzero());
+            assert_eq!(fs::read_to_string(format!("{folder}/environ")).expect("it lives"), "", "no variable is inherited");
+            // An idle worker may not have begun yet.
+            let until = Instant::now() + Duration::from_secs(20);
+            while others_than_sockets(&folder) != ["/dev/null", "/dev/null"] || is_confined_now(&folder) != is_confined {
+                assert!(Instant::now() < until, "{isolate}: {:?}", others_than_sockets(&folder));
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// Confines this process as a worker, and prints what it can still do.
+pub(crate) fn probe() -> ExitCode {
+    let parent = std::os::unix::process::parent_id();
+    ptc_isolation::confinement::apply(1 << 20).expect("the kernel confines it");
+    let parent_process = Pid::from_raw(parent.cast_signed()).expect("it has a parent");
+    let attempts: [(&str, bool); 9] = [
+        ("opens a file", fs::File::open("/etc/passwd").is_ok()),
+        ("lists a folder", fs::read_dir("/").is_ok()),
+        ("writes a file", fs::write("/tmp/ptc-isolation-probe", "x").is_ok()),
+        ("connects over TCP", TcpStream::connect("127.0.0.1:9").is_err_and(|why| why.raw_os_error() != Some(1))),
+        ("opens a UDP socket", UdpSocket::bind("127.0.0.1:0").is_ok()),
+        ("opens a local socket", UnixStream::pair().is_ok()),
+        ("starts a process", Command::new("/bin/true").spawn().is_ok()),
+        (
+            "reads the environment or memory of its parent",
+            ["environ", "mem", "maps"].iter().any(|file| fs::read(format!("/proc/{parent}/{file}")).is_ok()),
+        ),
+        ("signals its parent", test_kill_process(parent_process).is_ok()),
+    ];
+    for (what, succeeded) in attempts {
+        if succeeded {
+            println!("{what}");
+        }
+    }
+    // What an evaluation needs is still possible.
+    let computed = std::thread::spawn(|| (1..=10).sum::<u32>()).join().expect("threads can be started");
+    println!("computed {computed}");
+    ExitCode::SUCCESS
+}
+
+fn confined_process_reaches_nothing() {
+    let output = server("probe").output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "computed 55\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn write_of_a_killed_worker_is_named() {
+    let mut server = Peer::start_as("aggregator", PROCESS);
+    let program = format!(r#"(tool/call {{:server "child" :tool "echo" :args {{:text "x"}}}}) {ENDLESS}"#);
+    server.call("1", &program);
+    kill_process(computing(server.id(), 1)[0], Signal::KILL).expect("it lives");
+    let answer = server.receive();
+    assert!(answer.contains("killed by signal 9"), "{answer}");
+    assert!(!answer.contains("nothing was written"), "the call may have had an effect: {answer}");
+}
+
+fn workers_end_with_their_server() {
+    let mut server = Peer::start(PROCESS);
+    assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"));
+    let workers = workers(server.id());
+    server.signal(Signal::KILL);
+    let until = Instant::now() + Duration::from_secs(20);
+    let lives = |worker: &Pid| {
+        fs::read_to_string(format!("/proc/{}/cmdline", worker.as_raw_nonzero())).is_ok_and(|line| !line.is_empty())
+    };
+    while workers.iter().any(lives) {
+        assert!(Instant::now() < until, "they live on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
