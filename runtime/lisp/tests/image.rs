@@ -227,11 +227,23 @@ fn decoding_ends_at_the_limits_of_memory_and_time() {
     let bytes = image::encode(&bindings, &results).expect("it can be stored");
     let decode = |limits: &DecodeLimits| image::decode_within(&bytes, limits).map(|(bindings, _)| bindings.len());
     let later = Instant::now() + Duration::from_mins(1);
-    let enough = DecodeLimits { memory: Some((1 << 40, growing)), until: Some(later), cancel: Cancel::default() };
+    let enough = DecodeLimits { memory: Some((1 << 40, growing)), until: Some(later), ..DecodeLimits::default() };
     assert_eq!(decode(&enough), Ok(2));
     assert_eq!(decode(&DecodeLimits { memory: Some((5, growing)), ..enough.clone() }), Err(DecodeError::OutOfMemory(5)));
     assert_eq!(decode(&DecodeLimits { until: Some(Instant::now()), ..enough.clone() }), Err(DecodeError::OutOfTime));
     let cancelled = DecodeLimits { cancel: Cancel::default(), ..enough };
     cancelled.cancel.cancel();
     assert_eq!(decode(&cancelled), Err(DecodeError::OutOfTime));
+}
+
+#[test]
+fn image_that_may_hold_data_only_has_no_function() {
+    let data_only = DecodeLimits { data_only: true, ..DecodeLimits::default() };
+    let decode = |program: &str| {
+        let (.., results) = step(program, &Bindings::default(), &[]);
+        let bytes = image::encode(&Bindings::default(), &results).expect("it can be stored");
+        image::decode_within(&bytes, &data_only).map(|(_, values)| print::readable(&values[0]))
+    };
+    assert_eq!(decode("{:a [1 \"b\" #{2.5} inc]}"), Ok("{:a [1 \"b\" #{2.5} #<inc>]}".to_owned()));
+    assert_eq!(decode("{:a (fn [n] n)}"), Err(DecodeError::Invalid("it has functions")));
 }

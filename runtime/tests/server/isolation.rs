@@ -128,6 +128,7 @@ fn worker_holds_no_secret_socket_or_file() {
 }
 
 /// Confines this process as a worker, and prints what it can still do.
+#[expect(clippy::print_stdout, reason = "the test reads it")]
 pub(crate) fn probe() -> ExitCode {
     let parent = std::os::unix::process::parent_id();
     ptc_isolation::confinement::apply(1 << 20).expect("the kernel confines it");

@@ -77,7 +77,8 @@ impl Codec {
         let parts = part().zip(part()).zip(part());
         let ((image, prints), calls) = parts.ok_or_else(other_version)?;
         let until = Instant::now().checked_add(self.limits.wall_clock);
-        let limits = DecodeLimits { memory: Some((self.limits.memory_bytes, alloc::live_bytes)), until, cancel: cancel.clone() };
+        let memory = Some((self.limits.memory_bytes, alloc::live_bytes as fn() -> i64));
+        let limits = DecodeLimits { memory, until, cancel: cancel.clone(), data_only: false };
         let (bindings, results) = image::decode_within(image, &limits).map_err(|why| match why {
             DecodeError::Invalid(_) => lost(&format!("it was stored by another version of this server ({why})")),
             DecodeError::OutOfMemory(_) => lost(&format!("{why} (--program-memory-limit-bytes)")),
