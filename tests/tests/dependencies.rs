@@ -147,6 +147,7 @@ const MODULES: [(&str, &[&str]); 2] = [
             "server",
             "viewer",
             "command",
+            "fuzzing",
         ],
     ),
     (

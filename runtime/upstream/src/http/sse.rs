@@ -25,6 +25,44 @@ pub(crate) fn data(stream: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
+/// What a stream consists of, for the fuzz targets.
+#[cfg(feature = "fuzzing")]
+#[derive(Debug, PartialEq, Eq)]
+pub struct StreamContents {
+    /// The data of every event, the last one of which need not be complete.
+    pub events: Vec<Vec<u8>>,
+    /// The event id after which the stream can be resumed.
+    pub last_id: Option<Vec<u8>>,
+    /// The delay before the stream is resumed.
+    pub retry: Option<Duration>,
+    /// The data of the first `endpoint` event.
+    pub endpoint: Option<Vec<u8>>,
+    /// The ids in the events that were skipped.
+    pub skipped: Vec<Option<u64>>,
+    /// The largest number of bytes that were kept of an incomplete event.
+    pub held: u64,
+}
+
+/// Parses a stream that arrives in these chunks. `None` if an event has more than `max` bytes, unless such events are skipped.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn contents<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, max: usize, skips: bool) -> Option<StreamContents> {
+    let mut parser = if skips { Events::skipping() } else { Events::default() };
+    let (mut events, mut held) = (Vec::new(), 0);
+    for chunk in chunks {
+        events.extend(parser.feed(chunk, max).ok()?);
+        held = held.max(parser.held());
+    }
+    events.extend(parser.finish());
+    Some(StreamContents {
+        events,
+        last_id: parser.last_id().map(<[u8]>::to_vec),
+        retry: parser.retry(),
+        endpoint: parser.endpoint().map(<[u8]>::to_vec),
+        skipped: parser.take_skipped().into_iter().map(|skipped| skipped.id).collect(),
+        held,
+    })
+}
+
 /// Splits a stream into the `data` of its events. Comments and unknown fields are ignored.
 #[derive(Default)]
 pub(super) struct Events {
