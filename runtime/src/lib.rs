@@ -30,7 +30,7 @@
 //!   `lisp_eval` in such a program.
 //! - [`diagnostics`]: `lisp_debug`, trace files and metrics of calls.
 //! - [`session`]: definitions and results that outlive a call.
-//! - [`tools_list`]: definitions of tools.
+//! - [`tools_list`]: definitions of tools. `fuzzing`: entry points of fuzz targets, with the feature of that name.
 //! - [`settings`]: the table of flags and environment variables. [`digest`]: SHA-256.
 //!
 //! Crates below it:
@@ -54,6 +54,9 @@ pub mod description;
 pub mod diagnostics;
 pub mod digest;
 pub mod embed;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod ptc_runner_compat;
 pub mod server;
 pub mod session;

@@ -149,6 +149,7 @@ const MODULES: [(&str, &[&str]); 2] = [
             "server",
             "viewer",
             "command",
+            "fuzzing",
         ],
     ),
     (

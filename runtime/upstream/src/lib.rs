@@ -15,6 +15,7 @@
 //! - `mcp`: the protocol. `stdio` and `http` are its transports. `openapi` calls JSON services.
 //! - `offload`: moves long work off the event loop.
 //! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
+//! - `fuzzing`: entry points of fuzz targets, with the feature of that name.
 
 pub mod arguments;
 mod call_limiter;
@@ -24,6 +25,9 @@ pub mod discovery;
 mod dispatch;
 mod drift;
 pub mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod health;
 #[cfg(feature = "http")]
 pub mod http;

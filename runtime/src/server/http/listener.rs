@@ -353,6 +353,13 @@ impl Context {
     }
 }
 
+/// Serves a connection of a client on this machine over a stream that need not be a socket, for the fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin>(state: Arc<HttpState>, stream: S) {
+    let end = watch::Sender::new(false);
+    connection(state, stream, Ipv4Addr::LOCALHOST.into(), Surface::Clients, end.subscribe()).await;
+}
+
 async fn connection<S>(state: Arc<HttpState>, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

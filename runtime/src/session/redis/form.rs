@@ -108,6 +108,18 @@ impl Codec {
     }
 }
 
+/// Seals contents as the state of a session, changes the sealed bytes with `alter`, and decodes the state, for the fuzz targets.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn decode_sealed(contents: &[u8], alter: impl FnOnce(&mut Vec<u8>), memory_bytes: u64) -> Result<SessionState, Fault> {
+    let session = SessionRef { owner: "owner", id: "ptcs_1" };
+    let keys = crate::settings::SessionKeys::parse(&"k".repeat(32)).ok_or(Fault::NotFound)?;
+    let codec = Codec::new(Sealer::new("fuzzing", &keys), Limits::default().memory_bytes(memory_bytes));
+    let sealed = codec.sealer.seal(DataKind::State, session, contents);
+    let mut sealed = sealed.map_err(|why| Fault::NotStorable(why.to_string()))?;
+    alter(&mut sealed);
+    codec.decode(session, sealed, &Cancel::default())
+}
+
 /// Returns the error for a session whose state cannot be used.
 fn lost(why: &str) -> Fault {
     Fault::StateLost(format!("the stored session cannot be used: {why}; {ADVICE}"))

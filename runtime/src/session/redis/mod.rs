@@ -39,6 +39,9 @@ use crate::schedule::Scheduler;
 use crate::secrets::random;
 use crate::settings::{Settings, StoreUrl};
 
+#[cfg(feature = "fuzzing")]
+pub(crate) use form::decode_sealed;
+
 /// Duration of a lease after its last renewal.
 const LEASE: Duration = Duration::from_secs(10);
 

@@ -1,5 +1,6 @@
 //! An incremental parser of server-sent events, with a size limit.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use memchr::{memchr, memchr2};
@@ -9,6 +10,12 @@ use crate::mcp::id_scanner::IdScanner;
 /// Maximum length of an event's id.
 const MAX_ID: usize = 1024;
 
+/// The field with the payload of an event.
+const DATA: &[u8] = b"data";
+
+/// Bytes before the payload in a line of data: `data: `. Lines of other fields may be as long as one of data.
+const DATA_PREFIX: usize = DATA.len() + 2;
+
 /// Returns the data of every event of a whole stream. The last one need not end with an empty line.
 pub(crate) fn data(stream: &[u8]) -> Vec<Vec<u8>> {
     let mut events = Events::default();
@@ -16,6 +23,44 @@ pub(crate) fn data(stream: &[u8]) -> Vec<Vec<u8>> {
     let mut all = fed(stream);
     all.extend(fed(b"\n\n"));
     all
+}
+
+/// What a stream consists of, for the fuzz targets.
+#[cfg(feature = "fuzzing")]
+#[derive(Debug, PartialEq, Eq)]
+pub struct StreamContents {
+    /// The data of every event, the last one of which need not be complete.
+    pub events: Vec<Vec<u8>>,
+    /// The event id after which the stream can be resumed.
+    pub last_id: Option<Vec<u8>>,
+    /// The delay before the stream is resumed.
+    pub retry: Option<Duration>,
+    /// The data of the first `endpoint` event.
+    pub endpoint: Option<Vec<u8>>,
+    /// The ids in the events that were skipped.
+    pub skipped: Vec<Option<u64>>,
+    /// The largest number of bytes that were kept of an incomplete event.
+    pub held: u64,
+}
+
+/// Parses a stream that arrives in these chunks. `None` if an event has more than `max` bytes, unless such events are skipped.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn contents<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, max: usize, skips: bool) -> Option<StreamContents> {
+    let mut parser = if skips { Events::skipping() } else { Events::default() };
+    let (mut events, mut held) = (Vec::new(), 0);
+    for chunk in chunks {
+        events.extend(parser.feed(chunk, max).ok()?);
+        held = held.max(parser.held());
+    }
+    events.extend(parser.finish());
+    Some(StreamContents {
+        events,
+        last_id: parser.last_id().map(<[u8]>::to_vec),
+        retry: parser.retry(),
+        endpoint: parser.endpoint().map(<[u8]>::to_vec),
+        skipped: parser.take_skipped().into_iter().map(|skipped| skipped.id).collect(),
+        held,
+    })
 }
 
 /// Splits a stream into the `data` of its events. Comments and unknown fields are ignored.
@@ -53,12 +98,49 @@ enum Kind {
 struct Skipping {
     scanner: IdScanner,
     bytes: u64,
+    /// The name of the incomplete line's field, as far as it can be `data`.
+    name: Vec<u8>,
+    position: Position,
+}
+
+/// The position in a line that is being skipped.
+#[derive(Default, PartialEq, Eq)]
+enum Position {
+    #[default]
+    Name,
+    /// After the colon of a data field, where a space does not count.
+    DataStart,
+    Data,
+    /// In the value of another field.
+    Other,
 }
 
 impl Skipping {
-    fn feed(&mut self, bytes: &[u8]) {
-        self.scanner.feed(bytes);
-        self.bytes += bytes.len() as u64;
+    /// Reads a part of a line. The scanner reads the data alone, as it does of an event that is kept.
+    fn feed(&mut self, mut part: &[u8]) {
+        self.bytes += part.len() as u64;
+        if self.position == Position::Name {
+            let end = memchr(b':', part);
+            let name = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
+            // One byte more than `data` has shows that it is another name.
+            let room = (DATA.len() + 1).saturating_sub(self.name.len());
+            self.name.extend(name.iter().take(room));
+            let Some(end) = end else { return };
+            self.position = if self.name == DATA { Position::DataStart } else { Position::Other };
+            part = part.get(end + 1..).unwrap_or_default();
+        }
+        if self.position == Position::DataStart && !part.is_empty() {
+            part = part.strip_prefix(b" ").unwrap_or(part);
+            self.position = Position::Data;
+        }
+        if self.position == Position::Data {
+            self.scanner.feed(part);
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.name.clear();
+        self.position = Position::Name;
     }
 }
 
@@ -108,23 +190,48 @@ impl Events {
             bytes = rest.get(1..).unwrap_or_default();
             if self.skipping.is_some() {
                 self.skip_line(part);
-            } else if self.partial.is_empty() {
-                self.line(part, &mut events);
-            } else {
-                let mut line = std::mem::take(&mut self.partial);
-                line.extend_from_slice(part);
-                self.line(&line, &mut events);
+                continue;
             }
-            if self.data.len() > max {
-                self.overflow(self.data.len())?;
+            let line: Cow<'_, [u8]> = if self.partial.is_empty() {
+                part.into()
+            } else {
+                self.partial.extend_from_slice(part);
+                std::mem::take(&mut self.partial).into()
+            };
+            if self.is_too_long(&line, max) {
+                self.started = true;
+                self.overflow(line.len() + self.data.len())?;
+            } else {
+                self.line(&line, &mut events);
+                if self.data.len() > max {
+                    self.overflow(self.data.len())?;
+                }
             }
         }
-        // The payload is preceded by `data: `.
-        let seen = self.partial.len() + self.data.len();
-        if seen > max.saturating_add(6) {
-            self.overflow(seen)?;
+        if self.skipping.is_none() && self.is_too_large(max) {
+            self.overflow(self.partial.len() + self.data.len())?;
         }
         Ok(events)
+    }
+
+    /// Whether the incomplete event has more than `max` bytes, or an incomplete line that is too long. Only a line of data adds to
+    /// the event, so that it does not depend on the chunks whether an event is too large.
+    fn is_too_large(&self, max: usize) -> bool {
+        match field(self.without_mark(&self.partial)) {
+            (DATA, Some(value)) => self.data.len() + usize::from(self.has_data) + value.len() > max,
+            _ => self.is_too_long(&self.partial, max),
+        }
+    }
+
+    /// Whether a line that is not data is longer than a line of data can be.
+    fn is_too_long(&self, line: &[u8], max: usize) -> bool {
+        let line = self.without_mark(line);
+        line.len() > max.saturating_add(DATA_PREFIX) && field(line).0 != DATA
+    }
+
+    /// Returns a line without the byte order mark that a stream may begin with.
+    fn without_mark<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.started).unwrap_or(line)
     }
 
     /// Begins to skip the incomplete event, of which `seen` bytes were received.
@@ -133,8 +240,11 @@ impl Events {
             return Err(TooLarge(seen as u64));
         }
         let mut skipping = Skipping::default();
-        skipping.feed(&std::mem::take(&mut self.data));
-        skipping.feed(&self.partial);
+        let data = std::mem::take(&mut self.data);
+        skipping.scanner.feed(&data);
+        skipping.bytes = data.len() as u64;
+        skipping.feed(self.without_mark(&self.partial));
+        self.started = true;
         self.partial.truncate(1);
         self.partial.shrink_to_fit();
         self.skipping = Some(skipping);
@@ -145,10 +255,11 @@ impl Events {
     fn skip_line(&mut self, part: &[u8]) {
         if let Some(skipping) = &mut self.skipping {
             skipping.feed(part);
+            skipping.end_line();
         }
         if std::mem::take(&mut self.partial).is_empty()
             && part.is_empty()
-            && let Some(Skipping { scanner, bytes }) = self.skipping.take()
+            && let Some(Skipping { scanner, bytes, .. }) = self.skipping.take()
         {
             self.skipped.get_or_insert_default().push(Skipped { id: scanner.id(), bytes });
             (self.has_data, self.kind, self.id) = (false, Kind::Message, None);
@@ -181,10 +292,7 @@ impl Events {
     }
 
     fn line(&mut self, line: &[u8], events: &mut Vec<Vec<u8>>) {
-        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
-            Some(rest) if !self.started => rest,
-            _ => line,
-        };
+        let line = self.without_mark(line);
         self.started = true;
         if line.is_empty() {
             if let Some(id) = self.id.take() {
@@ -199,15 +307,10 @@ impl Events {
             }
             return;
         }
-        let (name, value) = match memchr(b':', line) {
-            None => (line, [].as_slice()),
-            Some(colon) => {
-                let value = line.get(colon + 1..).unwrap_or_default();
-                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
-            }
-        };
+        let (name, value) = field(line);
+        let value = value.unwrap_or_default();
         match name {
-            b"data" => {
+            DATA => {
                 if std::mem::replace(&mut self.has_data, true) {
                     self.data.push(b'\n');
                 }
@@ -225,6 +328,9 @@ impl Events {
 
     /// Returns the last event of a stream that ended without an empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
+        if self.skipping.is_some() {
+            return None;
+        }
         let line = std::mem::take(&mut self.partial);
         let complete = self.last_id.clone();
         let mut events = Vec::new();
@@ -233,6 +339,17 @@ impl Events {
         // An event that may be truncated is not a position at which to resume.
         self.last_id = complete;
         events.pop()
+    }
+}
+
+/// Splits a line into the name of its field and the value, if there is a colon.
+fn field(line: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match memchr(b':', line) {
+        None => (line, None),
+        Some(colon) => {
+            let value = line.get(colon + 1..).unwrap_or_default();
+            (line.get(..colon).unwrap_or_default(), Some(value.strip_prefix(b" ").unwrap_or(value)))
+        }
     }
 }
 
@@ -279,6 +396,35 @@ mod tests {
             let ids: Vec<_> = events.take_skipped().into_iter().map(|skipped| (skipped.id, skipped.bytes >= 50)).collect();
             assert_eq!(ids, [(Some(7), true), (None, true), (None, true)], "{step}");
             assert_eq!(events.endpoint(), None, "{step}");
+        }
+    }
+
+    #[test]
+    fn event_is_too_large_or_not_however_the_stream_is_cut() {
+        let comment = format!(": {}", "x".repeat(50));
+        let cases = [
+            // A line that is too long is refused whole, too.
+            (format!("data: 1\n{comment}\n\ndata: 2\n\n"), 20, &["2"][..], vec![None]),
+            // The field after data of the maximum size does not count.
+            ("data: 12345678\nevent: message\nid: 1\n\n".to_owned(), 8, &["12345678"], vec![]),
+            ("\u{feff}data: 12345678\n\n".to_owned(), 8, &["12345678"], vec![]),
+            // The names of fields are not part of the message.
+            ("data: {\"id\"\ndata: :\ndata: 7}\n\n".to_owned(), 5, &[], vec![Some(7)]),
+        ];
+        for (stream, max, expected, ids) in cases {
+            for step in 1..=stream.len() {
+                let mut events = Events::skipping();
+                let found: Vec<_> = stream.as_bytes().chunks(step).flat_map(|chunk| events.feed(chunk, max).unwrap()).collect();
+                assert_eq!(found, expected.iter().map(|event| event.as_bytes().to_vec()).collect::<Vec<_>>(), "{stream} {step}");
+                assert_eq!(
+                    events.take_skipped().into_iter().map(|skipped| skipped.id).collect::<Vec<_>>(),
+                    ids,
+                    "{stream} {step}"
+                );
+                let mut events = Events::default();
+                let refused = stream.as_bytes().chunks(step).any(|chunk| events.feed(chunk, max).is_err());
+                assert_eq!(refused, !ids.is_empty(), "{stream} {step}");
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl<'a> Frame<'a> {
                     (None, Some(result)) => super::Response::Result(result.to_owned()),
                     (None, None) => super::Response::Result(RawValue::NULL.to_owned()),
                 };
-                match (id.and_then(number), response) {
+                match (id.and_then(|id| parse_id(id.get())), response) {
                     (Some(id), response) => ServerMessage::Response(id, response),
                     (None, super::Response::Error(error)) => ServerMessage::Unaddressed(error),
                     (None, super::Response::Result(_)) => ServerMessage::Other,
@@ -90,9 +90,9 @@ pub(crate) fn error_in(body: &str) -> Option<RpcError> {
     errors.into_iter().find(|error| error.code != 0)
 }
 
-/// Parses an id. Ours are numbers, which some servers return as strings.
-fn number(id: &RawValue) -> Option<u64> {
-    id.get().trim_matches('"').parse().ok()
+/// Parses a raw id. Ours are numbers, which some servers return as strings.
+pub(crate) fn parse_id(id: &str) -> Option<u64> {
+    id.trim_matches('"').parse().ok()
 }
 
 /// A JSON-RPC error.

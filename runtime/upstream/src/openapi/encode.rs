@@ -74,6 +74,14 @@ impl EncodedRequest {
     }
 }
 
+#[cfg(feature = "fuzzing")]
+impl EncodedRequest {
+    /// Returns the address and the headers, for the fuzz targets.
+    pub(crate) fn head(&self) -> (&Url, &HeaderMap) {
+        (&self.url, &self.headers)
+    }
+}
+
 fn len(url: &Url, headers: &HeaderMap) -> usize {
     url.as_str().len() + headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>()
 }

@@ -160,6 +160,15 @@ mod tests {
     }
 
     #[test]
+    fn cookie_argument_cannot_add_a_cookie() {
+        for style in [Style::Form, Style::Cookie] {
+            let param =
+                Param { name: "a", arg: "a", place: Place::Cookie, style, explode: false, allow_reserved: true, media_type: "" };
+            assert_eq!(sent(param, "\"1;b=2\"").unwrap().matches(';').count(), 0, "{style:?}");
+        }
+    }
+
+    #[test]
     fn header_argument_cannot_add_a_line() {
         let param = Param {
             style: Style::Simple,

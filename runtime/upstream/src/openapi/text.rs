@@ -112,7 +112,8 @@ impl<'b> Text<'b> {
         if param.style == Style::Cookie {
             return self.percent_encoded(text, COOKIE);
         }
-        if !param.allow_reserved || param.place == Place::Path {
+        // In a cookie a reserved character would end the value.
+        if !param.allow_reserved || matches!(param.place, Place::Path | Place::Cookie) {
             return self.percent_encoded(text, UNRESERVED);
         }
         if text.len() > self.room() {

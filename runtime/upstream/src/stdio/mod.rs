@@ -29,6 +29,24 @@ use connection::{Child, Connection};
 pub(crate) use process::Grace;
 use ptc_secrets::Secrets;
 
+/// Returns the lines of an output that arrives in chunks of this size, for the fuzz targets. The error of a line longer than `max`
+/// bytes is its id and its length.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn split_lines(output: &[u8], chunk: usize, max: usize) -> Vec<Result<Vec<u8>, (Option<u64>, u64)>> {
+    let mut source = tokio::io::BufReader::with_capacity(chunk.max(1), output);
+    let mut found = Vec::new();
+    ptc_schedule::fibers::block_on(async {
+        loop {
+            match lines::next(&mut source, max).await {
+                Ok(lines::Line::Whole(line)) => found.push(Ok(line)),
+                Ok(lines::Line::TooLong { id, bytes }) => found.push(Err((id, bytes))),
+                Ok(lines::Line::End) | Err(_) => return,
+            }
+        }
+    });
+    found
+}
+
 /// Starts the child and negotiates era and revision. `era` is the expected era.
 pub(crate) async fn connect(
     health: &Arc<Health>,
