@@ -16,7 +16,7 @@ use crate::message::{Answer, FromWorker, Question};
 /// Time after which a program that computes asks again for its processor.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// Bytes by which the memory may change before the server is told.
+/// Bytes by which the memory may change before the server is notified.
 const MAX_UNREPORTED: i64 = 256 * 1024;
 
 pub(crate) struct RemoteShare {

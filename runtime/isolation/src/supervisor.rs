@@ -48,14 +48,14 @@ const MESSAGE_SLACK: usize = 4 * 1024 * 1024;
 const MAX_REUSED_BYTES: u64 = 1024 * 1024;
 
 /// Why an evaluation has no result.
-enum Lost {
+enum Unfinished {
     /// The worker could not be started.
     NotStarted(io::Error),
     /// The worker cannot be confined.
     NotConfined(String),
     /// The socket was closed. Contains how the process ended, if it is known.
     Ended(Option<ExitStatus>),
-    /// The worker sent something that is no message.
+    /// The worker sent bytes that are not a message.
     Misunderstood(io::Error),
     /// The program did not end in time.
     Late,
@@ -103,7 +103,7 @@ impl Isolation for Workers {
         let host = run.evaluator.upstreams().program(limits);
         let worker = match self.take(&owner) {
             Ok(worker) => worker,
-            Err(why) => return unfinished(&run, &host, Lost::NotStarted(why)),
+            Err(why) => return unfinished(&run, &host, Unfinished::NotStarted(why)),
         };
         let share = run.processor.share();
         let account = Account::of_remote_run(run.limits.clone(), run.cancel.clone(), run.started, Arc::clone(&share));
@@ -141,8 +141,8 @@ impl Isolation for Workers {
             }
             Err(lost) => {
                 let lost = match (lost, account.end_reason()) {
-                    (Lost::Late, Some(why)) => Lost::OutOfBudget(why.to_owned()),
-                    (Lost::Ended(_), _) => Lost::Ended(worker.end()),
+                    (Unfinished::Late, Some(why)) => Unfinished::OutOfBudget(why.to_owned()),
+                    (Unfinished::Ended(_), _) => Unfinished::Ended(worker.end()),
                     (lost, _) => lost,
                 };
                 unfinished(&run, &host, lost)
@@ -152,13 +152,13 @@ impl Isolation for Workers {
 }
 
 impl Supervisor<'_> {
-    fn supervise(&mut self) -> Result<Box<Done>, Lost> {
+    fn supervise(&mut self) -> Result<Box<Done>, Unfinished> {
         let (of_cancel, of_account) = (self.waker.clone(), self.waker.clone());
         let _watches = (
             self.run.cancel.watch(Interrupt::by(move || of_cancel.wake_by_ref())),
             self.account.watch(Interrupt::by(move || of_account.wake_by_ref())),
         );
-        self.send(&ToWorker::Run(Box::new(assignment(self.run).map_err(Lost::Misunderstood)?)))?;
+        self.send(&ToWorker::Run(Box::new(assignment(self.run).map_err(Unfinished::Misunderstood)?)))?;
         loop {
             self.notify()?;
             self.send_replies()?;
@@ -166,7 +166,7 @@ impl Supervisor<'_> {
             let now = Instant::now();
             let kill_at = self.kill_at.unwrap_or(self.deadline + DEADLINE_GRACE);
             if now >= kill_at {
-                return Err(Lost::Late);
+                return Err(Unfinished::Late);
             }
             if self.computes && now >= self.watch_at {
                 self.watch(now)?;
@@ -190,17 +190,19 @@ impl Supervisor<'_> {
 
     /// Ends a worker that holds more memory than its program may use. The program limits itself before, unless it has taken over its
     /// worker.
-    fn watch(&mut self, now: Instant) -> Result<(), Lost> {
+    fn watch(&mut self, now: Instant) -> Result<(), Unfinished> {
         self.watch_at = now + WATCH_INTERVAL;
         let limit = self.run.limits.memory_bytes;
         match self.worker.private_bytes() {
-            Some(bytes) if bytes > limit.saturating_add(limit / 5).saturating_add(PROCESS_SLACK) => Err(Lost::TooLarge(bytes)),
+            Some(bytes) if bytes > limit.saturating_add(limit / 5).saturating_add(PROCESS_SLACK) => {
+                Err(Unfinished::TooLarge(bytes))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Tells the worker that the program was cancelled, or that the server ends it.
-    fn notify(&mut self) -> Result<(), Lost> {
+    /// Notifies the worker that the program was cancelled, or that the server ends it.
+    fn notify(&mut self) -> Result<(), Unfinished> {
         if self.kill_at.is_some() {
             return Ok(());
         }
@@ -213,7 +215,7 @@ impl Supervisor<'_> {
         self.send(&message)
     }
 
-    fn send_replies(&mut self) -> Result<(), Lost> {
+    fn send_replies(&mut self) -> Result<(), Unfinished> {
         let mut at = 0;
         while let Some((_, pending, _)) = self.calls.get_mut(at) {
             let Some((reply, reservation)) = pending.poll(&self.waker) else {
@@ -229,10 +231,10 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    fn send(&mut self, message: &ToWorker) -> Result<(), Lost> {
-        let bytes = message::encode(message).map_err(Lost::Misunderstood)?;
+    fn send(&mut self, message: &ToWorker) -> Result<(), Unfinished> {
+        let bytes = message::encode(message).map_err(Unfinished::Misunderstood)?;
         if self.output.len() > self.most_bytes() {
-            return Err(Lost::Misunderstood(io::Error::other("it does not read what it asks for")));
+            return Err(Unfinished::Misunderstood(io::Error::other("it does not read what it asks for")));
         }
         if self.output.is_empty() {
             self.output = bytes;
@@ -243,19 +245,19 @@ impl Supervisor<'_> {
     }
 
     /// Sends what the socket takes. The waker is woken when it takes more.
-    fn flush(&mut self) -> Result<(), Lost> {
+    fn flush(&mut self) -> Result<(), Unfinished> {
         while let Some(rest) = self.output.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match self.worker.socket.try_write(rest) {
                 Ok(count) => self.sent += count,
                 Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => {
                     match self.worker.socket.poll_write_ready(&mut Context::from_waker(&self.waker)) {
                         Poll::Ready(Ok(())) => {}
-                        Poll::Ready(Err(_)) => return Err(Lost::Ended(None)),
+                        Poll::Ready(Err(_)) => return Err(Unfinished::Ended(None)),
                         Poll::Pending => return Ok(()),
                     }
                 }
                 Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Err(Lost::Ended(None)),
+                Err(_) => return Err(Unfinished::Ended(None)),
             }
         }
         self.output = Vec::new();
@@ -269,7 +271,7 @@ impl Supervisor<'_> {
     }
 
     /// Returns the next message, if it has arrived.
-    fn next_message(&mut self) -> Result<Option<FromWorker>, Lost> {
+    fn next_message(&mut self) -> Result<Option<FromWorker>, Unfinished> {
         let most = self.most_bytes();
         loop {
             let received = self.input.get(self.start..).unwrap_or_default();
@@ -277,10 +279,10 @@ impl Supervisor<'_> {
                 let length = u32::from_le_bytes(*head) as usize;
                 if length > most {
                     let why = format!("it sent a message of {length} bytes");
-                    return Err(Lost::Misunderstood(io::Error::other(why)));
+                    return Err(Unfinished::Misunderstood(io::Error::other(why)));
                 }
                 if let Some(message) = rest.get(..length) {
-                    let message = message::decode(message).map_err(Lost::Misunderstood)?;
+                    let message = message::decode(message).map_err(Unfinished::Misunderstood)?;
                     self.start += HEAD_BYTES + length;
                     if self.start == self.input.len() {
                         self.input.clear();
@@ -298,16 +300,16 @@ impl Supervisor<'_> {
     }
 
     /// Receives bytes, if there are any. It asks the socket, not the runtime, which would have to be told first.
-    fn receive_bytes(&mut self) -> Result<bool, Lost> {
+    fn receive_bytes(&mut self) -> Result<bool, Unfinished> {
         let mut bytes = [0; 16 * 1024];
         match recv(self.worker.socket.as_fd(), &mut bytes[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Err(Lost::Ended(None)),
+            Ok((0, _)) => Err(Unfinished::Ended(None)),
             Ok((count, _)) => {
                 self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
                 Ok(true)
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
-            Err(_) => Err(Lost::Ended(None)),
+            Err(_) => Err(Unfinished::Ended(None)),
         }
     }
 
@@ -321,32 +323,32 @@ impl Supervisor<'_> {
     }
 
     /// Whether the socket can be read. If not, the waker is woken when it can.
-    fn is_readable(&mut self) -> Result<bool, Lost> {
+    fn is_readable(&mut self) -> Result<bool, Unfinished> {
         loop {
             match self.worker.socket.poll_read_ready(&mut Context::from_waker(&self.waker)) {
                 Poll::Pending => return Ok(false),
-                Poll::Ready(Err(_)) => return Err(Lost::Ended(None)),
+                Poll::Ready(Err(_)) => return Err(Unfinished::Ended(None)),
                 Poll::Ready(Ok(())) => {}
             }
             // The runtime only learns from a read by itself that there is nothing to read.
             let mut bytes = [0; 16 * 1024];
             match self.worker.socket.try_read(&mut bytes) {
-                Ok(0) => return Err(Lost::Ended(None)),
+                Ok(0) => return Err(Unfinished::Ended(None)),
                 Ok(count) => {
                     self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
                     return Ok(true);
                 }
                 Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return Err(Lost::Ended(None)),
+                Err(_) => return Err(Unfinished::Ended(None)),
             }
         }
     }
 
     /// Acts on a message. Returns the end of the program.
-    fn receive(&mut self, message: FromWorker) -> Result<Option<Box<Done>>, Lost> {
+    fn receive(&mut self, message: FromWorker) -> Result<Option<Box<Done>>, Unfinished> {
         match message {
             FromWorker::Ready(Ok(())) => {}
-            FromWorker::Ready(Err(why)) => return Err(Lost::NotConfined(why)),
+            FromWorker::Ready(Err(why)) => return Err(Unfinished::NotConfined(why)),
             FromWorker::Ask { id, question } => {
                 let answer = self.answer(id, question);
                 self.send(&ToWorker::Answer { id, answer })?;
@@ -510,31 +512,31 @@ fn calls(run: &IsolatedRun<'_>, host: &ProgramHost) -> Option<Vec<ptc_upstream::
 }
 
 /// Returns the evaluation of a program whose worker has not finished it.
-fn unfinished(run: &IsolatedRun<'_>, host: &ProgramHost, lost: Lost) -> Box<Evaluation> {
+fn unfinished(run: &IsolatedRun<'_>, host: &ProgramHost, why: Unfinished) -> Box<Evaluation> {
     let ended = |how: String| {
         ptc_log::line(Level::Error, "a worker process ended", &[("reason", &how)]);
         Failure::plain(Reason::RuntimeError, format!("worker_ended: the process that ran this program ended: {how}"))
     };
-    let failure = match lost {
-        Lost::NotStarted(why) => {
+    let failure = match why {
+        Unfinished::NotStarted(why) => {
             ptc_log::line(Level::Error, "no worker process", &[("reason", &why.to_string())]);
             Failure::no_stack(run.processor.retry_after_ms())
         }
-        Lost::NotConfined(why) => ended(format!("the kernel cannot confine it ({why})")),
-        Lost::OutOfBudget(why) => Failure::plain(Reason::MemoryLimit, why),
-        Lost::Ended(status) => ended(match status.and_then(|status| status.signal()) {
+        Unfinished::NotConfined(why) => ended(format!("the kernel cannot confine it ({why})")),
+        Unfinished::OutOfBudget(why) => Failure::plain(Reason::MemoryLimit, why),
+        Unfinished::Ended(status) => ended(match status.and_then(|status| status.signal()) {
             Some(signal) => format!("it was killed by signal {signal}"),
             None => status.map_or_else(|| "it closed its socket".to_owned(), |status| status.to_string()),
         }),
-        Lost::Misunderstood(why) => ended(format!("it was killed, since its messages are not valid ({why})")),
-        Lost::TooLarge(bytes) => {
+        Unfinished::Misunderstood(why) => ended(format!("it was killed, since its messages are not valid ({why})")),
+        Unfinished::TooLarge(bytes) => {
             let limit = run.limits.memory_bytes;
             let message =
                 format!("the process of this program was killed, since it held {bytes} bytes (limit: {limit} bytes of values)");
             Failure::plain(Reason::MemoryLimit, message)
         }
-        Lost::Late if run.cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the run was cancelled"),
-        Lost::Late => {
+        Unfinished::Late if run.cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the run was cancelled"),
+        Unfinished::Late => {
             let limit = run.limits.wall_clock.as_millis();
             Failure::plain(Reason::Timeout, format!("the program did not end within {limit} ms, and its process was killed"))
         }

@@ -49,7 +49,7 @@ struct Worker {
 
 /// Runs a worker, until the server closes the socket.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
-    // Nobody reads standard error. The server logs the message of a panic.
+    // Standard error is not read. The server logs the message of a panic.
     std::panic::set_hook(Box::new(|_| {}));
     match serve(deployment) {
         Ok(()) => ExitCode::SUCCESS,

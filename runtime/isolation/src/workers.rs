@@ -38,7 +38,7 @@ pub struct WorkerSettings {
 /// The workers of a server.
 ///
 /// As many exist as programs are in flight, and some idle ones. A worker that has run a program of an owner runs programs of no
-/// other owner, so that a program that has taken over its worker reaches nobody else.
+/// other owner, so that a program that has taken over its worker reaches no other owner.
 pub struct Workers {
     pub(crate) settings: WorkerSettings,
     pub(crate) handle: Handle,
@@ -128,7 +128,7 @@ impl Workers {
 }
 
 impl Worker {
-    /// Returns the bytes of memory that only this process holds, if the system tells.
+    /// Returns the bytes of memory that only this process holds, if the system reports it.
     pub(crate) fn private_bytes(&self) -> Option<u64> {
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).ok()?;
         let mut pages = statm.split_ascii_whitespace().skip(1).map_while(|number| number.parse::<u64>().ok());

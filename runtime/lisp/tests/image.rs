@@ -244,6 +244,6 @@ fn image_that_may_hold_data_only_has_no_function() {
         let bytes = image::encode(&Bindings::default(), &results).expect("it can be stored");
         image::decode_within(&bytes, &data_only).map(|(_, values)| print::readable(&values[0]))
     };
-    assert_eq!(decode("{:a [1 \"b\" #{2.5} inc]}"), Ok("{:a [1 \"b\" #{2.5} #<inc>]}".to_owned()));
+    assert_eq!(decode("{:a [1 \"b\" #{2.5} inc]}"), Ok("{:a [1 \"b\" #{2.5} #fn[inc]]}".to_owned()));
     assert_eq!(decode("{:a (fn [n] n)}"), Err(DecodeError::Invalid("it has functions")));
 }
