@@ -54,6 +54,7 @@ pub mod description;
 pub mod diagnostics;
 pub mod digest;
 pub mod embed;
+mod json_shape;
 pub mod ptc_runner_compat;
 pub mod server;
 pub mod session;
