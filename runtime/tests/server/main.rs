@@ -8,6 +8,7 @@
 mod advertised;
 #[cfg(feature = "agentic")]
 mod agentic;
+mod boundary;
 mod canary;
 mod command;
 mod diagnostics;
@@ -58,8 +59,10 @@ fn main() -> ExitCode {
         #[cfg(feature = "http-server")]
         Ok("hostile child") => return http::hostile::serve(),
         Ok("upstream") => return upstream::serve(),
-        Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
-        Ok("deaf") => return outgoing::serve_deaf(),
+        Ok("boundary") => return ptc_runtime::main(boundary::world::deployment()),
+        Ok("deaf") => return boundary::world::serve_deaf(),
+        Ok("echo of arguments") => return boundary::world::serve_echo(),
+        Ok("embedded") => return boundary::world::serve_embedded(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
         Ok("panicking") => {
             process::panic_when_triggered();
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         &http,
         agentic,
         advertised::TESTS,
+        boundary::TESTS,
         canary::TESTS,
         command::TESTS,
         tools_list::TESTS,
