@@ -57,6 +57,7 @@ pub mod embed;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod json_shape;
 pub mod ptc_runner_compat;
 pub mod server;
 pub mod session;

@@ -138,6 +138,7 @@ const MODULES: [(&str, &[&str]); 2] = [
         &[
             "digest",
             "build_info",
+            "json_shape",
             "settings",
             "session",
             "description",

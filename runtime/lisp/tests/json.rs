@@ -257,3 +257,19 @@ fn measuring_shared_values_ends_at_limit_and_on_interrupt() {
     assert_eq!(json::measure(&shared, 1 << 20, &|| false), Err(json::Unmeasured::TooLarge));
     assert_eq!(json::measure(&shared, usize::MAX, &|| true), Err(json::Unmeasured::Stopped));
 }
+
+#[test]
+fn opened_containers_count_as_made_values() {
+    // None of these texts makes a value before a megabyte of it has been read.
+    for open in ["[", "{\"a\":", "[{\"a\":"] {
+        let text = open.repeat(1 << 20);
+        let mut asked = 0;
+        let refused = json::decode_exact_while(text.as_bytes(), &mut || {
+            asked += 1;
+            asked < 10
+        });
+        let fault = refused.expect_err("it is not complete");
+        assert_eq!((asked, fault.expected), (10, "no more than the program may use"), "{open}");
+        assert!(fault.offset < 100_000, "{open}: {}", fault.offset);
+    }
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ptc_catalog::Catalog;
-use serde_json::Value;
+use ptc_lisp::json::Walk;
 
 use super::client::Message;
 use super::completion::ExtractError;
@@ -12,6 +12,7 @@ use super::plan::Plan;
 use super::request::Task;
 use crate::description::catalog::{Detail, list};
 use crate::description::text::LANGUAGE;
+use crate::json_shape::Shape;
 use crate::secrets::random;
 use crate::settings::CatalogMode;
 use crate::upstream::CallRecord;
@@ -117,18 +118,21 @@ fn told(context: &str, marks: &Marks) -> String {
     if context.len() <= CONTEXT_BYTES {
         return marks.around(context);
     }
-    let members =
-        serde_json::from_str::<Value>(context).ok().and_then(|context| context.as_object().cloned()).unwrap_or_default();
     let mut text = String::new();
-    for (name, value) in &members {
-        let kind = match value {
-            Value::Array(items) => format!("array of {}", items.len()),
-            Value::Object(members) => format!("object of {}", members.len()),
-            Value::String(text) => format!("string of {} bytes", text.len()),
-            _ => "value".to_owned(),
-        };
-        let _ = writeln!(text, "{name}: {kind}, begins {}", excerpt(&value.to_string(), VALUE_BYTES));
-    }
+    // The context was decoded before, so that it is valid.
+    let _ = Walk::new(context).object(|walk, name| {
+        let json = walk.pass()?;
+        // The text is cut after this number of bytes.
+        if text.len() <= CONTEXT_BYTES {
+            let kind = match Shape::of(json) {
+                Shape { kind: kind @ ("array" | "object"), count: Some(count) } => format!("{kind} of {count}"),
+                Shape { kind: "string", count: Some(count) } => format!("string of {count} bytes"),
+                _ => "value".to_owned(),
+            };
+            let _ = writeln!(text, "{}: {kind}, begins {}", excerpt(&name, VALUE_BYTES), excerpt(json, VALUE_BYTES));
+        }
+        Ok(())
+    });
     marks.around(excerpt(&text, CONTEXT_BYTES).as_ref())
 }
 

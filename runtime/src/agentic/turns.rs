@@ -26,6 +26,8 @@ use ptc_engine::evaluation::{self, Call, Evaluation, Failure};
 
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
+/// Estimated bytes of memory of each value of an answer while it is truncated, with its copies.
+const BYTES_PER_VALUE: u64 = 100;
 
 /// A call of the planner and its result.
 #[derive(Debug)]
@@ -174,8 +176,10 @@ impl Planner {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<Value, Stop> {
-        if let Some(Err(wrong)) = self.task.context.as_deref().map(evaluation::context) {
-            return Err(Stop::new(Reason::ArgsError, wrong.message));
+        let check = |raw| self.planner.evaluator.check_context(raw, self.cancel);
+        if let Some(Err(wrong)) = self.task.context.as_deref().map(check) {
+            let reason = if self.cancel.is_cancelled() { Reason::Cancelled } else { Reason::ArgsError };
+            return Err(Stop::new(reason, wrong.message));
         }
         let plan = &self.planner.plan;
         let last = plan.max_turns + plan.retry_turns;
@@ -248,7 +252,7 @@ impl Run<'_> {
                 evaluation: evaluation.duration.saturating_sub(evaluation.analysis),
             });
         }
-        let step = self.judge(&evaluation, turn);
+        let step = self.judge(&evaluation, turn, began);
         drop(evaluation);
         drop(processor);
         step
@@ -262,21 +266,36 @@ impl Run<'_> {
         ControlFlow::Continue(why)
     }
 
-    /// Handles the result of an evaluation.
-    fn judge(&mut self, evaluation: &Evaluation, turn: u32) -> Step {
+    /// Encodes an answer as JSON, within the limits of the program that began at this time.
+    fn encode(&self, value: &ptc_lisp::Value, began: Instant) -> Result<String, String> {
+        let server = &self.planner.plan.server;
+        let is_over = || self.cancel.is_cancelled() || began.elapsed() > server.program_timeout;
+        let too_long = || format!("it takes too long to encode, or is longer than {MAX_RESULT_BYTES} bytes as JSON");
+        let size = json::measure(value, MAX_RESULT_BYTES, &is_over).map_err(|_| too_long())?;
+        if size.values as u64 * BYTES_PER_VALUE > server.program_memory_limit_bytes {
+            return Err(format!("its {} values need too much memory as JSON (--program-memory-limit-bytes)", size.values));
+        }
+        json::encode_until(value, MAX_RESULT_BYTES, &is_over).map_err(|why| if is_over() { too_long() } else { why.to_string() })
+    }
+
+    /// Handles the result of an evaluation, which began at this time.
+    fn judge(&mut self, evaluation: &Evaluation, turn: u32, began: Instant) -> Step {
         let must = turn >= self.planner.plan.max_turns;
         match (&evaluation.outcome, &evaluation.value) {
-            (Ok(_), Some(value)) if evaluation.returned => match json::encode(value, MAX_RESULT_BYTES) {
+            (Ok(_), Some(value)) if evaluation.returned => match self.encode(value, began) {
                 Ok(text) => {
                     let text = self.planner.redactor.redact_text(text);
                     ControlFlow::Break(Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))))
+                }
+                Err(_) if self.cancel.is_cancelled() => {
+                    ControlFlow::Break(Err(Stop::new(Reason::Cancelled, "the call was cancelled")))
                 }
                 Err(why) => {
                     let failure = Failure::plain(evaluation::Reason::ValidationError, format!("return: {why}"));
                     if let Some(run) = self.turns.last_mut().and_then(|turn| turn.program.as_mut()) {
                         run.failure = Some(failure);
                     }
-                    ControlFlow::Continue(prompt::unusable_answer(&why.to_string(), &self.marks))
+                    ControlFlow::Continue(prompt::unusable_answer(&why, &self.marks))
                 }
             },
             (Ok(_), _) => ControlFlow::Continue(match self.keep(evaluation) {

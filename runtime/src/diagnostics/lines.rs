@@ -1,8 +1,11 @@
 //! The lines of trace files, and the records that `lisp_debug` shows. `ptc-compile schema trace` and `ptc-compile schema debug`
 //! print their schemas.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Origin;
 use crate::upstream::CallRecord;
@@ -34,7 +37,7 @@ pub struct Start<'r> {
     #[serde(flatten)]
     pub(super) call: Call<'r>,
     #[serde(flatten)]
-    pub(super) input: Input,
+    pub(super) input: Input<'r>,
     #[serde(flatten)]
     pub(super) output: Output<'r>,
 }
@@ -68,7 +71,7 @@ pub struct Brief<'r> {
     #[serde(flatten)]
     pub(super) ended: Ended,
     #[serde(flatten)]
-    pub(super) input: Input,
+    pub(super) input: Input<'r>,
     /// Number of upstream calls.
     pub(super) upstream_calls: usize,
 }
@@ -82,7 +85,7 @@ pub struct Whole<'r> {
     #[serde(flatten)]
     pub(super) ended: Ended,
     #[serde(flatten)]
-    pub(super) input: Input,
+    pub(super) input: Input<'r>,
     #[serde(flatten)]
     pub(super) output: Output<'r>,
     /// The upstream calls, in the order of their start.
@@ -123,14 +126,26 @@ pub(super) struct Call<'r> {
     pub(super) ptc_metrics: Option<&'r Metrics>,
 }
 
+/// A context, reduced according to the policy.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Context {
+    /// Its size, and with the policy `summary` its digest and the types and sizes of its members. Or the redacted text, with the
+    /// policy `full`, if it is not JSON that every parser accepts.
+    Value(Value),
+    /// The redacted JSON, with the policy `full`. As values it could have many times the memory of its text.
+    Text(Box<RawValue>),
+}
+
 /// The arguments of a call.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub(super) struct Input {
+pub(super) struct Input<'r> {
     /// The program.
     pub(super) program: Option<Payload>,
     /// `bytes`, `sha256` and `keys` of the context, or with the policy `full` the context itself.
-    pub(super) context: Option<Value>,
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<Value>"))]
+    pub(super) context: Option<Cow<'r, Context>>,
     /// Whether the result was to be validated.
     pub(super) output_schema_present: bool,
     /// The task of a `lisp_task`.

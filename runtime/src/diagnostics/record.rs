@@ -1,15 +1,19 @@
 //! The record of one call, as detailed as the policy permits.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use ptc_lisp::Span;
+use ptc_lisp::json::Walk;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::lines::{self, Brief, Ended, ErrorSpan, Input, Output, Payload, Whole};
+use super::lines::{self, Brief, Context, Ended, ErrorSpan, Input, Output, Payload, Whole};
 use super::{Origin, Payloads, RequestMeta, milliseconds};
 use crate::digest::{hex, sha256};
+use crate::json_shape::Shape;
 use crate::secrets::Redactor;
 use crate::upstream::CallRecord;
 use ptc_engine::evaluation::{Call, Failure};
@@ -23,6 +27,8 @@ pub const ID_BYTES: usize = 256;
 const PREVIEW_CHARS: usize = 200;
 /// Maximum number of a context's keys in a summary.
 const MAX_KEYS: usize = 50;
+/// Depth of a context from which on it is recorded as a text. Parsers reject JSON that is deeper.
+const MAX_DEPTH: usize = 128;
 
 /// A call with its outcome.
 #[derive(Debug)]
@@ -60,7 +66,7 @@ pub struct Record {
     /// Whether the program contains no secret, so that positions in it are valid in its displayed form.
     pub program_is_clean: bool,
     /// The context, reduced according to the policy.
-    pub context: Option<Value>,
+    pub context: Option<Context>,
     /// Whether the result was to be validated.
     pub output_schema_present: bool,
     /// Number of printed lines.
@@ -242,7 +248,11 @@ impl Record {
             .sum::<usize>();
         let texts = self.request_id.len() + message + prints + texts;
         let payloads = self.program.as_ref().into_iter().chain(self.task_text()).map(Payload::weight).sum::<usize>();
-        let context = self.context.as_ref().map_or(0, weight);
+        let context = match &self.context {
+            None => 0,
+            Some(Context::Value(value)) => weight(value),
+            Some(Context::Text(text)) => text.get().len(),
+        };
         size_of::<Record>() + texts + payloads + context + calls.sum::<usize>()
     }
 
@@ -275,10 +285,10 @@ impl Record {
         }
     }
 
-    pub(super) fn input(&self) -> Input {
+    pub(super) fn input(&self) -> Input<'_> {
         Input {
             program: self.program.clone(),
-            context: self.context.clone(),
+            context: self.context.as_ref().map(Cow::Borrowed),
             output_schema_present: self.output_schema_present,
             task: self.task_text().cloned(),
         }
@@ -328,9 +338,9 @@ pub(super) fn text(text: &str, payloads: Payloads, redactor: &Redactor) -> Paylo
 }
 
 /// Reduces a context according to the policy.
-pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) -> Value {
+pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) -> Context {
     match payloads {
-        Payloads::None => json!({ "bytes": context.len() }),
+        Payloads::None => Context::Value(json!({ "bytes": context.len() })),
         Payloads::Summary => {
             let mut shown = json!({ "bytes": context.len(), "keys": shape(context, redactor) });
             if let (Some(members), Some(sha256)) =
@@ -338,13 +348,38 @@ pub(super) fn context(context: &str, payloads: Payloads, redactor: &Redactor) ->
             {
                 members.insert("sha256".into(), sha256.into());
             }
-            shown
+            Context::Value(shown)
         }
         Payloads::Full => {
-            let clean = redactor.redact_text(context.to_owned());
-            serde_json::from_str(&clean).unwrap_or(Value::String(clean))
+            let mut clean = redactor.redact_text(context.to_owned());
+            // A trace file has one record per line. In JSON, a line break can only be white space.
+            // Bytes are searched several times as fast as characters.
+            if [b'\n', b'\r'].iter().any(|byte| clean.as_bytes().contains(byte)) {
+                clean = clean.replace(['\n', '\r'], " ");
+            }
+            let text = (depth(&clean) < MAX_DEPTH).then(|| serde_json::from_str::<Box<RawValue>>(&clean).ok()).flatten();
+            text.map_or_else(|| Context::Value(Value::String(clean)), Context::Text)
         }
     }
+}
+
+/// Returns the maximum number of open containers in a JSON text.
+fn depth(json: &str) -> usize {
+    let (mut open, mut deepest, mut in_string) = (0_usize, 0, false);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if in_string => drop(bytes.next()),
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            b']' | b'}' if !in_string => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// Returns the digest of a text, unless it contains a secret. A digest would permit guessing the secret.
@@ -352,21 +387,63 @@ fn digest(text: &str, clean: &str) -> Option<String> {
     (clean == text).then(|| hex(&sha256(text.as_bytes())))
 }
 
-/// Returns the keys of a context, with type and size of the values.
+/// Returns the first keys of a context in their order, with type and size of the values.
 fn shape(context: &str, redactor: &Redactor) -> Value {
-    let Ok(Value::Object(members)) = serde_json::from_str(context) else { return Value::Null };
-    let row = |(name, value): (&String, &Value)| {
-        let (kind, count) = match value {
-            Value::Null => ("null", None),
-            Value::Bool(_) => ("boolean", None),
-            Value::Number(_) => ("number", None),
-            Value::String(text) => ("string", Some(text.len())),
-            Value::Array(items) => ("array", Some(items.len())),
-            Value::Object(members) => ("object", Some(members.len())),
-        };
-        (redactor.redact_str(name).into_owned(), json!({ "type": kind, "count": count }))
-    };
+    let mut members = BTreeMap::new();
+    let mut walk = Walk::new(context);
+    let read = walk.object(|walk, name| {
+        members.insert(name.into_owned(), walk.pass()?);
+        if members.len() > MAX_KEYS {
+            members.pop_last();
+        }
+        Ok(())
+    });
+    if read.and_then(|()| walk.end()).is_err() {
+        return Value::Null;
+    }
     let mut rows = Map::new();
-    rows.extend(members.iter().take(MAX_KEYS).map(row));
+    rows.extend(members.into_iter().map(|(name, json)| {
+        let Shape { kind, count } = Shape::of(json);
+        (redactor.redact_str(&name).into_owned(), json!({ "type": kind, "count": count }))
+    }));
     rows.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(text: &str) -> Value {
+        json!(context(text, Payloads::Full, &Redactor::none()))
+    }
+
+    #[test]
+    fn full_context_is_its_json_in_one_line() {
+        let text = "{\"a\":\n[1,\r\n2],\"b\":\"\\n\"}";
+        assert_eq!(full(text), json!({ "a": [1, 2], "b": "\n" }));
+        let Context::Text(shown) = context(text, Payloads::Full, &Redactor::none()) else { panic!("it is JSON") };
+        assert!(!shown.get().contains(['\n', '\r']));
+    }
+
+    #[test]
+    fn context_that_parsers_reject_is_a_text() {
+        for (levels, is_text) in [(126, false), (127, true), (100_000, true)] {
+            let text = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+            assert_eq!(full(&text).is_string(), is_text, "{levels}");
+        }
+        assert_eq!(depth(r#"["[\"[", {"[": [{}]}]"#), 4);
+    }
+
+    #[test]
+    fn summary_has_types_and_sizes_of_the_first_keys() {
+        let shape = |text: &str| shape(text, &Redactor::none());
+        let kinds = shape(r#"{"a":[1,[2,3]],"b":{"c":1},"a":[]}"#);
+        let expected = json!({ "a": { "type": "array", "count": 0 }, "b": { "type": "object", "count": 1 } });
+        assert_eq!(kinds, expected);
+        let many = json!((0..1_000).rev().map(|key| (format!("{key:04}"), key)).collect::<BTreeMap<_, _>>()).to_string();
+        let kept = shape(&many);
+        let names: Vec<&String> = kept.as_object().into_iter().flatten().map(|(name, _)| name).collect();
+        assert_eq!((names.len(), names[0].as_str(), names[49].as_str()), (MAX_KEYS, "0000", "0049"));
+        assert_eq!(shape("[1]"), Value::Null);
+    }
 }

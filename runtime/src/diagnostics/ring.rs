@@ -60,13 +60,14 @@ mod tests {
     use serde_json::Value;
 
     use super::super::RequestMeta;
+    use super::super::lines::Context;
     use super::*;
     use crate::secrets::Redactor;
 
     fn record(context: usize) -> Record {
         let asked = RequestMeta { id: "1", protocol_version: None, origin: None, meta: None };
         let mut record = Record::new("lisp_eval", &asked, Timestamp::now(), &Redactor::none());
-        record.context = Some(vec![Value::from(1); context / size_of::<Value>()].into());
+        record.context = Some(Context::Value(vec![Value::from(1); context / size_of::<Value>()].into()));
         record
     }
 

@@ -1,6 +1,8 @@
 //! The tool `lisp_debug`, with which a model inspects earlier calls.
 
 use jiff::{SignedDuration, Timestamp};
+use ptc_lisp::print::excerpt;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::record::{ID_BYTES, Outcome, Record, shown_id};
@@ -60,7 +62,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
     let operation = read_operation(arguments)?;
     let since = integer(arguments, "since_seconds", MAX_SECONDS)?
         .map(|seconds| Timestamp::now() - SignedDuration::from_secs(seconds.cast_signed()));
-    let policy = diagnostics.settings.payloads;
+    let (policy, most) = (diagnostics.settings.payloads, diagnostics.settings.max_response_bytes);
     let head = json!({ "op": operation, "payload_policy": policy.name(), "redaction_applied": true });
     let mut shown = if let Value::Object(head) = head { head } else { Map::new() };
     match operation {
@@ -78,8 +80,18 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let errors_only = boolean(arguments, "errors_only")?;
             let ring = diagnostics.ring();
             let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
-            let calls: Vec<Value> = records.take(limit).map(|record| json!(record.brief())).collect();
-            shown.insert("count".into(), calls.len().into());
+            let records: Vec<&Record> = records.take(limit).collect();
+            let sizes: Vec<usize> = records.iter().map(|record| json_len(&record.brief())).collect();
+            // Values need many times the memory of their text. Only calls that fit are converted.
+            let mut count = records.len();
+            while sizes.iter().take(count).sum::<usize>() > most {
+                count /= 2;
+            }
+            if count < records.len() {
+                shown.insert("truncated".into(), true.into());
+            }
+            let calls: Vec<Value> = records.into_iter().take(count).map(|record| json!(record.brief())).collect();
+            shown.insert("count".into(), count.into());
             shown.insert("calls".into(), calls.into());
         }
         _ => {
@@ -87,21 +99,46 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let found = {
                 let ring = diagnostics.ring();
                 let found = ring.newest(since).find(|record| record.request_id == id);
-                found.map(|record| (record.trace.clone(), json!(record.whole())))
+                found.map(|record| {
+                    let whole = record.whole();
+                    (record.trace.clone(), (json_len(&whole) <= most).then(|| json!(whole)))
+                })
             };
             // The lock of the ring is released, so that calls that end meanwhile do not wait for a file.
-            let trace = found.as_ref().and_then(|(name, _)| diagnostics.traces.as_ref()?.lines(name.as_deref()?));
+            let trace = found.as_ref().and_then(|(name, _)| diagnostics.traces.as_ref()?.lines(name.as_deref()?, most));
             shown.insert("source".into(), if trace.is_some() { "trace_file" } else { "ring_buffer" }.into());
             shown.insert("found".into(), found.is_some().into());
             shown.insert("request_id".into(), id.into());
-            match (trace, found) {
-                (Some(lines), _) => drop(shown.insert("record".into(), lines.into())),
-                (None, Some((.., record))) => drop(shown.insert("record".into(), record)),
-                (None, None) => {}
+            let record = match (trace, found) {
+                (Some(lines), _) => Some((!lines.is_empty()).then(|| Value::from(lines))),
+                (None, Some((_, record))) => Some(record),
+                (None, None) => None,
+            };
+            match record {
+                Some(Some(record)) => drop(shown.insert("record".into(), record)),
+                Some(None) => drop(shown.insert("truncated".into(), true.into())),
+                None => {}
             }
         }
     }
-    Ok(within(shown, diagnostics.settings.max_response_bytes))
+    Ok(within(shown, most))
+}
+
+/// Returns the length of a value's JSON text.
+fn json_len(value: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).map_or(usize::MAX, |()| counter.0)
 }
 
 /// Truncates an answer to a number of bytes, and marks the truncation.
@@ -131,30 +168,30 @@ fn within(mut shown: Map<String, Value>, most: usize) -> Map<String, Value> {
 fn check_names(arguments: &Arguments<'_>) -> Result<(), String> {
     arguments.check()?;
     let Some((name, _)) = arguments.members.iter().find(|(name, _)| !ARGUMENTS.contains(&&**name)) else { return Ok(()) };
-    Err(format!("unknown argument `{name}`: it takes {}", ARGUMENTS.join(", ")))
+    Err(format!("unknown argument `{}`: it takes {}", excerpt(name), ARGUMENTS.join(", ")))
 }
 
 fn read_operation(arguments: &Arguments<'_>) -> Result<&'static str, String> {
     let all = OPERATIONS.join(", ");
     let Some(raw) = arguments.get("op") else { return Err(format!("argument `op` is required (one of: {all})")) };
     let named = string(raw).and_then(|name| OPERATIONS.into_iter().find(|operation| *operation == name));
-    named.ok_or_else(|| format!("argument `op` must be one of {all} (got: {raw})"))
+    named.ok_or_else(|| format!("argument `op` must be one of {all} (got: {})", excerpt(raw)))
 }
 
 fn integer(arguments: &Arguments<'_>, name: &str, most: u64) -> Result<Option<u64>, String> {
     let Some(raw) = arguments.get(name).filter(|raw| *raw != "null") else { return Ok(None) };
     if kind(raw) != "integer" {
-        return Err(format!("argument `{name}` must be an integer (got: {raw})"));
+        return Err(format!("argument `{name}` must be an integer (got: {})", excerpt(raw)));
     }
     let number = raw.parse().ok().filter(|number| (1..=most).contains(number));
-    number.map(Some).ok_or_else(|| format!("argument `{name}` must be between 1 and {most} (got: {raw})"))
+    number.map(Some).ok_or_else(|| format!("argument `{name}` must be between 1 and {most} (got: {})", excerpt(raw)))
 }
 
 fn boolean(arguments: &Arguments<'_>, name: &str) -> Result<bool, String> {
     match arguments.get(name) {
         None | Some("null" | "false") => Ok(false),
         Some("true") => Ok(true),
-        Some(raw) => Err(format!("argument `{name}` must be a boolean (got: {raw})")),
+        Some(raw) => Err(format!("argument `{name}` must be a boolean (got: {})", excerpt(raw))),
     }
 }
 

@@ -6,19 +6,20 @@
 //! Files outlive the process, and others may get access to them. Unless the policy is `full`, they contain only sizes and digests
 //! of programs, contexts, tasks and results, even where `lisp_debug` shows the beginning of these.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Payloads;
-use super::lines::{End, Failure, Input, Line, Output, Payload, Span, Stage, Start, UpstreamCall};
+use super::lines::{Context, End, Failure, Input, Line, Output, Payload, Span, Stage, Start, UpstreamCall};
 use super::record::{Outcome, Record};
 use crate::log::{self, Level};
 use ptc_engine::evaluation::Reason;
@@ -90,9 +91,15 @@ impl Traces {
         }
     }
 
-    /// Returns the lines of a file as values. Returns `None` if it does not exist or cannot be read.
-    pub fn lines(&self, name: &str) -> Option<Vec<Value>> {
-        let text = std::fs::read_to_string(self.folder.join(name)).ok()?;
+    /// Returns the lines of a file as values, or no lines if it has more than `max_bytes`. Returns `None` if it does not exist or
+    /// cannot be read.
+    pub fn lines(&self, name: &str, max_bytes: usize) -> Option<Vec<Value>> {
+        let mut file = File::open(self.folder.join(name)).ok()?;
+        if file.metadata().ok()?.len() > max_bytes as u64 {
+            return Some(Vec::new());
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).ok()?;
         let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         (!lines.is_empty()).then_some(lines)
     }
@@ -150,7 +157,7 @@ impl TraceFile {
     fn write(&mut self, lines: &[Line<'_>]) -> std::io::Result<()> {
         let mut text = String::new();
         for line in lines {
-            text += &json!(line).to_string();
+            text += &serde_json::to_string(line)?;
             text.push('\n');
         }
         self.file.write_all(text.as_bytes())
@@ -161,12 +168,12 @@ impl TraceFile {
         if self.payloads == Payloads::Full { payload } else { payload.digest_only() }
     }
 
-    fn input(&self, record: &Record) -> Input {
+    fn input<'r>(&self, record: &'r Record) -> Input<'r> {
         let Input { program, mut context, task, output_schema_present } = record.input();
         if self.payloads != Payloads::Full
-            && let Some(context) = context.as_mut().and_then(Value::as_object_mut)
+            && let Some(Context::Value(Value::Object(members))) = context.as_mut().map(Cow::to_mut)
         {
-            context.remove("keys");
+            members.remove("keys");
         }
         let reduced = |payload: Option<Payload>| payload.map(|payload| self.payload(payload));
         Input { program: reduced(program), context, task: reduced(task), output_schema_present }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use ptc_catalog::StoredProgram;
 use ptc_lisp::limits::Cancel;
+use ptc_lisp::print::excerpt;
 
 use super::caller::Answer;
 use super::dispatch::{Request, Server};
@@ -169,7 +170,9 @@ impl Server {
                     (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
                     _ => self.offered(name),
                 };
-                Err(Refused(Failure::plain(Reason::UnknownTool, format!("unknown tool: {name}")).with_feedback(feedback)))
+                Err(Refused(
+                    Failure::plain(Reason::UnknownTool, format!("unknown tool: {}", excerpt(name))).with_feedback(feedback),
+                ))
             }
         }
     }

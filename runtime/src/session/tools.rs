@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ptc_lisp::print::excerpt;
 use serde_json::{Map, Value as Json, json};
 
 use super::inspect::View;
@@ -257,7 +258,7 @@ pub fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
     let known = tool.arguments();
     let Some((name, _)) = arguments.members.iter().find(|(name, _)| !known.contains(&&**name)) else { return Ok(()) };
     let takes = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", known.join(", ")) };
-    Err(Fault::Args(format!("unknown argument `{name}`: {takes}")))
+    Err(Fault::Args(format!("unknown argument `{}`: {takes}", excerpt(name))))
 }
 
 fn label(arguments: &Arguments<'_>, name: &str) -> Result<Option<String>, Fault> {
@@ -271,7 +272,9 @@ fn label(arguments: &Arguments<'_>, name: &str) -> Result<Option<String>, Fault>
 
 fn strings(arguments: &Arguments<'_>, name: &str) -> Result<Vec<String>, Fault> {
     let Some(raw) = arguments.get(name).filter(|raw| kind(raw) != "null") else { return Ok(Vec::new()) };
-    serde_json::from_str(raw).map_err(|_| Fault::Args(format!("`{name}` must be an array of strings")))
+    // The error of another type quotes the value, which may be long.
+    let strings = if kind(raw) == "array" { serde_json::from_str(raw).ok() } else { None };
+    strings.ok_or_else(|| Fault::Args(format!("`{name}` must be an array of strings")))
 }
 
 fn part(name: &str) -> Result<Part, Fault> {
@@ -286,6 +289,6 @@ fn view(arguments: &Arguments<'_>) -> Result<View, Fault> {
     let named = |name: &str| View::ALL.iter().find(|(known, _)| *known == name).map(|(_, view)| *view);
     string(raw).and_then(|name| named(&name)).ok_or_else(|| {
         let known: Vec<&str> = View::ALL.iter().map(|(known, _)| *known).collect();
-        Fault::Args(format!("`view` is one of {}, got {raw}", known.join(", ")))
+        Fault::Args(format!("`view` is one of {}, got {}", known.join(", "), excerpt(raw)))
     })
 }

@@ -8,6 +8,7 @@
 mod advertised;
 #[cfg(feature = "agentic")]
 mod agentic;
+mod boundary;
 mod canary;
 mod command;
 mod diagnostics;
@@ -57,7 +58,7 @@ fn deployment(name: &str) -> &'static Deployment {
         "pool" => upstream::pool(),
         #[cfg(feature = "http-server")]
         "hostile" => http::hostile::deployment(),
-        "outgoing" => outgoing::deployment(),
+        "boundary" => boundary::world::deployment(),
         "canary" => canary::deployment(),
         #[cfg(feature = "agentic")]
         "tasks" => agentic::deployment(),
@@ -85,8 +86,10 @@ fn main() -> ExitCode {
         #[cfg(feature = "http-server")]
         Ok("hostile child") => return http::hostile::serve(),
         Ok("upstream") => return upstream::serve(),
-        Ok("outgoing") => return ptc_runtime::main(outgoing::deployment()),
-        Ok("deaf") => return outgoing::serve_deaf(),
+        Ok("boundary") => return ptc_runtime::main(boundary::world::deployment()),
+        Ok("deaf") => return boundary::world::serve_deaf(),
+        Ok("echo of arguments") => return boundary::world::serve_echo(),
+        Ok("embedded") => return boundary::world::serve_embedded(),
         Ok("canary") => return ptc_runtime::main(canary::deployment()),
         Ok("panicking") => {
             process::panic_when_triggered();
@@ -114,6 +117,7 @@ fn main() -> ExitCode {
         &http,
         agentic,
         advertised::TESTS,
+        boundary::TESTS,
         canary::TESTS,
         command::TESTS,
         tools_list::TESTS,

@@ -35,6 +35,13 @@ pub(crate) fn limited(limits: &str, of: &Command, args: &[&str]) -> Command {
     shell
 }
 
+/// Returns the peak resident memory of a process in kB.
+pub(crate) fn peak_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the server lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
 impl Peer {
     pub(crate) fn start(args: &[&str]) -> Peer {
         Peer::start_as("plain", args)
@@ -73,8 +80,20 @@ impl Peer {
         input.write_all(b"\n").expect("the server reads");
     }
 
+    /// Sends a line to a server that may have ended.
+    pub(crate) fn try_send(&mut self, line: &str) {
+        if let Some(input) = self.input.as_mut() {
+            let _ = input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n"));
+        }
+    }
+
     pub(crate) fn receive(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("an answer comes")
+        self.receive_within(PATIENCE).expect("an answer comes")
+    }
+
+    /// Returns the next line, or `None` if there is none in time.
+    pub(crate) fn receive_within(&self, patience: Duration) -> Option<String> {
+        self.lines.recv_timeout(patience).ok()
     }
 
     /// Returns the remaining answers until the server ends.

@@ -90,6 +90,12 @@ impl Web {
     pub(crate) fn requests(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
+
+    /// Drops the received requests, which may be large.
+    #[allow(dead_code, reason = "this file is part of two tests, one of which does not use it")]
+    pub(crate) fn forget(&self) {
+        self.asked.lock().unwrap().clear();
+    }
 }
 
 fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer, log: &Mutex<Vec<Asked>>) -> std::io::Result<()> {

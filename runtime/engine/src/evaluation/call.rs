@@ -53,7 +53,15 @@ impl Call {
     /// Creates a call of a stored program. The arguments are validated when they are decoded, on the evaluation's thread.
     pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, limits: ArgumentLimits) -> Result<Call, String> {
         arguments.check()?;
-        let mut context = String::from("{");
+        let most = limits.context_bytes;
+        let too_long = |bytes| Err(format!("the arguments exceed max_context_bytes ({bytes} > {most})"));
+        // Quotes, a colon and a comma for each member, and the braces. Escapes of names are not counted.
+        let bytes = 1 + arguments.members.iter().map(|(name, raw)| name.len() + raw.len() + 4).sum::<usize>();
+        if bytes > most {
+            return too_long(bytes);
+        }
+        let mut context = String::with_capacity(bytes);
+        context.push('{');
         for (name, raw) in &arguments.members {
             if context.len() > 1 {
                 context.push(',');
@@ -63,9 +71,8 @@ impl Call {
             context.push_str(raw);
         }
         context.push('}');
-        let most = limits.context_bytes;
         if context.len() > most {
-            return Err(format!("the arguments exceed max_context_bytes ({} > {most})", context.len()));
+            return too_long(context.len());
         }
         Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema: None, stored: Some(program) })
     }

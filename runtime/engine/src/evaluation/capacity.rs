@@ -45,6 +45,14 @@ impl Failure {
         Failure { feedback, ..Failure::plain(Reason::MemoryLimit, message) }
     }
 
+    /// Creates the failure of a program whose result needs more memory as values of JSON than the program may use, which is `limit`
+    /// bytes.
+    pub(super) fn result_too_large(limit: u64) -> Self {
+        let message =
+            format!("the result needs more than {limit} bytes as values of JSON to be validated (--program-memory-limit-bytes)");
+        Failure { feedback: "Return less of it.".into(), ..Failure::plain(Reason::MemoryLimit, message) }
+    }
+
     /// Creates the failure of a program for which the memory budget has no room.
     pub(super) fn no_memory(processor: &ProcessorLease) -> Self {
         let feedback = "Send the same program again later, or with less data.".into();

@@ -238,7 +238,8 @@ impl Evaluator {
         };
         // The program's time limit starts when it has a processor.
         let started = around.started().unwrap_or_else(Instant::now);
-        let bounds = Bounds { started, wall_clock: self.limits.wall_clock, cancel };
+        let Limits { wall_clock, memory_bytes, .. } = self.limits;
+        let bounds = Bounds { started, wall_clock, memory_bytes, cancel };
         let mut evaluation = match (isolation, &processor) {
             (Some(isolation), Some(processor)) => {
                 let limits = self.limits.clone();
@@ -329,6 +330,17 @@ impl Evaluator {
             None => Ok(Prepared { program, context, context_bytes, schema, notes }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }
+    }
+
+    /// Checks that a program could use a context, within the limits of a program.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of such a program.
+    pub fn check_context(&self, raw: &str, cancel: &Cancel) -> Result<(), Failure> {
+        let Limits { wall_clock, memory_bytes, .. } = self.limits;
+        let bounds = Bounds { started: Instant::now(), wall_clock, memory_bytes, cancel };
+        self.context(raw, &bounds, &mut InputMemory::new(None)).map(drop)
     }
 
     /// Decodes `context` within the limits of the program.
@@ -497,12 +509,7 @@ impl Evaluator {
 /// Maximum bytes of a panic's message in an answer.
 const PANIC_BYTES: usize = 4096;
 
-/// Decodes `context` and checks its keys, which become names under `data/`.
-pub fn context(raw: &str) -> Result<Value, Failure> {
-    decode_context(raw, &mut || true)
-}
-
-/// Decodes `context` while `go_on` returns true.
+/// Decodes `context` while `go_on` returns true, and checks its keys, which become names under `data/`.
 fn decode_context(raw: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Value, Failure> {
     let refuse = |message: String| Failure::plain(Reason::ArgsError, message);
     let value = json::decode_exact_while(raw.as_bytes(), go_on)

@@ -9,6 +9,7 @@ use ptc_lisp::{Deadline, Value, print};
 
 use super::{Failure, Preview, Reason};
 use ptc_json_schema::{Interrupted, Schema};
+use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 
 /// Maximum bytes of a schema.
@@ -45,6 +46,7 @@ impl Validated {
 pub(super) struct Bounds<'a> {
     pub(super) started: Instant,
     pub(super) wall_clock: Duration,
+    pub(super) memory_bytes: u64,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -124,8 +126,19 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
             invalid(redactor.redact_str(&why).into_owned())
         }
     })?;
-    // The schema is applied to the decoded JSON, the client's view: keywords are strings, sets are arrays.
-    let plain = json::decode(text.as_bytes()).map_err(|fault| invalid(format!("return: {fault}")))?;
+    // The schema is applied to the decoded JSON, the client's view: keywords are strings, sets are arrays. Parts that the value
+    // shares are values of their own in it.
+    let before = alloc::live_bytes();
+    let mut is_too_large = false;
+    let decoded = json::decode_exact_while(text.as_bytes(), &mut || {
+        is_too_large = u64::try_from(alloc::live_bytes() - before).is_ok_and(|bytes| bytes > bounds.memory_bytes);
+        !is_too_large && !bounds.over()
+    });
+    let plain = decoded.map_err(|fault| match fault {
+        _ if bounds.over() => bounds.stopped("the result was validated"),
+        _ if is_too_large => Failure::result_too_large(bounds.memory_bytes),
+        fault => invalid(format!("return: {fault}")),
+    })?;
     let report = schema.validate(&plain, &|| bounds.over()).map_err(|interrupted| match interrupted {
         Interrupted::Stopped => bounds.stopped("the result was validated"),
         Interrupted::TooCostly => invalid("return: takes too long to validate; give `output_schema` fewer alternatives".into()),

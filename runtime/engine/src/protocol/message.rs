@@ -10,6 +10,9 @@ use super::reply::{ErrorBody, INVALID_REQUEST, PARSE_ERROR};
 /// Maximum bytes of an id as raw JSON. The server copies an id several times and keeps it until the answer.
 pub const MAX_ID_BYTES: usize = 256;
 
+/// Maximum number of members of `arguments`. Many short ones would need several times the memory of the line.
+pub const MAX_ARGUMENTS: usize = 1_000;
+
 /// A message from the client.
 #[derive(Debug)]
 pub enum Message<'a> {
@@ -90,6 +93,8 @@ pub struct Arguments<'a> {
     pub members: Vec<(Cow<'a, str>, &'a str)>,
     /// The JSON type of the arguments if they are not an object.
     pub invalid_arguments_type: Option<&'static str>,
+    /// Whether there are more than [`MAX_ARGUMENTS`], of which only the first are members.
+    pub has_too_many: bool,
 }
 
 impl<'a> Arguments<'a> {
@@ -98,8 +103,11 @@ impl<'a> Arguments<'a> {
         self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
     }
 
-    /// Returns an error, as a sentence, if they are neither an object nor missing.
+    /// Returns an error, as a sentence, if they are neither an object nor missing, or too many.
     pub fn check(&self) -> Result<(), String> {
+        if self.has_too_many {
+            return Err(format!("`arguments` may have at most {MAX_ARGUMENTS} members"));
+        }
         self.invalid_arguments_type.map_or(Ok(()), |found| Err(format!("`arguments` must be an object, got {found}")))
     }
 }
@@ -194,7 +202,11 @@ impl<'a> Arguments<'a> {
         let mut arguments = Arguments::default();
         if walk.peek() == Some(b'{') {
             walk.object(|walk, name| {
-                arguments.members.push((name, walk.pass()?));
+                let json = walk.pass()?;
+                arguments.has_too_many |= arguments.members.len() >= MAX_ARGUMENTS;
+                if !arguments.has_too_many {
+                    arguments.members.push((name, json));
+                }
                 Ok(())
             })?;
         } else {

@@ -184,6 +184,19 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Counts bytes that were made. Containers that are open count too, since a text may only open them.
+    #[inline]
+    fn report(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        self.made += bytes;
+        if self.made > REPORT {
+            let made = std::mem::take(&mut self.made);
+            if !(self.spend)(made) {
+                return Err(self.expected("no more than the program may use"));
+            }
+        }
+        Ok(())
+    }
+
     fn value(&mut self) -> Result<Value, DecodeError> {
         let mut open: Vec<Open> = Vec::new();
         loop {
@@ -204,6 +217,7 @@ impl<'a> Decoder<'a> {
                         let mut object = Object { start: self.items.len(), names: self.names.len(), follows };
                         self.name(&mut object, level)?;
                         open.push(Open::Object(object));
+                        self.report(BLOCK)?;
                         continue;
                     }
                 }
@@ -215,6 +229,7 @@ impl<'a> Decoder<'a> {
                         Value::vector(Vec::new())
                     } else {
                         open.push(Open::Array(self.items.len()));
+                        self.report(BLOCK)?;
                         continue;
                     }
                 }
@@ -228,13 +243,7 @@ impl<'a> Decoder<'a> {
                 Some(b'n') => self.word("null", Value::Nil)?,
                 _ => return Err(self.expected("a value")),
             };
-            self.made += 2 * BLOCK;
-            if self.made > REPORT {
-                let made = std::mem::take(&mut self.made);
-                if !(self.spend)(made) {
-                    return Err(self.expected("no more than the program may use"));
-                }
-            }
+            self.report(2 * BLOCK)?;
             // Append the finished value to its container, and close the containers that it completes.
             loop {
                 let depth = open.len();
@@ -267,6 +276,7 @@ impl<'a> Decoder<'a> {
                         }
                     }
                 }
+                self.report(BLOCK)?;
                 done = match open.pop() {
                     Some(Open::Array(start)) => Value::Vector(self.items.drain(start..).collect()),
                     Some(Open::Object(object)) => Value::Map(self.map(&object, depth - 1)),
@@ -353,6 +363,7 @@ impl<'a> Decoder<'a> {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.escaped_string(&mut scratch)?;
         let text = Text::new(&scratch);
+        self.made += scratch.len();
         self.scratch = scratch;
         Ok(text)
     }

@@ -292,7 +292,7 @@ fn hostile_answers_do_not_harm_other_callers() {
         }
         (probes.0.expect("the calls succeed"), probes.1.expect("the server is healthy"))
     });
-    let peak = crate::outgoing::peak_kb(site.id());
+    let peak = crate::peer::peak_kb(site.id());
     println!("99th percentile and longest: calls {calls:.1?}, /health {health:.1?}; at most {peak} kB resident");
     assert!(peak * 1024 <= PROGRAMS * (MEMORY + MEMORY / 5) + (16 << 20), "{peak} kB");
     if !cfg!(debug_assertions) {
