@@ -121,7 +121,7 @@ impl ScheduleLimits {
     }
 
     /// Lowers the default number of programs in flight to the number of processes that memory and container allow, with
-    /// [`PROCESS_BYTES`] and two threads each. A number that was set stays.
+    /// 8 MiB and two threads each. A number that was set stays.
     pub fn limit_processes(&mut self) {
         if self.in_flight.source != Source::Default {
             return;
