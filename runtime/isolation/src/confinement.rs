@@ -1,4 +1,4 @@
-//! What the kernel denies to a worker: files, the network, other processes, and more memory than a program needs.
+//! Confines a worker: the kernel denies it files, the network and other processes, and bounds its memory.
 //!
 //! Landlock (`man 7 landlock`) denies every file and port. A filter of system calls (`man 2 seccomp`) permits those that an
 //! evaluation needs, and nothing that could open, connect, start or read something. Both hold for all threads, since they are

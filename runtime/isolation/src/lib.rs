@@ -15,7 +15,7 @@
 //! - `supervisor`: the server's side of one evaluation.
 //! - [`worker`]: the worker's side.
 //! - `connection`, `remote_host`, `remote_share`: the server as seen by the worker.
-//! - [`confinement`]: what the kernel denies to a worker.
+//! - [`confinement`]: confines a worker.
 
 pub mod confinement;
 mod connection;

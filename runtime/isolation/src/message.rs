@@ -15,7 +15,7 @@ use serde_bytes::ByteBuf;
 /// Bytes of the length in front of a message.
 pub(crate) const HEAD_BYTES: usize = 4;
 
-/// What the server sends.
+/// A message of the server to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
     /// The first message.
@@ -32,7 +32,7 @@ pub(crate) enum ToWorker {
     End(String),
 }
 
-/// What a worker sends.
+/// A message of a worker to the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
     /// The worker is confined, or cannot be, for this reason.
@@ -73,7 +73,7 @@ pub(crate) struct Assignment {
     pub(crate) past: Option<ByteBuf>,
     /// Pairs of upstream and tool whose answers earlier programs received.
     pub(crate) called: Vec<(String, String)>,
-    /// Whether the definitions and the value are sent back.
+    /// Whether the worker sends the definitions and the value back.
     pub(crate) is_kept: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) enum Question {
     Processor,
     /// This number of bytes.
     Memory(i64),
-    /// What the server has recorded about the calls of the program.
+    /// The server's record of the program's calls.
     Report { has_failed: bool },
 }
 

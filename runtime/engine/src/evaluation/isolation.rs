@@ -1,8 +1,7 @@
 //! The evaluation in another process, which has no secret, no socket and no file.
 //!
-//! The other process reads, checks and runs the program with an [`Evaluator`] of its own. Its texts are not redacted, since it
-//! knows no secret. [`PortableEvaluation`] is what it sends back. A process that was taken over can send anything, so that the
-//! texts are redacted when they arrive.
+//! The other process reads, checks and runs the program with an [`Evaluator`] of its own, and sends a [`PortableEvaluation`] back.
+//! That process knows no secret, so that it cannot redact. The server redacts the texts when they arrive.
 
 use std::time::{Duration, Instant};
 

@@ -81,6 +81,11 @@ pub trait EvalHooks: Sync {
         Arc::clone(upstreams) as Arc<dyn Host>
     }
 
+    /// Returns what runs the program in another process, if it does not run in this one. The other hooks have no effect then.
+    fn isolation(&self) -> Option<&dyn Isolation> {
+        None
+    }
+
     /// Returns when the time of the program began, if that was before the evaluation.
     fn started(&self) -> Option<Instant> {
         None
@@ -97,10 +102,14 @@ pub trait EvalHooks: Sync {
     }
 }
 
-/// The hooks of a server, which do nothing.
-struct NoHooks;
+/// The hooks of a server without own tools.
+struct ServerHooks<'e>(&'e Evaluator);
 
-impl EvalHooks for NoHooks {}
+impl EvalHooks for ServerHooks<'_> {
+    fn isolation(&self) -> Option<&dyn Isolation> {
+        self.0.isolation.as_deref()
+    }
+}
 
 /// The state that earlier evaluations left.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +120,7 @@ pub struct PriorState {
     pub results: Vec<Value>,
     /// Tools whose answers they received.
     pub called: CalledTools,
-    /// Whether the definitions and the value of the evaluation are kept for later ones.
+    /// Whether later evaluations get the definitions and the value of this one.
     pub is_kept: bool,
 }
 
@@ -199,7 +208,7 @@ impl Evaluator {
     /// Evaluates on the calling thread, which needs the stack size that `ptc-lisp` names. With `processor` it waits for a
     /// processor, without it the evaluation is not scheduled.
     pub fn evaluate(&self, call: &Call, cancel: &Cancel, past: PriorState, processor: Option<ProcessorLease>) -> Box<Evaluation> {
-        self.evaluate_with(call, cancel, past, processor, &NoHooks, self.isolation.as_deref())
+        self.evaluate_within(call, cancel, past, processor, &ServerHooks(self))
     }
 
     /// Like [`Evaluator::evaluate`], with hooks.
@@ -210,18 +219,6 @@ impl Evaluator {
         past: PriorState,
         processor: Option<ProcessorLease>,
         around: &dyn EvalHooks,
-    ) -> Box<Evaluation> {
-        self.evaluate_with(call, cancel, past, processor, around, None)
-    }
-
-    fn evaluate_with(
-        &self,
-        call: &Call,
-        cancel: &Cancel,
-        past: PriorState,
-        processor: Option<ProcessorLease>,
-        around: &dyn EvalHooks,
-        isolation: Option<&dyn Isolation>,
     ) -> Box<Evaluation> {
         let computing = match &processor {
             Some(processor) => match processor.begin() {
@@ -240,7 +237,7 @@ impl Evaluator {
         let started = around.started().unwrap_or_else(Instant::now);
         let Limits { wall_clock, memory_bytes, .. } = self.limits;
         let bounds = Bounds { started, wall_clock, memory_bytes, cancel };
-        let mut evaluation = match (isolation, &processor) {
+        let mut evaluation = match (around.isolation(), &processor) {
             (Some(isolation), Some(processor)) => {
                 let limits = self.limits.clone();
                 isolation.run(IsolatedRun { evaluator: self, call, past, cancel, started, limits, processor })

@@ -93,7 +93,7 @@ pub struct Arguments<'a> {
     pub members: Vec<(Cow<'a, str>, &'a str)>,
     /// The JSON type of the arguments if they are not an object.
     pub invalid_arguments_type: Option<&'static str>,
-    /// Whether there are more than [`MAX_ARGUMENTS`], of which only the first are members.
+    /// Whether the call has more than [`MAX_ARGUMENTS`] arguments. Then `members` has only the first ones.
     pub has_too_many: bool,
 }
 
