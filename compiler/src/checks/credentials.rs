@@ -170,9 +170,13 @@ impl<'a> Check<'a> {
         groups
     }
 
-    /// Whether no request has a credential, as far as the names of static headers say.
-    fn sends_none(&self) -> bool {
-        self.http().auth.is_empty() && !self.http().static_headers.keys().any(|name| names_a_credential(name))
+    /// Whether requests have a header that could be one of these credentials in another form: an `Authorization` header of another
+    /// scheme, or a static header with the name of a credential.
+    fn may_be_sent(&self, missing: &[&Scheme]) -> bool {
+        let needs_header = missing.iter().any(|scheme| uses_authorization(&scheme.kind));
+        let mut sent = self.http().auth.iter().filter_map(Auth::parameter);
+        needs_header && sent.any(|sent| is_same_parameter(sent, AUTHORIZATION))
+            || self.http().static_headers.keys().any(|name| names_a_credential(name))
     }
 
     /// Returns the finding about operations, and the position of the credential that is sent in a wrong way.
@@ -194,8 +198,8 @@ impl<'a> Check<'a> {
         let (code, label) = match (misplaced.and_then(|(_, auth)| auth.parameter()), wrong) {
             (Some((place, name)), _) => (Code::CredentialPlace, format!("sent as the {place} {}", quoted(name))),
             (None, Some(_)) => (Code::CredentialScheme, "no operation uses this credential".to_owned()),
-            (None, None) if self.sends_none() => (Code::MissingCredential, "no credential is sent".to_owned()),
-            (None, None) => (Code::CredentialScheme, "no such credential is sent".to_owned()),
+            (None, None) if self.may_be_sent(missing) => (Code::CredentialScheme, "another credential is sent".to_owned()),
+            (None, None) => (Code::MissingCredential, "no such credential is sent".to_owned()),
         };
         let end = if wrong.is_some() { "and the entry sends another credential" } else { "which the entry does not send" };
         let message = format!("{subject} {}, {end}", described(missing));
@@ -238,7 +242,7 @@ impl<'a> Check<'a> {
         let elements = emitters.iter().map(bound).collect::<Vec<_>>().join(", ");
         let others = self.http().auth.iter().enumerate().filter(|(at, _)| Some(*at) != replaced);
         let is_authorized = others.filter_map(|(_, auth)| auth.parameter()).any(|sent| is_same_parameter(sent, AUTHORIZATION));
-        let needs_header = schemes.iter().any(|scheme| scheme.kind.is_bearer() || scheme.kind == SchemeKind::Basic);
+        let needs_header = schemes.iter().any(|scheme| uses_authorization(&scheme.kind));
         let entry = if is_authorized && needs_header {
             format!(
                 "a request has one `Authorization` header: give these operations an entry of their own with `\"auth\": [{elements}]`"
@@ -299,6 +303,14 @@ impl<'a> Check<'a> {
 /// Returns the alternatives that an operation declares.
 fn any_of(tool: &LockedTool) -> Option<&[Vec<Scheme>]> {
     tool.security.as_ref()?.any_of.as_deref()
+}
+
+/// Whether a scheme sends its credential in the `Authorization` header.
+fn uses_authorization(kind: &SchemeKind) -> bool {
+    match kind {
+        SchemeKind::ApiKey { place, name } => is_same_parameter((place, name), AUTHORIZATION),
+        kind => kind.is_bearer() || *kind == SchemeKind::Basic,
+    }
 }
 
 /// Whether `auth` has an element that satisfies a scheme.

@@ -209,37 +209,49 @@ fn check_overrides(entry: &OpenApi, included: &[Chosen<'_, '_>], diagnostics: &m
     }
 }
 
-/// Operations that patterns match but that cannot be tools: for each pattern, the operations with their first faults.
+/// Operations that patterns match but that do not become tools, by pattern.
 #[derive(Default)]
 struct LeftOut<'c> {
-    by_pattern: Vec<(&'c Spanned<String>, Vec<String>)>,
+    by_pattern: Vec<(&'c Spanned<String>, LeftOutOperations)>,
+}
+
+#[derive(Default)]
+struct LeftOutOperations {
+    /// Each operation with its first fault.
+    listed: Vec<String>,
+    /// Whether one of them cannot be a tool. The others could be included by name.
+    has_faulty: bool,
 }
 
 impl<'c> LeftOut<'c> {
     fn add(&mut self, chosen: &Chosen<'_, 'c>, faults: &[Diagnostic]) {
         let reason = faults.first().map_or("", |fault| fault.message.as_str());
-        let told = format!("`{}` ({reason})", chosen.candidate.name());
-        match self.by_pattern.iter_mut().find(|(wanted, _)| std::ptr::eq(*wanted, chosen.wanted)) {
-            Some((_, list)) => list.push(told),
-            None => self.by_pattern.push((chosen.wanted, vec![told])),
-        }
+        let at = self.by_pattern.iter().position(|(wanted, _)| std::ptr::eq(*wanted, chosen.wanted)).unwrap_or_else(|| {
+            self.by_pattern.push((chosen.wanted, LeftOutOperations::default()));
+            self.by_pattern.len() - 1
+        });
+        let (_, operations) = &mut self.by_pattern[at];
+        operations.listed.push(format!("`{}` ({reason})", chosen.candidate.name()));
+        operations.has_faulty |= faults.iter().any(|fault| fault.code != Code::PatternLeftOut);
     }
 
-    /// Reports one diagnostic for each pattern: a note, or an error if no operation that the pattern matches is a tool.
+    /// Reports one diagnostic for each pattern: a note, or an error if the pattern includes nothing and an operation that it
+    /// matches cannot be a tool.
     fn report<'a>(&self, tools: impl Iterator<Item = &'a Chosen<'a, 'c>>, diagnostics: &mut Diagnostics)
     where
         'c: 'a,
     {
         const SHOWN: usize = 3;
         let useful: BTreeSet<*const Spanned<String>> = tools.map(|chosen| std::ptr::from_ref(chosen.wanted)).collect();
-        for (wanted, list) in &self.by_pattern {
-            let count = list.len();
-            let shown = join_limited(list, ", ", SHOWN);
-            let what = if count == 1 { "operation that cannot be a tool" } else { "operations that cannot be tools" };
-            let diagnostic = if useful.contains(&std::ptr::from_ref(*wanted)) {
+        for (wanted, LeftOutOperations { listed, has_faulty }) in &self.by_pattern {
+            let count = listed.len();
+            let shown = join_limited(listed, ", ", SHOWN);
+            let diagnostic = if !has_faulty || useful.contains(&std::ptr::from_ref(*wanted)) {
+                let what = if count == 1 { "operation" } else { "operations" };
                 let message = format!("`{}` leaves out {count} {what}: {shown}", wanted.value);
                 Diagnostic::new(Code::PatternLeftOut, message)
             } else {
+                let what = if count == 1 { "operation that cannot be a tool" } else { "operations that cannot be tools" };
                 Diagnostic::new(Code::EmptyPattern, format!("`{}` fits only {count} {what}: {shown}", wanted.value))
             };
             diagnostics.push(diagnostic.at(wanted.place.clone(), ""));

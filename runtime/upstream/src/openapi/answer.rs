@@ -14,7 +14,8 @@ use crate::mcp::outcome::Payload;
 
 use super::charset::{self, encoding};
 
-/// Reads a body of the type `content_type`. Without `with_bytes`, the bytes of a binary body are left out.
+/// Reads a body of the type `content_type`. Without `with_bytes`, the bytes of a binary body are left out. An empty stream is an
+/// empty list; any other empty body has no value.
 ///
 /// # Errors
 ///
@@ -22,7 +23,12 @@ use super::charset::{self, encoding};
 pub(super) fn read(content_type: Option<&str>, body: Vec<u8>, with_bytes: bool) -> Result<Payload, UpstreamError> {
     let content_type = content_type.unwrap_or_default().trim();
     let (kind, essence) = (BodyKind::of(content_type), essence(content_type));
-    if body.trim_ascii().is_empty() && kind != BodyKind::Bytes || body.is_empty() {
+    let is_empty = match kind {
+        BodyKind::List => false,
+        BodyKind::Bytes => body.is_empty(),
+        BodyKind::Json | BodyKind::Text | BodyKind::Unknown => body.trim_ascii().is_empty(),
+    };
+    if is_empty {
         return Ok(Payload::None);
     }
     match kind {
@@ -130,7 +136,7 @@ mod tests {
     fn content_type_decides_how_a_body_is_read() {
         let json = |text: &str| Ok(Payload::Json(text.as_bytes().to_vec()));
         let text = |text: &str| Ok(Payload::Plain(text.to_owned()));
-        let cases: [Case<'_>; 23] = [
+        let cases: [Case<'_>; 26] = [
             (Some("application/json"), br#"{"a":1}"#, json(r#"{"a":1}"#)),
             (Some("application/hal+json; charset=utf-8"), b"\xef\xbb\xbf[1]", json("[1]")),
             (Some("application/json"), b"<html>", Err(())),
@@ -148,6 +154,9 @@ mod tests {
             (Some("application/atom+xml"), b"<a/>", text("<a/>")),
             (Some("application/yaml"), b"a: 1", text("a: 1")),
             (Some("application/x-ndjson"), b"{\"a\":1}\n\n[2]\r\nx\n", json(r#"[{"a":1},[2],"x"]"#)),
+            (Some("application/x-ndjson"), b"", json("[]")),
+            (Some("application/json-seq"), b"\x1e\n", json("[]")),
+            (Some("text/event-stream"), b"", json("[]")),
             (Some("application/json-seq"), b"\x1e{\"a\":1}\n\x1e2\n", json(r#"[{"a":1},2]"#)),
             (Some("text/event-stream"), b"event: n\ndata: {\"a\":1}\n\ndata: done", json(r#"[{"a":1},"done"]"#)),
             (Some("image/PNG"), b"\x89PNG", json(r#"{"base64":"iVBORw==","bytes":4,"content_type":"image/png"}"#)),

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::OpenApi;
 use ptc_lisp::host::HttpHead;
-use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LINK};
+use reqwest::{Method, StatusCode};
 
 use super::call_rules::CallRules;
 use super::fault::{Delivery, UpstreamError};
@@ -101,7 +101,11 @@ impl Service {
             return Err(with_head(HttpHead { failed_body: is_json.then_some(body), ..head }, error));
         }
         let link_header = link_header(answer.headers());
-        let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        // The type of an answer that cannot have a body says nothing about its value.
+        let is_bodiless = request.method == Method::HEAD
+            || matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED);
+        let content_type = answer.headers().get(CONTENT_TYPE).filter(|_| !is_bodiless);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let body = self.client.read_body(&mut answer, self.cap, deadline).await;
         let with_bytes = request.with_bytes;
         let read = match body {
