@@ -1,5 +1,6 @@
-//! Compares a listening server of this crate with a bare echo on the same HTTP library, over loopback, in one run: round trips on
-//! a kept connection, throughput of several connections, a client that does not read, and resident memory with 2,000 sessions.
+//! Compares a listening server of this crate with a bare echo on the same HTTP library, over loopback, in one run: start, round
+//! trips on a kept connection, throughput of several connections, a client that does not read, and resident memory with 2,000
+//! sessions. The server runs programs on threads and, as `isolated`, in worker processes.
 //! Absolute figures depend on the machine, the ratios do not. `cargo bench -p ptc-runtime --bench http`
 #![expect(clippy::print_stdout, reason = "the benchmark prints figures")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark panics on any error")]
@@ -28,14 +29,20 @@ static DEPLOYMENT: Deployment = Deployment { name: "bench", compiler: "none", ..
 const ROLE: &str = "PTC_BENCH_ROLE";
 const CONNECTIONS: usize = 8;
 const SESSIONS: usize = 2000;
+/// Number of starts of each server.
+const STARTS: usize = 20;
 /// Maximum resident memory of a server with 2,000 sessions: 30 MB. It does not depend on the load of the machine.
 const RESIDENT_KIB: u64 = 30_000_000 / 1024;
 /// Minimum calls per second relative to the echo: 15,000 where the echo answers 64,250.
 const RATE: f64 = 15_000.0 / 64_250.0;
 
 fn main() -> ExitCode {
+    // A worker process has no environment.
+    if std::env::args().nth(1).is_some_and(|argument| argument == "--isolated-worker") {
+        return ptc_runtime::main(&DEPLOYMENT);
+    }
     match std::env::var(ROLE).as_deref() {
-        Ok("serve") => ptc_runtime::main(&DEPLOYMENT),
+        Ok("serve" | "isolated") => ptc_runtime::main(&DEPLOYMENT),
         Ok("echo") => echo(),
         _ => measure(),
     }
@@ -85,6 +92,7 @@ impl Site {
                 "8",
             ])
             .args(["--http-max-sessions", "10000", "--http-max-sessions-per-owner", "10000"])
+            .args(["--isolate", if role == "isolated" { "process" } else { "thread" }])
             .env(ROLE, role)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -163,9 +171,35 @@ const INITIALIZE: &str = concat!(
 const CALL: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lisp_eval","arguments":{"program":"(+ 1 2)"}}}"#;
 
+/// Returns the worker processes of a server, with the KiB that are resident and those that no other process shares.
+fn workers(server: &Child) -> Vec<(u32, [u64; 2])> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.id())).unwrap();
+    let children = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).unwrap()).collect::<Vec<_>>();
+    let ids = children.iter().flat_map(|ids| ids.split_whitespace()).map(|id| id.parse().unwrap());
+    let memory = |id: u32| {
+        let pages = std::fs::read_to_string(format!("/proc/{id}/statm")).unwrap();
+        let pages: Vec<u64> = pages.split_whitespace().map(|count| count.parse().unwrap()).collect();
+        let kib = |pages: u64| pages * rustix::param::page_size() as u64 / 1024;
+        (id, [kib(pages[1]), kib(pages[1] - pages[2])])
+    };
+    ids.map(memory).collect()
+}
+
 fn measure() -> ExitCode {
-    let (mut middles, mut rates) = ([0.0; 2], [0.0; 2]);
-    for (at, role) in ["echo", "serve"].into_iter().enumerate() {
+    let (mut starts, mut middles, mut rates) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+    let roles = ["echo", "serve", "isolated"];
+    let mut all_starts = [const { Vec::new() }; 3];
+    for _ in 0..STARTS {
+        for (role, starts) in roles.into_iter().zip(&mut all_starts) {
+            let started = Instant::now();
+            let site = Site::start(role);
+            starts.push(started.elapsed());
+            drop(site);
+        }
+    }
+    for (at, role) in roles.into_iter().enumerate() {
+        println!("{role:>8}  start                  {}", quantiles(&mut all_starts[at]));
+        starts[at] = median(&all_starts[at]);
         let site = Site::start(role);
         let mut client = site.client();
         let mut trips: Vec<Duration> = (0..20_000)
@@ -177,7 +211,7 @@ fn measure() -> ExitCode {
                 took
             })
             .collect();
-        println!("{role:>6}  round trip (+ 1 2)      {}", quantiles(&mut trips));
+        println!("{role:>8}  round trip (+ 1 2)     {}", quantiles(&mut trips));
         middles[at] = median(&trips);
         let each = 5_000;
         let started = Instant::now();
@@ -190,9 +224,22 @@ fn measure() -> ExitCode {
             }
         });
         rates[at] = (CONNECTIONS * each) as f64 / started.elapsed().as_secs_f64();
-        println!("{role:>6}  {CONNECTIONS} connections           {:>9.0} /s", rates[at]);
+        println!("{role:>8}  {CONNECTIONS} connections          {:>8.0} /s", rates[at]);
+        for (worker, [resident, private]) in workers(&site.child) {
+            println!("{role:>8}  worker {worker}: {resident} KiB resident, {private} KiB private");
+        }
     }
-    println!("{}\n{}", ratio("round trip", middles), ratio("calls a second", rates));
+    println!(
+        "server to echo\n{}\n{}",
+        ratio("round trip", [middles[0], middles[1]]),
+        ratio("calls a second", [rates[0], rates[1]])
+    );
+    println!(
+        "processes to threads\n{}\n{}\n        start                  {:>+9.1} µs",
+        ratio("round trip", [middles[1], middles[2]]),
+        ratio("calls a second", [rates[1], rates[2]]),
+        starts[2] - starts[1]
+    );
     let site = Site::start("serve");
     let mut client = site.client();
     let (input, request) = (client.stream.get_ref().try_clone().unwrap(), client.request(CALL));

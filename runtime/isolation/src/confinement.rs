@@ -98,6 +98,10 @@ mod linux {
     /// the arenas that the allocator reserves, of 1 GiB each. Most of it is never touched. The server watches what is.
     const SLACK_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
+    /// Address space beyond that which a worker may map without writing: its program and libraries, and the guards of stacks. Page
+    /// tables of untouched memory count nowhere else.
+    const ADDRESS_SPACE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
     /// Descriptors that a worker may have: the standard ones, its socket, and one for the rules of Landlock while they are made.
     const MAX_DESCRIPTORS: u64 = 16;
 
@@ -119,7 +123,6 @@ mod linux {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_poll,
         libc::SYS_close,
-        libc::SYS_mmap,
         libc::SYS_munmap,
         libc::SYS_mremap,
         libc::SYS_mprotect,
@@ -163,7 +166,9 @@ mod linux {
     ///
     /// Returns an error if the kernel does not enforce all of it. The process may then be confined in part.
     pub fn apply(memory_bytes: u64) -> Result<(), Error> {
-        limit(Resource::Data, memory_bytes.saturating_mul(2).saturating_add(SLACK_BYTES))?;
+        let data = memory_bytes.saturating_mul(2).saturating_add(SLACK_BYTES);
+        limit(Resource::Data, data)?;
+        limit(Resource::As, data.saturating_add(ADDRESS_SPACE_BYTES))?;
         limit(Resource::Fsize, 0)?;
         limit(Resource::Core, 0)?;
         limit(Resource::Nofile, MAX_DESCRIPTORS)?;
@@ -216,9 +221,12 @@ mod linux {
             let only = |argument: u8, comparison: SeccompCmpOp, value: u64| {
                 Ok::<_, BackendError>(vec![SeccompRule::new(vec![SeccompCondition::new(argument, Qword, comparison, value)?])?])
             };
+            let shared = u64::from(libc::MAP_SHARED.cast_unsigned());
             let thread = u64::from(libc::CLONE_THREAD.cast_unsigned());
             let own = u64::from(std::process::id());
             let mut rules: std::collections::BTreeMap<_, _> = PERMITTED.iter().map(|number| (*number, Vec::new())).collect();
+            // Shared memory counts neither as data of the process nor as its private memory.
+            rules.insert(libc::SYS_mmap, only(3, SeccompCmpOp::MaskedEq(shared), 0)?);
             rules.insert(libc::SYS_clone, only(0, SeccompCmpOp::MaskedEq(thread), thread)?);
             rules.insert(libc::SYS_prctl, only(0, SeccompCmpOp::Eq, u64::from(libc::PR_SET_NAME.cast_unsigned()))?);
             rules.insert(libc::SYS_tgkill, only(0, SeccompCmpOp::Eq, own)?);

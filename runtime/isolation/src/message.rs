@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use ptc_engine::evaluation::isolation::PortableEvaluation;
+use ptc_engine::evaluation::isolation::{PortableEvaluation, bounded_list};
 use ptc_lisp::host::{Fault, HttpHead, Reply};
 use ptc_lisp::{ErrorKind, Value, image};
 use ptc_upstream::fault::Reason;
@@ -147,6 +147,7 @@ pub(crate) struct Done {
     /// The image of the definitions and the value, or why there is none. `None` if the server does not keep them.
     pub(crate) state: Option<Result<ByteBuf, String>>,
     /// The names whose definitions have changed.
+    #[serde(deserialize_with = "bounded_list")]
     pub(crate) changed: Vec<String>,
     /// Whether the program has run, so that it may have made calls.
     pub(crate) has_run: bool,

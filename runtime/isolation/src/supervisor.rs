@@ -38,6 +38,10 @@ const BRIEF_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
 /// How often the memory of a worker is looked at while its program computes.
 const WATCH_INTERVAL: Duration = Duration::from_millis(25);
 
+/// How often the memory of a worker is looked at while its program waits. Only a program that has taken over its worker uses more
+/// then.
+const WAITING_WATCH_INTERVAL: Duration = Duration::from_millis(250);
+
 /// Bytes that a worker may hold beyond the values of its program, by which it exceeds 120 % of them.
 const PROCESS_SLACK: u64 = 16 * 1024 * 1024;
 
@@ -134,7 +138,9 @@ impl Isolation for Workers {
         match done {
             Ok(done) => {
                 let evaluation = finished(&run, &host, *done);
-                if evaluation.peak_bytes <= MAX_REUSED_BYTES && !run.past.is_kept {
+                // The worker itself reports `peak_bytes`, so that the server also asks the system.
+                let is_small = || worker.private_bytes().is_some_and(|bytes| bytes <= PROCESS_SLACK);
+                if evaluation.peak_bytes <= MAX_REUSED_BYTES && !run.past.is_kept && is_small() {
                     self.give_back(&owner, worker);
                 }
                 evaluation
@@ -168,7 +174,7 @@ impl Supervisor<'_> {
             if now >= kill_at {
                 return Err(Unfinished::Late);
             }
-            if self.computes && now >= self.watch_at {
+            if now >= self.watch_at {
                 self.watch(now)?;
             }
             if let Some(message) = self.next_message()? {
@@ -183,7 +189,7 @@ impl Supervisor<'_> {
                 continue;
             }
             if !self.wait_briefly() && !self.is_readable()? {
-                park_holding(Some(if self.computes { kill_at.min(self.watch_at) } else { kill_at }));
+                park_holding(Some(kill_at.min(self.watch_at)));
             }
         }
     }
@@ -191,7 +197,7 @@ impl Supervisor<'_> {
     /// Ends a worker that holds more memory than its program may use. The program limits itself before, unless it has taken over its
     /// worker.
     fn watch(&mut self, now: Instant) -> Result<(), Unfinished> {
-        self.watch_at = now + WATCH_INTERVAL;
+        self.watch_at = now + if self.computes { WATCH_INTERVAL } else { WAITING_WATCH_INTERVAL };
         let limit = self.run.limits.memory_bytes;
         match self.worker.private_bytes() {
             Some(bytes) if bytes > limit.saturating_add(limit / 5).saturating_add(PROCESS_SLACK) => {
@@ -371,10 +377,18 @@ impl Supervisor<'_> {
         i64::try_from(self.run.limits.memory_bytes).unwrap_or(i64::MAX / 4).saturating_mul(2)
     }
 
+    /// Releases the processor of the program, if it has one.
     fn release(&mut self) {
-        if std::mem::take(&mut self.computes) {
-            self.share.release();
-        }
+        self.computes = false;
+        self.share.release();
+    }
+
+    /// Waits for a processor. One that the program has is released first, since two would be counted as one.
+    fn acquire(&mut self) {
+        self.release();
+        self.share.acquire(self.deadline);
+        self.computes = true;
+        self.watch_at = self.watch_at.min(Instant::now() + WATCH_INTERVAL);
     }
 
     fn answer(&mut self, id: u64, question: Question) -> Answer {
@@ -386,15 +400,17 @@ impl Supervisor<'_> {
             }
             Question::Budget => Answer::Value(Ok(message::image_of(&self.host.budget()).unwrap_or_default())),
             Question::Processor => {
-                self.release();
-                self.share.acquire(self.deadline);
-                self.computes = true;
+                self.acquire();
                 Answer::Granted(true)
             }
             Question::Memory(bytes) => {
                 let bytes = bytes.clamp(0, self.most_counted() - self.counted);
                 let granted = self.share.reserve_growth(bytes, self.deadline);
                 self.counted += if granted { bytes } else { 0 };
+                if !self.computes {
+                    // To wait for memory ends with a processor, which a program that waits must not hold.
+                    self.share.release();
+                }
                 Answer::Granted(granted)
             }
             Question::Report { has_failed } => {
@@ -483,7 +499,8 @@ fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) -> Box<Evalua
     }
     let mut evaluation = done.evaluation.into_evaluation(run.evaluator.redactor());
     evaluation.bindings = run.past.bindings.clone();
-    evaluation.calls = done.has_run.then(|| host.calls());
+    // Calls that were made are recorded, whatever the worker says.
+    evaluation.calls = Some(host.calls()).filter(|calls| done.has_run || !calls.is_empty());
     let not_storable = |why: String| Failure::plain(Reason::SessionNotStorable, why);
     let state = done.state.map(|image| {
         let image = image.map_err(not_storable)?;

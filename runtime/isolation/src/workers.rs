@@ -85,10 +85,14 @@ impl Workers {
     /// Returns a worker for a program of this owner.
     pub(crate) fn take(&self, owner: &str) -> io::Result<Worker> {
         let mut idle = lock(&self.idle);
-        let of_owner = idle.iter().rposition(|(of, _)| of.as_deref() == Some(owner));
-        let at = of_owner.or_else(|| idle.iter().rposition(|(of, _)| of.is_none()));
-        if let Some(at) = at {
-            return Ok(idle.remove(at).1);
+        loop {
+            let of_owner = idle.iter().rposition(|(of, _)| of.as_deref() == Some(owner));
+            let Some(at) = of_owner.or_else(|| idle.iter().rposition(|(of, _)| of.is_none())) else { break };
+            let (_, mut worker) = idle.remove(at);
+            // One that ended while it was idle must not fail this program.
+            if worker.is_alive() {
+                return Ok(worker);
+            }
         }
         let surplus =
             if self.count.load(Ordering::Relaxed) < self.settings.most || idle.is_empty() { None } else { Some(idle.remove(0)) };
@@ -108,10 +112,15 @@ impl Workers {
 
     fn start(&self) -> io::Result<Worker> {
         let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
         let WorkerSettings { is_confined, memory_bytes, preview_bytes, max_calls_per_program, .. } = self.settings;
         let settings = Settings { is_confined, memory_bytes, preview_bytes, max_calls_per_program };
         // The socket keeps it until the process reads.
         io::Write::write_all(&mut &ours, &message::encode(&ToWorker::Settings(settings))?)?;
+        let socket = {
+            let _runtime = self.handle.enter();
+            UnixStream::from_std(ours)?
+        };
         let child = Command::new("/proc/self/exe")
             .args([ARGUMENT, self.settings.name])
             .env_clear()
@@ -120,14 +129,16 @@ impl Workers {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        ours.set_nonblocking(true)?;
-        let _runtime = self.handle.enter();
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Worker { child, count: Arc::clone(&self.count), socket: UnixStream::from_std(ours)? })
+        Ok(Worker { child, count: Arc::clone(&self.count), socket })
     }
 }
 
 impl Worker {
+    fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Returns the bytes of memory that only this process holds, if the system reports it.
     pub(crate) fn private_bytes(&self) -> Option<u64> {
         let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).ok()?;
@@ -152,7 +163,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+        if self.is_alive() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -182,15 +193,20 @@ mod tests {
             most: 2,
         };
         let workers = Workers::new(settings, runtime.handle().clone()).unwrap();
-        // The processes are this test program, which ends at once.
+        // The processes only live; they run no programs.
+        let living = || {
+            let (ours, _) = StdStream::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            let _runtime = runtime.enter();
+            workers.count.fetch_add(1, Ordering::Relaxed);
+            let child = Command::new("sleep").arg("60").spawn().unwrap();
+            Worker { child, count: Arc::clone(&workers.count), socket: UnixStream::from_std(ours).unwrap() }
+        };
         let (one, two) = (Arc::from("one"), Arc::from("two"));
-        let worker = workers.take("one").unwrap();
-        let of_one = worker.child.id();
-        workers.give_back(&one, worker);
-        let worker = workers.take("two").unwrap();
-        let of_two = worker.child.id();
-        assert_ne!(of_one, of_two);
-        workers.give_back(&two, worker);
+        let (worker_of_one, worker_of_two) = (living(), living());
+        let of_one = worker_of_one.child.id();
+        workers.give_back(&one, worker_of_one);
+        workers.give_back(&two, worker_of_two);
         let worker = workers.take("one").unwrap();
         assert_eq!(worker.child.id(), of_one);
         workers.give_back(&one, worker);
@@ -198,6 +214,12 @@ mod tests {
         let third = workers.take("three").unwrap();
         assert_eq!(workers.count.load(Ordering::Relaxed), 2);
         drop(third);
-        assert_eq!(workers.take("one").unwrap().child.id(), of_one);
+        let mut worker = workers.take("one").unwrap();
+        assert_eq!(worker.child.id(), of_one);
+        // A worker that ended while it was idle is not used.
+        worker.child.kill().unwrap();
+        worker.child.wait().unwrap();
+        workers.give_back(&one, worker);
+        assert_ne!(workers.take("one").unwrap().child.id(), of_one);
     }
 }

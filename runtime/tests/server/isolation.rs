@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
@@ -133,7 +134,11 @@ pub(crate) fn probe() -> ExitCode {
     let parent = std::os::unix::process::parent_id();
     ptc_isolation::confinement::apply(1 << 20).expect("the kernel confines it");
     let parent_process = Pid::from_raw(parent.cast_signed()).expect("it has a parent");
-    let attempts: [(&str, bool); 9] = [
+    #[expect(unsafe_code, reason = "nothing uses the memory")]
+    let shared =
+        unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), 4096, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) };
+    let attempts: [(&str, bool); 10] = [
+        ("maps shared memory, which no limit counts", shared.is_ok()),
         ("opens a file", fs::File::open("/etc/passwd").is_ok()),
         ("lists a folder", fs::read_dir("/").is_ok()),
         ("writes a file", fs::write("/tmp/ptc-isolation-probe", "x").is_ok()),

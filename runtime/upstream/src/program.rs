@@ -114,6 +114,9 @@ struct Ready {
 /// The `Link` header of an answer, once there is one.
 type LinkHeader = Arc<OnceLock<String>>;
 
+/// Maximum number of calls that are recorded although the program may not make them.
+const MAX_REFUSED_RECORDS: u64 = 1000;
+
 /// Why a call cannot be made.
 enum Refusal {
     /// The call is invalid.
@@ -251,6 +254,11 @@ impl Shared {
         let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
         self.misspelt.see(&call);
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
+        // A program that calls on after its last call would fill the memory with records of refused calls.
+        let are_many = self.calls.refused.load(Ordering::Relaxed) >= MAX_REFUSED_RECORDS;
+        if are_many && begun.is_none() && !self.calls.take() {
+            return Err(Refusal::World(failed(self.exhausted())));
+        }
         let entry = begun.unwrap_or_else(start);
         let fail = |fault: UpstreamError| {
             self.records.fail(entry, &fault);

@@ -3,13 +3,15 @@
 //! The other process reads, checks and runs the program with an [`Evaluator`] of its own, and sends a [`PortableEvaluation`] back.
 //! That process knows no secret, so that it cannot redact. The server redacts the texts when they arrive.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use ptc_lisp::Span;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_schedule::ProcessorLease;
 use ptc_secrets::Redactor;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Call, Evaluation, Evaluator, Failure, Preview, PriorState, Reason, Validated};
 
@@ -44,12 +46,46 @@ pub struct PortableEvaluation {
     outcome: Result<PortablePreview, PortableFailure>,
     validated: Option<PortableValidated>,
     returned: bool,
+    #[serde(deserialize_with = "bounded_list")]
     notes: Vec<String>,
     has_unchecked_calls: bool,
+    #[serde(deserialize_with = "bounded_list")]
     prints: Vec<String>,
     steps: u64,
     peak_bytes: u64,
     analysis: Duration,
+}
+
+/// Maximum number of texts in a list of another process.
+const MAX_TEXTS: usize = 1 << 20;
+
+/// Decodes a list of texts from another process. An empty text takes 1 byte there and 24 bytes here, so that the length of a message
+/// does not bound the memory of its texts.
+///
+/// # Errors
+///
+/// Fails if the list is too long, or not a list of texts.
+pub fn bounded_list<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<String>, D::Error> {
+    struct List;
+    impl<'d> Visitor<'d> for List {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {MAX_TEXTS} texts")
+        }
+
+        fn visit_seq<A: SeqAccess<'d>>(self, mut from: A) -> Result<Vec<String>, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = from.next_element()? {
+                if texts.len() == MAX_TEXTS {
+                    return Err(A::Error::invalid_length(MAX_TEXTS + 1, &self));
+                }
+                texts.push(text);
+            }
+            Ok(texts)
+        }
+    }
+    from.deserialize_seq(List)
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -41,7 +41,7 @@ rows! { "clojure.core":
 }
 
 /// Maximum size of a big integer in bits.
-const MAX_BITS: u64 = 1 << 20;
+pub(crate) const MAX_BITS: u64 = 1 << 20;
 
 /// The hint for results that exceed the maximum.
 const TOO_LARGE: &str = "compute with doubles, as in (* 1.0 n), where the digits do not matter";

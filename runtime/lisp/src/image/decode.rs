@@ -11,7 +11,7 @@ use super::{DecodeError, DecodeLimits, HEAD, Node, Slot, temporal};
 use crate::Value;
 use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
-use crate::builtins::{Combinator, Composed};
+use crate::builtins::{Combinator, Composed, MAX_BITS};
 use crate::collection::Map;
 use crate::eval::{Closure, Group, group};
 use crate::ir::{GroupIr, Ir, Op, Unit};
@@ -133,7 +133,13 @@ impl Table {
         let kind = Node::ALL.get(usize::from(from.byte()?)).copied().ok_or(DecodeError::Invalid("a value of an unknown kind"))?;
         Ok(DecodedBlock::Value(match kind {
             Node::Text => return Ok(DecodedBlock::Text(Text::new(from.text()?))),
-            Node::BigInt => Value::big(BigInt::from_signed_bytes_le(from.bytes()?)),
+            Node::BigInt => {
+                let bytes = from.bytes()?;
+                if bytes.len() as u64 > MAX_BITS / 8 + 1 {
+                    return Err(DecodeError::Invalid("an integer is too large"));
+                }
+                Value::big(BigInt::from_signed_bytes_le(bytes))
+            }
             Node::Vector => Value::vector(self.slots(from)?),
             Node::Set => Value::set(self.slots(from)?),
             Node::Map => Value::Map(self.map(from)?),
