@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use ptc_catalog::{Catalog, Deployment, StoredProgram};
-use ptc_check::Effects;
+use ptc_check::{Cost, Effects};
 use ptc_lisp::{Program, STACK_BYTES};
 use serde_json::{Value, json};
 
@@ -134,10 +134,12 @@ fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
 
 /// Returns the annotations of a stored program. In a deployment that grants writes, they depend on the calls in its text.
 fn program_annotations(program: &StoredProgram, deployment: &'static Deployment, settings: &Settings) -> Value {
-    if is_read_only(deployment, settings) || !only_reads(program, deployment.catalog) {
-        return annotations(deployment, settings);
-    }
-    annotated(deployment, true, false)
+    let of_deployment = (is_read_only(deployment, settings), is_destructive(deployment, settings));
+    let (is_read_only, is_destructive) = match cost(program, deployment.catalog).filter(|_| !of_deployment.0) {
+        Some(cost) => (cost.effects <= Effects::ReadOnly, cost.may_destroy && of_deployment.1),
+        None => of_deployment,
+    };
+    annotated(deployment, is_read_only, is_destructive)
 }
 
 fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive: bool) -> Value {
@@ -150,15 +152,12 @@ fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive
     })
 }
 
-/// Whether every call that a program can make is a read. The text is analysed on a thread with the stack that this may take.
-fn only_reads(program: &StoredProgram, catalog: &Catalog) -> bool {
-    let analysed = || {
-        let program = Program::compile(program.source).ok()?;
-        Some(ptc_check::cost::of(&program, catalog).effects <= Effects::ReadOnly)
-    };
+/// Returns the calls that a program can make. The text is analysed on a thread with the stack that this may take.
+fn cost(program: &StoredProgram, catalog: &Catalog) -> Option<Cost> {
+    let analysed = || Program::compile(program.source).ok().map(|program| ptc_check::cost::of(&program, catalog));
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("analysis".into()).stack_size(STACK_BYTES);
-        thread.spawn_scoped(scope, analysed).ok().and_then(|running| running.join().ok()).flatten() == Some(true)
+        thread.spawn_scoped(scope, analysed).ok().and_then(|running| running.join().ok()).flatten()
     })
 }
 

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use ptc_secrets::heuristics::names_a_credential;
 use ptc_text::join_limited;
 
-use crate::config::can_carry_key;
 use crate::config::model::{Auth, Config, HttpOptions, OpenApi, SchemaSource, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted, quoted_list};
 use crate::json::Json;
 use crate::lock::security::{Scheme, SchemeKind};
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
-use crate::openapi::is_same_parameter;
+use crate::openapi::{is_same_parameter, is_supported};
 
 /// Maximum number of operations or schemes that a finding names.
 const SHOWN: usize = 3;
@@ -261,13 +260,18 @@ impl<'a> Check<'a> {
             _ if self.config.credentials.is_empty() => format!(", and add `\"credentials\": {{{members}}}` beside `upstreams`"),
             _ => format!(", and add `{members}` to `credentials`"),
         };
+        let unused = replaced.and_then(|at| self.http().auth.get(at)).map(Auth::binding).filter(|old| {
+            let all = self.config.upstreams.values().flat_map(|upstream| lower::auth(&upstream.transport));
+            all.filter(|auth| auth.binding() == *old).count() == 1 && !emitters.iter().any(|(_, binding)| binding == *old)
+        });
+        let removed = unused.map(|old| format!(", and remove {} from `credentials`", quoted(old))).unwrap_or_default();
         let scopes: BTreeSet<&str> = schemes.iter().flat_map(|scheme| &scheme.scopes).map(String::as_str).collect();
         let scopes = if scopes.is_empty() {
             String::new()
         } else {
             format!("; the token needs the scopes {}", quoted_list(scopes.into_iter()))
         };
-        format!("{entry}{credentials}{scopes}")
+        format!("{entry}{credentials}{removed}{scopes}")
     }
 
     /// Returns a name for a credential that no entry sends yet, and that is not in `emitters`.
@@ -310,15 +314,6 @@ fn uses_authorization(kind: &SchemeKind) -> bool {
     match kind {
         SchemeKind::ApiKey { place, name } => is_same_parameter((place, name), AUTHORIZATION),
         kind => kind.is_bearer() || *kind == SchemeKind::Basic,
-    }
-}
-
-/// Whether `auth` has an element that satisfies a scheme.
-fn is_supported(kind: &SchemeKind) -> bool {
-    match kind {
-        SchemeKind::Other(_) => false,
-        SchemeKind::ApiKey { place, name } => can_carry_key(place, name),
-        _ => true,
     }
 }
 

@@ -227,14 +227,16 @@ fn style(read: &Schema<'_>, member: &Json, content: &Content<'_>, name: &str, ki
     }
 }
 
-/// Returns the media type that the `encoding` of a multipart form gives a part. `None` if the value decides it, or if there are
-/// several types or a range of them.
+/// Returns the media type that the `encoding` of a multipart form gives a part: of several, the first type without `*`. `None` if
+/// the value decides it.
 fn part_type<'a>(content: &Content<'a>, name: &str, kind: RequestKind) -> Option<&'a str> {
     let encoding = content.value.get("encoding").filter(|_| kind == RequestKind::Multipart)?.get(name)?;
-    let media = encoding.get("contentType").and_then(Node::as_str)?.trim();
-    let is_usual = ["application/octet-stream", "application/json", "text/plain"].contains(&media);
-    let is_one = media.bytes().all(|byte| (byte == b' ' || byte.is_ascii_graphic()) && !matches!(byte, b',' | b'*'));
-    (is_one && !is_usual).then_some(media)
+    let mut types = encoding.get("contentType").and_then(Node::as_str)?.split(',').map(str::trim);
+    let is_type =
+        |media: &&str| !media.is_empty() && media.bytes().all(|byte| byte != b'*' && (byte == b' ' || byte.is_ascii_graphic()));
+    let usual = ["application/octet-stream", "application/json", "text/plain"];
+    // The value decides on one of these.
+    types.find(is_type).filter(|media| !usual.contains(media))
 }
 
 /// Whether a member of a multipart form is a file or a list of files.

@@ -226,13 +226,15 @@ struct LeftOutOperations {
 impl<'c> LeftOut<'c> {
     fn add(&mut self, chosen: &Chosen<'_, 'c>, faults: &[Diagnostic]) {
         let reason = faults.first().map_or("", |fault| fault.message.as_str());
-        let at = self.by_pattern.iter().position(|(wanted, _)| std::ptr::eq(*wanted, chosen.wanted)).unwrap_or_else(|| {
-            self.by_pattern.push((chosen.wanted, LeftOutOperations::default()));
-            self.by_pattern.len() - 1
-        });
-        let (_, operations) = &mut self.by_pattern[at];
-        operations.listed.push(format!("`{}` ({reason})", chosen.candidate.name()));
-        operations.has_faulty |= faults.iter().any(|fault| fault.code != Code::PatternLeftOut);
+        let told = format!("`{}` ({reason})", chosen.candidate.name());
+        let is_faulty = faults.iter().any(|fault| fault.code != Code::PatternLeftOut);
+        match self.by_pattern.iter_mut().find(|(wanted, _)| std::ptr::eq(*wanted, chosen.wanted)) {
+            Some((_, operations)) => {
+                operations.listed.push(told);
+                operations.has_faulty |= is_faulty;
+            }
+            None => self.by_pattern.push((chosen.wanted, LeftOutOperations { listed: vec![told], has_faulty: is_faulty })),
+        }
     }
 
     /// Reports one diagnostic for each pattern: a note, or an error if the pattern includes nothing and an operation that it

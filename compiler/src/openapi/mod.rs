@@ -47,6 +47,7 @@ pub use files::{MAX_FILES, PartReader, referenced_urls};
 pub use listing::{Listed, list};
 pub use location::name_of_url;
 pub(crate) use secret_parameter::is_same_parameter;
+pub(crate) use security::is_supported;
 
 /// Reads every `schema_file` of a config and lowers the included operations. Returns the entries of the lock file by upstream.
 ///

@@ -12,7 +12,7 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::http_token::is_token;
 use crate::json::Json;
 use crate::json_schema::Schema;
-use crate::lock::security::Security;
+use crate::lock::security::{Scheme, Security};
 use crate::source::Span;
 use crate::tool_name;
 use crate::tree::{Node, Tree};
@@ -158,6 +158,10 @@ pub(super) fn definition<'a>(
         needs.push(format!("the {place} parameter {} from `auth`, or in `secret_args` of its override", quoted(&name)));
     }
     let security = Security { any_of: security::any_of(references, operation), sent: by_entry };
+    let is_performable = |all_of: &Vec<Scheme>| all_of.iter().all(|scheme| security::is_supported(&scheme.kind));
+    if security.any_of.as_ref().is_some_and(|any_of| !any_of.iter().any(is_performable)) {
+        needs.push("a proxy that authenticates, since its scheme is not supported".to_owned());
+    }
     Ok(Defined { exposed, definition, security, needs })
 }
 

@@ -1,6 +1,7 @@
 //! Reads `security` and `securitySchemes`: the credentials that calls of an operation need.
 
 use super::reference::References;
+use crate::config::can_carry_key;
 use crate::lock::security::{Scheme, SchemeKind};
 use crate::tree::{Member, Node, Tree};
 
@@ -21,6 +22,15 @@ pub(super) fn kinds<'a>(references: References<'a>) -> Vec<SchemeKind> {
     let declared = |member: &'a Member| references.resolve(&member.value).ok().map(kind);
     let schemes = components(references).map(Node::members).unwrap_or_default();
     schemes.iter().filter_map(declared).collect()
+}
+
+/// Whether `auth` has an element that satisfies a scheme.
+pub(crate) fn is_supported(kind: &SchemeKind) -> bool {
+    match kind {
+        SchemeKind::Other(_) => false,
+        SchemeKind::ApiKey { place, name } => can_carry_key(place, name),
+        _ => true,
+    }
 }
 
 fn scheme<'a>(references: References<'a>, member: &'a Member) -> Scheme {

@@ -19,6 +19,8 @@ pub struct Cost {
     pub calls: Option<u64>,
     /// The possible effects of the calls.
     pub effects: Effects,
+    /// Whether a call may destroy data, as far as the called tools are known.
+    pub may_destroy: bool,
 }
 
 /// The possible effects of calls, as declared by their tools.
@@ -62,6 +64,8 @@ pub fn of(program: &Program, catalog: &Catalog) -> Cost {
         },
         None => Effects::Unknown,
     };
+    let may_site_destroy = |site| tool_of(site, catalog).is_none_or(|tool| tool.effect().may_destroy());
+    let mut may_destroy = sites.iter().filter(|site| !site.is_covered).any(may_site_destroy);
     let mut effects = sites.iter().filter(|site| !site.is_covered).map(of_site).max().unwrap_or(Effects::None);
     let mut count =
         Count { definitions: LiteMap::new(), under_way: Vec::new(), met: Vec::new(), expressions_left: MAX_EXPRESSIONS };
@@ -70,11 +74,12 @@ pub fn of(program: &Program, catalog: &Catalog) -> Cost {
     if finds(program.ir(), &is_tool_call) {
         // Code that receives `tool/call` as a value may call any tool.
         effects = effects.max(Effects::Unknown);
+        may_destroy = true;
     }
     if calls == Some(0) {
-        effects = Effects::None;
+        (effects, may_destroy) = (Effects::None, false);
     }
-    Cost { calls, effects }
+    Cost { calls, effects, may_destroy }
 }
 
 /// Local functions by slot.

@@ -169,7 +169,7 @@ fn multipart_has_text_json_and_base64_parts() {
     let file = |name: &str, of: &str| head(name, &format!("; filename=\"{name}\"\r\nContent-Type: {of}"));
     let caption = head("caption", "\r\nContent-Type: text/csv; charset=iso-8859-1");
     let mut expected: Vec<Vec<u8>> = vec![
-        [file("file", "application/octet-stream").as_bytes(), b"\x00\xff\xfe"].concat(),
+        [file("file", "image/png").as_bytes(), b"\x00\xff\xfe"].concat(),
         [file("pages", "image/png").as_bytes(), b"\x01"].concat(),
         [file("pages", "image/png").as_bytes(), b"\x02"].concat(),
         [caption.as_bytes(), b"a\r\nb \xe9"].concat(),

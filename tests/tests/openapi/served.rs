@@ -63,7 +63,7 @@ fn annotations_follow_the_operations_that_programs_can_call() {
         ),
         (
             json!(["listOrders", "createOrder", "deleteOrders"]),
-            vec![("lisp_eval", false, true), ("any", false, true), ("count", true, false), ("place", false, true)],
+            vec![("lisp_eval", false, true), ("any", false, true), ("count", true, false), ("place", false, false)],
         ),
     ] {
         grant(&service, &operations);
