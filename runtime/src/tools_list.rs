@@ -152,7 +152,7 @@ fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive
     })
 }
 
-/// Returns the calls that a program can make. The text is analysed on a thread with the stack that this may take.
+/// Returns the number of calls that a program can make, and their effects. The text is analysed on a thread with the stack that this may take.
 fn cost(program: &StoredProgram, catalog: &Catalog) -> Option<Cost> {
     let analysed = || Program::compile(program.source).ok().map(|program| ptc_check::cost::of(&program, catalog));
     std::thread::scope(|scope| {

@@ -169,9 +169,9 @@ impl<'a> Check<'a> {
         groups
     }
 
-    /// Whether requests have a header that could be one of these credentials in another form: an `Authorization` header of another
-    /// scheme, or a static header with the name of a credential.
-    fn may_be_sent(&self, missing: &[&Scheme]) -> bool {
+    /// Whether requests send another credential in place of the missing ones: an `Authorization` header of another scheme, or a
+    /// static header that has the name of a credential.
+    fn sends_another(&self, missing: &[&Scheme]) -> bool {
         let needs_header = missing.iter().any(|scheme| uses_authorization(&scheme.kind));
         let mut sent = self.http().auth.iter().filter_map(Auth::parameter);
         needs_header && sent.any(|sent| is_same_parameter(sent, AUTHORIZATION))
@@ -197,7 +197,7 @@ impl<'a> Check<'a> {
         let (code, label) = match (misplaced.and_then(|(_, auth)| auth.parameter()), wrong) {
             (Some((place, name)), _) => (Code::CredentialPlace, format!("sent as the {place} {}", quoted(name))),
             (None, Some(_)) => (Code::CredentialScheme, "no operation uses this credential".to_owned()),
-            (None, None) if self.may_be_sent(missing) => (Code::CredentialScheme, "another credential is sent".to_owned()),
+            (None, None) if self.sends_another(missing) => (Code::CredentialScheme, "another credential is sent".to_owned()),
             (None, None) => (Code::MissingCredential, "no such credential is sent".to_owned()),
         };
         let end = if wrong.is_some() { "and the entry sends another credential" } else { "which the entry does not send" };

@@ -219,7 +219,7 @@ struct LeftOut<'c> {
 struct LeftOutOperations {
     /// Each operation with its first fault.
     listed: Vec<String>,
-    /// Whether one of them cannot be a tool. The others could be included by name.
+    /// Whether one of these operations could not be a tool even if the config named it.
     has_faulty: bool,
 }
 

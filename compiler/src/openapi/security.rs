@@ -24,7 +24,7 @@ pub(super) fn kinds<'a>(references: References<'a>) -> Vec<SchemeKind> {
     schemes.iter().filter_map(declared).collect()
 }
 
-/// Whether `auth` has an element that satisfies a scheme.
+/// Whether an element of `auth` can send the credential of a scheme.
 pub(crate) fn is_supported(kind: &SchemeKind) -> bool {
     match kind {
         SchemeKind::Other(_) => false,

@@ -19,7 +19,7 @@ pub struct Cost {
     pub calls: Option<u64>,
     /// The possible effects of the calls.
     pub effects: Effects,
-    /// Whether a call may destroy data, as far as the called tools are known.
+    /// Whether a called tool may destroy data, or is not known.
     pub may_destroy: bool,
 }
 

@@ -41,7 +41,7 @@ rows! { "clojure.core":
 }
 
 /// Maximum size of a big integer in bits.
-pub(crate) const MAX_BITS: u64 = 1 << 20;
+pub(crate) const MAX_INTEGER_BITS: u64 = 1 << 20;
 
 /// The hint for results that exceed the maximum.
 const TOO_LARGE: &str = "compute with doubles, as in (* 1.0 n), where the digits do not matter";
@@ -83,7 +83,7 @@ pub(super) fn divided(m: &mut Machine, dividend: &Value, divisor: &Value) -> Res
 /// Charges the work of an operation on big integers, and rejects results that are too large.
 fn weigh(m: &mut Machine, name: &str, result: Value) -> Result<Value, Raised> {
     pass(m, &result)?;
-    if words(&result) > MAX_BITS / 64 {
+    if words(&result) > MAX_INTEGER_BITS / 64 {
         let raised = fault(m, ErrorKind::ArithmeticError, name, "the result has more than a million bits");
         return Err(m.advise(raised, TOO_LARGE));
     }
@@ -123,7 +123,7 @@ fn multiply(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let mut total = number(m, "*", args, 0)?.clone();
     for index in 1..args.len() {
         let next = number(m, "*", args, index)?;
-        if words(&total) + words(next) > MAX_BITS / 64 {
+        if words(&total) + words(next) > MAX_INTEGER_BITS / 64 {
             return Err(fault(m, ErrorKind::ArithmeticError, "*", "the result has more than a million bits"));
         }
         multiplied(m, words(&total), words(next))?;
@@ -270,7 +270,7 @@ fn bit_not(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 /// Returns the index of a bit from an argument.
 fn bit_index(m: &mut Machine, name: &str, args: &[Value]) -> Result<u64, Raised> {
     match at(args, 1) {
-        Value::Int(n) if u64::try_from(*n).is_ok_and(|n| n <= MAX_BITS) => Ok(*n as u64),
+        Value::Int(n) if u64::try_from(*n).is_ok_and(|n| n <= MAX_INTEGER_BITS) => Ok(*n as u64),
         other => {
             let other = other.clone();
             Err(expected(m, name, "a bit index from 0 to 1048576", 1, &other))

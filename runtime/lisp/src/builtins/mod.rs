@@ -33,7 +33,7 @@ mod transducer;
 mod transform;
 mod walk;
 
-pub(crate) use arithmetic::MAX_BITS;
+pub(crate) use arithmetic::MAX_INTEGER_BITS;
 pub use composed::{Combinator, Composed};
 pub use java::{Constant, constants};
 pub(crate) use map::look_up;

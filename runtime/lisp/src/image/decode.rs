@@ -11,7 +11,7 @@ use super::{DecodeError, DecodeLimits, HEAD, Node, Slot, temporal};
 use crate::Value;
 use crate::analyzer::{Tools, analyze, qualified};
 use crate::bindings::Bindings;
-use crate::builtins::{Combinator, Composed, MAX_BITS};
+use crate::builtins::{Combinator, Composed, MAX_INTEGER_BITS};
 use crate::collection::Map;
 use crate::eval::{Closure, Group, group};
 use crate::ir::{GroupIr, Ir, Op, Unit};
@@ -135,7 +135,7 @@ impl Table {
             Node::Text => return Ok(DecodedBlock::Text(Text::new(from.text()?))),
             Node::BigInt => {
                 let bytes = from.bytes()?;
-                if bytes.len() as u64 > MAX_BITS / 8 + 1 {
+                if bytes.len() as u64 > MAX_INTEGER_BITS / 8 + 1 {
                     return Err(DecodeError::Invalid("an integer is too large"));
                 }
                 Value::big(BigInt::from_signed_bytes_le(bytes))
