@@ -16,7 +16,6 @@ mod lock;
 mod manual;
 mod mutilated;
 mod pure;
-mod scale;
 mod schema;
 mod stale;
 mod subjects;

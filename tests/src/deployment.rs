@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::process;
 
@@ -63,4 +63,11 @@ pub fn quickstart() -> &'static Path {
         build(&workspace().join("fixtures/quickstart/upstreams.json"), &output, &["--locked", "--offline"]);
         output
     })
+}
+
+/// Waits until no other test uses the two ports of the quickstart's config. Tests hold the result while they use the quickstart's
+/// upstreams, or rely on their absence.
+pub fn quickstart_ports() -> MutexGuard<'static, ()> {
+    static USED: Mutex<()> = Mutex::new(());
+    USED.lock().unwrap_or_else(PoisonError::into_inner)
 }

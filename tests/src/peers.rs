@@ -1,23 +1,9 @@
-//! Finds the third-party programs for tests that run only with `PTC_PEERS=1`.
+//! Finds the third-party programs that `.ci/peers` installs. Tests that use them are ignored by default.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::deployment::workspace;
-
-/// Whether tests against third-party programs are switched on. If not, it prints a notice.
-pub fn enabled(test: &str) -> bool {
-    if std::env::var("PTC_PEERS").is_ok_and(|v| v == "1") {
-        return true;
-    }
-    // The notice bypasses the test harness's capture, so that a skipped test is visible.
-    let _ = writeln!(
-        std::io::stderr(),
-        "\nPTC_PEERS is not 1: `{test}` is OFF and proves nothing in this run (`.ci/peers` installs the peers)\n"
-    );
-    false
-}
 
 /// Returns a path in the folder where `.ci/peers` installed the programs.
 fn installed(path: &str) -> PathBuf {

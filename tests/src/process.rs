@@ -3,10 +3,15 @@
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// Maximum time that a test waits for a condition. It is generous, because passing tests never wait that long.
 const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The ports that [`free_port`] returns.
+const FIRST_PORT: u16 = 20_000;
+const PORTS: u16 = 12_000;
 
 /// A child process that is killed when it is dropped.
 pub struct Background(Child);
@@ -54,10 +59,21 @@ impl Drop for Background {
     }
 }
 
-/// Returns a loopback port that was free a moment ago.
+/// Returns a loopback port on which nothing listens, for a program that cannot be given a listener.
+///
+/// A port is returned once in a process. The ports are below those that Linux assigns by itself (32768), so that no connection and
+/// no server on port 0 takes one before the program listens.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    for _ in 0..PORTS {
+        let offset = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Test programs that run at the same time begin at different ports.
+        let port = FIRST_PORT + ((std::process::id() as u16).wrapping_mul(61).wrapping_add(offset) % PORTS);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("all ports from {FIRST_PORT} on are in use");
 }
 
 /// The result of a finished process.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_tests::deployment::{ptc_compile, workspace};
-use ptc_tests::peers::{enabled, newer_node_script, python_program};
+use ptc_tests::peers::{newer_node_script, python_program};
 use ptc_tests::process::{Background, Finished, free_port, run};
 use serde_json::{Value, json};
 
@@ -207,10 +207,8 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
 
 /// A Redis with the arguments of the manifests answers only with the password of the secret.
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn session_store_of_the_manifests_demands_its_password() {
-    if !enabled("session_store_of_the_manifests_demands_its_password") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let manifests = emitted(&everything(folder.path()), "k8s").success();
     let password = "a-password-of-this-test";
@@ -360,10 +358,8 @@ fn texts_of_a_config_inject_nothing_into_emitted_files() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn linters_and_schemas_find_nothing() {
-    if !enabled("linters_and_schemas_find_nothing") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let configs = [
         (everything(folder.path()), "d-9-lives"),
@@ -395,10 +391,8 @@ fn linters_and_schemas_find_nothing() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn the_judges_do_judge() {
-    if !enabled("the_judges_do_judge") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let wrong = folder.path().join("wrong");
     std::fs::write(&wrong, "FROM debian\nRUN cd /tmp\n").expect("a file");

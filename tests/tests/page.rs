@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ptc_tests::deployment::{ptc_compile, workspace};
-use ptc_tests::peers::{enabled, node_script};
+use ptc_tests::peers::node_script;
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
@@ -20,10 +20,8 @@ fn looked_at(config: &Path, folder: &Path) -> Value {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn the_page_is_read_and_searched_in_a_browser() {
-    if !enabled("the_page_is_read_and_searched_in_a_browser") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let seen = looked_at(&workspace().join("fixtures/quickstart/upstreams.json"), folder.path());
     assert_eq!(seen["all"], json!(["list_notes", "read_note", "get-pet", "list-pets", "list_visits"]));
@@ -38,10 +36,8 @@ fn the_page_is_read_and_searched_in_a_browser() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn names_of_upstreams_are_not_those_of_the_page() {
-    if !enabled("names_of_upstreams_are_not_those_of_the_page") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let responses = json!({ "200": { "description": "x", "content": { "application/json": {} } } });
     let document = json!({
@@ -62,10 +58,8 @@ fn names_of_upstreams_are_not_those_of_the_page() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn what_upstreams_say_is_text_on_the_page() {
-    if !enabled("what_upstreams_say_is_text_on_the_page") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let hostile =
         "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) {{ 7*7 }} \u{202e}turned";

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ptc_tests::deployment::{ptc_compile, workspace};
+use ptc_tests::deployment::{ptc_compile, quickstart_ports, workspace};
 use ptc_tests::process::run;
 
 use crate::dependencies::rust_files;
@@ -24,6 +24,7 @@ fn the_program_and_its_answer_are_real() {
     let program = file("fixtures/quickstart/due.clj");
     assert_eq!(block(&readme, "clojure"), program);
 
+    let _ports = quickstart_ports();
     let mut command = Command::new(ptc_compile());
     command.current_dir(workspace()).args(["fixtures/quickstart/upstreams.json", "--locked", "--eval", &program]);
     let printed = run(&mut command).success();

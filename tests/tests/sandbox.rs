@@ -6,7 +6,7 @@ use std::process::Command;
 
 use ptc_tests::deployment::ptc_compile;
 use ptc_tests::mcp::Client;
-use ptc_tests::peers::{enabled, npm_file, npm_program};
+use ptc_tests::peers::{npm_file, npm_program};
 use ptc_tests::process::run;
 use serde_json::{Value, json};
 
@@ -31,10 +31,8 @@ fn configure(root: &Path, sandbox: &Value) {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn filesystem_server_in_a_sandbox_accesses_only_the_listed_folders() {
-    if !enabled("filesystem_server_in_a_sandbox_accesses_only_the_listed_folders") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     folders(root);

@@ -7,15 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::redis::Redis;
 use crate::redis::replica::{Client, PASSWORD, Replica, message, reason, replica};
-use ptc_tests::peers::enabled;
 use ptc_tests::process::{Background, free_port, run, wait_for};
 use serde_json::{Value, json};
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn replicas_serve_one_owners_sessions_and_one_may_die() {
-    if !enabled("replicas_serve_one_owners_sessions_and_one_may_die") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = ["--max-sessions-per-owner", "2", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -62,10 +59,8 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn closing_ends_what_runs_on_any_replica() {
-    if !enabled("closing_ends_what_runs_on_any_replica") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = ["--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -82,10 +77,8 @@ fn closing_ends_what_runs_on_any_replica() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn concurrent_evaluations_come_one_after_the_other() {
-    if !enabled("concurrent_evaluations_come_one_after_the_other") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let id = replicas[0].client().open();
@@ -106,10 +99,8 @@ fn concurrent_evaluations_come_one_after_the_other() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn who_comes_too_late_is_fenced_off() {
-    if !enabled("who_comes_too_late_is_fenced_off") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = ["--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -129,10 +120,8 @@ fn who_comes_too_late_is_fenced_off() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn two_at_the_same_moment_are_each_kept_once_or_refused() {
-    if !enabled("two_at_the_same_moment_are_each_kept_once_or_refused") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let (rounds, together) = (40, Barrier::new(2));
@@ -175,10 +164,8 @@ fn two_at_the_same_moment_are_each_kept_once_or_refused() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn a_store_behind_tls() {
-    if !enabled("a_store_behind_tls") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
@@ -221,10 +208,8 @@ fn a_store_behind_tls() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn sessions_end_by_age_and_by_idleness_in_the_store() {
-    if !enabled("sessions_end_by_age_and_by_idleness_in_the_store") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = ["--session-ttl-ms", "4000", "--session-idle-timeout-ms", "1500", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -250,10 +235,8 @@ fn sessions_end_by_age_and_by_idleness_in_the_store() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn a_store_that_goes_away_is_said_and_found_again() {
-    if !enabled("a_store_that_goes_away_is_said_and_found_again") {
-        return;
-    }
     let mut redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
@@ -284,10 +267,8 @@ fn a_store_that_goes_away_is_said_and_found_again() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn state_from_the_store_counts_in_the_memory_budget() {
-    if !enabled("state_from_the_store_counts_in_the_memory_budget") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let large = ["--max-session-binding-bytes", "100000000", "--max-session-memory-bytes", "100000000"];
     let options = ["--program-timeout-ms", "600000", "--http-metrics", "--program-memory-limit-bytes", "100000000"];
@@ -308,11 +289,9 @@ fn state_from_the_store_counts_in_the_memory_budget() {
 
 /// A store that accepts connections and never replies releases the programs that wait for it.
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn store_that_does_not_reply_releases_its_programs_after_a_time_limit() {
     const CALLS: usize = 20;
-    if !enabled("store_that_does_not_reply_releases_its_programs_after_a_time_limit") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &["--max-concurrent-calls", "20", "--max-sessions-per-owner", "20"]);
     let mut first = replica.client();
@@ -335,10 +314,8 @@ fn store_that_does_not_reply_releases_its_programs_after_a_time_limit() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn what_cannot_be_stored_is_refused_at_once() {
-    if !enabled("what_cannot_be_stored_is_refused_at_once") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
@@ -356,10 +333,8 @@ fn what_cannot_be_stored_is_refused_at_once() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn wrong_credentials_end_the_start_and_show_nothing() {
-    if !enabled("wrong_credentials_end_the_start_and_show_nothing") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     for credentials in ["", ":another-not-a-secret@", "user:another-not-a-secret@"] {
         let ended = run(&mut replica(free_port(), &redis.url(credentials), &[]));
@@ -405,11 +380,9 @@ fn wrong_credentials_end_the_start_and_show_nothing() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn evaluations_in_a_store_share_the_threads_of_all_programs() {
     const SESSIONS: usize = 100;
-    if !enabled("evaluations_in_a_store_share_the_threads_of_all_programs") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = [
         "--max-sessions",
@@ -471,10 +444,8 @@ fn evaluations_in_a_store_share_the_threads_of_all_programs() {
 
 /// A session in a store is looked up when the call has a place.
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn refusal_by_a_store_shows_the_time_in_the_queue() {
-    if !enabled("refusal_by_a_store_shows_the_time_in_the_queue") {
-        return;
-    }
     let redis = Redis::start(PASSWORD);
     let options = [
         "--max-concurrent-calls",

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ptc_tests::deployment::{plain, ptc_compile};
 use ptc_tests::mcp::Client;
-use ptc_tests::peers::{enabled, node_script};
+use ptc_tests::peers::node_script;
 use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -213,10 +213,8 @@ const PARALLEL: &str = r#"; how long each note is
   (zipmap names (map (fn [answer] (count (:value answer))) texts)))"#;
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn calls_are_looked_at_in_a_browser() {
-    if !enabled("calls_are_looked_at_in_a_browser") {
-        return;
-    }
     let failing = "(println \"so far\")\n(map inc\n  (count 5)) ; größer";
     let folder = traces(&["(+ 1 2)", PARALLEL, failing, "(fail {:why \"no\"})", "(reduce + (range 100000))"]);
     let (_process, url) = viewer(&folder.path().join("traces"));
@@ -262,10 +260,8 @@ fn calls_are_looked_at_in_a_browser() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn a_task_is_looked_at_in_a_browser() {
-    if !enabled("a_task_is_looked_at_in_a_browser") {
-        return;
-    }
     let failing = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"}))) ; größer\n(+ 1\n   (:none notes))";
     let last = "(return (count notes))";
     let first = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"})))\n(count notes)";
@@ -338,10 +334,8 @@ fn viewer_holds_at_most_64_connections() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn a_server_shows_its_calls_as_they_come() {
-    if !enabled("a_server_shows_its_calls_as_they_come") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "1700000000000001-1-0-lisp_eval", &[start("(earlier)")]);
     let (port, token) = (free_port(), "a-token-of-more-than-thirty-two-bytes");
@@ -364,10 +358,8 @@ fn a_server_shows_its_calls_as_they_come() {
 }
 
 #[test]
+#[ignore = "needs what .ci/peers installs"]
 fn what_traces_hold_is_text_on_the_page() {
-    if !enabled("what_traces_hold_is_text_on_the_page") {
-        return;
-    }
     let folder = tempfile::tempdir().expect("a folder");
     let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) \u{202e}turned\u{0}";
     let start = json!({ "event": "call.start", "ts": evil, "tool": evil, "request_id": evil, "program": { "text": evil, "bytes": evil },

@@ -1,7 +1,6 @@
-//! Measures the cost of large catalogs. The test is ignored by default:
-//! `cargo test --release -p ptc-compiler scale:: -- --ignored --nocapture --test-threads 1`
+//! Measures the cost of large catalogs: `cargo bench -p ptc-compiler --bench scale`.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failure stops the test, and the test prints figures")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a failure stops the bench, and the bench prints figures")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -90,14 +89,6 @@ fn measure(tools: usize) {
     );
 }
 
-#[test]
-#[ignore = "measures"]
-fn generated_crates_compile_in_linear_time() {
-    for tools in [500, 5_000] {
-        measure(tools);
-    }
-}
-
 /// Returns the time from the start of the binary to its `initialize` response, and its resident memory after that.
 fn start(binary: &Path) -> (Duration, String) {
     let started = Instant::now();
@@ -115,9 +106,14 @@ fn start(binary: &Path) -> (Duration, String) {
     (took, resident)
 }
 
-#[test]
-#[ignore = "measures, and builds deployments"]
-fn large_deployments_build_and_start_quickly() {
+fn main() {
+    for tools in [500, 5_000] {
+        measure(tools);
+    }
+    builds_and_starts();
+}
+
+fn builds_and_starts() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
     fs::create_dir_all(&folder).unwrap();
     for tools in [100, 5_000] {
