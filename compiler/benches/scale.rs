@@ -132,7 +132,7 @@ fn builds_and_starts() {
         let binary = folder.join("large");
         let mut starts: Vec<(Duration, String)> = (0..21).map(|_| start(&binary)).collect();
         starts.sort();
-        let (median, resident) = &starts[starts.len() / 2];
+        let (median, resident) = starts.get(starts.len() / 2).expect("21 starts");
         println!("{tools} tools: start to `initialize` {median:.2?}, {resident}");
         for program in ["(count (tool/servers))", "(count (apropos \"thing\"))"] {
             let started = Instant::now();

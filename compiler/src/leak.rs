@@ -144,7 +144,7 @@ fn env_part(part: &model::EnvPart) -> ptc::EnvPart {
     }
 }
 
-/// Returns the emitters of an HTTP upstream.
+/// Returns the elements of `auth` of an HTTP upstream.
 pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
     list(http.auth.iter().map(|auth| match auth {
         model::Auth::Bearer { binding } => ptc::Auth::Bearer { binding: text(binding) },

@@ -1,7 +1,7 @@
 //! Imports the configs in `fixtures/clients`, which are written after the shapes that MCP clients document and that public
 //! repositories have. Each folder has one config and `expected.txt`: the findings, the result, and what `--check` reports about it.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test import` writes the expected outputs; review the difference before committing.
+//! `UPDATE_EXPECT=1 cargo test -p ptc-compiler --test all import::` writes the expected outputs; review the difference before committing.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 

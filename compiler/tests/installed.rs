@@ -103,6 +103,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn it_builds_in_an_empty_folder() {
     let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("installed");
@@ -159,6 +160,7 @@ fn shows_no_path(binary: &Path) {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn a_config_with_a_document_needs_nothing_else() {
     let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("document");

@@ -15,7 +15,7 @@ use syn::{Ident, LitStr, Token};
 /// `ptc_catalog`'s types. The path is relative to the folder of the crate's `Cargo.toml`. The crate that uses the macro depends
 /// on `ptc-catalog`.
 ///
-/// ```ignore
+/// ```text
 /// mod upstreams {
 ///     ptc_macros::catalog!("upstreams.json");
 /// }

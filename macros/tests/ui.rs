@@ -27,6 +27,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
+#[ignore = "slow: compiles the runtime again"]
 fn programs_compile_or_fail_with_expected_message() {
     place_configs();
     let cases = trybuild::TestCases::new();

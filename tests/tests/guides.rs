@@ -261,11 +261,13 @@ fn migrating() {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn writing_upstreams_json() {
     guide("config.md");
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn upgrading() {
     guide("upgrading.md");
 }
@@ -318,6 +320,7 @@ fn shell_steps(pipeline: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn steps_of_the_pipelines_run_and_the_drift_job_fails_on_drift() {
     let page = std::fs::read_to_string(workspace().join("compiler/guide/ci.md")).expect("the page is there");
     let pipelines: Vec<_> = blocks(&page).into_iter().filter(|block| block.language == "yaml").collect();

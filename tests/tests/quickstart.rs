@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 const MAX_TOOLS_LIST_BYTES: u64 = 2_450;
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn the_catalog_answers_with_no_upstream_alive() {
     let answer = run(Command::new(quickstart()).args(["eval", "(dir \"petstore\")"])).success();
     assert_eq!(
@@ -20,6 +21,7 @@ fn the_catalog_answers_with_no_upstream_alive() {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn a_dead_upstream_is_a_value_and_not_a_crash() {
     let _ports = quickstart_ports();
     // The port is not served: the HTTP upstreams run only while the stdio upstream runs.
@@ -29,6 +31,7 @@ fn a_dead_upstream_is_a_value_and_not_a_crash() {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn one_program_joins_all_three_upstreams() {
     let _ports = quickstart_ports();
     let mut client = Client::start(quickstart(), &[]);
@@ -47,6 +50,7 @@ fn one_program_joins_all_three_upstreams() {
 
 /// Checks that programs which a model wrote from the tool's description alone still have the recorded results.
 #[test]
+#[ignore = "slow: builds a binary"]
 fn programs_written_from_the_description_alone_are_right() {
     let _ports = quickstart_ports();
     let mut client = Client::start(quickstart(), &[]);
@@ -71,6 +75,7 @@ fn programs_written_from_the_description_alone_are_right() {
 
 /// Checks that a binary can be matched with its config and lock, both from outside and by a client.
 #[test]
+#[ignore = "slow: builds a binary"]
 fn a_binary_says_which_config_and_which_catalog_it_has() {
     let folder = workspace().join("fixtures/quickstart");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the quickstart is there");
@@ -90,6 +95,7 @@ fn a_binary_says_which_config_and_which_catalog_it_has() {
 
 /// Checks that the reported size of tool descriptions equals the size of the binary's response, to the byte.
 #[test]
+#[ignore = "slow: builds a binary"]
 fn clients_pay_what_the_build_says() {
     let output = tempfile::tempdir().expect("a folder");
     let config = workspace().join("fixtures/quickstart/upstreams.json");
@@ -125,6 +131,7 @@ fn clients_pay_what_the_build_says() {
 
 /// With a path the binary itself is asked, so that no option is offered that it refuses.
 #[test]
+#[ignore = "slow: builds a binary"]
 fn completions_and_pages_have_the_flags_of_the_binary() {
     let help = run(Command::new(quickstart()).arg("--help")).success();
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,6 +176,7 @@ fn shells_and_readers_of_pages_take_what_is_generated() {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn one_tool_is_offered() {
     let mut client = Client::start(quickstart(), &[]);
     client.initialize();

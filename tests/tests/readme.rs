@@ -19,6 +19,7 @@ fn block<'t>(readme: &'t str, language: &str) -> &'t str {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn the_program_and_its_answer_are_real() {
     let readme = file("README.md");
     let program = file("fixtures/quickstart/due.clj");

@@ -350,6 +350,7 @@ fn a_terminal_that_can_do_little_gets_lines() {
 }
 
 #[test]
+#[ignore = "slow: builds a binary"]
 fn a_pinned_binary_edits_lines_where_it_was_built_for_it() {
     let folder = Folder::new();
     let pinned = folder.0.path().join("pinned");
@@ -363,6 +364,6 @@ fn a_pinned_binary_edits_lines_where_it_was_built_for_it() {
     screen.quits();
     // Other binaries have lines without editing, and do not document flags that they lack.
     let mut terminal = Terminal::start(folder.command(deployment::quickstart(), &["repl", "--help"]));
-    assert!(!terminal.shows("A flag goes before its environment").contains("--no-history"));
+    assert!(!terminal.shows("A flag takes precedence over its environment").contains("--no-history"));
     terminal.ends();
 }

@@ -227,18 +227,19 @@ impl<'a> Check<'a> {
     /// `replaced` is the position of the element that they replace, and `moved` is its binding if they include its secret.
     fn proposal(&self, schemes: &[&Scheme], replaced: Option<usize>, moved: Option<&str>) -> String {
         let mut moved = moved;
-        let mut emitters: Vec<(Json, String)> = Vec::new();
+        let mut auth_elements: Vec<(Json, String)> = Vec::new();
         for kind in schemes.iter().map(|scheme| &scheme.kind) {
-            let emitter = emitter(kind);
-            if emitters.iter().any(|(known, _)| *known == emitter) {
+            let auth_element = auth_element(kind);
+            if auth_elements.iter().any(|(known, _)| *known == auth_element) {
                 continue;
             }
             let moved = if matches!(kind, SchemeKind::ApiKey { .. }) { moved.take() } else { None };
-            let binding = moved.map_or_else(|| self.new_binding(kind, &emitters), str::to_owned);
-            emitters.push((emitter, binding));
+            let binding = moved.map_or_else(|| self.new_binding(kind, &auth_elements), str::to_owned);
+            auth_elements.push((auth_element, binding));
         }
-        let bound = |(emitter, binding): &(Json, String)| written(&emitter.clone().with("binding", Json::string(&**binding)));
-        let elements = emitters.iter().map(bound).collect::<Vec<_>>().join(", ");
+        let bound =
+            |(auth_element, binding): &(Json, String)| written(&auth_element.clone().with("binding", Json::string(&**binding)));
+        let elements = auth_elements.iter().map(bound).collect::<Vec<_>>().join(", ");
         let others = self.http().auth.iter().enumerate().filter(|(at, _)| Some(*at) != replaced);
         let is_authorized = others.filter_map(|(_, auth)| auth.parameter()).any(|sent| is_same_parameter(sent, AUTHORIZATION));
         let needs_header = schemes.iter().any(|scheme| uses_authorization(&scheme.kind));
@@ -253,7 +254,8 @@ impl<'a> Check<'a> {
         } else {
             format!("add `{elements}` to `auth`")
         };
-        let new = emitters.iter().map(|(_, binding)| binding).filter(|binding| !self.config.credentials.contains_key(*binding));
+        let new =
+            auth_elements.iter().map(|(_, binding)| binding).filter(|binding| !self.config.credentials.contains_key(*binding));
         let members = new.map(|binding| credential(binding)).collect::<Vec<_>>().join(", ");
         let credentials = match members.as_str() {
             "" => String::new(),
@@ -262,7 +264,7 @@ impl<'a> Check<'a> {
         };
         let unused = replaced.and_then(|at| self.http().auth.get(at)).map(Auth::binding).filter(|old| {
             let all = self.config.upstreams.values().flat_map(|upstream| lower::auth(&upstream.transport));
-            all.filter(|auth| auth.binding() == *old).count() == 1 && !emitters.iter().any(|(_, binding)| binding == *old)
+            all.filter(|auth| auth.binding() == *old).count() == 1 && !auth_elements.iter().any(|(_, binding)| binding == *old)
         });
         let removed = unused.map(|old| format!(", and remove {} from `credentials`", quoted(old))).unwrap_or_default();
         let scopes: BTreeSet<&str> = schemes.iter().flat_map(|scheme| &scheme.scopes).map(String::as_str).collect();
@@ -274,16 +276,16 @@ impl<'a> Check<'a> {
         format!("{entry}{credentials}{removed}{scopes}")
     }
 
-    /// Returns a name for a credential that no entry sends yet, and that is not in `emitters`.
-    fn new_binding(&self, kind: &SchemeKind, emitters: &[(Json, String)]) -> String {
+    /// Returns a name for a credential that no entry sends yet, and that is not in `auth_elements`.
+    fn new_binding(&self, kind: &SchemeKind, auth_elements: &[(Json, String)]) -> String {
         let what = match kind {
             SchemeKind::ApiKey { name, .. } => &*name.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-"),
             SchemeKind::Basic => "login",
             SchemeKind::MutualTls => "certificate",
-            _ => "token",
+            SchemeKind::Bearer | SchemeKind::OAuth2 | SchemeKind::OpenIdConnect | SchemeKind::Other(_) => "token",
         };
         let sent = self.config.upstreams.values().flat_map(|upstream| lower::auth(&upstream.transport)).map(Auth::binding);
-        let taken: BTreeSet<&String> = sent.chain(emitters.iter().map(|(_, binding)| binding)).collect();
+        let taken: BTreeSet<&String> = sent.chain(auth_elements.iter().map(|(_, binding)| binding)).collect();
         let first = format!("{}-{what}", self.name);
         let numbered = (2..).map(|number| format!("{first}-{number}"));
         std::iter::once(first.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(first)
@@ -333,7 +335,7 @@ fn described(schemes: &[&Scheme]) -> String {
         SchemeKind::ApiKey { place, name } => format!("the {place} {}", quoted(name)),
         SchemeKind::Basic => "user and password".to_owned(),
         SchemeKind::MutualTls => "a client certificate".to_owned(),
-        _ => "a bearer token".to_owned(),
+        SchemeKind::Bearer | SchemeKind::OAuth2 | SchemeKind::OpenIdConnect | SchemeKind::Other(_) => "a bearer token".to_owned(),
     };
     let mut needs: Vec<String> = schemes.iter().map(need).collect();
     needs.dedup();
@@ -341,7 +343,7 @@ fn described(schemes: &[&Scheme]) -> String {
 }
 
 /// Returns the element of `auth` that satisfies a scheme, without its binding.
-fn emitter(kind: &SchemeKind) -> Json {
+fn auth_element(kind: &SchemeKind) -> Json {
     let scheme = |name: &str| Json::object().with("scheme", Json::string(name));
     match kind {
         SchemeKind::ApiKey { place, name } => {
@@ -349,7 +351,7 @@ fn emitter(kind: &SchemeKind) -> Json {
         }
         SchemeKind::Basic => scheme("basic"),
         SchemeKind::MutualTls => scheme("mtls"),
-        _ => scheme("bearer"),
+        SchemeKind::Bearer | SchemeKind::OAuth2 | SchemeKind::OpenIdConnect | SchemeKind::Other(_) => scheme("bearer"),
     }
 }
 

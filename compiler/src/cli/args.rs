@@ -129,7 +129,7 @@ pub(crate) struct Serve {
 /// `ptc-compile viewer`
 ///
 /// Prints where the page is, and shows it until Ctrl-C: the list of calls as it grows, each call as a timeline, statistics. It
-/// listens on loopback only, and who has not the printed link sees nothing.
+/// listens on loopback only. The printed link contains a secret token, without which the page is not shown.
 #[derive(Debug, Args)]
 pub(crate) struct Viewer {
     /// The folder that `--trace-dir` of a server names
@@ -329,7 +329,7 @@ pub(crate) struct Build {
     #[arg(long, conflicts_with = "eval")]
     pub(crate) check: bool,
 
-    /// Check also that every secret can be had here: variables are set, files can be read; no value is shown
+    /// Also check this machine: secrets are available, and the commands and folders of child processes exist. No secret is shown
     #[arg(long)]
     pub(crate) check_env: bool,
 
@@ -385,16 +385,16 @@ pub(crate) struct Build {
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = ServeOn::Http, help_heading = "Build")]
     pub(crate) serve: ServeOn,
 
-    /// Where the binary can keep sessions; its flag of the same name says where it does
+    /// The session stores that the binary includes; its flag `--session-store` chooses one at start
     #[arg(long, value_name = "WHERE", value_enum, default_value_t = SessionStore::Memory, help_heading = "Build")]
     pub(crate) session_store: SessionStore,
 
-    /// Put the page of traces into the binary, for `--http-viewer`
+    /// Include the trace viewer, which the binary's flag `--http-viewer` turns on
     #[arg(long, help_heading = "Build")]
     pub(crate) viewer: bool,
 
-    /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. Every credential
-    /// of the config goes along, since the model's key may be any of them
+    /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. The binary
+    /// includes every credential source of the config, since any of them may be the model's key
     #[arg(long, help_heading = "Build")]
     pub(crate) agentic: bool,
 
@@ -429,7 +429,7 @@ pub(crate) struct Messages {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Full, help_heading = "Messages")]
     pub(crate) format: Format,
 
-    /// Short for `--format json`; what a command has to say is one JSON object a line then
+    /// Short for `--format json`: findings and results are printed as one JSON object per line
     #[arg(long, conflicts_with = "format", help_heading = "Messages")]
     pub(crate) json: bool,
 
@@ -511,7 +511,7 @@ pub(crate) enum SessionStore {
     Memory,
     /// In Redis or Valkey too, which replicas share
     Redis,
-    /// There, over TLS where the address begins with rediss://
+    /// In Redis or Valkey too, over TLS if the URL begins with rediss://
     Rediss,
 }
 

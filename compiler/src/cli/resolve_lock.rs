@@ -108,8 +108,9 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
     let mut stale = Vec::new();
     if old.is_some() {
         let missing_pins = resolve::missing_pins(config, &known);
-        let told = missing_pins.iter().filter(|missing_pin| args.locked || known.upstreams.contains_key(&missing_pin.upstream));
-        stale.extend(told.map(|missing_pin| stale_lock_error(config, config_path, missing_pin, None)));
+        let reported =
+            missing_pins.iter().filter(|missing_pin| args.locked || known.upstreams.contains_key(&missing_pin.upstream));
+        stale.extend(reported.map(|missing_pin| stale_lock_error(config, config_path, missing_pin, None)));
         let changes = resolve::changes(config, &config_path.display().to_string(), &known, &lock);
         // One reason to pin an upstream anew is enough.
         let others: Vec<Diagnostic> =

@@ -13,20 +13,20 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::Node;
 
-/// Reads the emitters of one entry in order, with their positions.
+/// Reads the elements of `auth` of one entry in order, with their positions.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     owner: &str,
-    emitters: &[Node],
+    auth_elements: &[Node],
     bindings: &Bindings,
     seen: &mut Seen,
 ) -> Vec<(Auth, Span)> {
-    let read = |node| Some((emitter(reader, owner, node, bindings, seen)?, node.place(reader.file)));
-    emitters.iter().filter_map(read).collect()
+    let read = |node| Some((auth_element(reader, owner, node, bindings, seen)?, node.place(reader.file)));
+    auth_elements.iter().filter_map(read).collect()
 }
 
-fn emitter(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &Bindings, seen: &mut Seen) -> Option<Auth> {
-    let subject = Subject { name: format!("an emitter in `auth` of {owner}"), place: node.place(reader.file) };
+fn auth_element(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &Bindings, seen: &mut Seen) -> Option<Auth> {
+    let subject = Subject { name: format!("an element of `auth` of {owner}"), place: node.place(reader.file) };
     let fields = Fields::read_variant(reader, &subject, &keys::AUTH, node, unknown_scheme)?;
     let scheme = fields.tag();
     let binding = fields.spanned(reader, "binding");
@@ -49,6 +49,7 @@ fn emitter(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &B
                 Some(place) => Auth::ApiKey { place, name, binding },
             })
         }
+        // `keys::AUTH` has no other scheme than `custom_header`.
         _ => {
             let header = fields.spanned(reader, "header");
             check_header(reader, Setter::Auth, header.as_ref(), seen);
@@ -144,7 +145,7 @@ fn check_binding(
         )
         .at(at, format!("sent as `{scheme}` here"))
         .also(place.clone(), "meant for this scheme")
-        .hint("change the emitter's `scheme`, or the credential's `scheme_hint`");
+        .hint("change `scheme` in this element of `auth`, or the credential's `scheme_hint`");
         reader.report(diagnostic);
     }
     if scheme == "basic"
@@ -176,7 +177,7 @@ fn unknown_scheme(reader: &mut ConfigReader<'_>, node: &Node, wrong: &str) -> Op
     let meant = suggest::meant(wrong, keys::AUTH.tags(), OTHER_NAMES);
     let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
-        None => "schemes are `bearer`, `basic`, `api_key`, `custom_header` and `mtls`".to_owned(),
+        None => format!("the schemes are {}", keys::AUTH.tags().map(quoted).collect::<Vec<_>>().join(", ")),
     };
     reader.fault(Code::UnknownScheme, node, format!("unknown auth scheme {}", quoted(wrong)), "", &hint);
     meant.and_then(|tag| keys::AUTH.case(tag))

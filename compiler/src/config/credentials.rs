@@ -193,7 +193,7 @@ pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>,
         if bindings.sound.contains_key(&*member.key) && !used.contains(&*member.key) {
             let diagnostic = Diagnostic::new(Code::UnusedBinding, format!("nothing uses the credential {}", quoted(&member.key)))
                 .at(reader.key_place(member), "no `auth` names it")
-                .hint("remove it, or name it as the `binding` of an `auth` emitter");
+                .hint("remove it, or name it as the `binding` of an element of `auth`");
             reader.report(diagnostic);
         }
     }
@@ -201,8 +201,8 @@ pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>,
 
 /// Whether an `auth` is so malformed that its bindings cannot be determined. Its own faults are reported elsewhere.
 fn is_unclear(auth: &Node) -> bool {
-    let is_emitter = |node: &Node| node.get("binding").is_some_and(|binding| binding.as_str().is_some());
-    !is_emitter(auth) && !auth.elements().is_some_and(|emitters| emitters.iter().all(is_emitter))
+    let is_auth_element = |node: &Node| node.get("binding").is_some_and(|binding| binding.as_str().is_some());
+    !is_auth_element(auth) && !auth.elements().is_some_and(|auth_elements| auth_elements.iter().all(is_auth_element))
 }
 
 fn collect_uses<'n>(node: &'n Node, used: &mut BTreeSet<&'n str>) {

@@ -42,7 +42,7 @@ impl<'n> Fields<'n> {
         is_object(reader, subject, "", node).then(|| Fields::read_but(reader, subject, table, others, node, &[]))
     }
 
-    /// Like [`Fields::read`] for a value known to be an object. The keys in `told` may be missing or unknown, because they have
+    /// Like [`Fields::read`] for a value known to be an object. The keys in `reported` may be missing or unknown, because they have
     /// been reported already.
     fn read_but(
         reader: &mut ConfigReader<'_>,
@@ -50,12 +50,12 @@ impl<'n> Fields<'n> {
         table: &'static Table,
         others: &'static [Table],
         node: &'n Node,
-        told: &[&str],
+        reported: &[&str],
     ) -> Fields<'n> {
         let mut fields = Fields { table, sound: Vec::new(), replaced: Vec::new(), unfit: Vec::new() };
-        let mut meant: Vec<&str> = told.to_vec();
+        let mut meant: Vec<&str> = reported.to_vec();
         for (at, member) in node.members().iter().enumerate() {
-            if told.contains(&&*member.key) {
+            if reported.contains(&&*member.key) {
                 continue;
             }
             // The last of two equal keys counts; the parser has reported the repetition.
@@ -94,10 +94,10 @@ impl<'n> Fields<'n> {
         if !is_object(reader, subject, variants.example, node) {
             return None;
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let wrong = || node.members().iter().find(|m| variants.tag.aliases.contains(&&*m.key));
         if node.get(variants.tag.name).is_none() {
-            told.push(variants.tag.name);
+            reported.push(variants.tag.name);
             let guess = guess(variants, node);
             let mut diagnostic =
                 Diagnostic::new(Code::MissingKey, format!("{} lacks the key `{}`", subject.name, variants.tag.name))
@@ -108,7 +108,7 @@ impl<'n> Fields<'n> {
                 None => diagnostic.hint(format!("`{}` is one of {}", variants.tag.name, cases.join(", "))),
             };
             if let Some(wrong) = wrong() {
-                told.push(&*wrong.key);
+                reported.push(&*wrong.key);
                 diagnostic = diagnostic.also(reader.key_place(wrong), format!("the key is called `{}`", variants.tag.name));
             }
             reader.report(diagnostic);
@@ -126,7 +126,7 @@ impl<'n> Fields<'n> {
                 }
             }
         };
-        Some(Fields::read_but(reader, subject, table, variants.cases, node, &told))
+        Some(Fields::read_but(reader, subject, table, variants.cases, node, &reported))
     }
 
     /// Returns the tag of the object's table.

@@ -33,10 +33,10 @@ pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
 /// Reads headers, timeouts and the maximum size of responses.
 pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
     let mut seen = Seen::default();
-    // A single emitter without brackets has been reported as an error; its contents are checked nevertheless.
+    // A single element of `auth` without brackets has been reported as an error; its contents are checked nevertheless.
     let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
-    let emitters = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
-    let (auth, auth_places) = auth::read(reader, owner, emitters, bindings, &mut seen).into_iter().unzip();
+    let auth_elements = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
+    let (auth, auth_places) = auth::read(reader, owner, auth_elements, bindings, &mut seen).into_iter().unzip();
     for member in fields.members("static_headers") {
         headers::check_name(reader, Setter::Static, &member.key, member.value.as_str(), reader.key_place(member));
         headers::check_value(reader, &member.key, &member.value);

@@ -117,10 +117,16 @@ const MCP_HTTP: &[Key] = &[
 
 /// The keys of every entry that uses HTTP.
 const HTTP: &[Key] = &[
-    key("auth", Kind::List, Optional, "credentials that each request carries, in order; `[]` if calls need none")
+    key("auth", Kind::List, Optional, "how requests are authenticated, in order; `[]` if calls need no credentials")
         .or(&["authentication", "credentials"]),
     key("static_headers", Kind::TextMap, Optional, "literal headers that are not secrets").or(&["headers"]),
-    key("request_timeout_ms", MILLISECONDS, Default(30_000), "time for one request").or(&["timeout", "timeout_ms"]),
+    key(
+        "request_timeout_ms",
+        MILLISECONDS,
+        Default(30_000),
+        "time for one request; a call has the lower of this and `--upstream-call-timeout-ms`",
+    )
+    .or(&["timeout", "timeout_ms"]),
     key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
     MAX_RESPONSE_BYTES,
     max_concurrent_calls(1_000),
@@ -361,20 +367,20 @@ pub static CREDENTIAL: Variants = Variants {
 
 const SCHEME: Key = key("scheme", Kind::AnyText, Required, "how the secret is sent").or(&["type"]);
 const BINDING: Key =
-    key("binding", Kind::Text, Required, "the entry of `credentials` that is sent").or(&["credential", "secret"]);
+    key("binding", Kind::Text, Required, "the entry of `credentials` that has the secret").or(&["credential", "secret"]);
 const HEADER: Key = key("header", Kind::Text, Required, "the header that carries the secret").or(&["name", "header_name"]);
 
 /// The elements of `auth`, by `scheme`.
 pub static AUTH: Variants = Variants {
     tag: SCHEME,
-    example: "an emitter looks like `{ \"scheme\": \"bearer\", \"binding\": \"notes-token\" }`",
+    example: "an element of `auth` looks like `{ \"scheme\": \"bearer\", \"binding\": \"notes-token\" }`",
     cases: &[
-        Table { tag: "bearer", title: "a `bearer` emitter", groups: &[&[SCHEME, BINDING]] },
-        Table { tag: "basic", title: "a `basic` emitter", groups: &[&[SCHEME, BINDING]] },
-        Table { tag: "custom_header", title: "a `custom_header` emitter", groups: &[&[SCHEME, BINDING, HEADER]] },
+        Table { tag: "bearer", title: "a `bearer` element of `auth`", groups: &[&[SCHEME, BINDING]] },
+        Table { tag: "basic", title: "a `basic` element of `auth`", groups: &[&[SCHEME, BINDING]] },
+        Table { tag: "custom_header", title: "a `custom_header` element of `auth`", groups: &[&[SCHEME, BINDING, HEADER]] },
         Table {
             tag: "api_key",
-            title: "an `api_key` emitter",
+            title: "an `api_key` element of `auth`",
             groups: &[&[
                 SCHEME,
                 BINDING,
@@ -393,7 +399,7 @@ pub static AUTH: Variants = Variants {
                 key("header", Kind::Text, Optional, "another way to write the `name` of a header"),
             ]],
         },
-        Table { tag: "mtls", title: "an `mtls` emitter", groups: &[&[SCHEME, BINDING]] },
+        Table { tag: "mtls", title: "an `mtls` element of `auth`", groups: &[&[SCHEME, BINDING]] },
     ],
 };
 

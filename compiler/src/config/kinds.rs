@@ -65,7 +65,7 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
     reader.errors() == before
 }
 
-/// Checks that a string is the code of a note. Warnings and errors cannot be silenced.
+/// Checks that a string is a code whose default severity is note. Only findings that are notes are silenced.
 fn note(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
     let text = node.as_str().unwrap_or_default();
     let label = match Code::find(text).map(Code::severity) {
@@ -80,7 +80,7 @@ fn note(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) {
         node,
         message,
         label,
-        "a note shows its code: `note[PTC0531]`; warnings and errors cannot be silenced",
+        "`ptc-compile explain` lists all codes with their severity; only codes of notes can be silenced",
     );
 }
 

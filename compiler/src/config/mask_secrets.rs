@@ -12,7 +12,7 @@ use crate::tree::{Member, Node, Tree};
 
 /// Keys of a credential whose values are not secret.
 const PUBLIC_CREDENTIAL_KEYS: &[&str] = &["source", "var", "path", "scheme_hint"];
-/// Keys of an auth emitter whose values are not secret.
+/// Keys of an element of `auth` whose values are not secret.
 const PUBLIC_AUTH_KEYS: &[&str] = &["scheme", "binding", "header", "in", "name"];
 /// Keys whose values are shown even if a file cannot be parsed.
 const PUBLIC_KEYS: &[&str] = &[
@@ -56,7 +56,7 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
     let key = intended_key(&member.key);
     match key {
         Some("auth") => match member.value.elements() {
-            Some(emitters) => emitters.iter().for_each(|emitter| mask_except(reader, emitter, PUBLIC_AUTH_KEYS)),
+            Some(elements) => elements.iter().for_each(|element| mask_except(reader, element, PUBLIC_AUTH_KEYS)),
             None => mask_except(reader, &member.value, PUBLIC_AUTH_KEYS),
         },
         Some(key) => {

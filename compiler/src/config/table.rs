@@ -57,7 +57,7 @@ pub enum Kind {
     FlagOrNames,
     /// An object of strings.
     TextMap,
-    /// A non-empty string, or an object of the strings `user` and `password`. It is never shown.
+    /// A non-empty string, or an object of the strings `user` and `pass`. It is never shown.
     Secret,
     /// One of these strings.
     Choice(&'static [&'static str]),

@@ -1,4 +1,5 @@
-//! Reads the URLs of a config. They must use TLS, unless two options allow plain HTTP.
+//! Checks the URLs of a config: syntax, scheme, host, credentials, fragment and query. They must use TLS, unless
+//! `allow_insecure_http` and, with `auth`, `allow_insecure_auth` are set.
 
 use url::{Host, Url};
 
@@ -33,16 +34,16 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
     };
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         reader.fault(Code::BadUrl, node, format!("`{key}` has white space in its URL"), "", "write a space as `%20`");
-    } else if is_special(&url) && !has_host(text) {
+    } else if is_http(&url) && !has_host(text) {
         let hint = "the name of a host comes right after `//`";
         reader.fault(Code::BadUrl, node, format!("`{key}` has no host where one belongs"), "", hint);
-    } else if let Some(wrong) = odd_label(&url) {
+    } else if let Some(wrong) = invalid_label(&url) {
         let hint = "a part between two dots has 1 to 63 characters";
         reader.fault(Code::BadUrl, node, format!("`{key}` has {wrong} part in the name of its host"), "", hint);
-    } else if let Some(wrong) = odd_character(&url).filter(|_| !text.contains("${")) {
+    } else if let Some(wrong) = template_character(&url).filter(|_| !text.contains("${")) {
         let hint = "write the name of the host itself: no part of it is filled in";
         reader.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
-    } else if !is_special(&url) {
+    } else if !is_http(&url) {
         let hint = match text.split_once("://") {
             _ if key == "proxy" => "a proxy is reached by `http://` or `https://`",
             None => "a URL starts with `https://`",
@@ -74,7 +75,7 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
     (reader.errors() == before).then_some(Named { key, node, url })
 }
 
-fn is_special(url: &Url) -> bool {
+fn is_http(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
@@ -84,7 +85,7 @@ fn has_host(text: &str) -> bool {
 }
 
 /// Returns what is wrong with a label of the host's name.
-fn odd_label(url: &Url) -> Option<&'static str> {
+fn invalid_label(url: &Url) -> Option<&'static str> {
     let Some(Host::Domain(name)) = url.host() else { return None };
     name.strip_suffix('.').unwrap_or(name).split('.').find_map(|label| match label.len() {
         0 => Some("an empty"),
@@ -94,7 +95,7 @@ fn odd_label(url: &Url) -> Option<&'static str> {
 }
 
 /// Returns a character of the host's name that belongs to a template or pattern. `${VAR}` is reported elsewhere.
-fn odd_character(url: &Url) -> Option<char> {
+fn template_character(url: &Url) -> Option<char> {
     url.host_str()?.chars().find(|c| matches!(c, '{' | '}' | '*' | '<' | '>'))
 }
 

@@ -26,7 +26,7 @@ macro_rules! codes {
                 match self { $(Code::$variant => $code),* }
             }
 
-            /// Returns the severity, which an option may raise.
+            /// Returns the default severity. A diagnostic may have another, for example if its definition was reviewed.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$variant => Severity::$severity),* }
             }
@@ -42,7 +42,7 @@ macro_rules! codes {
 codes! {
     JsonSyntax = "PTC0101" Error "not valid JSON";
     DuplicateKey = "PTC0102" Error "a key is given twice in one object";
-    TooDeep = "PTC0103" Error "nested deeper than any sensible document";
+    TooDeep = "PTC0103" Error "arrays and objects nested too deeply";
     TooLarge = "PTC0104" Error "a file of more than 1 GiB";
     ConfigUnreadable = "PTC0105" Error "a config that cannot be read";
     YamlSyntax = "PTC0106" Error "not a YAML document that can be read";
@@ -93,7 +93,7 @@ codes! {
     InsecureUrl = "PTC0402" Error "a URL without TLS";
     InsecureAuth = "PTC0403" Error "credentials sent without TLS";
     SecretInUrl = "PTC0404" Error "user or password inside a URL";
-    UrlParts = "PTC0405" Error "a query or fragment where a URL can have none";
+    UrlParts = "PTC0405" Error "a fragment, or a query in a `base_url`";
     NeedlessOptIn = "PTC0406" Warning "an insecure opt-in that nothing needs";
     SchemaOnOtherOrigin = "PTC0407" Warning "credentials sent to another host for the schema";
 
@@ -118,7 +118,7 @@ codes! {
     PatternLeftOut = "PTC0527" Note "operations that a pattern leaves out";
     EmptyPattern = "PTC0528" Error "a pattern that includes nothing";
     IncludedAndExcluded = "PTC0529" Error "an operation both included and excluded";
-    DocumentSlip = "PTC0530" Note "a slip of a document that is passed over";
+    DocumentSlip = "PTC0530" Note "a mistake in a document that is ignored";
     OtherServer = "PTC0531" Note "a base_url that the document does not name";
     ForeignReference = "PTC0532" Error "a $ref out of the document's folder or origin";
     TooManyFiles = "PTC0533" Error "a document of too many or too large files";
@@ -131,7 +131,7 @@ codes! {
 
     LockVersion = "PTC0601" Error "a lock file of another format";
     LockShape = "PTC0602" Error "a lock file that no compiler wrote";
-    LockDigest = "PTC0603" Error "a lock file that was changed by hand";
+    LockDigest = "PTC0603" Error "a lock file that does not match its digest";
     LockStale = "PTC0604" Error "a lock file that does not cover the config";
     ToolNotOffered = "PTC0605" Error "a tool in include_tools that the upstream does not offer";
     UpstreamUnreachable = "PTC0606" Error "an upstream that could not be asked for its tools";
@@ -139,17 +139,17 @@ codes! {
     NoTools = "PTC0608" Warning "an upstream without tools";
     ToolAdded = "PTC0610" Note "a tool that the lock file does not have";
     ToolRemoved = "PTC0611" Error "a pinned tool that is gone";
-    InputBreaking = "PTC0612" Error "a pinned tool that refuses what it took";
+    InputBreaking = "PTC0612" Error "a pinned tool that rejects arguments that it accepted before";
     InputWidened = "PTC0613" Note "a pinned tool that takes more than before";
     InputChanged = "PTC0614" Warning "a pinned tool that bounds its arguments differently";
     OutputChanged = "PTC0615" Warning "a pinned tool that answers in another shape";
     DescriptionChanged = "PTC0616" Warning "a pinned tool or upstream that describes itself differently";
-    AnnotationChanged = "PTC0617" Warning "a pinned tool that says something else of its effects";
-    BecameDestructive = "PTC0618" Error "a pinned tool that is no longer harmless";
+    AnnotationChanged = "PTC0617" Warning "a pinned tool whose annotations changed";
+    BecameDestructive = "PTC0618" Error "a pinned tool that no longer declares itself read-only or non-destructive";
     RequestChanged = "PTC0619" Warning "a pinned operation that is requested differently";
-    DefinitionChanged = "PTC0620" Note "a pinned definition that differs in something else";
+    DefinitionChanged = "PTC0620" Note "a pinned definition with a change that does not affect calls";
     HiddenCharacters = "PTC0621" Error "a definition with invisible characters";
-    AddressesModels = "PTC0622" Error "a definition that speaks to models";
+    AddressesModels = "PTC0622" Error "a definition that contains instructions for models";
     LargeDefinition = "PTC0623" Warning "a tool definition that is too large to be useful to a model";
     NamesUnknownTool = "PTC0624" Warning "a definition that names a tool which programs cannot call";
     SecretInDefinition = "PTC0625" Warning "a definition that holds a secret, or what looks like one";
@@ -157,7 +157,7 @@ codes! {
     NotReadOnly = "PTC0627" Error "a tool that is not a read, in a config that permits only reads";
     DocumentFileChanged = "PTC0628" Note "a file of a document whose operations changed";
     NoArguments = "PTC0629" Note "a server of which no tool describes an argument";
-    LockWithoutAddress = "PTC0630" Warning "a lock file that does not have how upstreams are reached";
+    LockWithoutAddress = "PTC0630" Warning "a lock file without the commands and URLs of its upstreams";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
@@ -175,11 +175,11 @@ codes! {
     ProgramCost = "PTC0806" Note "what a program may call";
     ProgramUnreadable = "PTC0807" Error "a stored program that cannot be read";
     ProgramSchema = "PTC0808" Error "a schema of a stored program that cannot be used";
-    ResultUsedAsValue = "PTC0809" Error "a result that is taken for its value";
+    ResultUsedAsValue = "PTC0809" Error "a result map that is used as if it were its :value";
     CallNotChecked = "PTC0810" Note "a call whose name or arguments are computed";
     UndeclaredArgument = "PTC0811" Warning "an argument that a stored program reads and does not declare";
 
-    PromptTooLarge = "PTC0901" Error "a tool description larger than clients shall pay for";
+    PromptTooLarge = "PTC0901" Error "an answer to tools/list that is larger than --max-prompt-bytes";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";
     HostPath = "PTC0903" Warning "a path of this machine in a container";
     LoopbackInContainer = "PTC0904" Warning "a loopback address in a container";

@@ -50,7 +50,7 @@ impl Severity {
 pub struct Diagnostic {
     /// The stable code from the registry.
     pub code: Code,
-    /// The code's severity, unless raised by an option.
+    /// The severity of this finding: that of its code, or another one that the reporting module sets.
     pub severity: Severity,
     /// One sentence that describes the fault.
     pub message: String,
@@ -122,7 +122,7 @@ impl Diagnostic {
         self.primary.iter_mut().chain(&mut self.secondary).for_each(|label| translate(&mut label.place));
     }
 
-    /// Adds a hint that suggests a fix.
+    /// Adds a sentence that says what to do. `--format short` prints only the first.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());

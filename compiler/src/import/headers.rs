@@ -32,7 +32,7 @@ pub(super) fn bearer(context: &mut Context<'_>, entry: &Entry, raw: &Raw<'_>, se
         let variable = given.node.as_str().unwrap_or_default();
         if is_variable(variable) {
             let binding = context.bind(&format!("{}-token", entry.name), variable_source(variable), None);
-            sent.auth.push(emitter("bearer", binding));
+            sent.auth.push(auth_element("bearer", binding));
         } else {
             let message = format!("{} is not carried over: it is not the name of a variable", quoted(&given.key));
             context.report(Code::SettingLeftOut, given.key_range.clone(), message, "");
@@ -113,7 +113,7 @@ fn authorization(context: &mut Context<'_>, entry: &Entry, value: &str, range: R
         match source(context, entry, &token, rest, range.clone()) {
             Ok((source, comment)) => {
                 let binding = context.bind(&format!("{}-token", entry.name), source, comment);
-                sent.auth.push(emitter("bearer", binding));
+                sent.auth.push(auth_element("bearer", binding));
             }
             Err(refusal) => {
                 let message = format!("the header `Authorization` is not carried over: {}", refusal.why);
@@ -128,7 +128,7 @@ fn authorization(context: &mut Context<'_>, entry: &Entry, value: &str, range: R
         let source = replaced(context, entry, &wanted, rest, range, "user-password");
         let comment = "holds `user:password`, not in Base64".to_owned();
         let binding = context.bind(&format!("{}-user-password", entry.name), source, Some(comment));
-        sent.auth.push(emitter("basic", binding));
+        sent.auth.push(auth_element("basic", binding));
         return;
     }
     let wanted = format!("{}_AUTHORIZATION", variable_name(&entry.name));
@@ -246,7 +246,7 @@ pub(super) fn variable_source(variable: &str) -> Json {
     Json::Object(vec![("source".into(), Json::string("env")), ("var".into(), Json::string(variable))])
 }
 
-pub(super) fn emitter(scheme: &str, binding: String) -> Json {
+pub(super) fn auth_element(scheme: &str, binding: String) -> Json {
     Json::Object(vec![("scheme".into(), Json::string(scheme)), ("binding".into(), Json::String(binding))])
 }
 

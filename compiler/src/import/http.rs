@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use super::Context;
 use super::entry::{Draft, Entry, Kind, Refusal, refuse};
-use super::headers::{Sent, bearer, binding_name, emitter, header, replaced, send, source, variable_source};
+use super::headers::{Sent, auth_element, bearer, binding_name, header, replaced, send, source, variable_source};
 use super::keys::{Raw, Setting};
 use super::remote::Bridge;
 use super::secrets::{self, variable_name};
@@ -222,7 +222,7 @@ fn user(context: &mut Context<'_>, entry: &Entry, node: &Node, base: &mut String
     let wanted = format!("{}_USER_PASSWORD", variable_name(&entry.name));
     let source = replaced(context, entry, &wanted, &pair, node.range.clone(), "user-password");
     let binding = context.bind(&format!("{}-user-password", entry.name), source, Some("holds `user:password`".to_owned()));
-    sent.auth.push(emitter("basic", binding));
+    sent.auth.push(auth_element("basic", binding));
     sent.comments.push("user and password were in the URL".to_owned());
     *base = without;
 }
@@ -254,9 +254,9 @@ fn insecure(context: &mut Context<'_>, entry: &Entry, node: &Node, url: &Url, se
 /// Carries `auth` of PtcRunner over, with the credentials that it names.
 pub(super) fn verbatim_auth(context: &mut Context<'_>, given: &Setting<'_>, draft: &mut Draft) {
     let bindings = context.bindings.clone();
-    let mut emitters = Vec::new();
+    let mut auth_elements = Vec::new();
     for node in given.node.elements().unwrap_or(&[]) {
-        let mut emitter = Json::from(node);
+        let mut auth_element = Json::from(node);
         let name = node.get("binding").and_then(Node::as_str).unwrap_or_default();
         let Some(credential) = bindings.as_ref().and_then(|bindings| bindings.get(name)) else {
             let message = format!("{} is not carried over: there is no credential {}", quoted(&given.key), quoted(name));
@@ -275,10 +275,10 @@ pub(super) fn verbatim_auth(context: &mut Context<'_>, given: &Setting<'_>, draf
             Json::from(credential)
         };
         let binding = context.bind(name, source, None);
-        emitter.set("binding", Json::String(binding));
-        emitters.push(emitter);
+        auth_element.set("binding", Json::String(binding));
+        auth_elements.push(auth_element);
     }
-    if !emitters.is_empty() || given.node.elements().is_some_and(<[Node]>::is_empty) {
-        draft.add("auth", Json::Array(emitters));
+    if !auth_elements.is_empty() || given.node.elements().is_some_and(<[Node]>::is_empty) {
+        draft.add("auth", Json::Array(auth_elements));
     }
 }

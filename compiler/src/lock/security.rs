@@ -15,7 +15,8 @@ pub struct Security {
 /// A use of one security scheme of the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheme {
-    /// The name in `securitySchemes`.
+    /// The name in `securitySchemes`. A lock file has it as `scheme` and the kind as `type`; in `auth` of a config, `scheme` is the
+    /// kind.
     pub name: String,
     /// The kind of the scheme.
     pub kind: SchemeKind,
@@ -128,7 +129,7 @@ impl Scheme {
             (None, "basic") => SchemeKind::Basic,
             (None, "mtls") => SchemeKind::MutualTls,
             (None, "") => return None,
-            // Files of older compilers.
+            // Older compilers wrote the words of an unsupported scheme as `type`.
             (None, words) => SchemeKind::Other(words.to_owned()),
         };
         let scopes = json.get("scopes").map(Json::elements).unwrap_or_default();

@@ -60,7 +60,8 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
             }
         })
         .collect();
-    let used: BTreeSet<&str> = config.upstreams.values().flat_map(|u| auth(&u.transport)).map(binding).collect();
+    let used: BTreeSet<&str> =
+        config.upstreams.values().flat_map(|u| auth(&u.transport)).map(|auth| auth.binding().as_str()).collect();
     let credentials = credentials(config, |name| used.contains(name));
     Deployment {
         name: config.name.clone().unwrap_or_else(|| name.to_owned()),
@@ -180,18 +181,13 @@ fn description(configured: Option<&str>, locked: Option<&LockedUpstream>) -> Str
     summary::summary(None, configured.or_else(said).unwrap_or_default())
 }
 
-/// Returns the emitters of a transport.
+/// Returns the elements of `auth` of a transport.
 pub fn auth(transport: &Transport) -> &[Auth] {
     match transport {
         Transport::McpStdio(_) => &[],
         Transport::McpHttp(http) => &http.http.auth,
         Transport::OpenApi(api) => &api.http.auth,
     }
-}
-
-/// Returns the binding whose secret an emitter sends.
-pub fn binding(auth: &Auth) -> &str {
-    auth.binding()
 }
 
 /// Returns the effects that a definition declares.

@@ -140,7 +140,7 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             (Auth::CustomHeader { .. } | Auth::ApiKey { .. }, Some((place, name))) => format!("{place} {name}"),
             _ => auth.scheme().to_owned(),
         };
-        fact("auth", format!("{scheme} from binding {}", lower::binding(auth)));
+        fact("auth", format!("{scheme} from binding {}", auth.binding()));
     }
     facts
 }

@@ -265,7 +265,7 @@ impl OpenApi {
     }
 }
 
-/// A credential that each request carries, with texts of the type `T`.
+/// How an upstream is authenticated: the scheme, and the credential binding that it uses. `T` is the type of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth<T = &'static str> {
     /// `Authorization: Bearer v`.

@@ -1,7 +1,7 @@
 //! Operations on whole collections that count their steps and charge their memory before they allocate.
 //!
-//! Builtins process all items of a collection through this module or through [`SeqIter`](crate::args::SeqIter), so that the
-//! limits apply everywhere.
+//! A builtin uses this module or [`SeqIter`](crate::args::SeqIter), or calls [`Machine::charge`] before it allocates and
+//! [`Machine::tick`] for the items that it visits. `tests/sweep.rs` checks that no builtin exceeds the limits.
 
 #![expect(clippy::mutable_key_type, reason = "the mutable parts of a function are not hashed")]
 

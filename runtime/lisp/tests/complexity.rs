@@ -1,4 +1,4 @@
-//! Checks the asymptotic cost of every builtin. Steps and allocated bytes, which do not depend on the machine, are counted for
+//! Checks the asymptotic cost of the operations in `benches/suite/costs.rs`. Steps and allocated bytes, which do not depend on the machine, are counted for
 //! two sizes of input.
 
 #[path = "../benches/suite/costs.rs"]

@@ -181,8 +181,8 @@ fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bo
         }
     }
     text.push_str(
-        "\nA flag goes before its environment variable, and that before the default. Of a flag that is\n\
-         given twice the later one counts.\n",
+        "\nA flag takes precedence over its environment variable, and the variable over the default. If a\n\
+         flag is given twice, the later one counts.\n",
     );
 }
 

@@ -152,7 +152,7 @@ impl Group {
         (Group::Http, "Streamable HTTP"),
         (Group::Diagnostics, "Diagnostics"),
         (Group::Agentic, "Tasks in words"),
-        (Group::Terminal, "Conversation of repl"),
+        (Group::Terminal, "Interactive prompt of repl"),
     ];
 }
 

@@ -25,7 +25,7 @@ rows! { "clojure.core":
     "concat" ["[& colls]"] concat, "The items of all collections, one after the other." { "(concat [1] [2 3])" => "[1 2 3]" };
     "into" ["[]", "[to]", "[to from]", "[to xform from]"] into, "to with all items of from added, as the transducer xform gives them." { "(into [] (map inc) [1 2])" => "[2 3]", "(into {} [[:a 1]])" => "{:a 1}", "(into [] {:a 1})" => "[[:a 1]]", "(into #{} [1 1])" => "#{1}" };
     "empty" ["[coll]"] empty, "An empty collection of the same kind." { "(empty {:a 1})" => "{}" };
-    "interleave" ["[& colls]"] interleave, "The first items of all, then the second ones, as long as all have some." { "(interleave [1 2] [:a :b])" => "[1 :a 2 :b]" };
+    "interleave" ["[& colls]"] interleave, "The first item of each collection, then the second of each, until the shortest collection ends." { "(interleave [1 2] [:a :b])" => "[1 :a 2 :b]" };
     "interpose" ["[sep]", "[sep coll]"] interpose, "The items with sep between them." { "(interpose 0 [1 2 3])" => "[1 0 2 0 3]" };
     "flatten" ["[coll]"] flatten, "The items of nested vectors, in one vector." { "(flatten [1 [2 [3]]])" => "[1 2 3]", "(flatten nil)" => "[]" };
     "reverse" ["[coll]"] reverse, "The items from last to first." { "(reverse [1 2 3])" => "[3 2 1]" };
@@ -37,24 +37,25 @@ rows! { "clojure.core":
 pub(super) mod extensions {
     use super::{combinations, rows, zip};
     rows! { "ptc.core":
-        "zip" ["[c1 c2 & colls]"] zip, "Vectors of the first items, the second ones …" { "(zip [1 2] [:a :b])" => "[[1 :a] [2 :b]]" };
+        "zip" ["[c1 c2 & colls]"] zip, "Vectors of the items at the same position, until the shortest collection ends." { "(zip [1 2] [:a :b])" => "[[1 :a] [2 :b]]" };
         "combinations" ["[coll n]"] combinations, "Every choice of n items, in order." { "(combinations [1 2 3] 2)" => "[[1 2] [1 3] [2 3]]", "(combinations [1 2] 0)" => "[[]]" };
     }
 }
 
-fn all(args: &mut [Value], from: usize) -> Vec<Value> {
+/// Moves out the arguments from `from` on.
+fn take_from(args: &mut [Value], from: usize) -> Vec<Value> {
     args.iter_mut().skip(from).map(std::mem::take).collect()
 }
 
 fn vector(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    Ok(Value::vector(all(args, 0)))
+    Ok(Value::vector(take_from(args, 0)))
 }
 
 fn list_star(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     let last = args.len() - 1;
     let tail = seq(m, "list*", args, last)?;
     m.tick(steps(tail.len()))?;
-    let mut items = all(args, 0);
+    let mut items = take_from(args, 0);
     items.pop();
     items.extend(tail);
     Ok(if items.is_empty() { Value::Nil } else { Value::vector(items) })
@@ -65,7 +66,7 @@ fn vec(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn hash_set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    metered::set(m, all(args, 0)).map(Value::Set)
+    metered::set(m, take_from(args, 0)).map(Value::Set)
 }
 
 fn set(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
@@ -118,7 +119,7 @@ fn conj_entry(m: &mut Machine, name: &str, map: &mut Map, index: usize, item: Va
 fn conj(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     match take(args, 0) {
         Value::Nil if args.len() < 2 => Ok(if args.is_empty() { Value::vector(Vec::new()) } else { Value::Nil }),
-        Value::Nil => Ok(Value::vector(all(args, 1))),
+        Value::Nil => Ok(Value::vector(take_from(args, 1))),
         Value::Vector(mut items) => {
             copy_first(m, &mut items)?;
             for item in args.iter_mut().skip(1) {
@@ -254,14 +255,19 @@ fn empty(_: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     })
 }
 
-/// Returns all arguments from `from` on as sequences, and the length of the shortest. As many items are taken of infinite
-/// sequences.
-pub(super) fn side_by_side(m: &mut Machine, name: &str, args: &mut [Value], from: usize) -> Result<(Vec<Vector>, usize), Raised> {
+/// Returns the arguments from `from` on as vectors, and the length of the shortest finite one. Of an infinite sequence, that many
+/// items are taken. Raises if all are infinite.
+pub(super) fn finite_prefixes(
+    m: &mut Machine,
+    name: &str,
+    args: &mut [Value],
+    from: usize,
+) -> Result<(Vec<Vector>, usize), Raised> {
     let mut colls = Vec::with_capacity(args.len());
-    let infinite: Vec<Value> = args.iter().skip(from).filter(|arg| matches!(arg, Value::InfiniteSeq(_))).cloned().collect();
+    let infinite = args.iter().skip(from).filter(|arg| matches!(arg, Value::InfiniteSeq(_))).count();
     for index in from..args.len() {
-        let open = !infinite.is_empty() && infinite.len() < args.len() - from && matches!(at(args, index), Value::InfiniteSeq(_));
-        colls.push(if open { Vector::default() } else { seq(m, name, args, index)? });
+        let take_later = infinite < args.len() - from && matches!(at(args, index), Value::InfiniteSeq(_));
+        colls.push(if take_later { Vector::default() } else { seq(m, name, args, index)? });
     }
     let finite = colls.iter().zip(args.iter().skip(from)).filter(|(_, arg)| !matches!(arg, Value::InfiniteSeq(_)));
     let shortest = finite.map(|(coll, _)| coll.len()).min().unwrap_or(0);
@@ -282,7 +288,7 @@ fn interleave(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(cursors) = all_infinite(args, 0) {
         return InfiniteSeq::value(m, Cursor::transformed(Transducer::Cat, Cursor::Zip(function("vector"), cursors)));
     }
-    let (colls, shortest) = side_by_side(m, "interleave", args, 0)?;
+    let (colls, shortest) = finite_prefixes(m, "interleave", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len()) * ITEM)?;
     m.tick(steps(shortest.saturating_mul(colls.len())))?;
     let items = (0..shortest).flat_map(|at| colls.iter().filter_map(move |c| c.get(at).cloned()));
@@ -293,7 +299,7 @@ fn zip(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
     if let Some(cursors) = all_infinite(args, 0) {
         return InfiniteSeq::value(m, Cursor::Zip(function("vector"), cursors));
     }
-    let (colls, shortest) = side_by_side(m, "zip", args, 0)?;
+    let (colls, shortest) = finite_prefixes(m, "zip", args, 0)?;
     m.charge(shortest.saturating_mul(colls.len() * ITEM + 64))?;
     m.tick(steps(shortest.saturating_mul(colls.len())))?;
     let rows = (0..shortest).map(|at| Value::vector(colls.iter().filter_map(|c| c.get(at).cloned()).collect()));

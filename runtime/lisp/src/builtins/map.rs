@@ -458,7 +458,7 @@ fn val(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
 }
 
 fn zipmap(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raised> {
-    let (mut colls, len) = super::build::side_by_side(m, "zipmap", args, 0)?;
+    let (mut colls, len) = super::build::finite_prefixes(m, "zipmap", args, 0)?;
     let (vals, keys) = (colls.pop().unwrap_or_default(), colls.pop().unwrap_or_default());
     m.charge(len * 2 * ITEM)?;
     let pairs = keys.into_iter().zip(vals).collect();

@@ -1,8 +1,13 @@
-//! The functions of the language as rows of tables, one table at the top of each file.
+//! The functions of the language as rows of tables at the top of each file. A file has one table for each namespace, and
+//! [`TABLES`] lists all of them.
 //!
 //! A row contains the name, the argument lists, one line of documentation, examples with their printed results, and the code.
 //! Arity checks, the output of `(doc f)` and suggestions for unknown names all derive from the rows. Functions that need the
-//! evaluator have rows in [`crate::special_forms`].
+//! evaluator or the host have rows in [`crate::host_functions`], and forms whose parts are not evaluated in
+//! [`crate::special_forms`].
+//!
+//! Functions of Clojure have its namespace. Functions that Clojure does not have are in `ptc.core`, in a module `extensions`, and
+//! their names need no prefix either.
 
 #![expect(clippy::unnecessary_wraps, reason = "every builtin has one type, whether it can fail or not")]
 #![expect(clippy::mutable_key_type, reason = "the mutable parts of a function do not affect its hash")]

@@ -8,7 +8,8 @@ use crate::machine::{Fault, Machine, Raised};
 use crate::packed_docs::PackedDocs;
 
 /// The code of a builtin. It may take arguments out of the slice, so that a collection with a single owner is updated in place.
-/// The number of arguments has been checked.
+/// The number of arguments has been checked. The code must charge memory before it allocates, and count a step for each item that
+/// it visits, since the clock and the cancel flag are only checked there.
 pub type Native = fn(&mut Machine, &mut [Value]) -> Result<Value, Raised>;
 
 /// A function of the language, with its documentation.
@@ -70,7 +71,8 @@ pub(super) const fn arity(arglists: &[&str]) -> (u8, Option<u8>) {
     (min, if open { None } else { Some(max) })
 }
 
-/// Defines a table of rows: `name [arglists] function "doc" { program => printed value }`.
+/// Defines the table of a namespace: `"name" ["[a b]", …] function, "Sentence." { "program" => "printed value", … };`. The number
+/// of arguments follows from the argument lists.
 macro_rules! rows {
     ($namespace:literal: $($name:literal [$($arglist:literal),*] $run:path, $doc:literal $({ $($program:literal => $printed:literal),* $(,)? })?;)*) => {
         pub(in crate::builtins) static ROWS: &[$crate::builtins::Builtin] = &[

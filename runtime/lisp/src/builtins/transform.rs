@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::build::{items_or_none, side_by_side};
+use super::build::{finite_prefixes, items_or_none};
 use super::row::rows;
 use super::transducer::{all_infinite, staged, transducer};
 use crate::Value;
@@ -84,7 +84,7 @@ fn map_into(
         }
         return Ok(());
     }
-    let (colls, shortest) = side_by_side(m, name, args, 1)?;
+    let (colls, shortest) = finite_prefixes(m, name, args, 1)?;
     m.charge((shortest + colls.len()) * crate::args::ITEM)?;
     let mut row = Vec::with_capacity(colls.len());
     for index in 0..shortest {

@@ -20,8 +20,8 @@ pub use discovery::namespaces;
 
 pub(crate) use tool_call::{HOST_TOOL, as_value as tool_as_value, call_of as tool_call};
 
-/// The namespace of the functions that are extensions of Clojure's core.
-pub(super) const DISCOVERY: &str = "ptc.core";
+/// The namespace of functions that Clojure's core does not have.
+pub(super) const EXTENSIONS: &str = "ptc.core";
 
 macro_rules! function {
     ($namespace:literal, $name:literal, $min:literal .. $max:expr, [$($args:literal),*], $doc:literal, [$($example:tt),*], $run:expr) => {
@@ -37,8 +37,8 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "pmap",
         2..None,
         ["[f coll]", "[f c1 c2 & more]"],
-        "Like map, with the calls of f under way at the same time; the results keep their order. What a call \
-         defines it alone sees: give results back.",
+        "Like map, but calls f concurrently; the results keep their order. Definitions made in a call are visible \
+         only in that call: return values instead.",
         [("(pmap inc [1 2 3])", "[2 3 4]"), ("(pmap + [1 2 3] [10 20])", "[11 22]")],
         pmap
     ),
@@ -47,7 +47,7 @@ pub(super) static FUNCTIONS: &[Builtin] = &[
         "pcalls",
         0..None,
         ["[& fs]"],
-        "Calls functions without arguments at the same time and gives their results in order. What a call defines it alone sees.",
+        "Calls functions without arguments concurrently and gives their results in order. Definitions made in a call are visible only in that call.",
         [("(pcalls #(+ 1 1) #(* 2 3))", "[2 6]")],
         pcalls
     ),
@@ -202,7 +202,7 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
 
 /// Quotes a symbol argument of a discovery function, so that `(doc map)` refers to the name `map`.
 pub(crate) fn quoted_names<'s>(row: &Builtin, mut args: Vec<Form<'s>>, analyzer: &mut Analyzer<'s>) -> Vec<Form<'s>> {
-    if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != DISCOVERY {
+    if !matches!(row.name, "doc" | "dir" | "meta" | "ns-publics" | "apropos") || row.namespace != EXTENSIONS {
         return args;
     }
     if let Some(first) = args.first_mut()

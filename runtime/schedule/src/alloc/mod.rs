@@ -7,7 +7,7 @@
 //! A program with its own allocator enables the feature `own-allocator`, which removes this declaration, and wraps its own
 //! allocator:
 //!
-//! ```ignore
+//! ```text
 //! #[global_allocator]
 //! static ALLOCATOR: ptc_runtime::alloc::Counting<MiMalloc> = ptc_runtime::alloc::Counting::over(MiMalloc);
 //! ```

@@ -14,7 +14,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.agentic.on = on },
         default: Default::Fixed("false"),
         group: Group::Agentic,
-        help: "Offer `lisp_task`, for which a model of the server writes programs",
+        help: "Offer `lisp_task`, whose programs are written by a model that the server calls",
     },
     Flag {
         name: "agentic-model",
@@ -26,7 +26,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("gemini-flash-lite"),
         group: Group::Agentic,
-        help: "The model that writes them",
+        help: "The model that writes the programs of `lisp_task`",
     },
     Flag {
         name: "agentic-base-url",
@@ -50,7 +50,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("such as $OPENROUTER_API_KEY; none at --agentic-base-url"),
         group: Group::Agentic,
-        help: "The credential that holds its key",
+        help: "The credential with the API key of the model",
     },
     Flag {
         name: "agentic-task-timeout-ms",
@@ -122,7 +122,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.agentic.allow_writes = on },
         default: Default::Fixed("false"),
         group: Group::Agentic,
-        help: "Allow tasks where not all tools are known to change nothing",
+        help: "Offer `lisp_task` even if some tools may write",
     },
     Flag {
         name: "agentic-subagent-config",
@@ -146,6 +146,6 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::File { set: |s, path| s.agentic.summary = Some(path) },
         default: Default::Unset("generated from the catalog"),
         group: Group::Agentic,
-        help: "A text that replaces it",
+        help: "File with a text that replaces the list of tools in the description of `lisp_task`",
     },
 ];

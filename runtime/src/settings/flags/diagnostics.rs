@@ -15,7 +15,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Folder { made: true, set: |s, path| s.diagnostics.trace_dir = Some(path) },
         default: Default::Unset("no traces"),
         group: Group::Diagnostics,
-        help: "Where each call leaves a file of JSON lines; made where it is missing",
+        help: "Folder in which each call writes a trace file of JSON lines; created if it does not exist",
     },
     Flag {
         name: "trace-payloads",

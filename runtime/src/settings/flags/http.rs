@@ -87,7 +87,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("generated at each start, on loopback"),
         group: Group::Http,
-        help: "Bearer token of clients: 32 random bytes or more",
+        help: "Bearer token of clients: at least 32 random printable characters without spaces",
     },
     Flag {
         name: "http-auth-token-file",
@@ -127,7 +127,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.http.request_timeout = Duration::from_millis(n) },
         default: Default::Fixed("15000"),
         group: Group::Http,
-        help: "Time to send a request, and to take each 64 KiB of an answer",
+        help: "Time in which a client must send a request, and read each 64 KiB of an answer",
     },
     Flag {
         name: "http-shutdown-grace-ms",
@@ -245,7 +245,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::File { set: |s, path| s.http.tls_key = Some(path) },
         default: Default::Unset("plain HTTP"),
         group: Group::Http,
-        help: "Their private key (PEM)",
+        help: "Private key (PEM) of --http-tls-cert",
     },
     Flag {
         name: "http-instance-label",
@@ -291,7 +291,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("5"),
         group: Group::Http,
-        help: "Wrong tokens of one address within that time before replies to it are slowed down",
+        help: "Wrong tokens of one address within --http-auth-rate-limit-window-ms before replies to it are delayed",
     },
     Flag {
         name: "http-auth-rate-limit-block-ms",

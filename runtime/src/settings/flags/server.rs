@@ -101,7 +101,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.upstream_call_timeout = Duration::from_millis(n) },
         default: Default::Fixed("5000"),
         group: Group::Upstreams,
-        help: "One call on a connected upstream",
+        help: "Time for one call to a connected upstream",
     },
     Flag {
         name: "allow-missing-secrets",
@@ -173,7 +173,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("lazy"),
         group: Group::Upstreams,
-        help: "Connect by the first call, or to all MCP upstreams at start and fail where one is down",
+        help: "Connect to an upstream at its first call, or to all MCP upstreams at start, which fails if one is down",
     },
     Flag {
         name: "connect-concurrency",
@@ -189,7 +189,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "ms", min: 1, max: DAY_MS, set: |s, n| s.connect_timeout = Duration::from_millis(n) },
         default: Default::Fixed("180000"),
         group: Group::Upstreams,
-        help: "All starts together, with --connect eager",
+        help: "Time for all upstreams together to start, with --connect eager",
     },
     Flag {
         name: "max-children",
@@ -208,7 +208,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("deny"),
         group: Group::Upstreams,
-        help: "Tools that are gone, may refuse what they took, or are not listed: deny calls, log, or do not look",
+        help: "If a tool is gone, may reject arguments it accepted, or is unlisted: refuse its calls, log, or do not compare",
     },
     Flag {
         name: "ca-file",
@@ -270,6 +270,6 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.aggregator_read_only = on },
         default: Default::Fixed("false"),
         group: Group::Answers,
-        help: "Announce the tool as read-only: the upstreams enforce it themselves",
+        help: "Declare that all upstream tools only read, so that `lisp_eval` is announced as read-only; not enforced",
     },
 ];

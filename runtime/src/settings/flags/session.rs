@@ -65,7 +65,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("--session-key"),
         group: Group::Sessions,
-        help: "File that holds this secret: the first line seals, all lines open",
+        help: "File with the session keys: the first line encrypts, all lines decrypt",
     },
     Flag {
         name: "max-sessions",
@@ -144,7 +144,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("65536"),
         group: Group::Sessions,
-        help: "One of `*1 *2 *3`; a larger value is shown as a preview",
+        help: "Memory of each of `*1 *2 *3`; a larger value is replaced by a map with a preview",
     },
     Flag {
         name: "max-session-print-entries",
@@ -191,7 +191,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("131072"),
         group: Group::Sessions,
-        help: "Their size; it has no effect either",
+        help: "Size of the records of application tool calls; it has no effect",
     },
     Flag {
         name: "max-session-upstream-call-entries",
@@ -217,6 +217,6 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("131072"),
         group: Group::Sessions,
-        help: "Their size",
+        help: "Size of the records of upstream calls that a session keeps",
     },
 ];

@@ -21,6 +21,6 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Switch { set: |s, on| s.terminal.no_history = on },
         default: Default::Fixed("false"),
         group: Group::Terminal,
-        help: "Keep no programs in $XDG_STATE_HOME/ptc-compile/history; those after a space never are",
+        help: "Do not save programs in $XDG_STATE_HOME/ptc-compile/history; a program that begins with a space is never saved",
     },
 ];

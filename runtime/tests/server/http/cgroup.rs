@@ -1,35 +1,17 @@
-//! A server in a container that allows few threads. The test needs permission to create control groups. Without it, the test is
-//! reported as ignored, or fails if `PTC_CGROUPS=1` requires it.
+//! A server in a container that allows few threads. The test needs permission to create control groups, so that it is ignored by
+//! default.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::Arguments;
 use serde_json::{Value, json};
 
 use super::site::{Client, Site, call};
 use crate::Test;
 use crate::peer::server;
 
-const NAME: &str = "http::few_threads_of_a_container_carry_many_waiting_programs";
-
-pub(super) const TESTS: &[Test] = &[(NAME, few_threads_of_a_container_carry_many_waiting_programs)];
-
-/// Whether a selected test cannot run here and is not required.
-#[expect(clippy::print_stderr, reason = "a skipped check must be seen")]
-pub(crate) fn is_ignored(name: &str, arguments: &Arguments) -> bool {
-    let is_named = |filter: &String| if arguments.exact { name == filter } else { name.contains(filter) };
-    let is_selected = arguments.filter.as_ref().is_none_or(is_named) && !arguments.skip.iter().any(is_named);
-    if name != NAME || !is_selected || arguments.list || std::env::var("PTC_CGROUPS").is_ok_and(|value| value == "1") {
-        return false;
-    }
-    // The unit tests of `schedule::limits` check the computation. The rest needs a control group.
-    let unwritable = Cgroup::with_max_threads("probe", 100).err();
-    if let Some(fault) = &unwritable {
-        eprintln!("NOT TESTED: {NAME}, since the control groups of this machine are not writable ({fault})");
-    }
-    unwritable.is_some()
-}
+pub(super) const TESTS: &[Test] =
+    &[("http::few_threads_of_a_container_carry_many_waiting_programs", few_threads_of_a_container_carry_many_waiting_programs)];
 
 /// A control group, removed when it is dropped.
 struct Cgroup(PathBuf);

@@ -35,11 +35,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const MAX_PROBES: u32 = 3;
 
-/// A client with fixed headers and a fixed origin.
+/// The HTTP client of one upstream, with the headers and credentials that every request carries.
 #[derive(Clone)]
 pub struct HttpClient {
     inner: Client,
-    /// Static headers and those of the client itself.
+    /// The headers of every request: those of the client itself, static headers, and credentials in headers.
     headers: HeaderMap,
     credentials: Arc<Credentials>,
     upstream: Option<&'static str>,
@@ -52,7 +52,7 @@ pub struct HttpClient {
 pub struct Endpoint {
     /// The name of the upstream, for messages.
     pub upstream: Option<&'static str>,
-    /// The URL, whose origin all requests have.
+    /// The URL of the upstream. Requests of an OpenAPI upstream may also go to the other origins of its servers.
     pub url: &'static str,
     /// The credentials of each request.
     pub auth: &'static [Auth],
@@ -78,8 +78,8 @@ pub struct OutgoingRequest<'u> {
     pub headers: HeaderMap,
     /// The body.
     pub body: OutgoingFrame,
-    /// Whether the request is read-only, so that it may be sent again if the connection fails before the
-    /// head of the response is complete.
+    /// Whether the request may be sent again ([`CallRules::is_repeatable`](crate::call_rules::CallRules::is_repeatable)) if the
+    /// connection fails before the head of the response is complete.
     pub repeatable: bool,
     /// Whether redirects within the origin are followed.
     pub follows: bool,
@@ -284,8 +284,8 @@ impl HttpClient {
 
 /// Why a request has no response.
 enum SendError {
-    /// The connection failed before the head of a response was complete. A request that only reads may be sent again
-    /// (RFC 9110, section 9.2.2).
+    /// The connection failed before the head of a response was complete. A repeatable request is sent again (RFC
+    /// 9110, section 9.2.2).
     NoResponse(UpstreamError),
     Fault(UpstreamError),
 }

@@ -231,7 +231,7 @@ impl Wire {
                 }
                 Ok(response)
             }
-            // The response cannot arrive on another stream. A request that only reads is sent again in a new session.
+            // The response cannot arrive on another stream. A repeatable request is sent again in a new session.
             Err(fault) if ask.repeatable && fault.reason == Reason::UpstreamUnavailable => {
                 stage::repeat();
                 Err(UpstreamError { session_over: true, ..fault })
