@@ -277,92 +277,10 @@ fn on_call() {
     guide("on-call.md");
 }
 
+/// The page's pipelines are run in `ci`.
 #[test]
 fn continuous_integration() {
     guide("ci.md");
-}
-
-/// Returns the value of a key, if the map has it.
-fn get<'y>(map: &saphyr::Yaml<'y>, key: &str) -> Option<saphyr::Yaml<'y>> {
-    map.as_mapping_get(key).cloned()
-}
-
-/// Returns the shell steps of a pipeline by job, in order. Steps that use an action are left out.
-fn shell_steps(pipeline: &str) -> Vec<(String, Vec<String>)> {
-    use saphyr::LoadableYamlNode as _;
-    let documents = saphyr::Yaml::load_from_str(pipeline).expect("it is YAML");
-    let root = documents[0].as_mapping().expect("a mapping");
-    let text = |value: &saphyr::Yaml<'_>| value.as_str().expect("a text").to_owned();
-    let jobs: Vec<_> = match documents[0].as_mapping_get("jobs") {
-        Some(jobs) => jobs.as_mapping().expect("jobs by name").iter().collect(),
-        None => root.iter().filter(|(_, job)| get(job, "script").is_some()).collect(),
-    };
-    let mut found = Vec::new();
-    for (name, job) in jobs {
-        let mut steps = Vec::new();
-        for step in get(job, "steps").iter().flat_map(|steps| steps.as_vec().expect("a list of steps")) {
-            match (get(step, "run"), get(step, "uses")) {
-                (Some(run), None) => steps.push(text(&run)),
-                (None, Some(action)) => {
-                    let (action, version) = action.as_str().and_then(|action| action.split_once('@')).expect("action@version");
-                    assert!(action.split('/').count() >= 2 && version.starts_with('v'), "{action}@{version}");
-                }
-                other => panic!("a step either runs or uses something: {other:?}"),
-            }
-        }
-        for line in get(job, "script").iter().flat_map(|script| script.as_vec().expect("a list of commands")) {
-            steps.push(text(line));
-        }
-        assert!(!steps.is_empty(), "{name:?} does something");
-        found.push((text(name), steps));
-    }
-    found
-}
-
-#[test]
-#[ignore = "slow: builds a binary"]
-fn steps_of_the_pipelines_run_and_the_drift_job_fails_on_drift() {
-    let page = std::fs::read_to_string(workspace().join("compiler/guide/ci.md")).expect("the page is there");
-    let pipelines: Vec<_> = blocks(&page).into_iter().filter(|block| block.language == "yaml").collect();
-    assert_eq!(pipelines.len(), 2);
-    let place = Place::new();
-    let step = |shell: &str| run(place.command("bash").args(["-euo", "pipefail", "-c", shell]));
-    for pipeline in &pipelines {
-        for (job, steps) in shell_steps(&pipeline.text) {
-            for shell in steps {
-                let done = step(&shell);
-                assert_eq!(done.code, Some(0), "{job}: {shell}\n{}{}", done.stdout, done.stderr);
-            }
-        }
-    }
-    for sarif in ["check.sarif", "drift.sarif"] {
-        let log: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(place.path().join(sarif)).expect("a log")).expect("JSON");
-        assert_eq!((&log["version"], log["runs"][0]["results"].as_array().map(Vec::len)), (&"2.1.0".into(), Some(0)));
-    }
-    assert!(place.path().join("gate").exists() && place.path().join("gate.cdx.json").exists());
-    // An argument that becomes required breaks programs.
-    let document = place.path().join("petstore.openapi.json");
-    let text = std::fs::read_to_string(&document).expect("a document");
-    let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let operation = json["paths"]
-        .as_object_mut()
-        .and_then(|paths| paths.values_mut().find_map(|path| path.get_mut("get")))
-        .expect("an operation");
-    let parameters = operation.as_object_mut().expect("an object").entry("parameters").or_insert_with(|| serde_json::json!([]));
-    let new = serde_json::json!({ "name": "brand_new", "in": "query", "required": true, "schema": { "type": "string" } });
-    parameters.as_array_mut().expect("a list").push(new);
-    std::fs::write(&document, json.to_string()).expect("it can be written");
-    for pipeline in &pipelines {
-        let jobs = shell_steps(&pipeline.text);
-        let (_, steps) = jobs.iter().find(|(job, _)| job == "drift").expect("a job for drift");
-        let done = step(&steps[0]);
-        assert_eq!(done.code, Some(1), "{}{}", done.stdout, done.stderr);
-        let (_, steps) = &jobs[0];
-        assert_eq!(step(&steps[0]).code, Some(1), "the lock file does not cover the document");
-    }
-    let log = std::fs::read_to_string(place.path().join("drift.sarif")).expect("a log");
-    assert!(log.contains("brand_new"), "{log}");
 }
 
 /// The page's blocks of Rust are tested with the documentation of `ptc-runtime`.

@@ -1,6 +1,7 @@
 //! Tests across crates, with real processes.
 
 mod canary;
+mod ci;
 mod container;
 mod dependencies;
 mod drift;
