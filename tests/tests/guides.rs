@@ -318,7 +318,9 @@ fn steps_of_the_pipelines_run_and_the_drift_job_fails_on_drift() {
     let pipelines: Vec<_> = blocks(&page).into_iter().filter(|block| block.language == "yaml").collect();
     assert_eq!(pipelines.len(), 2);
     let place = Place::new();
-    let step = |shell: &str| run(place.command("bash").args(["-euo", "pipefail", "-c", shell]));
+    let summary = place.path().join("summary.md");
+    let step =
+        |shell: &str| run(place.command("bash").env("GITHUB_STEP_SUMMARY", &summary).args(["-euo", "pipefail", "-c", shell]));
     for pipeline in &pipelines {
         for (job, steps) in shell_steps(&pipeline.text) {
             for shell in steps {
@@ -332,6 +334,8 @@ fn steps_of_the_pipelines_run_and_the_drift_job_fails_on_drift() {
             serde_json::from_str(&std::fs::read_to_string(place.path().join(sarif)).expect("a log")).expect("JSON");
         assert_eq!((&log["version"], log["runs"][0]["results"].as_array().map(Vec::len)), (&"2.1.0".into(), Some(0)));
     }
+    let summary = std::fs::read_to_string(&summary).expect("a summary");
+    assert!(summary.starts_with("No upstream differs from the lock file.\n"), "{summary}");
     assert!(place.path().join("gate").exists() && place.path().join("gate.cdx.json").exists());
     // An argument that becomes required breaks programs.
     let document = place.path().join("petstore.openapi.json");
