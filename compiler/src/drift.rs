@@ -3,13 +3,19 @@
 //! A change is an error if calls that worked may be refused or do more harm than before, a warning if programs may misinterpret a
 //! tool, and a note if everything that worked still works.
 //!
+//! - [`callers`]: the stored programs that call a tool.
 //! - `input`: compares the inside of arguments.
+//! - [`markdown`]: the comparison as Markdown, for reviewers.
 //! - [`report`]: the comparison as text, grouped by upstream and tool.
 //! - [`severity`]: how severe changes are.
+//! - `summary`: the sentences of these reports.
 
+pub mod callers;
 mod input;
+pub mod markdown;
 pub mod report;
 pub mod severity;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +31,8 @@ use crate::lock::security::SchemeKind;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::lower;
 use crate::source::Span;
+
+pub use summary::counts;
 
 /// Keywords of a schema whose members are names and not keywords.
 const NAME_MAP_KEYWORDS: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
@@ -84,7 +92,7 @@ pub fn compare(
         }
         count.tools += found.tools.len();
         if !old.upstreams.contains_key(name) && !found.tools.is_empty() {
-            let what = report::new_upstream(found.tools.len());
+            let what = summary::new_upstream(found.tools.len());
             let message = format!("{} {what}", quoted(name));
             diagnostics.push(finding(Code::ToolAdded, &message, Subject::upstream(name).change(&what), None));
             continue;

@@ -251,7 +251,7 @@ pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Ve
                 }
             }
             Some(_) => {
-                format!("now has other tools than the lock file: {}", drift::report::counts(&changes))
+                format!("now has other tools than the lock file: {}", drift::counts(&changes))
             }
         };
         let about = Subject::upstream(name).change(&what);

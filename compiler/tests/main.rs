@@ -7,6 +7,7 @@ mod config_guide;
 mod definitions;
 mod documents;
 mod drift;
+mod drift_markdown;
 mod explain;
 mod generated;
 mod import;

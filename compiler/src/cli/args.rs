@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ptc_compiler::render;
 
@@ -158,6 +159,7 @@ pub(crate) struct CheckProgram {
 
 /// `ptc-compile diff`
 #[derive(Debug, Args)]
+#[command(mut_arg("format", |format| format.value_parser(formats(&[Format::Markdown]))))]
 pub(crate) struct Diff {
     /// The config, usually `upstreams.json`
     #[arg(value_name = "CONFIG")]
@@ -184,6 +186,7 @@ pub(crate) struct Diff {
 
 /// `ptc-compile update`
 #[derive(Debug, Args)]
+#[command(mut_arg("format", |format| format.value_parser(formats(&[Format::Markdown]))))]
 pub(crate) struct Update {
     /// The config, usually `upstreams.json`
     #[arg(value_name = "CONFIG")]
@@ -426,7 +429,7 @@ pub(crate) struct Messages {
     pub(crate) deny_warnings: bool,
 
     /// How findings are printed: for people on stderr, for tools on stdout
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Full, help_heading = "Messages")]
+    #[arg(long, value_name = "FORMAT", value_parser = formats(&[]), default_value = "full", help_heading = "Messages")]
     pub(crate) format: Format,
 
     /// Short for `--format json`: findings and results are printed as one JSON object per line
@@ -464,6 +467,15 @@ pub(crate) enum Format {
     Sarif,
     /// Workflow commands, which GitHub shows at the lines
     Github,
+    /// One Markdown document on stdout, for the summary of a job or the body of a pull request
+    Markdown,
+}
+
+/// Returns the parser of the formats of findings and of `others`, which a command has beside them.
+fn formats(others: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
+    let is_offered = |format: &&Format| **format != Format::Markdown || others.contains(format);
+    let offered = Format::value_variants().iter().filter(is_offered).filter_map(Format::to_possible_value);
+    PossibleValuesParser::new(offered.collect::<Vec<_>>()).try_map(|name| Format::from_str(&name, false))
 }
 
 impl Format {

@@ -49,8 +49,13 @@ impl Console {
         match self.messages.format() {
             Format::Full | Format::Short => self.data(text),
             Format::Json => self.data(&format!("{}\n", json())),
-            Format::Sarif | Format::Github => self.message(text),
+            Format::Sarif | Format::Github | Format::Markdown => self.message(text),
         }
+    }
+
+    /// Whether the command writes one Markdown document, which has the findings too.
+    pub(crate) fn is_markdown(&self) -> bool {
+        self.messages.format() == Format::Markdown
     }
 
     /// Whether results are printed as JSON lines.
@@ -76,8 +81,11 @@ impl Console {
             Format::Json => self.data(&render::json_lines(sources, diagnostics)),
             Format::Sarif => self.data(&render::sarif(sources, diagnostics)),
             Format::Github => self.data(&render::github(sources, diagnostics)),
+            // The document of the command has them.
+            Format::Markdown => {}
         }
         if !self.messages.format().is_for_tools()
+            && !self.is_markdown()
             && let Some(summary) = render::summary(diagnostics, self.style())
         {
             to_stderr(&format!("{summary}\n"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
+use ptc_compiler::drift::markdown::{self, Comparison};
 use ptc_compiler::drift::report::Extent;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::lock::read::Places;
@@ -18,7 +19,7 @@ use crate::args::{Connecting, Diff, Threshold, Update};
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
-use crate::{Failure, Status, files, resolve_lock};
+use crate::{Failure, Status, files, program, resolve_lock};
 
 /// Runs `diff`: compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
@@ -51,22 +52,19 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         }
         drifted = drift.worst();
         lint::lint(config, &old, &new, &mut checked.diagnostics);
-        let report = report(config, &old, &new, args.details, console);
-        if args.details || console.is_for_tools() {
+        if console.is_for_tools() || args.details && !console.is_markdown() {
             checked.diagnostics.append(drift);
         } else {
             checked.diagnostics.append(stale_pins);
         }
-        Some((changed, report))
+        Some((changed, old, new))
     });
-    let status = console.findings(&checked.sources, &checked.diagnostics);
-    let changed = changed.map(|(changed, report)| {
-        console.message(&report);
-        changed
-    });
+    let compared = changed.as_ref().map(|(changed, old, new)| Compared { old, new, changed: *changed });
+    let status = print(&checked, compared.as_ref(), is_whole, args.details, console);
+    let changed = changed.map(|(changed, ..)| changed);
     let (Some(changed), true) = (changed, is_whole) else { return Ok(status.at_least_findings()) };
     if stale == 0 || changed != Count::default() {
-        console.message(&told(changed));
+        console.message(&format!("{}\n", changed.clause()));
     }
     if changed != Count::default() && !args.details && !console.is_for_tools() {
         let command = format!("ptc-compile update {}", args.config.display());
@@ -90,7 +88,7 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let unreachable: Vec<String> = if args.keep_going { unreachable(&checked) } else { Vec::new() };
     let is_prevented = checked.diagnostics.has_errors() && unreachable.is_empty();
     let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, is_prevented) else {
-        return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
+        return Ok(print(&checked, None, false, args.details, console).at_least_findings());
     };
     let mut found = Diagnostics::default();
     lint::lint(config, &old, &new, &mut found);
@@ -98,15 +96,15 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     checked.diagnostics.append(found);
     let mut drift = Diagnostics::default();
     let changed = drift::compare(config, &old, &new, &places, None, &mut drift);
-    if args.details || console.is_for_tools() {
+    if console.is_for_tools() || args.details && !console.is_markdown() {
         checked.diagnostics.append(drift);
     }
-    let status = console.findings(&checked.sources, &checked.diagnostics);
-    console.message(&report(config, &old, &new, args.details, console));
+    let compared = Compared { old: &old, new: &new, changed };
+    let status = print(&checked, Some(&compared), unreachable.is_empty(), args.details, console);
     if is_refused {
         return Ok(status.at_least_findings());
     }
-    console.message(&told(changed));
+    console.message(&format!("{}\n", changed.clause()));
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
         console.message(&format!(
@@ -123,13 +121,35 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(status.at_least_findings())
 }
 
-/// Returns the report on changes. For programs it is empty, since they read the findings.
-fn report(config: &Config, old: &Lock, new: &Lock, has_details: bool, console: &Console) -> String {
-    if console.is_for_tools() {
-        return String::new();
+/// Two locks that were compared.
+struct Compared<'a> {
+    old: &'a Lock,
+    new: &'a Lock,
+    changed: Count,
+}
+
+/// Prints the findings and the report on changes: a document for Markdown, messages for people. For programs there is no report,
+/// since they read the findings. `is_whole`: whether all upstreams were compared.
+fn print(checked: &Checked, compared: Option<&Compared<'_>>, is_whole: bool, has_details: bool, console: &Console) -> Status {
+    let status = console.findings(&checked.sources, &checked.diagnostics);
+    let both = checked.config.as_ref().zip(compared);
+    if console.is_markdown() {
+        let callers = program::callers(&checked.programs);
+        let comparison = both.map(|(config, compared)| Comparison {
+            config,
+            old: compared.old,
+            new: compared.new,
+            changed: compared.changed,
+            callers: &callers,
+            program_findings: program::new_findings(config, &checked.programs, compared.old, compared.new),
+            has_details,
+        });
+        console.data(&markdown::document(comparison.as_ref(), is_whole, &checked.sources, &checked.diagnostics));
+    } else if let (Some((config, compared)), false) = (both, console.is_for_tools()) {
+        let extent = if has_details { Extent::Summaries } else { Extent::Tools };
+        console.message(&drift::report::report(config, compared.old, compared.new, extent, console.style()));
     }
-    let extent = if has_details { Extent::Summaries } else { Extent::Tools };
-    drift::report::report(config, old, new, extent, console.style())
+    status
 }
 
 /// Returns the upstreams that could not be asked, or nothing if there are errors of other kinds.
@@ -147,17 +167,6 @@ fn unreachable(checked: &Checked) -> Vec<String> {
 /// Whether the current tools can be compared. If a document no longer contains an operation, the others still can.
 fn is_comparable(diagnostics: &Diagnostics) -> bool {
     !diagnostics.sorted().iter().any(|found| found.severity == Severity::Error && found.code != Code::UnknownOperation)
-}
-
-fn told(changed: Count) -> String {
-    let counted = |count: usize, what: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {what}")),
-        count => Some(format!("{count} {what}s")),
-    };
-    let parts: Vec<String> =
-        [counted(changed.tools, "tool"), counted(changed.upstreams, "upstream")].into_iter().flatten().collect();
-    if parts.is_empty() { "nothing changed\n".to_owned() } else { format!("{} changed\n", parts.join(" and ")) }
 }
 
 /// Two locks to compare.

@@ -3,6 +3,7 @@
 use ptc_check::FindingKind;
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
+use ptc_compiler::drift::callers::Caller;
 use ptc_compiler::ir;
 use ptc_compiler::pinned;
 use ptc_compiler::source::{self, FileId, Sources};
@@ -14,6 +15,8 @@ use crate::console::Console;
 use crate::{Failure, Status, const_args, load};
 use ptc_compiler::files;
 use ptc_compiler::leak;
+use ptc_compiler::lock::Lock;
+use ptc_compiler::lower;
 
 /// Reports the findings about each program.
 pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Failure> {
@@ -76,6 +79,34 @@ pub(crate) fn check_stored(
             }
         }
     }
+}
+
+/// Returns the tools that each stored program may call. A program that does not compile calls none; `--check` reports it.
+pub(crate) fn callers(programs: &[ir::Program]) -> Vec<Caller> {
+    let called = |program: &ir::Program| {
+        let compiled = Program::compile(&program.source).ok();
+        let tools = compiled.map(|compiled| ptc_check::called_tools(&compiled)).unwrap_or_default();
+        tools.into_iter().map(|called| (called.server, called.tool)).collect()
+    };
+    programs.iter().map(|program| Caller { program: program.name.clone(), calls: called(program) }).collect()
+}
+
+/// Returns the findings about stored programs with the tools of a new lock, without those that they have with the old lock too.
+pub(crate) fn new_findings(config: &Config, programs: &[ir::Program], old: &Lock, new: &Lock) -> Diagnostics {
+    let check = |lock: &Lock| {
+        let mut found = Diagnostics::default();
+        // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
+        if !programs.is_empty() {
+            let tables = leak::leak_static(&lower::deployment(config, lock, "check"));
+            check_stored(config, programs, Some(tables.catalog), &mut found);
+        }
+        found
+    };
+    let (before, after) = (check(old), check(new));
+    let known = before.sorted();
+    let mut found = Diagnostics::default();
+    found.extend(after.sorted().into_iter().filter(|finding| !known.contains(finding)).cloned());
+    found
 }
 
 /// Reports each `data/NAME` that `args` of the program's entry does not declare.

@@ -1,7 +1,8 @@
-//! Escapes texts of upstreams for Markdown. Nothing in them may become markup, because rustdoc runs code blocks as tests and
-//! follows links.
+//! Escapes texts of upstreams for Markdown. Nothing in them may become markup: rustdoc runs code blocks as tests and follows links,
+//! and a forge also turns mentions and references into links and notifications.
 
 use super::literal::shown;
+use crate::diag::text::on_one_line;
 use crate::lower::text::one_line;
 
 /// Characters that begin markup anywhere in a line.
@@ -24,7 +25,7 @@ pub(super) fn text(prose: &str) -> String {
 }
 
 /// Returns a name or a value as inline code.
-pub(super) fn code(name: &str) -> String {
+pub(crate) fn code(name: &str) -> String {
     let line = shown(&one_line(name, usize::MAX / 4));
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
@@ -36,9 +37,119 @@ pub(super) fn code(name: &str) -> String {
     }
 }
 
+/// Returns a message, which has names in backticks, as Markdown for a forge. Names become inline code, and so does everything that
+/// is not a plain word, because only there neither markup nor mentions, references and addresses have a meaning.
+pub(crate) fn sentence(message: &str) -> String {
+    let line = on_one_line(message);
+    let mut out = Spans::default();
+    let pieces: Vec<&str> = line.split('`').collect();
+    for (at, piece) in pieces.iter().enumerate() {
+        match (at % 2 == 1, at + 1 < pieces.len()) {
+            (true, true) => out.name(piece),
+            (true, false) => out.words(&format!("`{piece}")),
+            (false, _) => out.words(piece),
+        }
+    }
+    out.finish()
+}
+
+/// Writes words and inline code.
+#[derive(Default)]
+struct Spans {
+    out: String,
+    /// Words that are not plain, and form one span.
+    unsafe_words: Vec<String>,
+    /// Whether there is a space before the next part.
+    has_space: bool,
+    /// Whether there is a space before `unsafe_words`.
+    starts_with_space: bool,
+}
+
+impl Spans {
+    fn words(&mut self, piece: &str) {
+        for (at, word) in piece.split(' ').enumerate() {
+            self.has_space |= at > 0;
+            if word.is_empty() {
+                continue;
+            }
+            if is_plain(word) {
+                self.flush();
+                self.append(word);
+                continue;
+            }
+            if self.unsafe_words.is_empty() {
+                self.starts_with_space = self.has_space;
+            }
+            self.unsafe_words.push(word.to_owned());
+            self.has_space = false;
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        self.flush();
+        self.append(&code(if name.trim().is_empty() { "``" } else { name }));
+    }
+
+    /// Writes the words that are not plain as one span.
+    fn flush(&mut self) {
+        if !self.unsafe_words.is_empty() {
+            let words = std::mem::take(&mut self.unsafe_words).join(" ");
+            let has_space = std::mem::replace(&mut self.has_space, self.starts_with_space);
+            self.append(&code(&words));
+            self.has_space = has_space;
+        }
+    }
+
+    fn append(&mut self, text: &str) {
+        // Adjacent backticks of two spans would be one fence.
+        let joins_fences = self.out.ends_with('`') && text.starts_with('`');
+        if (self.has_space || joins_fences) && !self.out.is_empty() {
+            self.out.push(' ');
+        }
+        self.has_space = false;
+        self.out.push_str(text);
+    }
+
+    fn finish(mut self) -> String {
+        self.flush();
+        self.out
+    }
+}
+
+/// Whether a word, with the punctuation around it, is only a word in every dialect of Markdown.
+fn is_plain(word: &str) -> bool {
+    let core = word.trim_start_matches(['"', '\'', '(']);
+    let core = core.trim_end_matches(['"', '\'', ')', ',', ';', '.', ':', '?', '!', '…']);
+    let is_word = |part: &str| !part.is_empty() && part.chars().all(char::is_alphabetic);
+    // `GH-1` is a reference, so that a word has either letters or digits.
+    core.is_empty() || core == "→" || core.bytes().all(|byte| byte.is_ascii_digit()) || core.split(['-', '\'', '’']).all(is_word)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{code, text};
+    use super::{code, sentence, text};
+
+    #[test]
+    fn sentence_has_plain_words_and_inline_code_only() {
+        for (message, expected) in [
+            ("`a` now has `maximum` 50 for `n`, which was 100", "`a` now has `maximum` 50 for `n`, which was 100"),
+            ("answers {:count integer?}, which was any", "answers `{:count integer?},` which was any"),
+            ("says \"Ask @octocat about #12.\"", "says \"Ask `@octocat` about `#12.\"`"),
+            (
+                "see https://evil.example www.evil.example a@b.example GH-1",
+                "see `https://evil.example www.evil.example a@b.example GH-1`",
+            ),
+            ("[a](b) <img> :tada: $x$ **b** _i_ ~s~ a|b", "`[a](b) <img> :tada: $x$ **b** _i_ ~s~ a|b`"),
+            // Backticks of a name end the name, and what follows is still code.
+            ("`a` @octocat `b` is gone", "`a` `@octocat` `b` is gone"),
+            ("`a``b` c", "`a` `b` c"),
+            ("an open ` @octocat", "an open `` ` @octocat ``"),
+            ("``", "``` `` ```"),
+            ("a\n# b\u{202e}", "`a\\n# b\\u{202e}`"),
+        ] {
+            assert_eq!(sentence(message), expected);
+        }
+    }
 
     #[test]
     fn prose_is_no_markup() {

@@ -12,7 +12,7 @@ mod html;
 mod kubernetes;
 mod literal;
 mod manifest;
-mod markdown;
+pub(crate) mod markdown;
 mod readme;
 mod view;
 

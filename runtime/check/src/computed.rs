@@ -49,7 +49,7 @@ fn of_site(program: &Program, site: &ToolCallSite) -> Option<ComputedCall> {
 }
 
 /// Returns the functions such as `tool/call` that are used as values.
-fn as_values(ir: &Ir) -> Vec<ComputedCall> {
+pub(crate) fn as_values(ir: &Ir) -> Vec<ComputedCall> {
     let mut found = Vec::new();
     if let Op::Const(Value::Builtin(row)) = &ir.op
         && is_upstream_call(row.namespace, row.name)

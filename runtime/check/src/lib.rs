@@ -16,6 +16,7 @@
 //!
 //! - `call`: checks one call in the text against the catalog.
 //! - `call_options`: what a request says beside the tool and its arguments.
+//! - `called_tools`: lists the tools that a program may call.
 //! - `computed`: finds calls that cannot be checked, since their names or arguments are computed.
 //! - `context`: finds what a program reads of its context.
 //! - [`argument`]: checks one argument against its row and its schema.
@@ -39,6 +40,7 @@ mod bounds;
 mod call;
 mod call_hint;
 mod call_options;
+mod called_tools;
 mod computed;
 mod context;
 pub mod cost;
@@ -57,6 +59,7 @@ use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 pub use call::{CallSpans, requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
+pub use called_tools::{CalledTool, called_tools};
 pub use computed::{ComputedCall, computed_calls};
 pub use context::context_reads;
 pub use cost::{Cost, Effects};

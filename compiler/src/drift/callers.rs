@@ -1,0 +1,115 @@
+//! Which stored programs call a tool.
+
+use ptc_text::join_limited;
+
+use crate::diag::quoted;
+
+/// Maximum number of programs that are named.
+const MAX_NAMES: usize = 10;
+
+/// A stored program, with the tools that it may call.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The name of the program.
+    pub program: String,
+    /// The upstream and the tool of each call. A name that is computed when the program runs is `None`.
+    pub calls: Vec<(Option<String>, Option<String>)>,
+}
+
+/// How certain it is that a program calls a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Certainty {
+    /// A computed name may be that of the tool.
+    Possible,
+    /// A call names the tool.
+    Named,
+}
+
+impl Caller {
+    /// Returns whether the program calls a tool of an upstream. Programs name the operation of an OpenAPI document by its exposed
+    /// name or its `operationId`.
+    fn certainty(&self, upstream: &str, tool: &str, operation: Option<&str>) -> Option<Certainty> {
+        let of_call = |(server, name): &(Option<String>, Option<String>)| {
+            let is_same_server = server.as_deref().is_none_or(|server| server == upstream);
+            let is_same_tool = name.as_deref().is_none_or(|name| name == tool || Some(name) == operation);
+            let certainty = if server.is_some() && name.is_some() { Certainty::Named } else { Certainty::Possible };
+            (is_same_server && is_same_tool).then_some(certainty)
+        };
+        self.calls.iter().filter_map(of_call).max()
+    }
+}
+
+/// The stored programs that call tools, with those whose calls are computed apart.
+#[derive(Debug, Default)]
+pub(super) struct Callers<'a> {
+    named: Vec<&'a str>,
+    possible: Vec<&'a str>,
+}
+
+impl<'a> Callers<'a> {
+    /// Returns the programs that call a tool.
+    pub(super) fn of(callers: &'a [Caller], upstream: &str, tool: &str, operation: Option<&str>) -> Self {
+        let mut found = Callers::default();
+        for caller in callers {
+            match caller.certainty(upstream, tool, operation) {
+                Some(Certainty::Named) => found.named.push(&caller.program),
+                Some(Certainty::Possible) => found.possible.push(&caller.program),
+                None => {}
+            }
+        }
+        found
+    }
+
+    /// Adds the callers of another tool.
+    pub(super) fn add(&mut self, other: Callers<'a>) {
+        self.named.extend(other.named);
+        self.named.sort_unstable();
+        self.named.dedup();
+        self.possible.extend(other.possible);
+        self.possible.sort_unstable();
+        self.possible.dedup();
+        self.possible.retain(|program| !self.named.contains(program));
+    }
+
+    /// Names the programs: `a`, `b`, possibly `c`. Empty if there are none.
+    pub(super) fn names(&self) -> String {
+        let certain = self.named.iter().map(|program| quoted(program));
+        let possible = self.possible.iter().map(|program| format!("possibly {}", quoted(program)));
+        join_limited(certain.chain(possible), ", ", MAX_NAMES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Caller, Callers};
+
+    fn caller(program: &str, server: Option<&str>, tool: Option<&str>) -> Caller {
+        Caller { program: program.to_owned(), calls: vec![(server.map(str::to_owned), tool.map(str::to_owned))] }
+    }
+
+    #[test]
+    fn callers_name_the_tool_or_its_operation_or_may_compute_it() {
+        let all = [
+            caller("by_name", Some("shop"), Some("list-orders")),
+            caller("by_operation", Some("shop"), Some("listOrders")),
+            caller("other_tool", Some("shop"), Some("list-items")),
+            caller("other_upstream", Some("docs"), Some("list-orders")),
+            caller("any_tool", Some("shop"), None),
+            caller("any_upstream", None, Some("list-orders")),
+            caller("any_tool_elsewhere", Some("docs"), None),
+            caller("any", None, None),
+        ];
+        let names = |operation| Callers::of(&all, "shop", "list-orders", operation).names();
+        let possible = "possibly `any_tool`, possibly `any_upstream`, possibly `any`";
+        assert_eq!(names(Some("listOrders")), format!("`by_name`, `by_operation`, {possible}"));
+        assert_eq!(names(None), format!("`by_name`, {possible}"));
+    }
+
+    #[test]
+    fn program_that_certainly_calls_one_tool_is_not_named_as_possible_caller() {
+        let (computed, named) = ([caller("a", Some("shop"), None)], [caller("a", Some("shop"), Some("list"))]);
+        let mut found = Callers::of(&computed, "shop", "show", None);
+        found.add(Callers::of(&named, "shop", "list", None));
+        assert_eq!(found.names(), "`a`");
+    }
+}

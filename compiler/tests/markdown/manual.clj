@@ -1,0 +1,1 @@
+(tool/value {:server "docs" :tool "read" :args {}})

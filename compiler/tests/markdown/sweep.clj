@@ -1,0 +1,1 @@
+(tool/value {:server "shop" :tool data/tool :args {}})
