@@ -1,5 +1,5 @@
 //! The functions of the language as rows of tables at the top of each file. A file has one table for each namespace, and
-//! [`TABLES`] lists all of them.
+//! `TABLES` lists all of them.
 //!
 //! A row contains the name, the argument lists, one line of documentation, examples with their printed results, and the code.
 //! Arity checks, the output of `(doc f)` and suggestions for unknown names all derive from the rows. Functions that need the

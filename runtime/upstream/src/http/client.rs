@@ -78,8 +78,8 @@ pub struct OutgoingRequest<'u> {
     pub headers: HeaderMap,
     /// The body.
     pub body: OutgoingFrame,
-    /// Whether the request may be sent again ([`CallRules::is_repeatable`](crate::call_rules::CallRules::is_repeatable)) if the
-    /// connection fails before the head of the response is complete.
+    /// Whether the request may be sent again if the connection fails before the head of the response is complete, as `call_rules`
+    /// decides.
     pub repeatable: bool,
     /// Whether redirects within the origin are followed.
     pub follows: bool,
