@@ -46,15 +46,35 @@ pub(crate) const FIELDS: usize = 9;
 /// A number that no term has.
 const NONE: u32 = u32::MAX;
 
-/// What each occurrence of a word needs. It is apart from what only names need, so that more of it fits into the cache.
+/// The term of a word's stem, and whether the word is a stop word. Each occurrence of a word needs it, so it is small and apart from
+/// what only names need.
 #[derive(Debug, Clone, Copy)]
-struct Stem {
-    /// The term of the stem, which is [`NONE`] until it is needed.
-    term: u32,
-    is_stop_word: bool,
-}
+struct Stem(u32);
 
-const NEW: Stem = Stem { term: NONE, is_stop_word: false };
+impl Stem {
+    /// The term is not known yet.
+    const NEW: Stem = Stem(u32::MAX - 1);
+
+    fn is_new(self) -> bool {
+        self.0 | 1 == u32::MAX
+    }
+
+    fn set_term(&mut self, term: u32) {
+        self.0 = term << 1 | self.0 & 1;
+    }
+
+    fn set_stop_word(&mut self) {
+        self.0 |= 1;
+    }
+
+    fn term(self) -> u32 {
+        self.0 >> 1
+    }
+
+    fn is_stop_word(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
 
 /// What a word of a name needs. The terms with the [`FORM_MARK`] and the [`SHARE_MARK`] are [`NONE`] until they are needed.
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +86,59 @@ struct InName {
 
 const NEW_IN_NAME: InName = InName { form: NONE, share: NONE, intent: None };
 
+/// How often each field of a document has a term: three bits for each field, so that a count is at most 7.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts(u32);
+
+impl Counts {
+    const BITS: u32 = 3;
+    const MAX: u32 = 7;
+
+    fn add(&mut self, field: Field) {
+        let shift = field as u32 * Self::BITS;
+        if self.0 >> shift & Self::MAX < Self::MAX {
+            self.0 += 1 << shift;
+        }
+    }
+
+    /// Returns the fields that have the term, each with its count.
+    pub(crate) fn fields(self) -> impl Iterator<Item = (usize, u32)> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let field = (rest != 0).then(|| rest.trailing_zeros() / Self::BITS)?;
+            let shift = field * Self::BITS;
+            let count = rest >> shift & Self::MAX;
+            rest &= !(Self::MAX << shift);
+            Some((field as usize, count))
+        })
+    }
+}
+
 /// How often a document has a term.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occurrence {
     pub(crate) term: u32,
-    /// The fields that have the term, one bit each.
-    pub(crate) fields: u16,
-    pub(crate) counts: [u8; FIELDS],
+    pub(crate) counts: Counts,
+}
+
+/// What is known of a term's postings before they are written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Term {
+    /// One more than the position of the last occurrence.
+    occurrence: u32,
+    /// The document of the last posting.
+    pub(crate) document: u32,
+    /// Length of all postings in bytes.
+    pub(crate) bytes: u32,
+}
+
+impl Term {
+    /// Adds a posting. Its score is only known when all documents are.
+    fn count(&mut self, document: u32) {
+        let distance = document - self.document;
+        self.document = document;
+        self.bytes += 1 + (distance | 1).ilog2() / 7 + 1;
+    }
 }
 
 /// A stem in the name of a document.
@@ -97,13 +163,14 @@ pub(crate) struct Document {
 /// Collects documents and builds their index.
 #[derive(Debug)]
 pub struct Builder {
+    /// The number of the first document.
+    pub(crate) first: u32,
     /// Unstemmed words. Each is stemmed once.
     words: Texts,
     stems: Vec<Stem>,
     in_names: Vec<InName>,
-    pub(crate) terms: Texts,
-    /// One more than the position of each term's last occurrence.
-    last: Vec<u32>,
+    pub(crate) texts: Texts,
+    pub(crate) terms: Vec<Term>,
     pub(crate) documents: Vec<Document>,
     /// Number of occurrences before the last document.
     start: u32,
@@ -111,6 +178,8 @@ pub struct Builder {
     pub(crate) occurrences: Vec<Occurrence>,
     /// The stems of all names, by document and term.
     pub(crate) shares: Vec<Share>,
+    /// Number of stems in the names before the last one.
+    start_of_shares: usize,
     /// Pairs of an upstream and a stem, each with the number of the upstream's names that have the stem.
     pairs: Texts,
     pub(crate) frequencies: Vec<f32>,
@@ -130,16 +199,23 @@ impl Default for Builder {
 impl Builder {
     /// Creates a builder without documents.
     pub fn new() -> Builder {
+        Builder::after(0, 0)
+    }
+
+    /// Creates a builder whose documents come after this number of others and have about this number of terms.
+    pub(crate) fn after(first: u32, occurrences: usize) -> Builder {
         let mut builder = Builder {
+            first,
             words: Texts::default(),
             stems: Vec::new(),
             in_names: Vec::new(),
-            terms: Texts::default(),
-            last: Vec::new(),
+            texts: Texts::default(),
+            terms: Vec::new(),
             documents: Vec::new(),
             start: 0,
-            occurrences: Vec::new(),
+            occurrences: Vec::with_capacity(occurrences),
             shares: Vec::new(),
+            start_of_shares: 0,
             pairs: Texts::default(),
             frequencies: Vec::new(),
             intents: Vec::new(),
@@ -149,8 +225,8 @@ impl Builder {
         // To look each word up in these lists would take as long as to stem it.
         for word in words::stop_words() {
             let number = builder.words.number(word.as_bytes());
-            if let Some(stem) = slot(&mut builder.stems, number, NEW) {
-                stem.is_stop_word = true;
+            if let Some(stem) = slot(&mut builder.stems, number, Stem::NEW) {
+                stem.set_stop_word();
             }
         }
         for (intent, verb) in intents::verbs() {
@@ -167,8 +243,9 @@ impl Builder {
         let mut text = String::with_capacity(64);
         text.push(GROUP_MARK);
         words::plain(group.unwrap_or_default(), &mut text);
-        let number = self.terms.number(text.as_bytes());
+        let number = self.texts.number(text.as_bytes());
         self.start = self.occurrences.len() as u32;
+        self.start_of_shares = self.shares.len();
         self.documents.push(Document { group: number, lengths: [0; FIELDS], start: self.start });
         if let Some(group) = group {
             self.add(Field::Group, group);
@@ -187,7 +264,7 @@ impl Builder {
     }
 
     fn add_term(&mut self, text: &str) {
-        let term = self.terms.number(text.as_bytes());
+        let term = self.texts.number(text.as_bytes());
         self.occur(term, Field::Name);
     }
 
@@ -235,75 +312,62 @@ impl Builder {
     /// Returns the term of a word's stem, and whether it is a stop word. Adds the other terms of a word of a name.
     fn word(&mut self, text: &str, field: Field) -> (u32, bool) {
         let number = self.words.number(text.as_bytes());
-        let Some(stem) = slot(&mut self.stems, number, NEW) else { return (NONE, true) };
-        if stem.term == NONE {
-            stem.term = self.terms.number(words::stem(text).as_bytes());
+        let Some(stem) = slot(&mut self.stems, number, Stem::NEW) else { return (NONE, true) };
+        if stem.is_new() {
+            stem.set_term(self.texts.number(words::stem(text).as_bytes()));
         }
         let stem = *stem;
         if field == Field::Name
             && let Some(word) = slot(&mut self.in_names, number, NEW_IN_NAME)
         {
             if word.form == NONE {
-                word.form = self.terms.number(format!("{FORM_MARK}{text}").as_bytes());
-                let share = [&[SHARE_MARK as u8], self.terms.get(stem.term)].concat();
-                word.share = self.terms.number(&share);
+                word.form = self.texts.number(format!("{FORM_MARK}{text}").as_bytes());
+                let share = [&[SHARE_MARK as u8], self.texts.get(stem.term())].concat();
+                word.share = self.texts.number(&share);
             }
             self.intents.extend(word.intent);
             let (form, share) = (word.form, word.share);
             self.occur(form, field);
             self.share(share);
         }
-        (stem.term, stem.is_stop_word)
+        (stem.term(), stem.is_stop_word())
+    }
+
+    /// Returns the number of the last document.
+    fn document_number(&self) -> u32 {
+        self.first + (self.documents.len() as u32).saturating_sub(1)
     }
 
     /// Adds an occurrence of a term to the last document.
-    fn occur(&mut self, term: u32, field: Field) {
-        let Some(last) = slot(&mut self.last, term, 0) else { return };
-        if *last <= self.start {
-            let mut counts = [0; FIELDS];
-            if let Some(count) = counts.get_mut(field as usize) {
-                *count = 1;
-            }
-            self.occurrences.push(Occurrence { term, fields: 1 << field as u16, counts });
-            *last = self.occurrences.len() as u32;
-        } else if let Some(occurrence) = self.occurrences.get_mut(*last as usize - 1) {
-            occurrence.fields |= 1 << field as u16;
-            if let Some(count) = occurrence.counts.get_mut(field as usize) {
-                *count = count.saturating_add(1);
-            }
+    fn occur(&mut self, number: u32, field: Field) {
+        let document = self.document_number();
+        let Some(term) = slot(&mut self.terms, number, Term::default()) else { return };
+        if term.occurrence <= self.start {
+            self.occurrences.push(Occurrence { term: number, counts: Counts::default() });
+            term.occurrence = self.occurrences.len() as u32;
+            term.count(document);
         }
-    }
-
-    /// Appends the documents of another builder. The index is the same as if they had been added to this one.
-    pub(crate) fn append(&mut self, other: &Builder) {
-        // The number of each term of the other builder in this one.
-        let terms: Vec<u32> = (0..other.terms.len() as u32).map(|term| self.terms.number(other.terms.get(term))).collect();
-        let number = |term: u32| terms.get(term as usize).copied().unwrap_or(NONE);
-        let start = self.occurrences.len() as u32;
-        let mut shares = other.shares.iter().peekable();
-        self.occurrences.reserve(other.occurrences.len());
-        for (at, document, occurrences) in other.documents() {
-            let group = number(document.group);
-            self.documents.push(Document { group, lengths: document.lengths, start: start + document.start });
-            for occurrence in occurrences {
-                self.occurrences.push(Occurrence { term: number(occurrence.term), ..*occurrence });
-            }
-            while let Some(share) = shares.next_if(|share| share.document == at) {
-                self.share(number(share.term));
-            }
+        if let Some(occurrence) = self.occurrences.get_mut(term.occurrence as usize - 1) {
+            occurrence.counts.add(field);
         }
     }
 
     /// Adds a stem to the name of the last document.
-    fn share(&mut self, term: u32) {
+    fn share(&mut self, number: u32) {
+        let document = self.document_number();
         let Some(group) = self.documents.last().map(|document| document.group) else { return };
-        let document = self.documents.len() as u32 - 1;
-        let found = self.shares.binary_search_by_key(&(document, term), |share| (share.document, share.term));
-        let Err(at) = found else { return };
-        let pair = self.pairs.number(&(u64::from(group) << 32 | u64::from(term)).to_le_bytes());
-        self.shares.insert(at, Share { document, term, pair });
+        let of_document = self.shares.get(self.start_of_shares..).unwrap_or_default();
+        let at = of_document.partition_point(|share| share.term < number);
+        if of_document.get(at).is_some_and(|share| share.term == number) {
+            return;
+        }
+        let pair = self.pairs.number(&(u64::from(group) << 32 | u64::from(number)).to_le_bytes());
+        self.shares.insert(self.start_of_shares + at, Share { document, term: number, pair });
         if let Some(frequency) = slot(&mut self.frequencies, pair, 0.0) {
             *frequency += 1.0;
+        }
+        if let Some(term) = slot(&mut self.terms, number, Term::default()) {
+            term.count(document);
         }
     }
 }

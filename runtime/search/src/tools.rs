@@ -1,11 +1,14 @@
 //! Which texts of a tool are indexed.
 
+use std::collections::HashMap;
 use std::{iter, panic, thread};
 
+use foldhash::fast::FixedState;
+use memchr::{memchr, memchr_iter};
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
-use crate::texts::Texts;
+use crate::write::{self, Averages};
 
 /// Maximum bytes of a tool's prose, of one note on an argument or on a field of the result, and of all notes together. Later
 /// sentences usually describe special cases.
@@ -19,6 +22,9 @@ const MAX_RESULT: usize = 1_000;
 /// Number of tools of one upstream from which on a sentence that they share is not indexed, since it distinguishes none of them.
 /// The first sentence is always indexed.
 const MAX_SAME: usize = 4;
+
+/// Bytes of texts for which a document has about one more term.
+const BYTES_OF_OCCURRENCE: usize = 8;
 
 /// Number of tools from which on two threads build an index. To start a thread takes as long as to read the texts of some tools.
 const MIN_PARALLEL: usize = 500;
@@ -34,50 +40,112 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     });
     let (first, second) = catalog.upstreams.split_at(half.count());
     if total < MIN_PARALLEL || first.is_empty() {
-        return collect(catalog.upstreams).finish();
+        return collect(0, catalog.upstreams).finish();
     }
+    let (first, second) = both(|| collect(0, first), || collect(count(first), second));
+    let averages = Averages::of(&[&first, &second]);
+    let (first, second) = both(|| first.part(&averages), || second.part(&averages));
+    write::index(&first, Some(&second))
+}
+
+fn count(upstreams: &[Upstream]) -> u32 {
+    upstreams.iter().map(|upstream| upstream.tools.len() as u32).sum()
+}
+
+/// Runs two functions at the same time, or one after the other if no thread can be started.
+fn both<T: Send>(first: impl FnOnce() -> T, second: impl Fn() -> T + Sync) -> (T, T) {
     thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || collect(second)).ok();
-        let mut builder = collect(first);
-        builder.append(&match other.map(thread::ScopedJoinHandle::join) {
+        let other = thread::Builder::new().spawn_scoped(scope, &second).ok();
+        let first = first();
+        let second = match other.map(thread::ScopedJoinHandle::join) {
             Some(Ok(second)) => second,
             Some(Err(panicked)) => panic::resume_unwind(panicked),
-            None => collect(second),
-        });
-        builder.finish()
+            None => second(),
+        };
+        (first, second)
     })
 }
 
-/// Collects the terms of all tools of these upstreams.
-fn collect(upstreams: &[Upstream]) -> Builder {
-    let mut builder = Builder::new();
+/// Collects the terms of all tools of these upstreams, which come after `first` other tools.
+fn collect(first: u32, upstreams: &[Upstream]) -> Builder {
+    let bytes = upstreams.iter().flat_map(|upstream| upstream.tools).map(|tool| tool.doc.len()).sum::<usize>();
+    let mut builder = Builder::after(first, bytes / BYTES_OF_OCCURRENCE);
     for upstream in upstreams {
-        let proses: Vec<(&str, &str)> = upstream.tools.iter().map(prose).collect();
-        let mut texts = Texts::default();
-        let numbers = proses.iter().flat_map(|(_, prose)| sentences(prose)).map(|text| texts.number(text.as_bytes()));
-        let numbers: Vec<u32> = numbers.collect();
-        let mut often = vec![0_usize; texts.len()];
-        for number in &numbers {
-            if let Some(times) = often.get_mut(*number as usize) {
-                *times += 1;
+        let docs: Vec<Doc> = upstream.tools.iter().map(Doc::of).collect();
+        let mut numbers: HashMap<&str, usize, FixedState> = HashMap::with_hasher(FixedState::with_seed(0));
+        let mut often: Vec<usize> = Vec::new();
+        let mut count = |text| {
+            let number = *numbers.entry(text).or_insert(often.len());
+            match often.get_mut(number) {
+                Some(times) => *times += 1,
+                None => often.push(1),
             }
-        }
-        let mut is_own = numbers.iter().map(|number| often.get(*number as usize).is_none_or(|times| *times < MAX_SAME));
-        for (tool, prose) in upstream.tools.iter().zip(proses) {
-            add(&mut builder, upstream, tool, prose, &mut is_own);
+            number
+        };
+        let numbers: Vec<usize> = docs.iter().flat_map(|doc| sentences(doc.prose)).map(&mut count).collect();
+        let mut is_own = numbers.iter().map(|number| often.get(*number).is_none_or(|times| *times < MAX_SAME));
+        for (tool, doc) in upstream.tools.iter().zip(docs) {
+            add(&mut builder, upstream, tool, doc, &mut is_own);
         }
     }
     builder
 }
 
-/// Returns the title and the full description. The text of `doc` has the reference, the title, the description, facts with a
-/// label each, and indented notes.
-fn prose(tool: &Tool) -> (&'static str, &'static str) {
-    let is_fact = |line: &&str| line.starts_with("deprecated: ") || line.starts_with("effect: ");
-    let mut lines = tool.doc.lines().skip(1).take_while(|line| !line.starts_with("args: ") && !is_fact(line));
-    match (lines.next(), lines.next()) {
-        (Some(title), Some(prose)) => (title, prose),
-        (prose, _) => ("", prose.unwrap_or(tool.description)),
+/// The parts of the text of `doc`, which has the reference, the title, the description, facts with a label each, and indented notes.
+#[derive(Debug, Clone, Copy)]
+struct Doc {
+    title: &'static str,
+    /// The full description.
+    prose: &'static str,
+    /// The lines after the title and the description.
+    rest: &'static str,
+}
+
+impl Doc {
+    fn of(tool: &Tool) -> Doc {
+        let is_fact = |line: &str| line.starts_with("args: ") || line.starts_with("deprecated: ") || line.starts_with("effect: ");
+        let mut rest = lines(tool.doc);
+        rest.next();
+        let mut prose = [None; 2];
+        for slot in &mut prose {
+            let after = rest.clone();
+            match rest.next().filter(|line| !is_fact(line)) {
+                None => {
+                    rest = after;
+                    break;
+                }
+                line => *slot = line,
+            }
+        }
+        let (title, prose) = match prose {
+            [Some(title), Some(prose)] => (title, prose),
+            [prose, _] => ("", prose.unwrap_or(tool.description)),
+        };
+        Doc { title, prose, rest: rest.rest }
+    }
+}
+
+/// Splits a text at its line feeds.
+fn lines(rest: &str) -> Lines<'_> {
+    Lines { rest }
+}
+
+#[derive(Clone)]
+struct Lines<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = Some(self.rest).filter(|rest| !rest.is_empty())?;
+        let (line, rest) = memchr(b'\n', text.as_bytes()).map_or((text, ""), |at| {
+            let (line, rest) = text.split_at(at);
+            (line, rest.get(1..).unwrap_or_default())
+        });
+        self.rest = rest;
+        Some(line)
     }
 }
 
@@ -85,38 +153,32 @@ fn sentences(prose: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(prose);
     iter::from_fn(move || {
         let text = rest?;
-        let (sentence, after) = split(text, '.', " ").map_or((text, None), |(sentence, after)| (sentence, Some(after)));
+        let (sentence, after) = split(text, b'.', " ").map_or((text, None), |(sentence, after)| (sentence, Some(after)));
         rest = after;
         Some(sentence)
     })
 }
 
-/// Splits a text where it first has a character followed by another text. This is faster than a search for both together, which
-/// prepares tables for each search.
-fn split<'a>(text: &'a str, first: char, then: &str) -> Option<(&'a str, &'a str)> {
-    text.match_indices(first).find_map(|(at, first)| {
+/// Splits a text where it first has an ASCII character followed by another text. This is faster than a search for both together,
+/// which prepares tables for each search.
+fn split<'a>(text: &'a str, first: u8, then: &str) -> Option<(&'a str, &'a str)> {
+    memchr_iter(first, text.as_bytes()).find_map(|at| {
         let (before, rest) = text.split_at_checked(at)?;
-        Some((before, rest.strip_prefix(first)?.strip_prefix(then)?))
+        Some((before, rest.get(1..)?.strip_prefix(then)?))
     })
 }
 
-fn add(
-    builder: &mut Builder,
-    upstream: &Upstream,
-    tool: &Tool,
-    (title, prose): (&str, &str),
-    is_own: &mut impl Iterator<Item = bool>,
-) {
+fn add(builder: &mut Builder, upstream: &Upstream, tool: &Tool, doc: Doc, is_own: &mut impl Iterator<Item = bool>) {
     builder.document(Some(upstream.name), tool.name);
     builder.add_intent(tool.annotations.read_only);
     builder.add(Field::GroupDescription, upstream.description);
-    builder.add(Field::Title, title);
+    builder.add(Field::Title, doc.title);
     let mut room = MAX_PROSE;
-    for ((at, sentence), is_own) in sentences(prose).enumerate().zip(is_own) {
+    for ((at, sentence), is_own) in sentences(doc.prose).enumerate().zip(is_own) {
         let sentence = if at == 0 || is_own { start(sentence, room) } else { "" };
         room -= sentence.len();
         // The words of a URL do not describe the tool.
-        if split(sentence, ':', "//").is_some() {
+        if split(sentence, b':', "//").is_some() {
             let parts = sentence.split_whitespace().filter(|part| !part.contains("://"));
             parts.for_each(|part| builder.add(Field::Description, part));
         } else {
@@ -130,8 +192,8 @@ fn add(
         builder.add(Field::Arguments, arg.name);
     }
     let (mut room, mut has_results) = (MAX_NOTES, false);
-    for line in tool.doc.lines().skip(1) {
-        if let Some((_, note)) = line.strip_prefix("  ").and_then(|line| split(line, ' ', "- ")) {
+    for line in lines(doc.rest) {
+        if let Some((_, note)) = line.strip_prefix("  ").and_then(|line| split(line, b' ', "- ")) {
             let note = start(note, MAX_NOTE.min(room));
             room -= note.len();
             builder.add(Field::ArgumentTexts, note);
@@ -169,6 +231,7 @@ mod tests {
     use ptc_catalog::{Catalog, McpStdio, Operation, Tool, Transport, Upstream};
 
     use super::{collect, index_of};
+    use crate::write::{self, Averages};
     use crate::{Index, Query};
 
     static OPERATION: Operation = Operation::new("", "/warehouses/{id}");
@@ -220,9 +283,10 @@ mod tests {
         let upstreams = [upstream("shop", tools), upstream("shop2", &tools[1..]), upstream("store", tools)];
         for at in 0..=upstreams.len() {
             let (first, second) = upstreams.split_at(at);
-            let mut builder = collect(first);
-            builder.append(&collect(second));
-            assert_eq!(builder.finish(), collect(&upstreams).finish(), "{at}");
+            let (first, second) = (collect(0, first), collect(super::count(first), second));
+            let averages = Averages::of(&[&first, &second]);
+            let joined = write::index(&first.part(&averages), Some(&second.part(&averages)));
+            assert_eq!(joined, collect(0, &upstreams).finish(), "{at}");
         }
     }
 }

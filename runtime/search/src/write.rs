@@ -4,7 +4,9 @@
 //! end offset of its text and the end offset of its postings (`u32` each); all texts, sorted; all postings. A posting consists of
 //! the distance to the previous document (LEB128) and its BM25F score in 255ths of the maximum (one byte).
 
-use crate::build::{Builder, Document, FIELDS, Occurrence, Share};
+use std::cmp::Ordering;
+
+use crate::build::{Builder, Counts, Document, FIELDS, Occurrence, Share};
 
 /// First bytes of an index: the format's name and the version of its layout.
 pub(crate) const MAGIC: &[u8; 8] = b"PTCSRCH2";
@@ -16,156 +18,216 @@ const WEIGHTS: [(f32, f32); FIELDS] =
 /// How fast the score of a term saturates with its frequency: `k1` of BM25F.
 const SATURATION: f32 = 2.0;
 
-/// The postings of a term.
+/// Where the next posting of a term is written.
 #[derive(Debug, Clone, Copy, Default)]
-struct Postings {
-    /// The document of the last posting.
+struct Cursor {
+    /// The document of the posting before.
     document: u32,
-    /// Number of their bytes, and then the position of the next one.
-    bytes: u32,
+    at: u32,
 }
 
-impl Postings {
-    /// Adds a posting. Its score is only known when all documents are.
-    fn count(&mut self, document: u32) {
-        let distance = document - self.document;
-        self.document = document;
-        self.bytes += 1 + (distance | 1).ilog2() / 7 + 1;
+/// A term with the first bytes of its text as a number. Most texts differ in them, so that few texts are compared.
+type Sorted = (u64, u32);
+
+/// The postings of some documents by term, in the order of the terms' texts.
+pub(crate) struct Part<'a> {
+    builder: &'a Builder,
+    order: Vec<Sorted>,
+    postings: Vec<u8>,
+}
+
+/// The mean number of words in each field.
+pub(crate) struct Averages([f32; FIELDS]);
+
+impl Averages {
+    pub(crate) fn of(builders: &[&Builder]) -> Averages {
+        let documents = || builders.iter().flat_map(|builder| &builder.documents);
+        let count = documents().count().max(1) as f32;
+        Averages(std::array::from_fn(|field| {
+            let lengths = documents().filter_map(|document| document.lengths.get(field));
+            let total: f32 = lengths.map(|length| f32::from(*length)).sum();
+            (total / count).max(1.0)
+        }))
+    }
+
+    /// Returns the factor of each field's count in the weighted frequency of a term in a document.
+    fn factors(&self, document: &Document) -> [f32; FIELDS] {
+        let mut factors = [0.0; FIELDS];
+        let lengths = document.lengths.iter().zip(&self.0).zip(&WEIGHTS);
+        for (factor, ((length, average), (weight, b))) in factors.iter_mut().zip(lengths) {
+            *factor = weight / (1.0 - b + b * f32::from(*length) / average);
+        }
+        factors
     }
 }
 
 impl Builder {
     /// Builds the index and returns its bytes.
     pub fn finish(self) -> Vec<u8> {
-        // Numbers of terms in the order of their texts.
+        index(&self.part(&Averages::of(&[&self])), None)
+    }
+
+    /// Writes the postings of these documents.
+    pub(crate) fn part(&self, averages: &Averages) -> Part<'_> {
         let order = self.order();
-        let mut index = Vec::new();
-        index.extend_from_slice(MAGIC);
-        index.extend_from_slice(&(self.documents.len() as u32).to_le_bytes());
-        index.extend_from_slice(&(order.len() as u32).to_le_bytes());
-        let mut postings = self.count();
-        let (mut text_end, mut end) = (0, 0);
-        for term in &order {
-            text_end += self.terms.get(*term).len();
-            if let Some(postings) = postings.get_mut(*term as usize) {
-                end += std::mem::replace(&mut postings.bytes, end);
-                postings.document = 0;
+        let mut cursors = vec![Cursor::default(); self.texts.len()];
+        let mut end = 0;
+        for (_, term) in &order {
+            if let Some((cursor, term)) = cursors.get_mut(*term as usize).zip(self.terms.get(*term as usize)) {
+                cursor.at = end;
+                end += term.bytes;
             }
-            index.extend_from_slice(&(text_end as u32).to_le_bytes());
-            index.extend_from_slice(&end.to_le_bytes());
         }
-        for term in &order {
-            index.extend_from_slice(self.terms.get(*term));
-        }
-        let start = index.len();
-        index.resize(start + end as usize, 0);
+        let mut postings = vec![0; end as usize];
         let mut write = |document: u32, term: u32, score: u8| {
-            let Some(postings) = postings.get_mut(term as usize) else { return };
-            let mut distance = document - postings.document;
-            postings.document = document;
+            let Some(cursor) = cursors.get_mut(term as usize) else { return };
+            let distance = document - cursor.document;
+            cursor.document = document;
             let mut put = |byte: u8| {
-                if let Some(place) = index.get_mut(start + postings.bytes as usize) {
+                if let Some(place) = postings.get_mut(cursor.at as usize) {
                     *place = byte;
                 }
-                postings.bytes += 1;
+                cursor.at += 1;
             };
-            while distance >= 0x80 {
-                put(distance as u8 | 0x80);
-                distance >>= 7;
-            }
-            put(distance as u8);
+            number(distance, &mut put);
             put(score);
         };
-        let averages: [f32; FIELDS] = std::array::from_fn(|field| {
-            let lengths = self.documents.iter().filter_map(|document| document.lengths.get(field));
-            let total: f32 = lengths.map(|length| f32::from(*length)).sum();
-            (total / self.documents.len().max(1) as f32).max(1.0)
-        });
         for (number, document, occurrences) in self.documents() {
-            let lengths = document.lengths.iter().zip(&averages).zip(&WEIGHTS);
-            let mut norms = [0.0; FIELDS];
-            for (norm, ((length, average), (_, b))) in norms.iter_mut().zip(lengths) {
-                *norm = 1.0 - b + b * f32::from(*length) / average;
-            }
+            let factors = averages.factors(document);
             // Most terms occur once, in the same field as the term before.
-            let (mut before, mut score) = ((0, [0; FIELDS]), 0);
-            for occurrence in occurrences {
-                let frequency = (occurrence.fields, occurrence.counts);
-                if frequency != before {
-                    (before, score) = (frequency, occurrence.score(&norms));
+            let (mut before, mut score) = (Counts::default(), 0);
+            for Occurrence { term, counts } in occurrences {
+                if *counts != before {
+                    (before, score) = (*counts, score_of(*counts, &factors));
                 }
-                write(number, occurrence.term, score);
+                write(number, *term, score);
             }
         }
         // Words of names are weighted by their rarity among the names of the upstream, so that a prefix of all of them, such as
         // `slack_`, has a small share.
-        let mut sizes = vec![0.0_f32; self.terms.len()];
+        let mut sizes = vec![0.0_f32; self.texts.len()];
         for document in &self.documents {
             if let Some(size) = sizes.get_mut(document.group as usize) {
                 *size += 1.0;
             }
         }
         for name in self.shares.chunk_by(|a, b| a.document == b.document) {
-            let group = name.first().and_then(|share| self.documents.get(share.document as usize)).map_or(0, |of| of.group);
-            let size = sizes.get(group as usize).copied().unwrap_or(1.0);
+            let document = name.first().and_then(|share| self.documents.get((share.document - self.first) as usize));
+            let size = document.and_then(|document| sizes.get(document.group as usize)).copied().unwrap_or(1.0);
             let rarity = |share: &Share| (1.0 + size / self.frequencies.get(share.pair as usize).copied().unwrap_or(1.0)).ln();
             let total = name.iter().map(rarity).sum::<f32>().max(f32::MIN_POSITIVE);
             for share in name {
                 write(share.document, share.term, part(rarity(share) / total));
             }
         }
-        index
+        Part { builder: self, order, postings }
     }
-}
 
-impl Builder {
     /// Returns the documents with their numbers and the occurrences of terms in them.
-    pub(crate) fn documents(&self) -> impl Iterator<Item = (u32, &Document, &[Occurrence])> {
+    fn documents(&self) -> impl Iterator<Item = (u32, &Document, &[Occurrence])> {
         let ends = self.documents.iter().map(|document| document.start as usize).skip(1).chain([self.occurrences.len()]);
         let occurrences = move |start: u32, end: usize| self.occurrences.get(start as usize..end).unwrap_or_default();
-        (0..).zip(&self.documents).zip(ends).map(move |((at, document), end)| (at, document, occurrences(document.start, end)))
-    }
-
-    /// Returns the lengths of all terms' postings.
-    fn count(&self) -> Vec<Postings> {
-        let mut postings = vec![Postings::default(); self.terms.len()];
-        let of_names = self.shares.iter().map(|share| (share.document, share.term));
-        let of_texts = self.documents().flat_map(|(at, _, all)| all.iter().map(move |occurrence| (at, occurrence.term)));
-        for (document, term) in of_names.chain(of_texts) {
-            if let Some(postings) = postings.get_mut(term as usize) {
-                postings.count(document);
-            }
-        }
-        postings
+        (self.first..)
+            .zip(&self.documents)
+            .zip(ends)
+            .map(move |((at, document), end)| (at, document, occurrences(document.start, end)))
     }
 
     /// Returns the terms in the order of their texts.
-    fn order(&self) -> Vec<u32> {
-        // Most terms differ in their first bytes, which are compared as one number.
+    fn order(&self) -> Vec<Sorted> {
         let first_bytes = |term| {
             let mut bytes = [0; 8];
-            bytes.iter_mut().zip(self.terms.get(term)).for_each(|(to, from)| *to = *from);
+            bytes.iter_mut().zip(self.texts.get(term)).for_each(|(to, from)| *to = *from);
             u64::from_be_bytes(bytes)
         };
-        let mut order: Vec<(u64, u32)> = (0..self.terms.len() as u32).map(|term| (first_bytes(term), term)).collect();
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.terms.get(a.1).cmp(self.terms.get(b.1))));
-        order.into_iter().map(|(_, term)| term).collect()
+        let mut order: Vec<Sorted> = (0..self.texts.len() as u32).map(|term| (first_bytes(term), term)).collect();
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.texts.get(a.1).cmp(self.texts.get(b.1))));
+        order
     }
 }
 
-impl Occurrence {
-    /// Returns the saturated, weighted frequency of the term, in 255ths of the maximum.
-    fn score(&self, norms: &[f32; FIELDS]) -> u8 {
-        let (mut fields, mut frequency) = (self.fields, 0.0);
-        while fields != 0 {
-            let field = fields.trailing_zeros() as usize;
-            fields &= fields - 1;
-            if let (Some(count), Some((weight, _)), Some(norm)) = (self.counts.get(field), WEIGHTS.get(field), norms.get(field)) {
-                frequency += weight * f32::from(*count) / norm;
-            }
-        }
-        part(frequency / (SATURATION + frequency))
+/// One term of a part.
+struct Entry<'a> {
+    first_bytes: u64,
+    text: &'a [u8],
+    /// The document of the last posting.
+    document: u32,
+    postings: &'a [u8],
+}
+
+impl Part<'_> {
+    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let mut rest = self.postings.as_slice();
+        self.order.iter().map(move |(first_bytes, number)| {
+            let term = self.builder.terms.get(*number as usize).copied().unwrap_or_default();
+            let (postings, after) = rest.split_at_checked(term.bytes as usize).unwrap_or_default();
+            rest = after;
+            Entry { first_bytes: *first_bytes, text: self.builder.texts.get(*number), document: term.document, postings }
+        })
     }
+}
+
+/// Returns the index over the documents of one part or of two.
+pub(crate) fn index(first: &Part, second: Option<&Part>) -> Vec<u8> {
+    let parts = || [Some(first), second].into_iter().flatten();
+    let documents: usize = parts().map(|part| part.builder.documents.len()).sum();
+    let most: usize = parts().map(|part| part.order.len()).sum();
+    let (mut ends, mut texts) = (Vec::with_capacity(8 * most), Vec::new());
+    let mut postings = Vec::with_capacity(parts().map(|part| part.postings.len()).sum());
+    let (mut ours, mut theirs) = (first.entries().peekable(), second.into_iter().flat_map(Part::entries).peekable());
+    loop {
+        let order = match (ours.peek(), theirs.peek()) {
+            (Some(a), Some(b)) => a.first_bytes.cmp(&b.first_bytes).then_with(|| a.text.cmp(b.text)),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => break,
+        };
+        let one = ours.next_if(|_| order.is_le());
+        let other = theirs.next_if(|_| order.is_ge());
+        texts.extend_from_slice(one.as_ref().or(other.as_ref()).map_or(&[], |entry| entry.text));
+        if let Some(one) = &one {
+            postings.extend_from_slice(one.postings);
+        }
+        if let Some(other) = other {
+            let before = one.map_or(0, |one| one.document);
+            append(before, other.postings, &mut postings);
+        }
+        ends.extend_from_slice(&(texts.len() as u32).to_le_bytes());
+        ends.extend_from_slice(&(postings.len() as u32).to_le_bytes());
+    }
+    let mut index = Vec::with_capacity(MAGIC.len() + 8 + ends.len() + texts.len() + postings.len());
+    index.extend_from_slice(MAGIC);
+    index.extend_from_slice(&(documents as u32).to_le_bytes());
+    index.extend_from_slice(&(ends.len() as u32 / 8).to_le_bytes());
+    for part in [ends, texts, postings] {
+        index.extend_from_slice(&part);
+    }
+    index
+}
+
+/// Appends postings after one of the document `before`. The first of them contains the number of its document.
+fn append(before: u32, more: &[u8], postings: &mut Vec<u8>) {
+    let length = more.iter().take_while(|byte| **byte >= 0x80).count() + 1;
+    let Some((first, rest)) = more.split_at_checked(length) else { return };
+    let document = first.iter().rev().fold(0, |document, byte| document << 7 | u32::from(byte & 0x7f));
+    number(document - before, |byte| postings.push(byte));
+    postings.extend_from_slice(rest);
+}
+
+/// Writes a number in LEB128.
+fn number(mut number: u32, mut put: impl FnMut(u8)) {
+    while number >= 0x80 {
+        put(number as u8 | 0x80);
+        number >>= 7;
+    }
+    put(number as u8);
+}
+
+/// Returns the saturated, weighted frequency of a term in a document, in 255ths of the maximum.
+fn score_of(counts: Counts, factors: &[f32; FIELDS]) -> u8 {
+    let weighted = counts.fields().filter_map(|(field, count)| Some(factors.get(field)? * count as f32));
+    let frequency: f32 = weighted.sum();
+    part(frequency / (SATURATION + frequency))
 }
 
 /// Returns a share in 255ths, at least one.
