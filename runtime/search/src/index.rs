@@ -33,13 +33,10 @@ const RUN: f32 = 0.3;
 const FORM: f32 = 0.15;
 
 /// Score factor of documents of an upstream that the query names.
-const GROUP: f32 = 1.8;
-
-/// Penalty of a document that contains only some of the query's words: the exponent of their share.
-const COVERAGE: f32 = 0.6;
+const GROUP: f32 = 1.4;
 
 /// Increase of a document's score if the query covers its whole name, as a share of the score.
-const NAME_COVERAGE: f32 = 0.4;
+const NAME_COVERAGE: f32 = 0.5;
 
 /// Factor of documents whose intent differs from that of the query.
 const OTHER_INTENT: f32 = 0.5;
@@ -264,7 +261,7 @@ impl<'a> Index<'a> {
         }
         if weight_of_all > 0.0 {
             for (score, covered) in scores.iter_mut().zip(&covered).filter(|(score, _)| **score > 0.0) {
-                *score *= (covered / weight_of_all).powf(COVERAGE);
+                *score *= coverage(covered / weight_of_all);
             }
         }
         for (score, share) in scores.iter_mut().zip(self.covered_names(matched)) {
@@ -300,6 +297,13 @@ impl<'a> Index<'a> {
         }
         top(&scores, limit)
     }
+}
+
+/// Returns the score factor of a document that contains this share of the query's words: the share to the power of five eighths.
+/// Square roots take a tenth of the time of `powf`.
+fn coverage(share: f32) -> f32 {
+    let root = share.sqrt();
+    root * root.sqrt().sqrt()
 }
 
 /// Returns the positions of the highest scores above 0, best first.
