@@ -43,6 +43,8 @@ pub struct Members<'a> {
     /// Whether other members are refused.
     pub closed: bool,
     by_name: HashMap<&'a str, &'a Json>,
+    /// All schemas of the members that alternatives declare differently.
+    alternatives: HashMap<&'a str, Vec<&'a Json>>,
     needed: HashSet<&'a str>,
 }
 
@@ -60,7 +62,37 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Returns the schema of a member.
+    /// Adds the members of alternatives. A member of several alternatives admits what one of them admits.
+    fn alternatives(&mut self, branches: &[Members<'a>]) {
+        let mut all: HashMap<&'a str, Vec<&'a Json>> = HashMap::new();
+        for branch in branches {
+            for (name, schema) in &branch.properties {
+                let schemas = all.entry(name).or_default();
+                for schema in branch.alternatives.get(name).map_or(std::slice::from_ref(schema), Vec::as_slice) {
+                    if !schemas.contains(schema) {
+                        schemas.push(schema);
+                    }
+                }
+            }
+        }
+        for (name, schema) in branches.iter().flat_map(|branch| &branch.properties) {
+            // A member that is declared outside of the alternatives must satisfy that declaration in all of them.
+            if self.get(name).is_none() {
+                self.property(name, schema);
+                if let Some(schemas) = all.remove(name).filter(|schemas| schemas.len() > 1) {
+                    self.alternatives.insert(name, schemas);
+                }
+            }
+        }
+    }
+
+    /// Returns the schemas of a member: several if alternatives declare it differently, and none if it is not declared.
+    pub fn schemas(&self, name: &str) -> &[&'a Json] {
+        let several = self.alternatives.get(name).map(Vec::as_slice);
+        several.or_else(|| self.by_name.get(name).map(std::slice::from_ref)).unwrap_or_default()
+    }
+
+    /// Returns the schema of a member. If alternatives declare it differently, this is the first of them.
     pub fn get(&self, name: &str) -> Option<&'a Json> {
         self.by_name.get(name).copied()
     }
@@ -316,9 +348,7 @@ impl<'a> Schema<'a> {
                     }
                 }
             }
-            for (name, schema) in branches.iter().flat_map(|b| &b.properties) {
-                out.property(name, schema);
-            }
+            out.alternatives(&branches);
         }
     }
 
@@ -330,25 +360,41 @@ impl<'a> Schema<'a> {
 
     /// Like [`Schema::arguments`], but for an object schema inside the document.
     pub fn arguments_of(&self, node: &'a Json) -> (Vec<Arg>, bool) {
-        static ANYTHING: Json = Json::Bool(true);
         let members = self.members(node);
-        let schema_of = |name: &str| members.get(name).unwrap_or(&ANYTHING);
-        let mut args: Vec<Arg> = members.required.iter().map(|name| self.argument(name, schema_of(name), true)).collect();
+        let argument = |name: &str, required| self.union(name, members.schemas(name), required);
+        let mut args: Vec<Arg> = members.required.iter().map(|name| argument(name, true)).collect();
         let mut optional: Vec<_> = members.properties.iter().filter(|(name, _)| !members.requires(name)).collect();
         optional.sort_by_key(|(name, _)| *name);
-        args.extend(optional.into_iter().map(|(name, schema)| self.argument(name, schema, false)));
+        args.extend(optional.into_iter().map(|(name, _)| argument(name, false)));
         (args, members.closed)
     }
 
     /// Returns a schema as an argument with that name.
     pub fn argument(&self, name: &str, schema: &'a Json, required: bool) -> Arg {
-        Arg {
-            name: name.to_owned(),
-            required,
-            types: self.types(schema),
-            label: self.label(schema),
-            allowed: self.allowed(schema),
+        self.union(name, &[schema], required)
+    }
+
+    /// Returns an argument that admits what any of the schemas admits. It admits anything if there are none.
+    pub fn union(&self, name: &str, schemas: &[&'a Json], required: bool) -> Arg {
+        let bits = schemas.iter().map(|schema| self.types(schema).0).reduce(|a, b| a | b);
+        let types = Types(bits.map_or(ANY_BITS, collapse));
+        let allowed: Option<Vec<Vec<String>>> =
+            schemas.iter().map(|schema| Some(self.allowed(schema)).filter(|values| !values.is_empty())).collect();
+        let mut labels: Vec<String> = Vec::new();
+        for label in schemas.iter().map(|schema| self.label(schema)) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
         }
+        let is_any = labels.is_empty() || labels.len() > 1 && labels.iter().any(|label| label == "any");
+        let label = if is_any { names(types.0) } else { labels.join("|") };
+        let mut values: Vec<String> = Vec::new();
+        for value in allowed.into_iter().flatten().flatten() {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        Arg { name: name.to_owned(), required, types, label, allowed: values }
     }
 }
 
@@ -380,4 +426,27 @@ fn names(bits: u8) -> String {
     let bits = collapse(bits);
     let all: Vec<&str> = Type::ALL.iter().filter(|(kind, _)| bits & *kind as u8 != 0).map(|(_, name)| *name).collect();
     all.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Schema;
+    use crate::json::Json;
+
+    #[test]
+    fn member_of_several_alternatives_admits_what_one_of_them_admits() {
+        let schema = serde_json::json!({
+            "properties": { "size": { "type": "integer" } },
+            "oneOf": [
+                { "required": ["kind"], "properties": { "kind": { "const": "cat" }, "lives": { "type": "integer" }, "id": {} } },
+                { "required": ["kind"], "properties": { "kind": { "const": "dog" }, "lives": { "type": "string" }, "id": {} } },
+                { "required": ["kind"], "properties": { "kind": { "enum": ["cow", "cat"] }, "size": { "type": "string" } } },
+            ],
+        });
+        let schema = Json::from(&schema);
+        let (args, _) = Schema::new(&schema).arguments();
+        let shown: Vec<String> = args.iter().map(|arg| format!("{} {} {}", arg.name, arg.label, arg.allowed.join(" "))).collect();
+        let kind = r#"kind const<"cat">|const<"dog">|enum<string> "cat" "dog" "cow""#;
+        assert_eq!(shown, [kind, "id any ", "lives integer|string ", "size integer "]);
+    }
 }

@@ -273,6 +273,30 @@ fn a_schema_that_takes_anything_refuses_no_argument() {
 }
 
 #[test]
+fn members_and_definitions_of_alternatives_are_compared_together() {
+    let tool = |input: &str| format!(r#"{{"name": "add", "inputSchema": {{"type": "object", {input}}}}}"#);
+    let block = |kind: &str| format!(r#"{{"properties": {{"type": {{"enum": [{kind}]}}}}}}"#);
+    let blocks = |alternatives: &str| tool(&format!(r#""properties": {{"blocks": {{"items": {alternatives}}}}}"#));
+    let before = blocks(&block(r#""text", "list""#));
+    let after = blocks(&format!(r#"{{"anyOf": [{}, {}]}}"#, block(r#""text""#), block(r#""list""#)));
+    let found = changes(&[&before], &[&after]);
+    assert!(found.iter().all(|(_, message)| !message.contains("refuses")), "{found:?}");
+    let after = blocks(&format!(r#"{{"anyOf": [{}, {}]}}"#, block(r#""text""#), block(r#""table""#)));
+    let found = changes(&[&before], &[&after]);
+    assert!(found.contains(&(Code::InputBreaking, r#"`add` of `a` refuses "list" for `blocks[].type`"#.to_owned())), "{found:?}");
+
+    // A definition that nothing refers to bounds nothing.
+    let defined = |input: &str, length: u8| tool(&format!(r#"{input}, "$defs": {{"Text": {{"maxLength": {length}}}}}"#));
+    for (input, code) in [
+        (r#""properties": {"q": {}}"#, Code::DefinitionChanged),
+        (r##""patternProperties": {"^x": {"$ref": "#/$defs/Text"}}"##, Code::InputChanged),
+    ] {
+        let codes: Vec<Code> = changes(&[&defined(input, 1)], &[&defined(input, 2)]).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(codes, [code], "{input}");
+    }
+}
+
+#[test]
 fn tools_come_and_go() {
     let other = TOOL.replace(r#""name": "search""#, r#""name": "find""#);
     assert_eq!(changes(&[TOOL], &[TOOL]), []);

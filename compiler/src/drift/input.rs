@@ -4,7 +4,7 @@
 //! nothing else changed. If several keywords changed, the effect cannot be determined without solving them, so the message shows
 //! the old and the new values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::without_annotations;
 use crate::diag::{Code, quoted};
@@ -66,6 +66,9 @@ const KNOWN: [&str; 12] = [
     "$ref",
 ];
 
+/// Keywords that hold the targets of references.
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+
 /// Maximum length in characters of a value in a message.
 const SHOWN: usize = 80;
 
@@ -73,12 +76,14 @@ const SHOWN: usize = 80;
 /// covered by another finding.
 pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec<(Code, String)>) {
     let mut walk = Walk { old: Schema::new(before), new: Schema::new(after), seen: BTreeSet::new(), out };
-    let (known, now) = (walk.old.members(before), walk.new.members(after).properties);
+    let (known, members) = (walk.old.members(before), walk.new.members(after));
     let mut prose = Vec::new();
-    for (name, now) in now {
+    for (name, now) in &members.properties {
         let Some(was) = known.get(name) else { continue };
-        let path = Path(name.to_owned());
-        walk.inside(&path, was, now, reported.contains(name));
+        let path = Path((*name).to_owned());
+        if let ([was], [now]) = (known.schemas(name), members.schemas(name)) {
+            walk.inside(&path, was, now, reported.contains(name));
+        }
         if words(was) != words(now)
             && (without_annotations(was) == without_annotations(now) || was.get("description") != now.get("description"))
         {
@@ -89,9 +94,8 @@ pub(super) fn compare(before: &Json, after: &Json, reported: &BTreeSet<&str>, ou
     walk.keywords("its arguments", before, after);
     let reported = !reported.is_empty() || walk.out.len() > start;
     walk.combined("its arguments", before, after, reported);
-    // Shared definitions may be reachable in a way that was not followed.
-    let shared = |input: &Json| ["$defs", "definitions"].map(|key| input.get(key).map(without_annotations));
-    if walk.out.is_empty() && shared(before) != shared(after) {
+    // A shared definition may be used at a place that was not compared.
+    if walk.out.is_empty() && used_definitions(before) != used_definitions(after) {
         walk.out.push((Code::InputChanged, "bounds its arguments differently".to_owned()));
     }
     if words(&around(before)) != words(&around(after)) {
@@ -191,28 +195,30 @@ impl<'a> Walk<'a, '_> {
 
     /// Like [`Walk::inside`], but for a position below an argument, whose types and values have not been compared yet.
     fn nested(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
-        let arg = |schema: &Schema<'a>, node| Arg {
-            name: String::new(),
-            required: false,
-            types: schema.types(node),
-            label: schema.label(node),
-            allowed: schema.allowed(node),
-        };
-        let reported = kinds(&path.shown(), &arg(&self.old, was), &arg(&self.new, now), self.out);
-        self.inside(path, was, now, reported);
+        self.alternatives(path, &[was], &[now]);
+    }
+
+    /// Like [`Walk::nested`], but for schemas of which one must be satisfied. Several schemas are compared by their types and values
+    /// only, since nothing tells which of the old ones became which of the new ones.
+    fn alternatives(&mut self, path: &Path, was: &[&'a Json], now: &[&'a Json]) {
+        let (old, new) = (self.old.union("", was, false), self.new.union("", now, false));
+        let reported = kinds(&path.shown(), &old, &new, self.out);
+        if let ([was], [now]) = (was, now) {
+            self.inside(path, was, now, reported);
+        }
     }
 
     fn members(&mut self, path: &Path, was: &'a Json, now: &'a Json) {
         let (old, new) = (self.old.members(was), self.new.members(now));
         let takes_any_member = takes_any_member(now, &new);
-        for (name, was) in &old.properties {
+        for (name, _) in &old.properties {
             match new.get(name) {
                 None if takes_any_member => {
                     let name = path.member(name).shown();
                     self.out.push((Code::InputChanged, format!("no longer describes {name}, and takes any members there")));
                 }
                 None => self.out.push((Code::InputBreaking, format!("no longer takes {}", path.member(name).shown()))),
-                Some(now) => self.nested(&path.member(name), was, now),
+                Some(_) => self.alternatives(&path.member(name), old.schemas(name), new.schemas(name)),
             }
         }
         for (name, _) in new.properties.iter().filter(|(name, _)| old.get(name).is_none()) {
@@ -341,6 +347,27 @@ fn takes_any_member(schema: &Json, members: &Members<'_>) -> bool {
     let is_object = |kind: &Json| kind.as_str() == Some("object");
     let may_be_object = schema.get("type").is_none_or(|kind| is_object(kind) || kind.elements().iter().any(is_object));
     says_so && may_be_object && !members.closed
+}
+
+/// Returns the definitions that a schema refers to, directly or through others, by their references.
+fn used_definitions(schema: &Json) -> BTreeMap<&str, Json> {
+    let reader = Schema::new(schema);
+    let mut out = BTreeMap::new();
+    let mut left: Vec<&Json> =
+        schema.members().iter().filter(|(key, _)| !DEFINITIONS.contains(&key.as_str())).map(|(_, node)| node).collect();
+    left.push(schema);
+    while let Some(node) = left.pop() {
+        if !std::ptr::eq(node, schema) {
+            left.extend(node.members().iter().map(|(_, inner)| inner).chain(node.elements()));
+        }
+        if let (Some(reference), Some(target)) = (node.get("$ref").and_then(Json::as_str), reader.target(node))
+            && !out.contains_key(reference)
+        {
+            out.insert(reference, without_annotations(target));
+            left.push(target);
+        }
+    }
+    out
 }
 
 /// Returns an input schema without its members.

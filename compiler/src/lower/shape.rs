@@ -52,8 +52,26 @@ pub fn shape_of<'s>(schema: &Schema<'s>, node: &'s Json, max_bytes: usize) -> St
     out
 }
 
+/// Returns the different shapes of schemas of which one applies. `None` if one of them is anything.
+fn alternatives<'s>(schema: &Schema<'s>, nodes: impl Iterator<Item = &'s Json>, depth: usize, inside: usize) -> Option<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for node in nodes {
+        let mut text = String::new();
+        write(schema, node, depth, inside, &mut text);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    if texts.iter().any(|text| text == "any") {
+        return None;
+    }
+    let more = if texts.len() > ALTERNATIVES { " | …" } else { "" };
+    texts.truncate(ALTERNATIVES);
+    Some(texts.join(" | ") + more)
+}
+
 /// Appends the shape of a schema to `out`, up to `depth` levels. `inside` is the number of enclosing alternatives.
-fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mut String) {
+fn write<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize, inside: usize, out: &mut String) {
     // Alternatives may be recursive.
     if inside > NESTED || schema.is_exhausted() {
         out.push_str("any");
@@ -67,27 +85,13 @@ fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mu
         out.push_str(&schema.label(node));
         return;
     }
-    for alternatives in ["anyOf", "oneOf"] {
-        let branches = schema.keyword(node, alternatives).map(Json::elements).unwrap_or_default();
+    for key in ["anyOf", "oneOf"] {
+        let branches = schema.keyword(node, key).map(Json::elements).unwrap_or_default();
         // At depth 0 the label names the types. A branch is at least one level deep, and may refer back here.
         if depth > 0 && !branches.is_empty() && schema.keyword(node, "properties").is_none() {
-            let mut texts: Vec<String> = Vec::new();
-            for branch in branches {
-                let mut text = String::new();
-                write(schema, branch, depth.saturating_sub(usize::from(branches.len() > 2)).max(1), inside + 1, &mut text);
-                if !texts.contains(&text) {
-                    texts.push(text);
-                }
-            }
-            if texts.iter().any(|t| t == "any") {
-                break;
-            }
-            let more = texts.len() > ALTERNATIVES;
-            texts.truncate(ALTERNATIVES);
-            out.push_str(&texts.join(" | "));
-            if more {
-                out.push_str(" | …");
-            }
+            let depth = depth.saturating_sub(usize::from(branches.len() > 2)).max(1);
+            let Some(text) = alternatives(schema, branches.iter(), depth, inside + 1) else { break };
+            out.push_str(&text);
             return;
         }
     }
@@ -96,13 +100,14 @@ fn write(schema: &Schema<'_>, node: &Json, depth: usize, inside: usize, out: &mu
     if depth > 0 && !members.properties.is_empty() {
         let last = members.properties.len().min(MAX_MEMBERS);
         out.push('{');
-        for (at, (name, value)) in members.properties.iter().take(last).enumerate() {
+        for (at, (name, _)) in members.properties.iter().take(last).enumerate() {
             if at > 0 {
                 out.push(' ');
             }
             out.push_str(&key(name));
             out.push(' ');
-            write(schema, value, depth - 1, 0, out);
+            let text = alternatives(schema, members.schemas(name).iter().copied(), depth - 1, 0);
+            out.push_str(text.as_deref().unwrap_or("any"));
             if !members.requires(name) {
                 out.push('?');
             }

@@ -132,7 +132,11 @@ impl<'t> Inner<'t> {
         let members = self.schema.members(object);
         let mut fields = Names::default();
         let field = |arg: &ir::Arg| {
-            let node = members.get(&arg.name);
+            // No struct has the members of several alternatives.
+            let node = match members.schemas(&arg.name) {
+                [one] => Some(*one),
+                _ => None,
+            };
             let kind = self.kind(owner, arg, node, level);
             // `None` means null for a required argument, and absence for an optional one.
             let kind = if arg.required { nullable(arg.types, kind) } else { option(&kind) };
