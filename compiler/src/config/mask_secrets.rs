@@ -63,7 +63,7 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
             for (node, suspect) in suspects::of_member(key, &member.value) {
                 reader.mask_part(node, &suspect.range);
             }
-            mask_userinfo(reader, &member.value, matches!(key, "url" | "base_url" | "schema_url" | "proxy"));
+            mask_userinfo(reader, &member.value, suspects::URL_KEYS.contains(&key));
         }
         None if matches!(member.value.value, Tree::Number(_)) => {}
         None => mask_except(reader, &member.value, &[]),

@@ -8,6 +8,9 @@ use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::{Member, Node};
 
+/// The keys of an upstream whose values are URLs.
+pub(super) const URL_KEYS: [&str; 4] = ["base_url", "proxy", "schema_url", "url"];
+
 /// Returns the likely secrets in a member of an entry: strings, and the part of each that looks like a secret. `key` is the key
 /// of the member, or the key that was meant.
 pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, SecretCandidate)> {
@@ -28,7 +31,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
             overrides("", value, &mut found);
             found
         }
-        "url" | "base_url" | "schema_url" | "proxy" => {
+        key if URL_KEYS.contains(&key) => {
             let text = value.as_str().unwrap_or("");
             scan_query(text).into_iter().map(|suspect| (value, suspect)).collect()
         }

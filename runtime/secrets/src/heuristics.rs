@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use crate::MIN_SECRET_CHARS;
+
 /// Options, variables, headers and query parameters whose names contain one of these words may hold secrets.
 const WEAK_HINTS: &[&str] = &["auth", "cookie", "key", "pass", "pwd", "secret", "token", "credential", "signature"];
 /// Like [`WEAK_HINTS`], but the words seldom have another meaning.
@@ -49,8 +51,6 @@ const TOKEN_PREFIXES: &[&str] = &[
 const MIN_TOKEN_CHARS: usize = 20;
 /// Words that indicate a secret if they are a whole word of a name.
 const WHOLE_WORD_HINTS: &[&str] = &["auth", "key", "pass", "pat", "pwd"];
-/// A shorter value is more probably a mode or a number.
-const MIN_SECRET_CHARS: usize = 8;
 
 /// The replacement for a secret in shown text.
 pub const REDACTED: &str = "[REDACTED]";
@@ -213,6 +213,7 @@ fn named(name: &str, value: &str, start: usize) -> Option<SecretCandidate> {
     if own == 0 || !WEAK_HINTS.iter().any(|word| plain.contains(word)) {
         return None;
     }
+    // A shorter value is more probably a mode or a number.
     let sure = STRONG_HINTS.iter().any(|word| plain.contains(word)) && !is_pointer(name, &plain);
     Some(SecretCandidate { range: start..start + value.len(), likely: sure && own >= MIN_SECRET_CHARS })
 }
@@ -238,15 +239,20 @@ fn own_chars(value: &str) -> usize {
     own
 }
 
+/// Returns the part before the `@` of the first URL in a text, and the user and the password in it, all as they are written.
+pub(crate) fn user_and_password(text: &str) -> Option<(&str, &str, &str)> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (pair, _) = authority.rsplit_once('@')?;
+    let (user, password) = pair.split_once(':')?;
+    Some((pair, user, password))
+}
+
 /// Finds the password of a URL anywhere in a text, such as a connection string: `postgres://user:password@host/db`. A password
 /// that equals the user's name is ignored: examples and local databases have such passwords.
 fn password(text: &str) -> Option<SecretCandidate> {
-    let start = text.find("://")? + 3;
-    let rest = text.get(start..)?;
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (pair, _) = authority.rsplit_once('@')?;
-    let (user, password) = pair.split_once(':')?;
-    let from = start + user.len() + 1;
+    let (_, user, password) = user_and_password(text)?;
+    let from = text.find("://")? + 3 + user.len() + 1;
     // `<password>` and `{password}` are placeholders of documentation.
     let is_blank = [('<', '>'), ('{', '}')].iter().any(|(open, close)| password.starts_with(*open) && password.ends_with(*close));
     let is_secret = own_chars(password) > 0 && !is_blank && user != password;

@@ -64,12 +64,11 @@ fn headers(headers: &[(&str, &str)]) -> impl Iterator<Item = Found> {
 /// Returns user and password of a URL, as written and decoded, and likely secrets in its query. The result is empty if the text
 /// is not a URL.
 fn url(url: &str) -> Vec<Found> {
-    let Some((_, rest)) = url.split_once("://") else { return Vec::new() };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if !url.contains("://") {
+        return Vec::new();
+    }
     let mut found: Vec<Found> = heuristics::scan_query(url).into_iter().filter_map(|suspect| part(url, Some(suspect))).collect();
-    if let Some((pair, _)) = authority.rsplit_once('@')
-        && let Some((user, password)) = pair.split_once(':')
-    {
+    if let Some((pair, user, password)) = heuristics::user_and_password(url) {
         // A password equal to the user's name is redacted only together with it: the name may be an ordinary word.
         let alone = (user != password).then_some(password);
         for text in [Some(pair), alone].into_iter().flatten() {
