@@ -26,6 +26,8 @@ pub mod openapi;
 pub mod paging;
 pub mod pinned;
 pub mod programs;
+#[cfg(feature = "cli")]
+pub mod provenance;
 pub mod render;
 pub mod resolve;
 #[cfg(feature = "serve")]

@@ -1,5 +1,6 @@
 //! Tests of the compiler: its library, and the installed program.
 
+mod attest;
 mod check;
 mod cli;
 mod config;

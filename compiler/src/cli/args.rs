@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ptc_compiler::render;
 
+use crate::attest::{Attest, Verify};
 use crate::client_args::{Import, Install};
 use crate::schema::Kind;
 
@@ -46,6 +47,10 @@ pub(crate) enum Command {
     Install(Install),
     /// Remove a binary from the config of an MCP client
     Uninstall(Install),
+    /// Write what a binary was built from, as an in-toto statement with SLSA provenance
+    Attest(Attest),
+    /// Check a binary against its statement, or against a config with its lock file
+    Verify(Verify),
     /// Explain a diagnostic code: cause, example, fix
     Explain(Explain),
     /// List what of an OpenAPI document can be included, and why the rest cannot

@@ -19,6 +19,7 @@
 //! | `files`, `progress` | atomic writes; progress lines |
 //! | `import`, `discover`, `installed_packages` | `import FILE…`: the configs of MCP clients; the packages on this machine |
 //! | `install` | `install BINARY`, `uninstall BINARY` |
+//! | `attest` | `attest BINARY`, `verify BINARY` |
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
@@ -32,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod attest;
 mod build;
 mod cargo;
 mod cargo_lock;
@@ -132,7 +134,6 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("lint", "--check CONFIG"),
     ("check", "--check CONFIG"),
     ("validate", "--check CONFIG"),
-    ("verify", "--check CONFIG"),
     ("build", "CONFIG"),
     ("compile", "CONFIG"),
     ("serve", "run CONFIG"),
@@ -178,6 +179,8 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Import(args)) => import::run(args, &console),
         Some(Command::Install(args)) => install::install(args, &console),
         Some(Command::Uninstall(args)) => install::uninstall(args, &console),
+        Some(Command::Attest(args)) => attest::attest(args, &console),
+        Some(Command::Verify(args)) => attest::verify(args, &console),
         Some(Command::Explain(args)) => explain::run(args, &console),
         Some(Command::Operations(args)) => operations::run(args, &console),
         Some(Command::Diff(args)) => drift::diff(args, &console),
