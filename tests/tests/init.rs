@@ -120,15 +120,52 @@ fn options_alone_make_a_config_of_each_kind() {
     assert!(answer.contains("notes/read_note - ") && !answer.contains("list_notes"), "{answer}");
 }
 
+/// The document names another host than its own for the service, or the host of the document is not to be trusted with the secret.
+#[test]
+fn host_of_a_document_gets_the_credential_only_if_it_is_the_service() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = tiny_http::Server::http("127.0.0.1:0").expect("a port");
+    let origin = format!("http://{}", server.server_addr());
+    let requests = std::thread::spawn(move || {
+        let mut sent = Vec::new();
+        while sent.len() < 3
+            && let Ok(request) = server.recv()
+        {
+            let is_authorization = |header: &&tiny_http::Header| header.field.equiv("Authorization");
+            sent.push(request.headers().iter().find(is_authorization).map(|header| header.value.to_string()));
+            let document = include_str!("../../fixtures/quickstart/petstore.openapi.json");
+            let status = if request.url().contains("closed") { 401 } else { 200 };
+            // The client may have disconnected.
+            let _ = request.respond(tiny_http::Response::from_string(document).with_status_code(status));
+        }
+        sent
+    });
+    let ask = |path: &str, options: &[&str]| {
+        let url = format!("{origin}/{path}");
+        let args = [&["--openapi", &url, "--credential-env", "SHOP_TOKEN", "--force"], options].concat();
+        run(init(folder.path(), &args).env("SHOP_TOKEN", "not-a-secret-0001"))
+    };
+    let finished = ask("closed.json", &[]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains(&format!("the credential was not sent to {origin}")), "{}", finished.stderr);
+    assert!(files(folder.path()).is_empty());
+    let finished = ask("open.json", &[]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let finished = ask("open.json", &["--base-url", &origin]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let sent = requests.join().expect("no panic");
+    assert_eq!(sent, [None, None, Some("Bearer not-a-secret-0001".to_owned())]);
+}
+
 #[test]
 fn questions_lead_to_a_checked_config() {
     let mut session = Session::start(&[]);
     session.answers("Kind [1]: ", "\r");
-    session.answers("Command line, such as", "no'\r");
+    session.answers("Command: ", "no'\r");
     session.screen_has("a quotation mark or a backslash at the end is not closed");
-    session.answers("Command line, such as", &format!("{UPSTREAMS} --stdio\r"));
+    session.answers("Command: ", &format!("{UPSTREAMS} --stdio\r"));
     session.answers("(empty: none): ", "\r");
-    session.answers("Name of the upstream in programs [quickstart-upstreams]: ", "notes\r");
+    session.answers("Name in programs [quickstart-upstreams]: ", "notes\r");
     session.terminal.shows("Tools to grant");
     session.screen_has("   2  reads  read_note   The text of one note.");
     assert_eq!(files(session.folder.path()), [""; 0], "nothing is written before the last answer");
@@ -175,13 +212,13 @@ fn existing_config_is_extended_after_a_question() {
     std::fs::write(folder.path().join("upstreams.json"), old).expect("a config");
     let args = ["--command", &format!("{UPSTREAMS} --stdio"), "--name", "notes", "--tools", "all", "--no-build"];
     let mut kept = Session::start_in(folder, &args, &[]);
-    kept.answers("`upstreams.json` exists. Add the upstream to it (a), replace it (r), or stop (s) [a]: ", "s\r");
+    kept.answers("Answer [a]: ", "s\r");
     kept.screen_has("stays as it is");
     let Session { folder, .. } = kept;
     assert_eq!(std::fs::read_to_string(folder.path().join("upstreams.json")).expect("it stays"), old);
 
     let mut added = Session::start_in(folder, &args, &[]);
-    added.answers("or stop (s) [a]: ", "\r");
+    added.answers("Answer [a]: ", "\r");
     added.answers("(empty: none): ", "\r");
     added.screen_has("wrote upstreams.lock.json");
     let text = std::fs::read_to_string(added.path("upstreams.json")).expect("it was written");

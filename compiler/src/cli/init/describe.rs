@@ -62,9 +62,8 @@ pub(super) fn kind(args: &Init, prompts: &mut Prompts) -> Result<Kind, Failure> 
         return Err(failure.hint("name it with `--command LINE`, `--url URL` or `--openapi DOCUMENT`"));
     }
     let text = "What is the upstream?\n  1  a command that starts an MCP server\n  2  the URL of an MCP server\n  \
-                3  an OpenAPI document, a file or a URL\n";
-    crate::console::to_stderr(text);
-    let question = Question { text: "Kind", default: Some("1"), flag: "--command" };
+                3  an OpenAPI document, a file or a URL\nKind";
+    let question = Question { text, default: Some("1"), flag: "--command" };
     let number = prompts.ask(&question, |answer| match answer {
         "1" | "2" | "3" => Ok(answer.to_owned()),
         _ => Err("answer `1`, `2` or `3`".to_owned()),
@@ -81,7 +80,11 @@ pub(super) fn kind(args: &Init, prompts: &mut Prompts) -> Result<Kind, Failure> 
 
 /// Asks for a command line.
 pub(super) fn command(prompts: &mut Prompts) -> Result<Kind, Failure> {
-    let question = Question { text: "Command line, such as npx -y some-server@1.2.3", default: None, flag: "--command" };
+    let question = Question {
+        text: "The command line of the server, such as npx -y some-server@1.2.3\nCommand",
+        default: None,
+        flag: "--command",
+    };
     prompts.ask(&question, words).map(Kind::Command)
 }
 
@@ -106,9 +109,9 @@ pub(super) fn credentials(args: &Init, kind: &Kind, prompts: &mut Prompts) -> Re
     let is_command = matches!(kind, Kind::Command(_));
     let variables = if args.credential_env.is_empty() && prompts.are_asked() {
         let text = if is_command {
-            "Environment variables with credentials that it needs, such as GITHUB_TOKEN (empty: none)"
+            "Environment variables with the credentials that it needs, such as GITHUB_TOKEN\nVariables (empty: none)"
         } else {
-            "Environment variable with its credential, such as BOARDS_TOKEN (empty: none)"
+            "The environment variable with its credential, such as BOARDS_TOKEN\nVariable (empty: none)"
         };
         let names = |answer: &str| answer.split([',', ' ']).filter(|name| !name.is_empty()).map(variable).collect();
         prompts.ask(&Question { text, default: Some(""), flag: "--credential-env" }, names)?
@@ -124,7 +127,7 @@ pub(super) fn credentials(args: &Init, kind: &Kind, prompts: &mut Prompts) -> Re
         Some(sent) => sent.clone(),
         None if is_command || variables.is_empty() => SentAs::Bearer,
         None => {
-            let text = "Sent as bearer, basic, header:NAME, query:NAME or cookie:NAME";
+            let text = "How the credential is sent: bearer, basic, header:NAME, query:NAME or cookie:NAME\nSent as";
             let question = Question { text, default: Some("bearer"), flag: "--credential-as" };
             prompts.ask(&question, str::parse)?
         }

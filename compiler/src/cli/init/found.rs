@@ -19,6 +19,7 @@ use ptc_compiler::{files, lock};
 use super::args::Init;
 use super::choose::{Tool, Tools};
 use super::describe::{self, Credential, Kind, Service};
+use super::prompt::Prompts;
 use crate::args::web_address;
 use crate::console::Console;
 use crate::installed_packages::ThisMachine;
@@ -107,6 +108,11 @@ fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }
 
+/// Returns the origin of a URL as text.
+fn origin(url: &str) -> String {
+    url::Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
+}
+
 /// An OpenAPI document: a file, or what its URL has now.
 pub(super) enum Document {
     File(String),
@@ -115,28 +121,55 @@ pub(super) enum Document {
 
 impl Document {
     /// Reads or fetches the document. Prints the findings and returns `None` if it cannot be fetched.
+    ///
+    /// The host of a document may be another one than that of the service. It gets the credential only if `--base-url` has its
+    /// origin, or after a question.
     pub(super) fn get(
         args: &Init,
         document: &str,
         credentials: &[Credential],
+        prompts: &mut Prompts,
         folders: &Folders,
         console: &Console,
     ) -> Result<Option<Document>, Failure> {
         let Ok(url) = web_address(document) else { return Ok(Some(Document::File(document.to_owned()))) };
-        let origin = url::Url::parse(&url).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
-        let base_url = args.base_url.clone().unwrap_or(origin);
-        let service = Service { base_url, include: vec!["*".to_owned()], allow_writes: false };
+        let origin = origin(&url);
+        let is_same = args.base_url.as_deref().is_some_and(|base_url| self::origin(base_url) == origin);
+        let sent = if is_same { credentials } else { &[] };
+        if let Some(found) = Document::fetch(args, &url, sent, folders, console)? {
+            return Ok(Some(found));
+        }
+        if is_same || credentials.is_empty() {
+            return Ok(None);
+        }
+        console.message(&format!(
+            "the credential was not sent to {origin}; it is, if `--base-url` names a service of the same origin\n"
+        ));
+        if prompts.confirm(&format!("Ask {origin} once more, with the credential?"), "--base-url", false)? {
+            describe::check_set(credentials)?;
+            return Document::fetch(args, &url, credentials, folders, console);
+        }
+        Ok(None)
+    }
+
+    fn fetch(
+        args: &Init,
+        url: &str,
+        credentials: &[Credential],
+        folders: &Folders,
+        console: &Console,
+    ) -> Result<Option<Document>, Failure> {
+        // The document does not tell its service yet.
+        let service = Service { base_url: origin(url), include: vec!["*".to_owned()], allow_writes: false };
         let name = "document";
-        let kind = Kind::OpenApi(url.clone());
-        let description = describe::description(&kind, name, credentials, Some(&service), None, None);
-        let (single, _) = upstream(&description, folders, console);
-        let Some(single) = single else { return Ok(None) };
+        let description = describe::description(&Kind::OpenApi(url.to_owned()), name, credentials, Some(&service), None, None);
+        let (Some(single), _) = upstream(&description, folders, console) else { return Ok(None) };
         let Some(Draft { mut sources, config }) = draft(&args.output, &single.text(), console) else { return Ok(None) };
         let pins = [MissingPin { upstream: name.to_owned(), what: Query::Document, why: String::new() }];
         let connections = Connections::Own(args.connecting);
         let mut answers = query_upstreams::answers(&config, &folders.config, &pins, connections, console)?;
         match answers.pop().map(ask::Answer::into_document) {
-            Some(Ok(fetched)) => Ok(Some(Document::Url(url, fetched))),
+            Some(Ok(fetched)) => Ok(Some(Document::Url(url.to_owned(), fetched))),
             Some(Err(answer)) => {
                 let mut diagnostics = Diagnostics::default();
                 ask::locked(&config, vec![*answer], &mut sources, &mut diagnostics);

@@ -86,7 +86,8 @@ impl Run<'_> {
     fn decide(&self, prompts: &mut Prompts) -> Result<(Kind, Option<Decided>), Failure> {
         let mut kind = describe::kind(self.args, prompts)?;
         let credentials = describe::credentials(self.args, &kind, prompts)?;
-        if kind.is_contacted() && !self.args.offline {
+        // The request for a document has the credential only sometimes.
+        if !matches!(kind, Kind::OpenApi(_)) && !self.args.offline {
             describe::check_set(&credentials)?;
         }
         let decided = match &kind {
@@ -101,7 +102,7 @@ impl Run<'_> {
             return Ok(name.clone());
         }
         let proposed = describe::proposed_name(kind, title);
-        let question = Question { text: "Name of the upstream in programs", default: Some(&proposed), flag: "--name" };
+        let question = Question { text: "Name in programs", default: Some(&proposed), flag: "--name" };
         prompts.ask(&question, |answer| Ok(answer.to_owned()))
     }
 
@@ -153,7 +154,7 @@ impl Run<'_> {
     ) -> Result<Option<Decided>, Failure> {
         let is_known = !self.args.offline || web_address(document).is_err();
         let found = if is_known {
-            let Some(found) = Document::get(self.args, document, credentials, &self.folders, self.console)? else {
+            let Some(found) = Document::get(self.args, document, credentials, prompts, &self.folders, self.console)? else {
                 return Ok(None);
             };
             Some(found)
@@ -171,7 +172,7 @@ impl Run<'_> {
         let base_url = if let Some(base_url) = &self.args.base_url {
             base_url.clone()
         } else {
-            let text = "URL to which the paths of its operations are appended";
+            let text = "The URL to which the paths of its operations are appended\nURL";
             let question = Question { text, default: overview.server.as_deref(), flag: "--base-url" };
             prompts.ask(&question, web_address)?
         };
@@ -205,7 +206,7 @@ impl Run<'_> {
             let chosen = tools.choose(self.args.tools.iter().map(String::as_str));
             return chosen.map_err(|why| Failure::new(format!("--tools: {why}")));
         }
-        let text = format!("{text} names, numbers and patterns such as list*");
+        let text = format!("{text} names, numbers and patterns such as list*, with commas between them\nGrant");
         let question = Question { text: &text, default: Some(default), flag: "--tools" };
         prompts.ask(&question, |answer| tools.choose(answer.split(',')))
     }

@@ -16,7 +16,7 @@ pub(super) struct Prompts {
 
 /// A question.
 pub(super) struct Question<'a> {
-    /// The words before the answer.
+    /// The words before the answer. Of several lines, the last is the prompt.
     pub(super) text: &'a str,
     /// The answer of an empty line.
     pub(super) default: Option<&'a str>,
@@ -56,9 +56,13 @@ impl Prompts {
             })?;
             return parse(default).map_err(|why| Failure::new(format!("{flag}: {why}")));
         };
+        let (before, last) = text.rsplit_once('\n').unwrap_or(("", text));
+        if !before.is_empty() {
+            to_stderr(&format!("{before}\n"));
+        }
         let prompt = match default {
-            Some(default) if !default.is_empty() => format!("{text} [{}]: ", on_one_line(default)),
-            _ => format!("{text}: "),
+            Some(default) if !default.is_empty() => format!("{last} [{}]: ", on_one_line(default)),
+            _ => format!("{last}: "),
         };
         loop {
             let line = match editor.readline(&prompt) {

@@ -34,7 +34,8 @@ impl Target {
             (true, _) => Existing::Add,
             (_, true) => Existing::Replace,
             _ if prompts.are_asked() => {
-                let text = format!("`{}` exists. Add the upstream to it (a), replace it (r), or stop (s)", path.display());
+                let text =
+                    format!("`{}` exists. Add the upstream to it (a), replace it (r), or stop (s)\nAnswer", path.display());
                 let question = Question { text: &text, default: Some("a"), flag: "--add" };
                 prompts.ask(&question, |answer| match answer {
                     "a" | "add" => Ok(Existing::Add),
