@@ -147,7 +147,7 @@ fn existing_config_stays_unless_an_option_says_otherwise() {
     assert!(said.contains("`upstreams.json` exists") && said.contains("`--add`") && said.contains("`--force`"), "{said}");
     // Names are compared as the config compares them.
     let (code, said) = folder.init(&["--openapi", "shop.json", "--add", "--name", "notes"]);
-    assert!(code == Some(2) && said.contains("it has an upstream with this name"), "{said}");
+    assert!(code == Some(2) && said.contains("--name: the config has an upstream `notes`"), "{said}");
     assert_eq!(folder.text("upstreams.json"), old);
     assert_eq!(folder.names(), ["shop.json", "upstreams.json"]);
 

@@ -171,7 +171,8 @@ fn questions_lead_to_a_checked_config() {
     assert_eq!(files(session.folder.path()), [""; 0], "nothing is written before the last answer");
     session.terminal.types("nope\r");
     session.screen_has("the upstream has no `nope`");
-    session.answers("[all]: ", "2\r");
+    // The Tab key completes the last name.
+    session.answers("[all]: ", "2,read_\t\r");
     session.answers("Build the binary?", "n\r");
     session.screen_has("(dir \"notes\")");
     assert_eq!(session.json("upstreams.json")["upstreams"]["notes"]["include_tools"], serde_json::json!(["read_note"]));

@@ -46,7 +46,7 @@ use crate::tool_name::folded;
 use crate::tree::{self, Node};
 use secrets::Variables;
 use sections::{Found, Section};
-pub use single::{AddError, Description, Single, looks_like_a_secret, single};
+pub use single::{AddError, Description, Single, has_upstream, looks_like_a_secret, single};
 
 /// A config to import.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Makes a config with one upstream that a user describes, or adds such an upstream to a config.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 
 use super::secrets::Variables;
 use super::{Context, Field, Machine, Options, Upstream, entry, secrets, write};
@@ -114,9 +114,7 @@ impl Single {
         let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|_| AddError::NotAConfig)?;
         let config = root.object_value().ok_or(AddError::NotAConfig)?;
         let upstreams = config.object_value_or_create("upstreams").ok_or(AddError::NotAConfig)?;
-        let is_same = |name: String| folded(&name) == folded(&self.upstream.name);
-        let names = upstreams.properties().into_iter().filter_map(|property| property.name()?.decoded_value().ok());
-        if names.into_iter().any(is_same) {
+        if has_name(&upstreams, &self.upstream.name) {
             return Err(AddError::NameTaken);
         }
         upstreams.append(&self.upstream.name, object(&self.upstream.fields));
@@ -131,6 +129,18 @@ impl Single {
         }
         Ok(root.to_string())
     }
+}
+
+/// Whether a config has an upstream that programs could not tell from one with this name.
+pub fn has_upstream(config: &str, name: &str) -> bool {
+    let root = CstRootNode::parse(config, &ParseOptions::default()).ok();
+    let upstreams = root.and_then(|root| root.object_value()?.object_value("upstreams"));
+    upstreams.is_some_and(|upstreams| has_name(&upstreams, name))
+}
+
+fn has_name(upstreams: &CstObject, name: &str) -> bool {
+    let mut names = upstreams.properties().into_iter().filter_map(|property| property.name()?.decoded_value().ok());
+    names.any(|known| folded(&known) == folded(name))
 }
 
 fn object(fields: &[Field]) -> CstInputValue {

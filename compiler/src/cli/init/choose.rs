@@ -44,6 +44,10 @@ impl Tools {
         Tools { list, is_openapi }
     }
 
+    pub(super) fn names(&self) -> Vec<String> {
+        self.list.iter().map(|tool| tool.name.clone()).collect()
+    }
+
     /// Returns the list as text: a number, the name and the summary of each.
     pub(super) fn text(&self) -> String {
         let reads = self.list.iter().filter(|tool| tool.is_read).count();

@@ -23,7 +23,7 @@ mod target;
 
 use std::collections::BTreeMap;
 
-use ptc_compiler::diag::Code;
+use ptc_compiler::diag::{Code, quoted};
 use ptc_compiler::import::Single;
 use ptc_compiler::json::Json;
 use ptc_compiler::lock::LockedUpstream;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Init, console: &Console) -> Result<Status, Failure> {
         );
     }
     let target = Target::decide(args, prompts)?;
-    let run = Run { args, console, folders: Folders::of(&target.path) };
+    let run = Run { args, console, target: &target, folders: Folders::of(&target.path) };
     let (kind, decided) = run.decide(prompts)?;
     let Some(decided) = decided else {
         console.message("nothing was written\n");
@@ -78,6 +78,7 @@ pub(crate) fn run(args: &Init, console: &Console) -> Result<Status, Failure> {
 struct Run<'a> {
     args: &'a Init,
     console: &'a Console,
+    target: &'a Target,
     folders: Folders,
 }
 
@@ -97,13 +98,18 @@ impl Run<'_> {
         Ok((kind, decided))
     }
 
+    /// Returns the name of the upstream: from the option, or by asking. The config has no other upstream of this name.
     fn name(&self, kind: &Kind, title: Option<&str>, prompts: &mut Prompts) -> Result<String, Failure> {
+        let free = |name: &str| {
+            let is_taken = self.target.has_upstream(name);
+            if is_taken { Err(format!("the config has an upstream {}", quoted(name))) } else { Ok(name.to_owned()) }
+        };
         if let Some(name) = &self.args.name {
-            return Ok(name.clone());
+            return free(name).map_err(|why| Failure::new(format!("--name: {why}")));
         }
         let proposed = describe::proposed_name(kind, title);
         let question = Question { text: "Name in programs", default: Some(&proposed), flag: "--name" };
-        prompts.ask(&question, |answer| Ok(answer.to_owned()))
+        prompts.ask(&question, free)
     }
 
     /// Makes an upstream of an MCP server.
@@ -190,7 +196,8 @@ impl Run<'_> {
                 service.include = chosen.into_iter().map(|tool| tool.name).collect();
             }
         } else if !self.args.tools.is_empty() {
-            service.include.clone_from(&self.args.tools);
+            let word = |name: &String| if matches!(name.as_str(), "all" | "read-only") { "*".to_owned() } else { name.clone() };
+            service.include = self.args.tools.iter().map(word).collect();
         }
         let (here, folder) = (self.folders.here.as_deref(), self.folders.absolute.as_deref());
         let description = describe::description(kind, &name, credentials, Some(&service), here, folder);
@@ -207,8 +214,11 @@ impl Run<'_> {
             return chosen.map_err(|why| Failure::new(format!("--tools: {why}")));
         }
         let text = format!("{text} names, numbers and patterns such as list*, with commas between them\nGrant");
+        prompts.complete(tools.names());
         let question = Question { text: &text, default: Some(default), flag: "--tools" };
-        prompts.ask(&question, |answer| tools.choose(answer.split(',')))
+        let choice = prompts.ask(&question, |answer| tools.choose(answer.split(',')));
+        prompts.complete(Vec::new());
+        choice
     }
 }
 

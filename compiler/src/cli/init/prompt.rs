@@ -3,16 +3,45 @@
 use std::io::IsTerminal;
 
 use ptc_compiler::diag::text::on_one_line;
-use rustyline::DefaultEditor;
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 
 use crate::Failure;
 use crate::console::to_stderr;
 
 /// The terminal, if there is one to ask.
 pub(super) struct Prompts {
-    editor: Option<DefaultEditor>,
+    editor: Option<Editor<Words, DefaultHistory>>,
 }
+
+/// Completes the last of the words with commas between them.
+struct Words(Vec<String>);
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = line.get(..pos).unwrap_or(line);
+        let word = before.rsplit(',').next().unwrap_or_default().trim_start();
+        let found = self.0.iter().filter(|known| !word.is_empty() && known.starts_with(word)).cloned();
+        Ok((before.len() - word.len(), found.collect()))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Highlighter for Words {}
+
+impl Validator for Words {}
+
+impl Helper for Words {}
 
 /// A question.
 pub(super) struct Question<'a> {
@@ -30,13 +59,23 @@ impl Prompts {
         if yes || !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
             return Ok(Prompts { editor: None });
         }
-        let editor = DefaultEditor::new().map_err(|error| Failure::new(format!("cannot read from the terminal: {error}")))?;
+        let config = Config::builder().completion_type(CompletionType::List).build();
+        let editor = Editor::with_config(config);
+        let mut editor = editor.map_err(|error| Failure::new(format!("cannot read from the terminal: {error}")))?;
+        editor.set_helper(Some(Words(Vec::new())));
         Ok(Prompts { editor: Some(editor) })
     }
 
     /// Whether questions are asked.
     pub(super) fn are_asked(&self) -> bool {
         self.editor.is_some()
+    }
+
+    /// Sets the words that the Tab key completes in the next answers.
+    pub(super) fn complete(&mut self, words: Vec<String>) {
+        if let Some(editor) = &mut self.editor {
+            editor.set_helper(Some(Words(words)));
+        }
     }
 
     /// Asks until `parse` accepts an answer.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptc_compiler::import::{AddError, Single};
+use ptc_compiler::import::{self, AddError, Single};
 
 use super::args::Init;
 use super::prompt::{Prompts, Question};
@@ -54,6 +54,11 @@ impl Target {
                 Err(failure.hint("`--add` adds the upstream to it, `--force` replaces it, and `--output` names another file"))
             }
         }
+    }
+
+    /// Whether the config to which the upstream is added has one of this name.
+    pub(super) fn has_upstream(&self, name: &str) -> bool {
+        self.text.as_deref().is_some_and(|text| import::has_upstream(text, name))
     }
 
     /// Returns the text of the file with an upstream.
