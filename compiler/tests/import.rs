@@ -313,7 +313,7 @@ fn a_package_gets_the_version_that_is_on_this_machine() {
         r#"["My.Tool[extra]==0.4.1", "--flag"]"#,
         r#"["--from", "cached-tool==3.0", "tool"]"#,
         r#"["-y", "unknown"]"#,
-        "// `@scope/cached` has no fixed version in the file; 2.10.0 is the newest version in the cache of npx",
+        "// `@scope/cached` was named without a version; 2.10.0 is the newest version in the cache of npx",
     ] {
         assert!(result.contains(part), "{part} in\n{result}");
     }

@@ -12,6 +12,7 @@ mod drift_markdown;
 mod explain;
 mod generated;
 mod import;
+mod init;
 mod install;
 mod installed;
 mod lock;

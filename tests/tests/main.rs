@@ -11,6 +11,7 @@ mod fleet;
 mod guides;
 mod http;
 mod http_sse;
+mod init;
 mod json_schema;
 mod listing;
 mod openapi;

@@ -9,6 +9,7 @@ use ptc_compiler::render;
 
 use crate::attest::{Attest, Verify};
 use crate::client_args::{Import, Install};
+use crate::init::args::Init;
 use crate::schema::Kind;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Run(Serve),
     /// Evaluate programs one after the other, with the upstreams of a config
     Repl(Serve),
+    /// Make a first `upstreams.json`: choose an upstream and its tools, check, build
+    Init(Box<Init>),
     /// Make an `upstreams.json` of the configs that MCP clients have
     Import(Import),
     /// Add a binary to the config of an MCP client
@@ -265,7 +268,7 @@ pub(crate) enum Threshold {
 }
 
 /// Accepts an `http` or `https` URL and returns it as written.
-fn web_address(text: &str) -> Result<String, String> {
+pub(crate) fn web_address(text: &str) -> Result<String, String> {
     match url::Url::parse(text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(text.to_owned()),
         Ok(url) => Err(format!("a URL starts with `https://`, this one with `{}:`", url.scheme())),

@@ -246,8 +246,13 @@ fn suggestion(deployment: &Deployment) -> String {
 /// Returns a path in a form that a shell runs unchanged.
 fn shown(output: &Path) -> String {
     let text = output.display().to_string();
-    let text = if output.components().count() == 1 { format!("./{text}") } else { text };
-    if text.contains([' ', '\'', '"', '$', '(', ')', '&', ';']) { format!("'{}'", text.replace('\'', r"'\''")) } else { text }
+    shell_word(&if output.components().count() == 1 { format!("./{text}") } else { text })
+}
+
+/// Returns a text as one word for a shell.
+pub(crate) fn shell_word(text: &str) -> String {
+    let has_meaning = |c: char| matches!(c, ' ' | '\'' | '"' | '$' | '(' | ')' | '&' | ';');
+    if text.contains(has_meaning) { format!("'{}'", text.replace('\'', r"'\''")) } else { text.to_owned() }
 }
 
 fn count(number: usize, what: &str) -> String {

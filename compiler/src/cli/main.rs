@@ -18,6 +18,7 @@
 //! | `smoke_test` | evaluates a program in the new binary |
 //! | `files`, `progress` | atomic writes; progress lines |
 //! | `import`, `discover`, `installed_packages` | `import FILE…`: the configs of MCP clients; the packages on this machine |
+//! | `init` | `init`: makes a first config |
 //! | `install` | `install BINARY`, `uninstall BINARY` |
 //! | `attest` | `attest BINARY`, `verify BINARY` |
 //! | `explain` | `explain CODE` |
@@ -52,6 +53,7 @@ mod explain;
 mod files;
 mod generate;
 mod import;
+mod init;
 mod install;
 mod installed_packages;
 mod load;
@@ -131,6 +133,8 @@ fn color(args: &[OsString]) -> Color {
 
 /// Words that other compilers use as commands, with what does the same here.
 const OTHER_WORDS: &[(&str, &str)] = &[
+    ("new", "init"),
+    ("setup", "init"),
     ("lint", "--check CONFIG"),
     ("check", "--check CONFIG"),
     ("validate", "--check CONFIG"),
@@ -176,6 +180,7 @@ fn run(cli: &Cli) -> ExitCode {
         _ => cli.build.messages,
     });
     let result = match &cli.command {
+        Some(Command::Init(args)) => init::run(args, &console),
         Some(Command::Import(args)) => import::run(args, &console),
         Some(Command::Install(args)) => install::install(args, &console),
         Some(Command::Uninstall(args)) => install::uninstall(args, &console),

@@ -9,7 +9,7 @@ use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::Diagnostics;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_compiler::resolve::MissingPin;
-use ptc_compiler::serve::ask::{self, Asker};
+use ptc_compiler::serve::ask::{self, Answer, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
 use ptc_runtime::secrets;
@@ -53,6 +53,24 @@ pub(crate) fn ask(
     diagnostics: &mut Diagnostics,
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
+    let answers = answers(config, folder, missing_pins, connections, console)?;
+    let locked = ask::locked(config, answers, sources, diagnostics);
+    for (name, locked) in &locked {
+        if let Some(Transport::OpenApi(api)) = config.upstreams.get(name).map(|entry| &entry.transport) {
+            defaults::check(api, locked, diagnostics);
+        }
+    }
+    Ok(locked)
+}
+
+/// Queries all upstreams in parallel, and returns the answers as they came.
+pub(crate) fn answers(
+    config: &Config,
+    folder: &Path,
+    missing_pins: &[MissingPin],
+    connections: Connections<'_>,
+    console: &Console,
+) -> Result<Vec<Answer>, Failure> {
     let own = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -88,13 +106,6 @@ pub(crate) fn ask(
     if answers.is_err() {
         own.shutdown_timeout(SHUTDOWN);
     }
-    let answers = answers?;
     drop(progress);
-    let locked = ask::locked(config, answers, sources, diagnostics);
-    for (name, locked) in &locked {
-        if let Some(Transport::OpenApi(api)) = config.upstreams.get(name).map(|entry| &entry.transport) {
-            defaults::check(api, locked, diagnostics);
-        }
-    }
-    Ok(locked)
+    answers
 }

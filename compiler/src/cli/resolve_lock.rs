@@ -1,15 +1,17 @@
 //! Resolves the lock file of a command: reads it, compares it with the config, and updates it if that is allowed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Upstream;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity};
-use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::lock::{self, Lock, LockedUpstream};
 use ptc_compiler::pinned;
 use ptc_compiler::resolve::{self, MissingPin, Query};
 use ptc_compiler::serve::catalog;
+use ptc_compiler::tree::Syntax;
 use ptc_runtime::command::Preparation;
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Contacts;
@@ -91,6 +93,31 @@ pub(crate) fn for_build(
     files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
     console.message(&format!("{} {}\n", if old.is_some() { "updated" } else { "wrote" }, path.display()));
     Ok(Some(lock))
+}
+
+/// Writes new pins into the lock file of a config, with those of local documents. Returns whether they were accepted; the findings
+/// are printed.
+pub(crate) fn pin(config_path: &Path, fresh: BTreeMap<String, LockedUpstream>, console: &Console) -> Result<bool, Failure> {
+    let mut checked = load::load(config_path, Syntax::CONFIG)?;
+    let path = path(config_path);
+    let old = if checked.diagnostics.has_errors() { Err(()) } else { read(&path, &mut checked)? };
+    let (Ok(old), Some(config)) = (old, &checked.config) else {
+        console.findings(&checked.sources, &checked.diagnostics);
+        return Ok(false);
+    };
+    let known = old.unwrap_or_default();
+    let mut pins = std::mem::take(&mut checked.documents);
+    pins.extend(fresh);
+    let lock = resolve::merge(config, &known, pins);
+    let mut found = Diagnostics::default();
+    lint::lint(config, &known, &lock, &mut found);
+    console.findings(&checked.sources, &found);
+    if found.has_errors() {
+        return Ok(false);
+    }
+    files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;
+    console.message(&format!("wrote {}\n", path.display()));
+    Ok(true)
 }
 
 /// Resolves the lock for `--check` from local files: the upstreams that the lock file covers, and local documents. Queries no

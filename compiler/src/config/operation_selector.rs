@@ -66,7 +66,7 @@ impl<'e> Selector<'e> {
 }
 
 /// Whether a text matches a pattern, in which `*` matches any characters.
-pub(crate) fn matches_wildcard(pattern: &str, text: &str) -> bool {
+pub fn matches_wildcard(pattern: &str, text: &str) -> bool {
     // Each entry is compared with each operation, and most of them differ in the first byte.
     let first = |text: &str| text.as_bytes().first().copied();
     if first(pattern) != Some(b'*') && first(pattern) != first(text) {

@@ -13,6 +13,7 @@
 //! | `headers` | the credentials and headers of its requests |
 //! | `remote` | replaces bridges from stdio to HTTP by the URL that they open |
 //! | `text` | the placeholders of all clients |
+//! | `single` | an upstream that a user describes instead of a client |
 //! | `secrets` | recognises secrets, and names the variables that replace them |
 //! | `mask` | marks what no finding may show |
 //! | `write` | the text of the result, with its comments |
@@ -26,6 +27,7 @@ mod mask;
 mod remote;
 mod secrets;
 mod sections;
+mod single;
 mod stdio;
 mod text;
 mod words;
@@ -33,6 +35,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
+use crate::VERSION;
 use crate::clients::Row;
 use crate::clients::{Client, Format};
 use crate::config::names;
@@ -43,6 +46,7 @@ use crate::tool_name::folded;
 use crate::tree::{self, Node};
 use secrets::Variables;
 use sections::{Found, Section};
+pub use single::{AddError, Description, Single, has_upstream, looks_like_a_secret, single};
 
 /// A config to import.
 #[derive(Debug, Clone)]
@@ -177,7 +181,7 @@ pub fn import(
     let mut from = Vec::new();
     for (found, input) in &read {
         let path = &sources.get(input.file).path;
-        from.push(format!("{path} ({})", found.client.row().label));
+        from.push(format!("Source: {path} ({})", found.client.row().label));
         for section in &found.sections {
             let context = &mut Context {
                 file: input.file,
@@ -194,7 +198,8 @@ pub fn import(
             result.read(sources, context, found, section);
         }
     }
-    Imported { text: write::config(&from, &result.upstreams, &credentials), upstreams: result.upstreams.len() }
+    let header: Vec<String> = [format!("Written by `ptc-compile import` {VERSION}.")].into_iter().chain(from).collect();
+    Imported { text: write::config(&header, &result.upstreams, &credentials), upstreams: result.upstreams.len() }
 }
 
 /// Returns the text of a client's config with its secrets, and everything that may be one, replaced. It has the same lines.

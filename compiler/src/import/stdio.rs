@@ -158,7 +158,7 @@ fn pin(context: &mut Context<'_>, entry: &Entry, raw: &Raw<'_>, words: &mut [Wor
         let arg = args.get(unpinned.index).copied().unwrap_or_default();
         *word = vec![Piece::Text(unpinned.pin(arg, &installed.version))];
         comments.push(format!(
-            "{} has no fixed version in the file; {} is {}",
+            "{} was named without a version; {} is {}",
             quoted(unpinned.name),
             installed.version,
             installed.whereabouts
@@ -229,7 +229,7 @@ fn working_directory(
     let project = project?;
     words.iter().skip(1).any(is_relative).then(|| {
         let folder = if is_here { ".".to_owned() } else { project };
-        (folder, vec!["the client starts it in the folder of the project, where its arguments are".to_owned()])
+        (folder, vec!["it starts in the folder of the project, where its arguments are".to_owned()])
     })
 }
 

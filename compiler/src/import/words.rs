@@ -113,7 +113,7 @@ pub(super) fn hide_secrets(
             let message =
                 format!("a secret in the arguments of {} is read from the variable {}", quoted(&entry.name), quoted(&name));
             context.report(Code::SecretReplaced, range.clone(), message, "set the variable where the server starts");
-            env.comments.push(format!("{} replaces a secret in the arguments of the file", quoted(&name)));
+            env.comments.push(format!("{} replaces a secret in the arguments", quoted(&name)));
             if !start.is_empty() {
                 hidden.push(Piece::Text(start));
             }

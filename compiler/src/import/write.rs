@@ -3,16 +3,14 @@
 use std::fmt::Write as _;
 
 use super::{Field, Upstream};
-use crate::VERSION;
 use crate::diag::text::on_one_line;
 use crate::json::{self, Json};
 
-/// Returns the text of a config.
-pub(super) fn config(from: &[String], upstreams: &[Upstream], credentials: &[Field]) -> String {
+/// Returns the text of a config that begins with comments.
+pub(super) fn config(header: &[String], upstreams: &[Upstream], credentials: &[Field]) -> String {
     let mut out = String::new();
-    comment(&mut out, 0, &format!("Written by `ptc-compile import` {VERSION}."));
-    for from in from {
-        comment(&mut out, 0, &format!("Source: {from}"));
+    for text in header {
+        comment(&mut out, 0, text);
     }
     out.push_str("{\n  \"upstreams\": {");
     for (at, upstream) in upstreams.iter().enumerate() {
@@ -80,7 +78,8 @@ fn value(out: &mut String, indent: usize, json: &Json) {
     }
 }
 
-fn one_line(json: &Json) -> String {
+/// Returns a value on one line. Members keep their order.
+pub(super) fn one_line(json: &Json) -> String {
     match json {
         Json::Object(members) if !members.is_empty() => {
             let members: Vec<String> =

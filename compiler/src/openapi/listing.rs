@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use super::context::Context;
 use super::document::read_document;
 use super::files::{Files, PartReader};
-use super::location::Location;
+use super::location::{Location, name_of_url};
 use super::reference::{Followed, References};
 use super::secret_parameter::Credentials;
-use super::{operation, select};
+use super::{operation, select, server};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::input::Text;
 use crate::paging;
 use crate::source::{FileId, MAX_BYTES, Sources, Span};
 use crate::tree::Node;
+use url::Url;
 
 /// One operation.
 #[derive(Debug, Clone)]
@@ -39,6 +40,35 @@ pub struct Listed {
     pub place: Span,
 }
 
+/// What a document says about its service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overview {
+    /// The title.
+    pub title: Option<String>,
+    /// The URL of its first server. One that is relative to the URL of the document is made absolute.
+    pub server: Option<String>,
+}
+
+/// Returns what a document says about its service, or `None` if the text is not an OpenAPI document.
+pub fn overview(sources: &mut Sources, text: Text, diagnostics: &mut Diagnostics) -> Option<Overview> {
+    let from = web_url(&text.path);
+    let file = sources.add(text.path, text.text);
+    let root = read_document(sources, file, diagnostics)?;
+    let title = root.get("info").and_then(|info| info.get("title")).and_then(Node::as_str).map(str::to_owned);
+    let first = root.get("servers").and_then(Node::elements).and_then(<[Node]>::first).and_then(server::url);
+    let server = first.filter(|url| !url.contains('{')).and_then(|url| match &from {
+        Some(from) => from.join(&url).ok(),
+        None => Url::parse(&url).ok(),
+    });
+    let server = server.filter(|url| matches!(url.scheme(), "http" | "https"));
+    Some(Overview { title, server: server.map(|url| url.to_string().trim_end_matches('/').to_owned()) })
+}
+
+/// Returns the URL of a document that is not a file.
+fn web_url(path: &str) -> Option<Url> {
+    Url::parse(path).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
+}
+
 /// Returns all operations of a document in its order, followed by the paths that cannot be read. Operations of servers other than
 /// `base_url` cannot be tools; without `base_url`, every server is accepted. Returns `None` if the text is not an OpenAPI
 /// document. `reader` reads its further files.
@@ -49,10 +79,13 @@ pub fn list(
     diagnostics: &mut Diagnostics,
     reader: &mut PartReader<'_>,
 ) -> Option<Vec<Listed>> {
-    let name = text.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let (location, name) = match web_url(&text.path) {
+        Some(url) => (Location::Origin(url.clone()), name_of_url(url)),
+        None => (Location::Folder, text.path.rsplit('/').next().unwrap_or_default().to_owned()),
+    };
     let file = sources.add(text.path, text.text);
     let root = read_document(sources, file, diagnostics)?;
-    let files = Files::load(sources, (file, root), (&Location::Folder, name), MAX_BYTES as u64, diagnostics, reader);
+    let files = Files::load(sources, (file, root), (&location, name), MAX_BYTES as u64, diagnostics, reader);
     let mut listed = list_files(file, &files, base_url)?;
     for operation in &mut listed {
         files.translate(&mut operation.place);

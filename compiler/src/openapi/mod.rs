@@ -44,7 +44,7 @@ use crate::lock::{self, LockedUpstream};
 use crate::source::Sources;
 pub use document::lower;
 pub use files::{MAX_FILES, PartReader, referenced_urls};
-pub use listing::{Listed, list};
+pub use listing::{Listed, Overview, list, overview};
 pub use location::name_of_url;
 pub(crate) use secret_parameter::is_same_parameter;
 pub(crate) use security::is_supported;

@@ -119,7 +119,7 @@ fn decoded(url: &Url) -> String {
 }
 
 /// Returns the server's URL with the defaults of its variables.
-fn url(server: &Node) -> Option<String> {
+pub(super) fn url(server: &Node) -> Option<String> {
     let mut url = server.get("url")?.as_str()?.to_owned();
     for variable in server.get("variables").map(Node::members).unwrap_or_default() {
         if let Some(default) = variable.value.get("default").and_then(Node::as_str) {

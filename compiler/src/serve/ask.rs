@@ -23,10 +23,36 @@ enum Reply {
     Document(Fetched),
 }
 
-/// A document with its further files by their URLs.
-struct Fetched {
+/// An OpenAPI document with its further files by their URLs.
+#[derive(Debug, Clone)]
+pub struct Fetched {
     first: Vec<u8>,
     files: BTreeMap<String, Result<Vec<u8>, Unreadable>>,
+}
+
+impl Fetched {
+    /// Returns the text of the document, which was fetched from `url`.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not a text, as a clause.
+    pub fn text(&self, url: &str) -> Result<Text, String> {
+        decode(self.first.clone()).map(|text| Text::new(url, text)).map_err(|fault| fault.to_string())
+    }
+
+    /// Returns a further file.
+    ///
+    /// # Errors
+    ///
+    /// It was not fetched, is too large, or is not a text.
+    pub fn part(&self, name: &str, max_bytes: u64) -> Result<Text, Unreadable> {
+        let missing = || Err(Unreadable::Other("it was not fetched".to_owned()));
+        let bytes = self.files.get(name).cloned().unwrap_or_else(missing)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(Unreadable::TooLarge(max_bytes));
+        }
+        Ok(Text::new(name, decode(bytes).map_err(|fault| fault.to_string())?))
+    }
 }
 
 /// The unprocessed answer to one [`MissingPin`].
@@ -34,6 +60,20 @@ pub struct Answer {
     upstream: String,
     what: Query,
     reply: Result<Reply, String>,
+}
+
+impl Answer {
+    /// Returns the document of an answer.
+    ///
+    /// # Errors
+    ///
+    /// The answer itself, if it has no document.
+    pub fn into_document(self) -> Result<Fetched, Box<Answer>> {
+        match self.reply {
+            Ok(Reply::Document(fetched)) => Ok(fetched),
+            reply => Err(Box::new(Answer { reply, ..self })),
+        }
+    }
 }
 
 /// Callback for the end of a request: with the number of tools of an answer if they are counted, or with `Err` after a failure.
@@ -124,7 +164,7 @@ pub fn locked(
         let locked = match reply {
             Ok(Reply::Tools(listing)) => listing_of(&name, listing, sources, diagnostics)
                 .map(|listing| resolve::select_tools(&name, entry, listing, diagnostics)),
-            Ok(Reply::Document(fetched)) => document(&name, entry, fetched, sources, diagnostics),
+            Ok(Reply::Document(fetched)) => document(&name, entry, &fetched, sources, diagnostics),
             Err(reason) => {
                 let message = format!("the upstream `{name}` could not be asked for {}: {reason}", wanted(what));
                 diagnostics.push(
@@ -242,26 +282,19 @@ impl Document {
     }
 }
 
-/// Lowers a fetched document.
-fn document(
+/// Lowers a fetched document: returns the entry of the lock file, or reports why there is none.
+pub fn document(
     name: &str,
     entry: &model::Upstream,
-    fetched: Fetched,
+    fetched: &Fetched,
     sources: &mut Sources,
     diagnostics: &mut Diagnostics,
 ) -> Option<LockedUpstream> {
     let Transport::OpenApi(api) = &entry.transport else { return None };
     let SchemaSource::Url(url) = &api.schema.value else { return None };
-    let Fetched { first, mut files } = fetched;
-    let mut reader = |name: &str, max_bytes: u64| {
-        let bytes = files.remove(name).unwrap_or_else(|| Err(Unreadable::Other("it was not fetched".to_owned())))?;
-        if bytes.len() as u64 > max_bytes {
-            return Err(Unreadable::TooLarge(max_bytes));
-        }
-        Ok(Text::new(name, decode(bytes).map_err(|fault| fault.to_string())?))
-    };
-    match decode(first) {
-        Ok(text) => openapi::lower(name, sources, Text::new(url.clone(), text), api, diagnostics, &mut reader),
+    let mut reader = |name: &str, max_bytes: u64| fetched.part(name, max_bytes);
+    match fetched.text(url) {
+        Ok(text) => openapi::lower(name, sources, text, api, diagnostics, &mut reader),
         Err(fault) => {
             let message = format!("`{url}` cannot be read: {fault}");
             diagnostics.push(Diagnostic::new(Code::SchemaUnreadable, message).at(api.schema.place.clone(), ""));
