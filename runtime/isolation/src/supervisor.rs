@@ -546,9 +546,9 @@ fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) -> Box<Evalua
         let image = image.map_err(|why| not_storable(shortened(&why)))?;
         // To decode functions compiles their programs, which needs much stack.
         let decoded = fiber::on_thread_stack(|| image::decode_within(&image, &decode_limits(run)));
-        decoded.map_err(|why| match run.cancel.is_cancelled() {
-            true => Failure::plain(Reason::Cancelled, "the run was cancelled"),
-            false => not_storable(why.to_string()),
+        decoded.map_err(|why| {
+            let is_cancelled = run.cancel.is_cancelled();
+            if is_cancelled { Failure::plain(Reason::Cancelled, "the run was cancelled") } else { not_storable(why.to_string()) }
         })
     });
     match state {
