@@ -40,7 +40,10 @@ const CRATES: [(&str, &[&str]); 16] = [
         "ptc-engine",
         &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],
     ),
-    ("ptc-isolation", &["ptc-catalog", "ptc-engine", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-secrets", "ptc-upstream"]),
+    (
+        "ptc-isolation",
+        &["ptc-catalog", "ptc-engine", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],
+    ),
     (
         "ptc-runtime",
         &[

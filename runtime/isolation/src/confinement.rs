@@ -1,8 +1,11 @@
 //! Confines a worker: the kernel denies it files, the network and other processes, and bounds its memory.
 //!
 //! Landlock (`man 7 landlock`) denies every file and port. A filter of system calls (`man 2 seccomp`) permits those that an
-//! evaluation needs, and nothing that could open, connect, start or read something. Both hold for all threads, since they are
-//! applied while there is only one.
+//! evaluation needs, and nothing that could open, connect, start or read something.
+//!
+//! Both hold for all threads. The rules of Landlock hold for the calling thread and those that it starts later, so that they come
+//! first. The filter permits no new thread, so that it comes when all threads run, and the kernel applies it to all of them at
+//! once (`SECCOMP_FILTER_FLAG_TSYNC`).
 
 use std::fmt;
 use std::io;
@@ -16,6 +19,8 @@ pub enum Error {
     Filter(String),
     /// A limit cannot be set.
     Limit(io::Error),
+    /// The threads of the worker cannot be started.
+    Threads(io::Error),
 }
 
 impl fmt::Display for Error {
@@ -28,6 +33,7 @@ impl fmt::Display for Error {
             ),
             Error::Filter(why) => write!(f, "system calls cannot be denied on this kernel or processor ({why})"),
             Error::Limit(why) => write!(f, "a limit of resources cannot be set: {why}"),
+            Error::Threads(why) => write!(f, "its threads cannot be started: {why}"),
         }
     }
 }
@@ -61,7 +67,7 @@ mod other {
     /// # Errors
     ///
     /// Always returns an error, since workers cannot be confined on this system.
-    pub fn apply(_: u64) -> Result<(), Error> {
+    pub fn apply<T>(_: u64, _: impl FnOnce() -> std::io::Result<T>) -> Result<T, Error> {
         Err(unsupported())
     }
 
@@ -108,8 +114,9 @@ mod linux {
     /// The descriptor of standard error.
     const LAST_STANDARD: libc::c_uint = 2;
 
-    /// System calls that an evaluation needs: input and output on open descriptors, memory, threads and their synchronisation,
-    /// clocks, random bytes, signals of the process itself, and its end.
+    /// System calls that an evaluation needs: input and output on open descriptors, memory, synchronisation of threads, clocks,
+    /// random bytes, signals of the process itself, and its end. Those that start a thread (`clone`, `clone3`), those that a thread
+    /// makes when it starts (`rseq`, `set_robust_list`) and `prctl`, which could clear the parent-death signal, are not among them.
     const PERMITTED: &[libc::c_long] = &[
         libc::SYS_read,
         libc::SYS_write,
@@ -129,8 +136,6 @@ mod linux {
         libc::SYS_madvise,
         libc::SYS_brk,
         libc::SYS_futex,
-        libc::SYS_set_robust_list,
-        libc::SYS_rseq,
         libc::SYS_membarrier,
         libc::SYS_gettid,
         libc::SYS_getpid,
@@ -160,12 +165,14 @@ mod linux {
         filter().map(drop).map_err(Error::Filter)
     }
 
-    /// Confines the process, which must have one thread only. `memory_bytes` is the memory of a program's values.
+    /// Confines the process. `memory_bytes` is the memory of a program's values. `start` starts the threads of the process, which
+    /// has only one before. Each must run when `start` returns: the C library ends the process if a thread that is just starting
+    /// may not make its first system calls. Returns what `start` returns.
     ///
     /// # Errors
     ///
-    /// Returns an error if the kernel does not enforce all of it. The process may then be confined in part.
-    pub fn apply(memory_bytes: u64) -> Result<(), Error> {
+    /// Returns an error if the kernel does not enforce all of it, or if `start` fails. The process may then be confined in part.
+    pub fn apply<T>(memory_bytes: u64, start: impl FnOnce() -> io::Result<T>) -> Result<T, Error> {
         let data = memory_bytes.saturating_mul(2).saturating_add(SLACK_BYTES);
         limit(Resource::Data, data)?;
         limit(Resource::As, data.saturating_add(ADDRESS_SPACE_BYTES))?;
@@ -181,8 +188,10 @@ mod linux {
             } => {}
             _ => return Err(refused("it is not enforced".to_owned())),
         }
-        let filters = filter().map_err(Error::Filter)?;
-        filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter)).map_err(|why| Error::Filter(why.to_string()))
+        let started = start().map_err(Error::Threads)?;
+        let filter = filter().map_err(Error::Filter)?;
+        seccompiler::apply_filter_all_threads(&filter).map_err(|why| Error::Filter(why.to_string()))?;
+        Ok(started)
     }
 
     /// Closes all descriptors but those of standard input, output and error.
@@ -213,30 +222,20 @@ mod linux {
             .create()
     }
 
-    /// Returns the filters, the first to be applied first. `clone3` does not exist for a worker, so that its C library makes threads
-    /// with `clone`, whose flags a filter can see. `prctl` only names a thread, and signals go to the process itself.
-    fn filter() -> Result<[BpfProgram; 2], String> {
-        let build = || -> Result<[BpfProgram; 2], BackendError> {
-            let arch = || std::env::consts::ARCH.try_into();
+    /// Returns the filter of system calls. Signals go to the process itself.
+    fn filter() -> Result<BpfProgram, String> {
+        let build = || -> Result<BpfProgram, BackendError> {
             let only = |argument: u8, comparison: SeccompCmpOp, value: u64| {
                 Ok::<_, BackendError>(vec![SeccompRule::new(vec![SeccompCondition::new(argument, Qword, comparison, value)?])?])
             };
             let shared = u64::from(libc::MAP_SHARED.cast_unsigned());
-            let thread = u64::from(libc::CLONE_THREAD.cast_unsigned());
             let own = u64::from(std::process::id());
             let mut rules: std::collections::BTreeMap<_, _> = PERMITTED.iter().map(|number| (*number, Vec::new())).collect();
             // Shared memory counts neither as data of the process nor as its private memory.
             rules.insert(libc::SYS_mmap, only(3, SeccompCmpOp::MaskedEq(shared), 0)?);
-            rules.insert(libc::SYS_clone, only(0, SeccompCmpOp::MaskedEq(thread), thread)?);
-            rules.insert(libc::SYS_prctl, only(0, SeccompCmpOp::Eq, u64::from(libc::PR_SET_NAME.cast_unsigned()))?);
             rules.insert(libc::SYS_tgkill, only(0, SeccompCmpOp::Eq, own)?);
-            let errno = |errno: rustix::io::Errno| SeccompAction::Errno(errno.raw_os_error().cast_unsigned());
-            // A call that both filters name gets the action of the stricter one, so that the second permits `clone3`.
-            rules.insert(libc::SYS_clone3, Vec::new());
-            let permitted = SeccompFilter::new(rules, errno(rustix::io::Errno::PERM), SeccompAction::Allow, arch()?)?;
-            let missing = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
-            let missing = SeccompFilter::new(missing, SeccompAction::Allow, errno(rustix::io::Errno::NOSYS), arch()?)?;
-            Ok([missing.try_into()?, permitted.try_into()?])
+            let denied = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error().cast_unsigned());
+            SeccompFilter::new(rules, denied, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
         };
         build().map_err(|why| why.to_string())
     }

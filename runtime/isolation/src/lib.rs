@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - [`message`]: the messages, and their form on the socket.
-//! - `workers`: starts workers, and keeps idle ones.
+//! - `workers`: the workers of a server. `idle`: those that run no program. `process`: one of them. `process_thread`: the thread
+//!   that starts and reaps them.
 //! - `supervisor`: the server's side of one evaluation.
 //! - [`worker`]: the worker's side.
 //! - `connection`, `remote_host`, `remote_share`: the server as seen by the worker.
@@ -19,11 +20,14 @@
 
 pub mod confinement;
 mod connection;
+mod idle;
 pub mod message;
+mod process;
+mod process_thread;
 mod remote_host;
 mod remote_share;
 mod supervisor;
 pub mod worker;
 mod workers;
 
-pub use workers::{WorkerSettings, Workers};
+pub use workers::{Error, WorkerSettings, Workers};

@@ -39,6 +39,8 @@ pub(crate) enum FromWorker {
     Ready(Result<(), String>),
     /// Asks a question, which has one answer.
     Ask { id: u64, question: Question },
+    /// Makes a call with a request, which is an image. Its reply has the same id.
+    Call { id: u64, request: ByteBuf, wants_link: bool },
     /// The program does not wait for the answer to this call any more.
     Abandon { id: u64 },
     /// The program waits, and uses no processor.
@@ -52,6 +54,8 @@ pub(crate) enum FromWorker {
 /// The settings of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
+    /// The process of the server.
+    pub(crate) server: u32,
     pub(crate) is_confined: bool,
     pub(crate) memory_bytes: u64,
     pub(crate) preview_bytes: usize,
@@ -93,8 +97,6 @@ pub(crate) struct WireLimits {
 /// A question of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// Makes a call with a request, which is an image. The answer says whether the call has begun; its reply has the same id.
-    Call { request: ByteBuf, wants_link: bool },
     /// A discovery form.
     Discover(Discovery),
     /// `(budget/remaining)`
@@ -110,7 +112,6 @@ pub(crate) enum Question {
 /// The answer to a question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    Called(Result<(), WireFault>),
     /// A value, as an image.
     Value(Result<ByteBuf, WireFault>),
     /// Whether the program gets what it asked for.

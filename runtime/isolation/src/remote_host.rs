@@ -1,5 +1,6 @@
 //! The host of a program in a worker. Calls and discovery are made by the server. What only needs the catalog happens here.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -24,6 +25,8 @@ pub(crate) struct RemoteHooks {
     pub(crate) catalog: &'static Catalog,
     /// When the time of the program began.
     pub(crate) started: Instant,
+    /// Whether the program has made calls or used discovery forms, which the server records.
+    pub(crate) has_asked: Arc<AtomicBool>,
 }
 
 impl EvalHooks for RemoteHooks {
@@ -38,6 +41,7 @@ impl EvalHooks for RemoteHooks {
             connection: Arc::clone(&self.connection),
             local: Arc::clone(upstreams),
             account: Arc::clone(&self.account),
+            has_asked: Arc::clone(&self.has_asked),
         })
     }
 
@@ -49,7 +53,11 @@ impl EvalHooks for RemoteHooks {
         Some(Arc::clone(&self.share) as Arc<dyn Share>)
     }
 
-    fn report(&self, _: &ProgramHost, has_failed: bool) -> CallReport {
+    fn report(&self, local: &ProgramHost, has_failed: bool) -> CallReport {
+        if !self.has_asked.load(Ordering::Relaxed) {
+            // The server has recorded nothing. Its report would be that of a host without calls.
+            return local.report(has_failed);
+        }
         let answer = self.connection.ask(self.connection.next_id(), Question::Report { has_failed });
         let Answer::Report { calls, misspelt, notes } = answer else { return CallReport::default() };
         let record = |call: message::CalledTool| {
@@ -67,6 +75,7 @@ struct RemoteHost {
     /// A host without connections. It knows the lists that the program reads, and the catalog.
     local: Arc<ProgramHost>,
     account: Arc<Mutex<Option<Account>>>,
+    has_asked: Arc<AtomicBool>,
 }
 
 impl RemoteHost {
@@ -89,17 +98,14 @@ impl RemoteHost {
         });
         let wants_link = link.is_some();
         self.connection.register(id, PendingCall { answer, link, account, _request: reservation });
-        match self.connection.ask(id, Question::Call { request: image, wants_link }) {
-            Answer::Called(Ok(())) => Ok(pending),
-            Answer::Called(Err(fault)) => {
-                drop(self.connection.forget(id));
-                Err(fault.into())
-            }
-            _ => Err(misunderstood()),
-        }
+        // A call that is not valid has a reply too, so that the program need not wait here.
+        self.has_asked.store(true, Ordering::Relaxed);
+        self.connection.send(&FromWorker::Call { id, request: image, wants_link });
+        Ok(pending)
     }
 
     fn value(&self, question: Question) -> Result<Value, Fault> {
+        self.has_asked.store(true, Ordering::Relaxed);
         match self.connection.ask(self.connection.next_id(), question) {
             Answer::Value(Ok(image)) => value_of(&image, &DecodeLimits::default()).map_err(|_| misunderstood()),
             Answer::Value(Err(fault)) => Err(fault.into()),
@@ -160,4 +166,56 @@ pub(crate) fn request_of(image: &ByteBuf, limits: &DecodeLimits) -> Result<Value
     let unreadable =
         |why: ptc_lisp::image::DecodeError| Fault::new(ErrorKind::ToolError, format!("tool/call: the request {why}"));
     value_of(image, limits).map_err(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use ptc_catalog::Deployment;
+    use ptc_secrets::Secrets;
+    use ptc_upstream::{UpstreamSettings, Upstreams, WaitLimits};
+
+    use super::*;
+
+    static DEPLOYMENT: Deployment = Deployment::EMPTY;
+
+    /// Returns the hooks of a program, the server's end of the socket, and a host without connections.
+    fn program() -> (RemoteHooks, UnixStream, Arc<ProgramHost>, tokio::runtime::Runtime) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let secrets = Secrets::resolve_available(&DEPLOYMENT, None, std::path::Path::new(""));
+        let upstreams = Upstreams::new(&DEPLOYMENT, secrets, UpstreamSettings::new("", runtime.handle().clone()));
+        let (ours, server) = UnixStream::pair().unwrap();
+        server.set_nonblocking(true).unwrap();
+        let connection = Arc::new(Connection::new(ours));
+        let share = Arc::new(RemoteShare::new(Arc::clone(&connection)));
+        let (account, has_asked) = (Arc::default(), Arc::default());
+        let hooks = RemoteHooks { connection, share, account, catalog: DEPLOYMENT.catalog, started: Instant::now(), has_asked };
+        (hooks, server, upstreams.program(WaitLimits::default()), runtime)
+    }
+
+    #[test]
+    fn program_without_calls_asks_for_no_report() {
+        let (hooks, mut server, local, _runtime) = program();
+        let report = hooks.report(&local, false);
+        assert!(report.calls.is_empty() && report.misspelt.is_empty() && report.notes.is_empty());
+        let received = server.read(&mut [0; 8]);
+        assert!(received.is_err_and(|why| why.kind() == std::io::ErrorKind::WouldBlock), "nothing was sent");
+    }
+
+    #[test]
+    fn call_is_one_message() {
+        let (hooks, mut server, local, _runtime) = program();
+        let request = Value::map([(Value::keyword("server"), Value::from("none".to_owned()))]);
+        let mut pending = hooks.host(&local).submit(&request).unwrap();
+        let sent: FromWorker = message::read(&mut server).unwrap().unwrap();
+        let FromWorker::Call { id, .. } = sent else { panic!("{sent:?}") };
+        assert!(server.read(&mut [0; 8]).is_err(), "nothing else was sent");
+        assert!(pending.poll(std::task::Waker::noop()).is_none());
+        hooks.connection.replied(id, message::WireReply::Plain("answer".to_owned()), None);
+        let (reply, _) = pending.poll(std::task::Waker::noop()).expect("it is answered");
+        assert!(matches!(reply, ptc_lisp::host::Reply::Plain(text) if text == "answer"));
+        assert!(hooks.has_asked.load(Ordering::Relaxed), "the server is asked for a report");
+    }
 }

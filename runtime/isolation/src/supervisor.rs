@@ -22,9 +22,12 @@ use rustix::net::{RecvFlags, recv};
 use serde_bytes::ByteBuf;
 
 use crate::connection::LinkHeader;
-use crate::message::{self, Answer, Assignment, CalledTool, Done, FromWorker, HEAD_BYTES, Question, ToWorker, WireLimits};
+use crate::message::{
+    self, Answer, Assignment, CalledTool, Done, FromWorker, HEAD_BYTES, Question, ToWorker, WireLimits, WireReply,
+};
+use crate::process::Worker;
 use crate::remote_host::request_of;
-use crate::workers::{Worker, Workers};
+use crate::workers::Workers;
 
 /// Time for a program to end by itself after its deadline.
 const DEADLINE_GRACE: Duration = Duration::from_millis(500);
@@ -47,6 +50,12 @@ const PROCESS_SLACK: u64 = 16 * 1024 * 1024;
 
 /// Bytes by which a message may exceed the memory of a program.
 const MESSAGE_SLACK: usize = 4 * 1024 * 1024;
+
+/// Bytes of messages in each direction that do not count in the memory of a program.
+const FREE_BUFFER: usize = 64 * 1024;
+
+/// Maximum bytes of a text of a worker that is logged, or that is the message of a failure.
+const MAX_TEXT_BYTES: usize = 4 * 1024;
 
 /// Live bytes of a program from which on its worker is not used again, since it would keep the memory.
 const MAX_REUSED_BYTES: u64 = 1024 * 1024;
@@ -89,6 +98,8 @@ struct Supervisor<'r> {
     computes: bool,
     /// Bytes of the program that the scheduler counts.
     counted: i64,
+    /// Bytes of messages that the scheduler counts.
+    buffered: i64,
     /// When the memory of the worker is looked at next.
     watch_at: Instant,
     /// When the worker is killed, if the program was cancelled or ended.
@@ -129,18 +140,22 @@ impl Isolation for Workers {
             calls: Vec::new(),
             computes: true,
             counted: 0,
+            buffered: 0,
             watch_at: Instant::now() + WATCH_INTERVAL,
             kill_at: None,
         };
         let done = supervisor.supervise();
-        let Supervisor { host, worker, calls, account, .. } = supervisor;
+        let Supervisor { host, worker, calls, account, input, buffered, .. } = supervisor;
         drop(calls);
-        match done {
+        // A worker sends nothing after the end of its program.
+        let is_silent = input.is_empty();
+        drop(input);
+        let evaluation = match done {
             Ok(done) => {
                 let evaluation = finished(&run, &host, *done);
                 // The worker itself reports `peak_bytes`, so that the server also asks the system.
                 let is_small = || worker.private_bytes().is_some_and(|bytes| bytes <= PROCESS_SLACK);
-                if evaluation.peak_bytes <= MAX_REUSED_BYTES && !run.past.is_kept && is_small() {
+                if evaluation.peak_bytes <= MAX_REUSED_BYTES && !run.past.is_kept && is_silent && is_small() {
                     self.give_back(&owner, worker);
                 }
                 evaluation
@@ -153,7 +168,9 @@ impl Isolation for Workers {
                 };
                 unfinished(&run, &host, lost)
             }
-        }
+        };
+        run.processor.count_bytes(-buffered);
+        evaluation
     }
 }
 
@@ -169,6 +186,7 @@ impl Supervisor<'_> {
             self.notify()?;
             self.send_replies()?;
             self.flush()?;
+            self.count_buffers()?;
             let now = Instant::now();
             let kill_at = self.kill_at.unwrap_or(self.deadline + DEADLINE_GRACE);
             if now >= kill_at {
@@ -247,7 +265,21 @@ impl Supervisor<'_> {
         } else {
             self.output.extend_from_slice(&bytes);
         }
-        self.flush()
+        self.flush()?;
+        self.count_buffers()
+    }
+
+    /// Counts the bytes of messages that are incomplete, or that the worker has not read, in the memory of the program. A worker
+    /// may send a message of any length up to the maximum, and need not read.
+    fn count_buffers(&mut self) -> Result<(), Unfinished> {
+        let bytes = [&self.input, &self.output].map(|buffer| buffer.capacity().saturating_sub(FREE_BUFFER));
+        let bytes = bytes.into_iter().map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX / 4)).sum::<i64>();
+        let change = bytes - std::mem::replace(&mut self.buffered, bytes);
+        // The reason of the end is known. The program need not be asked to end, since it may be the message that is too large.
+        if change != 0 && !self.run.processor.count_bytes(change) && self.account.end_reason().is_some() {
+            return Err(Unfinished::Late);
+        }
+        Ok(())
     }
 
     /// Sends what the socket takes. The waker is woken when it takes more.
@@ -292,7 +324,9 @@ impl Supervisor<'_> {
                     self.start += HEAD_BYTES + length;
                     if self.start == self.input.len() {
                         self.input.clear();
+                        self.input.shrink_to(FREE_BUFFER);
                         self.start = 0;
+                        self.count_buffers()?;
                     }
                     return Ok(Some(message));
                 }
@@ -312,6 +346,7 @@ impl Supervisor<'_> {
             Ok((0, _)) => Err(Unfinished::Ended(None)),
             Ok((count, _)) => {
                 self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
+                self.count_buffers()?;
                 Ok(true)
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
@@ -342,6 +377,7 @@ impl Supervisor<'_> {
                 Ok(0) => return Err(Unfinished::Ended(None)),
                 Ok(count) => {
                     self.input.extend_from_slice(bytes.get(..count).unwrap_or_default());
+                    self.count_buffers()?;
                     return Ok(true);
                 }
                 Err(fault) if fault.kind() == io::ErrorKind::WouldBlock => {}
@@ -354,10 +390,15 @@ impl Supervisor<'_> {
     fn receive(&mut self, message: FromWorker) -> Result<Option<Box<Done>>, Unfinished> {
         match message {
             FromWorker::Ready(Ok(())) => {}
-            FromWorker::Ready(Err(why)) => return Err(Unfinished::NotConfined(why)),
+            FromWorker::Ready(Err(why)) => return Err(Unfinished::NotConfined(shortened(&why))),
             FromWorker::Ask { id, question } => {
-                let answer = self.answer(id, question);
+                let answer = self.answer(question);
                 self.send(&ToWorker::Answer { id, answer })?;
+            }
+            FromWorker::Call { id, request, wants_link } => {
+                if let Err(fault) = self.call(id, &request, wants_link) {
+                    self.send(&ToWorker::Reply { id, reply: WireReply::Refused(fault.into()), link: None })?;
+                }
             }
             FromWorker::Abandon { id } => self.calls.retain(|(call, ..)| *call != id),
             FromWorker::Release => self.release(),
@@ -391,9 +432,8 @@ impl Supervisor<'_> {
         self.watch_at = self.watch_at.min(Instant::now() + WATCH_INTERVAL);
     }
 
-    fn answer(&mut self, id: u64, question: Question) -> Answer {
+    fn answer(&mut self, question: Question) -> Answer {
         match question {
-            Question::Call { request, wants_link } => Answer::Called(self.call(id, &request, wants_link).map_err(Into::into)),
             Question::Discover(form) => {
                 let value = self.host.discover(query(&form)).map_err(Into::into);
                 Answer::Value(value.map(|value| message::image_of(&value).unwrap_or_default()))
@@ -495,18 +535,21 @@ fn assignment(run: &IsolatedRun<'_>) -> io::Result<Assignment> {
 /// Returns the evaluation that a worker has finished.
 fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) -> Box<Evaluation> {
     if let Some(panic) = &done.panic {
-        ptc_log::line(Level::Error, "evaluation panicked", &[("message", panic)]);
+        ptc_log::line(Level::Error, "evaluation panicked", &[("message", &shortened(panic))]);
     }
-    let mut evaluation = done.evaluation.into_evaluation(run.evaluator.redactor());
+    let mut evaluation = done.evaluation.into_evaluation(run.evaluator, &run.limits);
     evaluation.bindings = run.past.bindings.clone();
     // Calls that were made are recorded, whatever the worker says.
     evaluation.calls = Some(host.calls()).filter(|calls| done.has_run || !calls.is_empty());
     let not_storable = |why: String| Failure::plain(Reason::SessionNotStorable, why);
     let state = done.state.map(|image| {
-        let image = image.map_err(not_storable)?;
+        let image = image.map_err(|why| not_storable(shortened(&why)))?;
         // To decode functions compiles their programs, which needs much stack.
         let decoded = fiber::on_thread_stack(|| image::decode_within(&image, &decode_limits(run)));
-        decoded.map_err(|why| not_storable(why.to_string()))
+        decoded.map_err(|why| {
+            let is_cancelled = run.cancel.is_cancelled();
+            if is_cancelled { Failure::plain(Reason::Cancelled, "the run was cancelled") } else { not_storable(why.to_string()) }
+        })
     });
     match state {
         Some(Ok((bindings, values))) => {
@@ -522,6 +565,14 @@ fn finished(run: &IsolatedRun<'_>, host: &ProgramHost, done: Done) -> Box<Evalua
         None => {}
     }
     evaluation
+}
+
+/// Returns the beginning of a text of a worker, which may have any length.
+fn shortened(text: &str) -> String {
+    match ptc_text::truncate_utf8(text, MAX_TEXT_BYTES) {
+        (whole, false) => whole.to_owned(),
+        (head, true) => format!("{head}… and {} more bytes", text.len() - head.len()),
+    }
 }
 
 fn calls(run: &IsolatedRun<'_>, host: &ProgramHost) -> Option<Vec<ptc_upstream::CallRecord>> {

@@ -62,19 +62,41 @@ fn serve(deployment: &'static Deployment) -> io::Result<()> {
     let mut input = connection::socket()?;
     let connection = Arc::new(Connection::new(input.try_clone()?));
     let Some(ToWorker::Settings(settings)) = message::read(&mut input)? else { return Ok(()) };
-    let confined = if settings.is_confined { confinement::apply(settings.memory_bytes) } else { Ok(()) };
-    let is_ready = confined.is_ok();
-    connection.send(&FromWorker::Ready(confined.map_err(|why| why.to_string())));
-    if !is_ready {
-        return Ok(());
-    }
-    let mut worker = Worker::new(deployment, &settings, connection)?;
+    end_with(settings.server)?;
+    let start = || Worker::new(deployment, &settings, Arc::clone(&connection));
+    let started = if settings.is_confined {
+        confinement::apply(settings.memory_bytes, start)
+    } else {
+        start().map_err(confinement::Error::Threads)
+    };
+    let mut worker = match started {
+        Ok(worker) => worker,
+        Err(why) => {
+            connection.send(&FromWorker::Ready(Err(why.to_string())));
+            return Ok(());
+        }
+    };
+    connection.send(&FromWorker::Ready(Ok(())));
     let mut input = BufReader::new(input);
     while let Some(message) = message::read(&mut input)? {
         worker.receive(message);
     }
     // A program may still run.
     std::process::exit(0)
+}
+
+/// Makes the kernel kill this process when the thread of the server that has started it ends. A worker also ends when its socket
+/// is closed, but one that a program has taken over may not read its socket.
+#[cfg(target_os = "linux")]
+fn end_with(server: u32) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // The server may have ended before.
+    if std::os::unix::process::parent_id() == server { Ok(()) } else { Err(io::Error::other("the server has ended")) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with(_: u32) -> io::Result<()> {
+    Ok(())
 }
 
 impl Worker {
@@ -88,7 +110,8 @@ impl Worker {
         let upstreams = Upstreams::new(deployment, no_secrets, upstream_settings);
         let limits = Limits::default().memory_bytes(settings.memory_bytes);
         let evaluator = Evaluator::new(limits, settings.preview_bytes, upstreams, deployment.programs, Redactor::none());
-        Ok(Worker { connection, deployment, evaluator, fibers: Fibers::new(1), current: None, _runtime: runtime })
+        let fibers = Fibers::started()?;
+        Ok(Worker { connection, deployment, evaluator, fibers, current: None, _runtime: runtime })
     }
 
     fn receive(&mut self, message: ToWorker) {
@@ -122,7 +145,8 @@ impl Worker {
         let connection = Arc::clone(&self.connection);
         let now = Instant::now();
         let started = now.checked_sub(assignment.elapsed).unwrap_or(now);
-        let hooks = RemoteHooks { connection, share, account, catalog: self.deployment.catalog, started };
+        let (catalog, has_asked) = (self.deployment.catalog, Arc::default());
+        let hooks = RemoteHooks { connection, share, account, catalog, started, has_asked };
         let (evaluator, deployment) = (self.evaluator.clone(), self.deployment);
         let work = move || evaluate(&evaluator, deployment, assignment, &cancel, &hooks);
         let connection = Arc::clone(&self.connection);

@@ -3,17 +3,19 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use ptc_log::Level;
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
 
 use crate::confinement;
-use crate::connection::lock;
+use crate::idle::IdleWorkers;
 use crate::message::{self, Settings, ToWorker};
+use crate::process::Worker;
+use crate::process_thread::ProcessThread;
 use crate::worker::ARGUMENT;
 
 /// The settings of all workers of a server.
@@ -42,29 +44,45 @@ pub struct WorkerSettings {
 pub struct Workers {
     pub(crate) settings: WorkerSettings,
     pub(crate) handle: Handle,
-    idle: Mutex<Vec<(Option<Arc<str>>, Worker)>>,
+    idle: Arc<IdleWorkers>,
+    thread: ProcessThread,
     /// Number of processes.
     count: Arc<AtomicUsize>,
 }
 
-/// A worker process. It is killed when this is dropped.
-pub(crate) struct Worker {
-    child: Child,
-    count: Arc<AtomicUsize>,
-    pub(crate) socket: UnixStream,
+/// Why a server has no workers.
+#[derive(Debug)]
+pub enum Error {
+    /// The kernel cannot confine them.
+    Confinement(confinement::Error),
+    /// The thread that starts them cannot be started.
+    Thread(io::Error),
 }
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Error::Confinement(why) => why.fmt(f),
+            Error::Thread(why) => write!(f, "the thread that starts processes cannot be started: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 impl Workers {
     /// Creates an empty pool. Workers are connected to the runtime of `handle`.
     ///
     /// # Errors
     ///
-    /// Returns what the kernel lacks to confine workers.
-    pub fn new(settings: WorkerSettings, handle: Handle) -> Result<Arc<Workers>, confinement::Error> {
+    /// Returns what the kernel lacks to confine workers, or an error if there is no thread to start them.
+    pub fn new(settings: WorkerSettings, handle: Handle) -> Result<Arc<Workers>, Error> {
         if settings.is_confined {
-            confinement::check()?;
+            confinement::check().map_err(Error::Confinement)?;
         }
-        Ok(Arc::new(Workers { settings, handle, idle: Mutex::default(), count: Arc::default() }))
+        let idle = Arc::<IdleWorkers>::default();
+        let thread = ProcessThread::start(Arc::downgrade(&idle)).map_err(Error::Thread)?;
+        Ok(Arc::new(Workers { settings, handle, idle, thread, count: Arc::default() }))
     }
 
     /// Starts idle workers on another thread, so that the first calls need not wait for theirs.
@@ -73,100 +91,57 @@ impl Workers {
         let start = move || {
             for _ in 0..count.min(this.settings.max_idle) {
                 match this.start() {
-                    Ok(worker) => lock(&this.idle).push((None, worker)),
+                    Ok(worker) => this.idle.add_fresh(worker),
                     Err(why) => return ptc_log::line(Level::Error, "no worker process", &[("reason", &why.to_string())]),
                 }
             }
         };
         // Without a thread they are started by the first calls.
-        let _ = std::thread::Builder::new().name("workers".into()).spawn(start);
+        let _ = std::thread::Builder::new().name("warm-up".into()).spawn(start);
     }
 
     /// Returns a worker for a program of this owner.
     pub(crate) fn take(&self, owner: &str) -> io::Result<Worker> {
-        let mut idle = lock(&self.idle);
-        loop {
-            let of_owner = idle.iter().rposition(|(of, _)| of.as_deref() == Some(owner));
-            let Some(at) = of_owner.or_else(|| idle.iter().rposition(|(of, _)| of.is_none())) else { break };
-            let (_, mut worker) = idle.remove(at);
-            // One that ended while it was idle must not fail this program.
-            if worker.is_alive() {
-                return Ok(worker);
-            }
+        if let Some(worker) = self.idle.take(owner) {
+            return Ok(worker);
         }
-        let surplus =
-            if self.count.load(Ordering::Relaxed) < self.settings.most || idle.is_empty() { None } else { Some(idle.remove(0)) };
-        drop(idle);
-        drop(surplus);
+        if self.count.load(Ordering::Relaxed) >= self.settings.most {
+            drop(self.idle.take_oldest());
+        }
         self.start()
     }
 
     /// Keeps a worker for later programs of the same owner. The worker that has been idle for longest ends if there are too many.
     pub(crate) fn give_back(&self, owner: &Arc<str>, worker: Worker) {
-        let mut idle = lock(&self.idle);
-        idle.push((Some(Arc::clone(owner)), worker));
-        let surplus = if idle.len() > self.settings.max_idle { Some(idle.remove(0)) } else { None };
-        drop(idle);
-        drop(surplus);
+        self.idle.add(owner, worker, self.settings.max_idle, &self.thread);
     }
 
     fn start(&self) -> io::Result<Worker> {
         let (ours, theirs) = StdStream::pair()?;
-        ours.set_nonblocking(true)?;
         let WorkerSettings { is_confined, memory_bytes, preview_bytes, max_calls_per_program, .. } = self.settings;
-        let settings = Settings { is_confined, memory_bytes, preview_bytes, max_calls_per_program };
+        let settings = Settings { server: std::process::id(), is_confined, memory_bytes, preview_bytes, max_calls_per_program };
         // The socket keeps it until the process reads.
         io::Write::write_all(&mut &ours, &message::encode(&ToWorker::Settings(settings))?)?;
-        let socket = {
-            let _runtime = self.handle.enter();
-            UnixStream::from_std(ours)?
-        };
-        let child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        command
             .args([ARGUMENT, self.settings.name])
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Worker { child, count: Arc::clone(&self.count), socket })
-    }
-}
-
-impl Worker {
-    fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+            .stderr(Stdio::null());
+        self.spawn(command, ours)
     }
 
-    /// Returns the bytes of memory that only this process holds, if the system reports it.
-    pub(crate) fn private_bytes(&self) -> Option<u64> {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).ok()?;
-        let mut pages = statm.split_ascii_whitespace().skip(1).map_while(|number| number.parse::<u64>().ok());
-        let (resident, shared) = (pages.next()?, pages.next()?);
-        Some(resident.saturating_sub(shared) * rustix::param::page_size() as u64)
-    }
-
-    /// Ends the process and returns how it ended.
-    pub(crate) fn end(mut self) -> Option<ExitStatus> {
-        // A process that has just closed its socket says how it ended.
-        for _ in 0..20 {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
-            }
-            std::thread::sleep(std::time::Duration::from_micros(250));
-        }
-        None
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-        if self.is_alive() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+    /// Starts a process that has the other end of a socket.
+    fn spawn(&self, command: Command, socket: StdStream) -> io::Result<Worker> {
+        socket.set_nonblocking(true)?;
+        let socket = {
+            let _runtime = self.handle.enter();
+            UnixStream::from_std(socket)?
+        };
+        let child = self.thread.spawn(command)?;
+        Ok(Worker::new(child, socket, self.thread.clone(), Arc::clone(&self.count)))
     }
 }
 
@@ -180,9 +155,7 @@ impl std::fmt::Debug for Workers {
 mod tests {
     use super::*;
 
-    #[test]
-    fn worker_is_used_again_by_the_same_owner_only() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    fn pool(runtime: &tokio::runtime::Runtime) -> Arc<Workers> {
         let settings = WorkerSettings {
             name: "none",
             is_confined: false,
@@ -192,34 +165,105 @@ mod tests {
             max_idle: 2,
             most: 2,
         };
-        let workers = Workers::new(settings, runtime.handle().clone()).unwrap();
-        // The processes only live; they run no programs.
-        let living = || {
-            let (ours, _) = StdStream::pair().unwrap();
-            ours.set_nonblocking(true).unwrap();
-            let _runtime = runtime.enter();
-            workers.count.fetch_add(1, Ordering::Relaxed);
-            let child = Command::new("sleep").arg("60").spawn().unwrap();
-            Worker { child, count: Arc::clone(&workers.count), socket: UnixStream::from_std(ours).unwrap() }
-        };
+        Workers::new(settings, runtime.handle().clone()).unwrap()
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap()
+    }
+
+    /// Starts a process that runs no programs, with the other end of its socket.
+    fn running(workers: &Workers, script: &str) -> (Worker, StdStream) {
+        let (ours, theirs) = StdStream::pair().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        (workers.spawn(command, ours).unwrap(), theirs)
+    }
+
+    const IDLE: &str = "exec sleep 60";
+
+    /// Returns the state of a process, which `man 5 proc` describes. `None` if it was reaped.
+    fn state(process: u32) -> Option<String> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').next()).map(str::to_owned)
+    }
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !is_so() {
+            assert!(std::time::Instant::now() < until, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn worker_is_used_again_by_the_same_owner_only() {
+        let runtime = runtime();
+        let workers = pool(&runtime);
         let (one, two) = (Arc::from("one"), Arc::from("two"));
-        let (worker_of_one, worker_of_two) = (living(), living());
-        let of_one = worker_of_one.child.id();
+        let ((worker_of_one, _one), (worker_of_two, _two)) = (running(&workers, IDLE), running(&workers, IDLE));
+        let of_one = worker_of_one.id();
         workers.give_back(&one, worker_of_one);
         workers.give_back(&two, worker_of_two);
         let worker = workers.take("one").unwrap();
-        assert_eq!(worker.child.id(), of_one);
+        assert_eq!(worker.id(), of_one);
         workers.give_back(&one, worker);
         // The worker of `two` has been idle for longest, and ends before a third one starts.
         let third = workers.take("three").unwrap();
         assert_eq!(workers.count.load(Ordering::Relaxed), 2);
         drop(third);
-        let mut worker = workers.take("one").unwrap();
-        assert_eq!(worker.child.id(), of_one);
+        let worker = workers.take("one").unwrap();
+        assert_eq!(worker.id(), of_one);
         // A worker that ended while it was idle is not used.
-        worker.child.kill().unwrap();
-        worker.child.wait().unwrap();
+        let process = rustix::process::Pid::from_raw(of_one.cast_signed()).unwrap();
+        rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+        wait_until("it ends", || state(of_one).is_none_or(|state| state == "Z"));
         workers.give_back(&one, worker);
-        assert_ne!(workers.take("one").unwrap().child.id(), of_one);
+        assert_ne!(workers.take("one").unwrap().id(), of_one);
+    }
+
+    #[test]
+    fn idle_worker_that_computes_is_killed() {
+        let runtime = runtime();
+        let workers = pool(&runtime);
+        let owner = Arc::from("one");
+        let (worker, _socket) = running(&workers, "while :; do :; done");
+        let id = worker.id();
+        workers.give_back(&owner, worker);
+        wait_until("it is killed and reaped", || state(id).is_none());
+        assert_eq!(workers.count.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn worker_that_grew_or_sent_something_while_idle_is_not_used_again() {
+        let runtime = runtime();
+        let workers = pool(&runtime);
+        let owner = Arc::from("one");
+        let grows = "sleep 0.05; x=$(head -c 4000000 /dev/zero | tr '\\0' x); exec 3>&-; sleep 60";
+        let (worker, _socket) = running(&workers, grows);
+        let id = worker.id();
+        workers.give_back(&owner, worker);
+        wait_until("it grows, and is killed", || state(id).is_none());
+        let (worker, mut socket) = running(&workers, IDLE);
+        let id = worker.id();
+        workers.give_back(&owner, worker);
+        io::Write::write_all(&mut socket, b"x").unwrap();
+        assert_ne!(workers.take("one").unwrap().id(), id);
+        wait_until("it is killed", || state(id).is_none());
+    }
+
+    #[test]
+    fn end_of_a_killed_worker_is_awaited_by_the_thread_for_processes() {
+        let runtime = runtime();
+        let workers = pool(&runtime);
+        let (worker, _socket) = running(&workers, IDLE);
+        let id = worker.id();
+        let (unblock, until) = std::sync::mpsc::channel();
+        workers.thread.block(until);
+        drop(worker);
+        wait_until("it is killed", || state(id).is_none_or(|state| state == "Z"));
+        assert_eq!(state(id).as_deref(), Some("Z"), "the thread that dropped it has not waited for it");
+        drop(unblock);
+        wait_until("it is reaped", || state(id).is_none());
     }
 }

@@ -125,6 +125,20 @@ impl Fibers {
         Fibers { threads: Arc::new(Threads { most: threads.max(1), all: Mutex::default() }) }
     }
 
+    /// Makes a pool of one thread, which runs when this returns. The pool starts no thread afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system has no thread, or no stack for a fiber.
+    pub fn started() -> std::io::Result<Self> {
+        let fibers = Fibers::new(1);
+        let (report, reported) = std::sync::mpsc::channel();
+        fibers.spawn(|| (), move |ran| drop(report.send(ran)));
+        let ran = reported.recv().unwrap_or(Err(JobError::NotStarted));
+        ran.map_err(|why| std::io::Error::other(why.to_string()))?;
+        Ok(fibers)
+    }
+
     /// Runs `work` on a fiber, and then `done` with its result. `done` is always called: it receives [`JobError::Panicked`] after
     /// a panic of `work`, and [`JobError::NotStarted`] if the system has no stack or thread for the fiber.
     pub fn spawn<T: 'static>(
@@ -390,6 +404,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn started_pool_runs_every_job_on_the_thread_that_it_has_started() {
+        let fibers = Fibers::started().unwrap();
+        assert_eq!(fibers.threads.lock().len(), 1, "the thread exists before the first job");
+        let (send, threads) = std::sync::mpsc::channel();
+        for _ in 0..3 {
+            let send = send.clone();
+            fibers.spawn(|| std::thread::current().id(), move |id| send.send(id.unwrap()).unwrap());
+        }
+        drop(send);
+        let threads: Vec<_> = threads.iter().collect();
+        assert!(threads.len() == 3 && threads.iter().all(|id| *id == threads[0]), "{threads:?}");
+        assert_eq!(fibers.threads.lock().len(), 1);
+    }
 
     #[test]
     fn jobs_wait_without_their_thread_and_survive_panics() {

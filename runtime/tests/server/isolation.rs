@@ -1,14 +1,18 @@
 //! Programs in worker processes: the end of a worker, its confinement, and the differences to programs on threads.
 
-use std::fs;
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, ExitCode};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
+use ptc_schedule::fibers::Fibers;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
+
+pub(crate) mod hostile;
 
 use crate::Test;
 use crate::peer::{Peer, server};
@@ -21,6 +25,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("isolation::confined_process_reaches_nothing", confined_process_reaches_nothing),
     ("isolation::write_of_a_killed_worker_is_named", write_of_a_killed_worker_is_named),
     ("isolation::workers_end_with_their_server", workers_end_with_their_server),
+    ("isolation::workers_that_do_not_read_end_with_their_server", workers_that_do_not_read_end_with_their_server),
+    ("isolation::texts_of_a_worker_are_bounded", hostile::texts_of_a_worker_are_bounded),
+    ("isolation::incomplete_messages_count_in_the_memory_budget", hostile::incomplete_messages_count_in_the_memory_budget),
+    ("isolation::idle_worker_that_computes_is_killed", hostile::idle_worker_that_computes_is_killed),
 ];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
@@ -103,9 +111,13 @@ fn others_than_sockets(folder: &str) -> Vec<String> {
     targets.filter(|target| !target.starts_with("socket:")).collect()
 }
 
+/// Whether each of the two threads of a worker is confined.
 fn is_confined_now(folder: &str) -> bool {
-    let status = fs::read_to_string(format!("{folder}/status")).expect("it lives");
-    ["Seccomp:\t2", "NoNewPrivs:\t1"].iter().all(|line| status.lines().any(|other| other == *line))
+    let tasks = fs::read_dir(format!("{folder}/task")).expect("it lives");
+    let statuses: Vec<String> = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok()).collect();
+    let is_confined =
+        |status: &String| ["Seccomp:\t2", "NoNewPrivs:\t1"].iter().all(|line| status.lines().any(|other| other == *line));
+    statuses.len() == 2 && statuses.iter().all(is_confined)
 }
 
 fn worker_holds_no_secret_socket_or_file() {
@@ -128,16 +140,41 @@ fn worker_holds_no_secret_socket_or_file() {
     }
 }
 
-/// Confines this process as a worker, and prints what it can still do.
+/// Confines this process as a worker, and prints what its threads can still do.
 #[expect(clippy::print_stdout, reason = "the test reads it")]
 pub(crate) fn probe() -> ExitCode {
     let parent = std::os::unix::process::parent_id();
-    ptc_isolation::confinement::apply(1 << 20).expect("the kernel confines it");
+    let fibers = ptc_isolation::confinement::apply(1 << 20, Fibers::started).expect("the kernel confines it");
+    for what in possible(parent) {
+        println!("main thread: {what}");
+    }
+    // What an evaluation needs is still possible.
+    let (send, receive) = channel();
+    let work = move || (possible(parent), (1..=10).sum::<u32>());
+    fibers.spawn(work, move |result| send.send(result.expect("it does not panic")).expect("it is received"));
+    let (possible, computed) = receive.recv().expect("the thread of programs runs");
+    for what in possible {
+        println!("thread of programs: {what}");
+    }
+    println!("computed {computed}");
+    ExitCode::SUCCESS
+}
+
+/// Returns what the calling thread can do of that which is denied to a worker.
+fn possible(parent: u32) -> Vec<&'static str> {
     let parent_process = Pid::from_raw(parent.cast_signed()).expect("it has a parent");
     #[expect(unsafe_code, reason = "nothing uses the memory")]
     let shared =
         unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), 4096, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) };
-    let attempts: [(&str, bool); 10] = [
+    // A file that may not be executed gives another error.
+    let is_refused = |why: &io::Error| why.raw_os_error() == Some(1);
+    #[expect(unsafe_code, reason = "the copy ends at once")]
+    let forked = unsafe { libc::fork() };
+    if forked == 0 {
+        std::process::exit(0);
+    }
+    let forked = (forked, io::Error::last_os_error());
+    let attempts: [(&str, bool); 13] = [
         ("maps shared memory, which no limit counts", shared.is_ok()),
         ("opens a file", fs::File::open("/etc/passwd").is_ok()),
         ("lists a folder", fs::read_dir("/").is_ok()),
@@ -145,27 +182,25 @@ pub(crate) fn probe() -> ExitCode {
         ("connects over TCP", TcpStream::connect("127.0.0.1:9").is_err_and(|why| why.raw_os_error() != Some(1))),
         ("opens a UDP socket", UdpSocket::bind("127.0.0.1:0").is_ok()),
         ("opens a local socket", UnixStream::pair().is_ok()),
-        ("starts a process", Command::new("/bin/true").spawn().is_ok()),
+        ("starts a thread", std::thread::Builder::new().spawn(|| ()).is_ok()),
+        ("starts a process", Command::new("/bin/true").spawn().map_or_else(|why| !is_refused(&why), |_| true)),
+        ("forks", forked.0 != -1 || !is_refused(&forked.1)),
+        ("clears its parent-death signal", rustix::process::set_parent_process_death_signal(None).is_ok()),
         (
             "reads the environment or memory of its parent",
             ["environ", "mem", "maps"].iter().any(|file| fs::read(format!("/proc/{parent}/{file}")).is_ok()),
         ),
         ("signals its parent", test_kill_process(parent_process).is_ok()),
     ];
-    for (what, succeeded) in attempts {
-        if succeeded {
-            println!("{what}");
-        }
-    }
-    // What an evaluation needs is still possible.
-    let computed = std::thread::spawn(|| (1..=10).sum::<u32>()).join().expect("threads can be started");
-    println!("computed {computed}");
-    ExitCode::SUCCESS
+    attempts.into_iter().filter(|(_, succeeded)| *succeeded).map(|(what, _)| what).collect()
 }
 
 fn confined_process_reaches_nothing() {
-    let output = server("probe").output().expect("it runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "computed 55\n", "{}", String::from_utf8_lossy(&output.stderr));
+    // The order in which its threads start and are confined must not depend on chance.
+    for _ in 0..20 {
+        let output = server("probe").output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "computed 55\n", "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 fn write_of_a_killed_worker_is_named() {
@@ -183,12 +218,33 @@ fn workers_end_with_their_server() {
     assert!(server.ask("1", "(+ 1 2)").contains("user=> 3"));
     let workers = workers(server.id());
     server.signal(Signal::KILL);
+    wait_for_end(&workers);
+}
+
+/// Waits until the processes have ended, whether they were reaped or not.
+fn wait_for_end(workers: &[Pid]) {
     let until = Instant::now() + Duration::from_secs(20);
-    let lives = |worker: &Pid| {
+    let lives = |worker: &&Pid| {
         fs::read_to_string(format!("/proc/{}/cmdline", worker.as_raw_nonzero())).is_ok_and(|line| !line.is_empty())
     };
-    while workers.iter().any(lives) {
-        assert!(Instant::now() < until, "they live on");
+    while let Some(worker) = workers.iter().find(lives) {
+        if Instant::now() > until {
+            for worker in workers {
+                let _ = kill_process(*worker, Signal::KILL);
+            }
+            panic!("{worker:?} lives on");
+        }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+fn workers_that_do_not_read_end_with_their_server() {
+    let mut server = Peer::start(PROCESS);
+    server.call("1", ENDLESS);
+    server.call("2", ENDLESS);
+    let workers = computing(server.id(), 2);
+    // A stopped process does not notice the end of its socket, as one that a program has taken over.
+    kill_process(workers[0], Signal::STOP).expect("it lives");
+    server.signal(Signal::KILL);
+    wait_for_end(&workers);
 }

@@ -74,6 +74,9 @@ fn main() -> ExitCode {
     if let [_, worker, name] = std::env::args().collect::<Vec<_>>().as_slice()
         && worker == ptc_isolation::worker::ARGUMENT
     {
+        if name == isolation::hostile::DEPLOYMENT.name {
+            return isolation::hostile::work();
+        }
         return ptc_runtime::main(deployment(name));
     }
     match std::env::var(ROLE).as_deref() {
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "agentic")]
         Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
         Ok("echoing") => return canary::serve(),
+        Ok("hostile worker") => return ptc_runtime::main(&isolation::hostile::DEPLOYMENT),
         Ok("probe") => return isolation::probe(),
         _ => {}
     }

@@ -57,7 +57,7 @@ pub struct PortableEvaluation {
 }
 
 /// Maximum number of texts in a list of another process.
-const MAX_TEXTS: usize = 1 << 20;
+const MAX_TEXTS: usize = 1 << 18;
 
 /// Decodes a list of texts from another process. An empty text takes 1 byte there and 24 bytes here, so that the length of a message
 /// does not bound the memory of its texts.
@@ -137,27 +137,61 @@ impl PortableEvaluation {
         }
     }
 
-    /// Returns the evaluation without values. Its texts are redacted.
-    pub fn into_evaluation(self, redactor: &Redactor) -> Box<Evaluation> {
-        let redact = |text| redactor.redact_string(text);
+    /// Returns the evaluation without values. Its texts are redacted. Those that are longer than a program may make them are
+    /// truncated, since the other process may not keep to the limits.
+    pub fn into_evaluation(self, evaluator: &Evaluator, limits: &Limits) -> Box<Evaluation> {
+        let redactor = evaluator.redactor();
+        let texts = Texts { redactor, preview_bytes: evaluator.preview_bytes.saturating_add(SLACK_BYTES) };
         let mut evaluation = Evaluation::refused(Failure::plain(Reason::RuntimeError, ""));
         evaluation.outcome = match self.outcome {
-            Ok(preview) => Ok(preview.into_preview(redactor)),
-            Err(failure) => Err(failure.into_failure(redactor)),
+            Ok(preview) => Ok(preview.into_preview(&texts)),
+            Err(failure) => Err(failure.into_failure(&texts)),
         };
         evaluation.validated = self.validated.map(|validated| Validated {
             json: redactor.redact_text(validated.json),
             is_deep: validated.is_deep,
-            preview: validated.preview.into_preview(redactor),
+            preview: validated.preview.into_preview(&texts),
         });
         evaluation.returned = self.returned;
-        evaluation.notes = self.notes.into_iter().map(redact).collect();
+        evaluation.notes = texts.list(self.notes, SLACK_BYTES);
         evaluation.has_unchecked_calls = self.has_unchecked_calls;
-        evaluation.prints = self.prints.into_iter().map(redact).collect();
+        evaluation.prints = texts.list(self.prints, limits.print_bytes.saturating_add(SLACK_BYTES));
         evaluation.steps = self.steps;
         evaluation.peak_bytes = self.peak_bytes;
         evaluation.analysis = self.analysis;
         evaluation
+    }
+}
+
+/// Bytes of the texts of an evaluation for which there is no other limit, and by which others may exceed theirs.
+const SLACK_BYTES: usize = 128 * 1024;
+
+/// Redacts and truncates the texts of another process.
+struct Texts<'r> {
+    redactor: &'r Redactor,
+    preview_bytes: usize,
+}
+
+impl Texts<'_> {
+    /// A text is redacted first, so that no part of a secret stays.
+    fn text(&self, text: String, max: usize) -> String {
+        let mut text = self.redactor.redact_string(text);
+        if text.len() > max {
+            text.truncate(text.floor_char_boundary(max));
+            text.shrink_to_fit();
+        }
+        text
+    }
+
+    /// Returns the first texts, which have at most `max` bytes together.
+    fn list(&self, texts: Vec<String>, max: usize) -> Vec<String> {
+        let mut left = max;
+        let fits = |text: &String| {
+            let has_room = left > 0;
+            left = left.saturating_sub(text.len() + 1);
+            has_room
+        };
+        texts.into_iter().map(|text| self.text(text, max)).take_while(fits).collect()
     }
 }
 
@@ -166,8 +200,9 @@ impl PortablePreview {
         PortablePreview { text: preview.text.clone(), truncated: preview.truncated, nil: preview.nil }
     }
 
-    fn into_preview(self, redactor: &Redactor) -> Preview {
-        Preview { text: redactor.redact_string(self.text), truncated: self.truncated, nil: self.nil }
+    fn into_preview(self, texts: &Texts<'_>) -> Preview {
+        let truncated = self.truncated || self.text.len() > texts.preview_bytes;
+        Preview { text: texts.text(self.text, texts.preview_bytes), truncated, nil: self.nil }
     }
 }
 
@@ -183,13 +218,13 @@ impl PortableFailure {
         }
     }
 
-    fn into_failure(self, redactor: &Redactor) -> Failure {
+    fn into_failure(self, texts: &Texts<'_>) -> Failure {
         let reason = Reason::ALL.into_iter().find(|reason| reason.name() == self.reason).unwrap_or(Reason::RuntimeError);
         Failure {
             reason,
-            message: redactor.redact_string(self.message),
-            feedback: redactor.redact_string(self.feedback),
-            value: self.value.map(|value| value.into_preview(redactor)),
+            message: texts.text(self.message, SLACK_BYTES),
+            feedback: texts.text(self.feedback, SLACK_BYTES),
+            value: self.value.map(|value| value.into_preview(texts)),
             span: self.span.map(|(start, end)| Span { start, end }),
             retry_after_ms: self.retry_after_ms,
         }
