@@ -7,6 +7,7 @@
 //! - `input`: compares the inside of arguments.
 //! - [`markdown`]: the comparison as Markdown, for reviewers.
 //! - [`report`]: the comparison as text, grouped by upstream and tool.
+//! - `request`: compares the requests of OpenAPI operations.
 //! - [`severity`]: how severe changes are.
 //! - `summary`: the sentences of these reports.
 
@@ -14,12 +15,13 @@ pub mod callers;
 mod input;
 pub mod markdown;
 pub mod report;
+mod request;
 pub mod severity;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ptc_catalog::{Annotations, Effect};
+use ptc_catalog::{Annotations, Effect, HttpTransport};
 
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
@@ -46,10 +48,12 @@ const SAYS: &str = "says ";
 /// Numbers of changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Number of tools that changed in any way.
+    /// Number of tools that changed in any way, without those of new upstreams.
     pub tools: usize,
-    /// Number of upstreams whose own description changed.
+    /// Number of upstreams whose own description or transport changed.
     pub upstreams: usize,
+    /// Number of upstreams that the old lock does not have.
+    pub new_upstreams: usize,
 }
 
 /// Reports every change from `old` to `new` of a tool or of an upstream's own description, for all upstreams of `config`. An
@@ -79,24 +83,30 @@ pub fn compare(
                 None => finding,
             }
         };
-        count.upstreams += usize::from(found.has_other_server_info());
+        count.upstreams += usize::from(found.has_other_server_info() || found.transport.is_some());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&message);
             diagnostics.push(finding(Code::DocumentFileChanged, &message, subject, pinned.upstream(name)));
+        }
+        if let Some(what) = found.transport {
+            let message = format!("{} {what}", quoted(name));
+            let subject = Subject::upstream(name).change(&what);
+            diagnostics.push(finding(Code::TransportChanged, &message, subject, pinned.upstream(name)));
         }
         for what in [found.server_name, found.instructions].into_iter().flatten() {
             let message = format!("{} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&what);
             diagnostics.push(finding(Code::DescriptionChanged, &message, subject, pinned.upstream(name)));
         }
-        count.tools += found.tools.len();
         if !old.upstreams.contains_key(name) && !found.tools.is_empty() {
+            count.new_upstreams += 1;
             let what = summary::new_upstream(found.tools.len());
             let message = format!("{} {what}", quoted(name));
             diagnostics.push(finding(Code::ToolAdded, &message, Subject::upstream(name).change(&what), None));
             continue;
         }
+        count.tools += found.tools.len();
         for (tool, changes) in found.tools {
             let operation = [new, old].iter().find_map(|lock| operation_of(lock.upstreams.get(name)?.tools.get(&tool)?));
             let subject = Subject { operation, ..Subject::upstream(name).tool(&tool) };
@@ -109,7 +119,7 @@ pub fn compare(
     count
 }
 
-/// Returns the operation of a tool of an OpenAPI document.
+/// Returns the `operationId` of a tool of an OpenAPI document.
 fn operation_of(tool: &LockedTool) -> Option<String> {
     tool.definition.get("_ptc")?.get("operationId").and_then(Json::as_str).map(str::to_owned)
 }
@@ -123,6 +133,8 @@ pub fn update_hint(config_path: &str, upstream: &str) -> String {
 /// may differ without a change.
 #[derive(Debug, Default)]
 pub struct Changes {
+    /// The change of the agreed transport of a server over HTTP, as part of a sentence.
+    pub transport: Option<String>,
     /// The change of the server's name, as part of a sentence.
     pub server_name: Option<String>,
     /// The change of the server's instructions, as part of a sentence.
@@ -136,7 +148,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
-        !self.has_other_server_info() && self.tools.is_empty()
+        self.transport.is_none() && !self.has_other_server_info() && self.tools.is_empty()
     }
 
     /// Whether the server describes itself in another way.
@@ -149,6 +161,7 @@ impl Changes {
 pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpstream>) -> Changes {
     let mut found = Changes::default();
     if let (Some(before), Some(after)) = (old, new) {
+        found.transport = transport_change(before, after);
         let name = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
         found.server_name = text_change("calls itself", &name(before), &name(after));
         let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
@@ -171,6 +184,24 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
         found.files = document_changes(old, new);
     }
     found
+}
+
+/// Describes a change of the agreed transport of a server over HTTP. A lock file without one was written by a compiler that knew only
+/// Streamable HTTP.
+fn transport_change(before: &LockedUpstream, after: &LockedUpstream) -> Option<String> {
+    let agreed = |locked: &LockedUpstream| {
+        locked.http_transport.or(match locked.transport.as_str() {
+            "mcp_http" => Some(HttpTransport::Streamable),
+            "mcp_sse" => Some(HttpTransport::Sse),
+            _ => None,
+        })
+    };
+    let shown = |transport: HttpTransport| match transport {
+        HttpTransport::Streamable => "Streamable HTTP",
+        HttpTransport::Sse => "HTTP+SSE",
+    };
+    let (was, now) = (agreed(before)?, agreed(after)?);
+    (was != now).then(|| format!("is reached over {}, which was {}", shown(now), shown(was)))
 }
 
 /// Returns which further files of a document differ, and whether its first file does if there are any.
@@ -306,7 +337,7 @@ fn schemas(before: &Json, after: &Json, reported: &BTreeSet<&str>, out: &mut Vec
     if before.get("outputSchema").map(without_annotations) != after.get("outputSchema").map(without_annotations) {
         out.push((Code::OutputChanged, shape(before, after)));
     }
-    requests(before, after, out);
+    request::compare(before, after, out);
 }
 
 /// Describes how the results of a tool differ.
@@ -318,26 +349,6 @@ fn shape(before: &Json, after: &Json) -> String {
     let (was, now) = (shown(before), shown(after));
     // Shapes omit bounds, and are truncated, so different schemas can have equal shapes.
     if was == now { "answers in another shape".to_owned() } else { format!("answers {now}, which was {was}") }
-}
-
-/// Reports changes in the request of an OpenAPI operation: its path, and how parameters are sent.
-fn requests(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
-    let ptc = |definition: &Json, key| definition.get("_ptc").and_then(|ptc| ptc.get(key)).cloned();
-    let path = |definition: &Json| ptc(definition, "path").as_ref().and_then(Json::as_str).map(str::to_owned);
-    if let (Some(was), Some(now)) = (path(before), path(after))
-        && was != now
-    {
-        out.push((Code::RequestChanged, format!("is requested at {}, which was {}", quoted(&now), quoted(&was))));
-    }
-    let params = |definition: &Json| ptc(definition, "params").as_ref().map(Json::elements).unwrap_or_default().to_vec();
-    let name = |param: &Json| param.get("arg").or_else(|| param.get("name")).and_then(Json::as_str).map(str::to_owned);
-    let known = params(before);
-    // Added and removed parameters are reported as arguments.
-    let differing = params(after).into_iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != now));
-    let names: Vec<String> = differing.filter_map(|param| name(&param)).map(|name| quoted(&name)).collect();
-    if !names.is_empty() {
-        out.push((Code::RequestChanged, format!("sends {} differently", names.join(", "))));
-    }
 }
 
 /// Returns a schema without descriptions and dialect, and with unordered lists sorted. Names of properties are not keywords, so that a

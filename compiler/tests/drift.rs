@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ptc_catalog::HttpTransport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::render::Style;
 use ptc_compiler::diag::{Code, Diagnostics};
@@ -325,6 +326,92 @@ fn what_an_upstream_says_of_itself_is_compared() {
         let found: Vec<(Code, &str)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.as_str())).collect();
         assert_eq!(found, expected.map(|message| (Code::DescriptionChanged, message)).into_iter().collect::<Vec<_>>());
         assert_eq!((count.tools, count.upstreams), (0, found.len()));
+    }
+}
+
+#[test]
+fn changed_http_transport_is_an_error_of_its_own() {
+    let over = |transport: &str, agreed: Option<HttpTransport>| {
+        let mut lock = lock(&[TOOL]);
+        let upstream = lock.upstreams.get_mut("a").unwrap();
+        (upstream.transport, upstream.http_transport) = (transport.to_owned(), agreed);
+        lock
+    };
+    let (streamable, sse) = (over("mcp_http", Some(HttpTransport::Streamable)), over("mcp_http", Some(HttpTransport::Sse)));
+    // Earlier compilers wrote no transport, and knew only Streamable HTTP.
+    let earlier = over("mcp_http", None);
+    let to_sse = Some("`a` is reached over HTTP+SSE, which was Streamable HTTP");
+    let to_streamable = Some("`a` is reached over Streamable HTTP, which was HTTP+SSE");
+    for (before, now, expected) in [
+        (&streamable, &sse, to_sse),
+        (&earlier, &sse, to_sse),
+        (&streamable, &over("mcp_sse", Some(HttpTransport::Sse)), to_sse),
+        (&sse, &streamable, to_streamable),
+        (&earlier, &streamable, None),
+        (&sse, &sse, None),
+        (&over("mcp_stdio", None), &streamable, None),
+    ] {
+        let mut diagnostics = Diagnostics::default();
+        let count = drift::compare(&config(), before, now, &Places::default(), None, &mut diagnostics);
+        let found: Vec<(Code, &str)> = diagnostics.sorted().iter().map(|d| (d.code, d.message.as_str())).collect();
+        assert_eq!(found, expected.map(|message| (Code::TransportChanged, message)).into_iter().collect::<Vec<_>>());
+        assert_eq!((count.tools, count.upstreams), (0, found.len()));
+        let line = expected.map(|message| format!("a: its HTTP transport changed\n  error[PTC0631]: {message}\n"));
+        assert_eq!(report_of(before, now), line.unwrap_or_default());
+    }
+}
+
+#[test]
+fn tools_of_a_new_upstream_are_not_counted_as_changed() {
+    let mut diagnostics = Diagnostics::default();
+    let count = drift::compare(&config(), &Lock::default(), &lock(&[TOOL]), &Places::default(), None, &mut diagnostics);
+    assert_eq!((count.tools, count.upstreams, count.new_upstreams), (0, 0, 1));
+    assert_eq!(count.clause(), "1 upstream is new");
+    let all = drift::Count { tools: 2, upstreams: 1, new_upstreams: 3 };
+    assert_eq!(all.clause(), "2 tools and 1 upstream changed, 3 upstreams are new");
+}
+
+/// An operation of a document with all members of its request.
+const OPERATION: &str = r#"{
+  "name": "add-order",
+  "inputSchema": {"type": "object", "required": ["id"], "properties": {"id": {}, "note": {}, "size": {}}},
+  "_ptc": {
+    "operationId": "addOrder", "method": "POST", "path": "/orders", "body": "application/json", "bodyNeeds": ["note"],
+    "params": [{"name": "id", "in": "query", "style": "form", "explode": true}], "defaultArgs": {"kind": "new"},
+    "callTimeoutMs": 5000, "types": ["text/csv"], "headers": ["etag"], "later": 1
+  }
+}"#;
+
+#[test]
+fn each_member_of_the_request_of_an_operation_is_compared() {
+    use Code::{DefinitionChanged, InputBreaking, InputWidened, OperationRenamed, OutputChanged, RequestChanged};
+    for (from, to, code, message) in [
+        ("addOrder", "makeOrder", OperationRenamed, "cannot be called as `addOrder` any more, but as `makeOrder`"),
+        ("POST", "PUT", RequestChanged, "is requested with `PUT`, which was `POST`"),
+        ("/orders", "/v2/orders", RequestChanged, "is requested at `/v2/orders`, which was `/orders`"),
+        (r#""style": "form""#, r#""style": "pipeDelimited""#, RequestChanged, "sends `id` differently"),
+        (
+            "application/json",
+            "application/xml",
+            RequestChanged,
+            "sends its body as `application/xml`, which was `application/json`",
+        ),
+        (r#""body": "application/json", "#, "", RequestChanged, "no longer sends a body as `application/json`"),
+        (r#""bodyNeeds""#, r#""bodyRequired": true, "bodyNeeds""#, RequestChanged, "sends a body also without arguments for it"),
+        (r#"["note"]"#, r#"["note", "size"]"#, InputBreaking, "now requires `size` with a body"),
+        (r#"["note"]"#, "[]", InputWidened, "no longer requires `note` with a body"),
+        (r#""kind": "new""#, r#""kind": "old""#, RequestChanged, "sends \"old\" for `kind` by default"),
+        ("5000", "100", RequestChanged, "has the time limit in milliseconds `100`, which was `5000`"),
+        ("text/csv", "text/xml", OutputChanged, "answers with the media types `[\"text/xml\"]`, which was `[\"text/csv\"]`"),
+        ("etag", "age", OutputChanged, "answers with the headers `[\"age\"]`, which was `[\"etag\"]`"),
+        (r#""later""#, r#""linkHeader": true, "later""#, OutputChanged, "answers with links to further pages"),
+        (r#""later""#, r#""paging": {"items": "a"}, "later""#, RequestChanged, "reads the pages of its list differently"),
+        (r#""later": 1"#, r#""later": 2"#, RequestChanged, "has `later` of its request as `2`, which was `1`"),
+        (r#""later""#, r#""deprecated": true, "later""#, DefinitionChanged, "is deprecated"),
+    ] {
+        let changed = OPERATION.replace(from, to);
+        assert_ne!(changed, OPERATION, "{from}");
+        assert_eq!(changes(&[OPERATION], &[&changed]), [(code, format!("`add-order` of `a` {message}"))], "{to}");
     }
 }
 

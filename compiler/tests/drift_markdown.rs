@@ -157,6 +157,101 @@ fn document_of_many_changes_has_room_in_a_pull_request() {
 }
 
 #[test]
+fn errors_of_a_later_upstream_come_before_notes_of_an_earlier_one() {
+    let folder = folder("before.json");
+    let tools = |schema: &dyn Fn(u32) -> serde_json::Value, title: &str| -> serde_json::Value {
+        let tool = |at: u32| serde_json::json!({ "name": format!("tool_{at:0>60}"), "title": title, "inputSchema": schema(at) });
+        (0..300).map(tool).collect::<Vec<_>>().into()
+    };
+    let open = |_: u32| serde_json::json!({ "type": "object", "properties": { "a": { "maximum": 9 } } });
+    let narrow = |_: u32| serde_json::json!({ "type": "object", "properties": { "a": { "maximum": 1 } } });
+    // The first section has one error and many notes. The second one has as many errors as have room.
+    let one_narrow = |at: u32| if at == 0 { narrow(at) } else { open(at) };
+    offer(&folder, &serde_json::json!({ "docs": tools(&open, "A"), "shop": tools(&open, "A") }).to_string());
+    assert!(run(&folder, "update upstreams.json").status.success());
+    offer(&folder, &serde_json::json!({ "docs": tools(&one_narrow, "B"), "shop": tools(&narrow, "A") }).to_string());
+    let (code, text) = markdown(&folder, "diff upstreams.json --details");
+    assert_eq!(code, Some(1));
+    assert!(text.len() < 65_536, "{}", text.len());
+    let count = |severity: &str| text.matches(&format!("- **{severity}** PTC06")).count();
+    assert_eq!(count("error"), 301, "{text}");
+    assert!(text.contains("lines are left out") && (1..299).contains(&count("note")), "{text}");
+}
+
+/// Another pattern is a warning. For the program whose argument does not match it any more, it is an error.
+#[test]
+fn findings_about_stored_programs_are_in_all_formats_and_count() {
+    let folder = folder("before.json");
+    let tools = |pattern: &str| {
+        let orders = serde_json::json!({ "name": "orders", "inputSchema": { "type": "object", "properties": {
+            "since": { "type": "string", "pattern": pattern }, "most": { "type": "integer" } } } });
+        serde_json::json!({ "shop": [orders], "docs": [{ "name": "read", "inputSchema": { "type": "object" } }] }).to_string()
+    };
+    offer(&folder, &tools("^2026"));
+    assert!(run(&folder, "update upstreams.json").status.success());
+    offer(&folder, &tools("^2027"));
+    for format in ["full", "short", "json", "sarif", "github", "markdown"] {
+        let output = run(&folder, &format!("diff upstreams.json --fail-on error --format {format}"));
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(said.contains("PTC0614") && said.contains("PTC0802") && said.contains("weekly.clj"), "{format}: {said}");
+        assert_eq!(output.status.code(), Some(1), "{format}: {said}");
+    }
+    assert_eq!(run(&folder, "diff upstreams.json --fail-on never").status.code(), Some(0));
+    // Findings about programs prevent no update, and after it they are not new.
+    assert_eq!(run(&folder, "update upstreams.json").status.code(), Some(0));
+    assert_eq!(run(&folder, "diff upstreams.json").status.code(), Some(0));
+}
+
+#[test]
+fn one_comparison_writes_several_reports() {
+    let folder = pinned();
+    offer(&folder, &read("after.json"));
+    let reports = "--report sarif=out/drift.sarif --report markdown=drift.md --report json=drift.json";
+    let output = run(&folder, &format!("diff upstreams.json --format github {reports}"));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_to_string(folder.path().join("drift.md")).unwrap(), read("expected.md"));
+    for (file, format) in [("out/drift.sarif", "sarif"), ("drift.json", "json")] {
+        let alone = run(&folder, &format!("diff upstreams.json --format {format}"));
+        assert_eq!(fs::read_to_string(folder.path().join(file)).unwrap(), String::from_utf8(alone.stdout).unwrap(), "{format}");
+    }
+    assert!(String::from_utf8(output.stdout).unwrap().contains("::error file="));
+    for wrong in ["full=a", "sarif", "sarif=", "text=a"] {
+        assert_eq!(run(&folder, &format!("diff upstreams.json --report {wrong}")).status.code(), Some(2), "{wrong}");
+    }
+}
+
+/// A program may call an operation by its former `operationId`.
+#[test]
+fn callers_by_the_former_operation_id_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    let document = |id: &str| {
+        format!(
+            r#"{{"openapi": "3.0.3", "info": {{"title": "S", "version": "1"}}, "paths": {{"/orders": {{"get": {{"operationId": "{id}",
+            "x-ptc-name": "orders", "responses": {{"200": {{"content": {{"application/json": {{}}}}}}}}}}}}}}}}"#
+        )
+    };
+    write(
+        "upstreams.json",
+        r#"{"upstreams": {"shop": {"transport": "openapi", "base_url": "https://shop.example.com", "schema_file": "shop.json",
+        "include_operations": ["*"]}}, "programs": {"daily": {"file": "daily.clj", "description": "Lists the orders."}}}"#,
+    );
+    write("daily.clj", "(tool/value {:server \"shop\" :tool \"listOrders\" :args {}})");
+    write("shop.json", &document("listOrders"));
+    assert!(run(&folder, "update upstreams.json").status.success());
+    write("shop.json", &document("getOrders"));
+    let (code, text) = markdown(&folder, "diff upstreams.json --fail-on error");
+    assert_eq!(code, Some(1), "{text}");
+    for said in [
+        "Stored programs that call changed tools: `daily`.",
+        "PTC0632: `orders` cannot be called as",
+        "Stored programs: `daily`.",
+    ] {
+        assert!(text.contains(said), "should say `{said}`:\n{text}");
+    }
+}
+
+#[test]
 fn markdown_is_a_format_of_comparisons_only() {
     let folder = pinned();
     for command in ["--check upstreams.json", "check-program upstreams.json weekly.clj", "import upstreams.json"] {

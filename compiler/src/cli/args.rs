@@ -181,6 +181,10 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Threshold::Note)]
     pub(crate) fail_on: Threshold,
 
+    /// Write the comparison into a file too, as json, sarif, github or markdown; can be repeated
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_file)]
+    pub(crate) report: Vec<ReportFile>,
+
     /// Print each change of a tool with its places, instead of one line for each tool
     #[arg(long)]
     pub(crate) details: bool,
@@ -190,6 +194,23 @@ pub(crate) struct Diff {
 
     #[command(flatten)]
     pub(crate) messages: Messages,
+}
+
+/// A file into which the result of a comparison is written.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportFile {
+    /// The format of the file.
+    pub(crate) format: Format,
+    /// The path of the file.
+    pub(crate) path: PathBuf,
+}
+
+/// Parses `FORMAT=FILE`.
+fn report_file(text: &str) -> Result<ReportFile, String> {
+    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("expected FORMAT=FILE")?;
+    let format = Format::from_str(format, false).ok().filter(|format| format.is_for_tools() || *format == Format::Markdown);
+    let format = format.ok_or("the format of a file is json, sarif, github or markdown")?;
+    Ok(ReportFile { format, path: path.into() })
 }
 
 /// `ptc-compile update`

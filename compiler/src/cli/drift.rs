@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
+use ptc_compiler::diag::render::{self, Style};
 use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
 use ptc_compiler::drift::markdown::{self, Comparison};
 use ptc_compiler::drift::report::Extent;
 use ptc_compiler::drift::{self, Count};
+use ptc_compiler::ir;
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::resolve::{self, MissingPin, Query};
 use ptc_compiler::source::Span;
 use ptc_compiler::tree::Syntax;
 
-use crate::args::{Connecting, Diff, Threshold, Update};
+use crate::args::{Connecting, Diff, Format, Threshold, Update};
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
@@ -35,33 +37,31 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let is_incomplete = checked.diagnostics.has_errors();
     let mut drifted = None;
     let mut stale = 0;
-    let changed = found.and_then(|Locks { old, new, places }| {
+    let compared = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
-        let (mut drift, mut stale_pins) = (Diagnostics::default(), Diagnostics::default());
-        let changed = drift::compare(config, &old, &new, &places, Some(&args.config.display().to_string()), &mut drift);
+        let compared = Compared::new(config, &checked.programs, old, new, &places, Some(&args.config));
+        drifted = compared.drift.worst().max(compared.programs.worst());
+        let Compared { old, new, .. } = &compared;
         // A lock that no longer covers the config is stale, also if the tools are the same.
-        for pin in resolve::missing_pins(config, &old) {
-            let pair = [&old, &new].map(|lock| lock.upstreams.get(&pin.upstream));
+        for pin in resolve::missing_pins(config, old) {
+            let pair = [old, new].map(|lock| lock.upstreams.get(&pin.upstream));
             let is_named = args.names.is_empty() || args.names.contains(&pin.upstream);
             if is_named && drift::changes(&pin.upstream, pair[0], pair[1]).is_empty() {
                 let finding = resolve_lock::stale_lock_error(config, &args.config, &pin, None);
-                drift.push(finding.clone());
-                stale_pins.push(finding);
+                drifted = drifted.max(Some(finding.severity));
+                checked.diagnostics.push(finding);
                 stale += 1;
             }
         }
-        drifted = drift.worst();
-        lint::lint(config, &old, &new, &mut checked.diagnostics);
-        if console.is_for_tools() || args.details && !console.is_markdown() {
-            checked.diagnostics.append(drift);
-        } else {
-            checked.diagnostics.append(stale_pins);
-        }
-        Some((changed, old, new))
+        lint::lint(config, old, new, &mut checked.diagnostics);
+        Some(compared)
     });
-    let compared = changed.as_ref().map(|(changed, old, new)| Compared { old, new, changed: *changed });
-    let status = print(&checked, compared.as_ref(), is_whole, args.details, console);
-    let changed = changed.map(|(changed, ..)| changed);
+    let outcome = Outcome { checked: &checked, compared: compared.as_ref(), is_whole, has_details: args.details };
+    let status = outcome.print(console);
+    for report in &args.report {
+        files::write_if_changed(&report.path, outcome.rendered(report.format).as_bytes())?;
+    }
+    let changed = compared.map(|compared| compared.changed);
     let (Some(changed), true) = (changed, is_whole) else { return Ok(status.at_least_findings()) };
     if stale == 0 || changed != Count::default() {
         console.message(&format!("{}\n", changed.clause()));
@@ -88,25 +88,24 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let unreachable: Vec<String> = if args.keep_going { unreachable(&checked) } else { Vec::new() };
     let is_prevented = checked.diagnostics.has_errors() && unreachable.is_empty();
     let (Some(Locks { old, new, places }), Some(config), false) = (found, &checked.config, is_prevented) else {
-        return Ok(print(&checked, None, false, args.details, console).at_least_findings());
+        let outcome = Outcome { checked: &checked, compared: None, is_whole: false, has_details: args.details };
+        return Ok(outcome.print(console).at_least_findings());
     };
     let mut found = Diagnostics::default();
     lint::lint(config, &old, &new, &mut found);
     let is_refused = found.has_errors();
     checked.diagnostics.append(found);
-    let mut drift = Diagnostics::default();
-    let changed = drift::compare(config, &old, &new, &places, None, &mut drift);
-    if console.is_for_tools() || args.details && !console.is_markdown() {
-        checked.diagnostics.append(drift);
-    }
-    let compared = Compared { old: &old, new: &new, changed };
-    let status = print(&checked, Some(&compared), unreachable.is_empty(), args.details, console);
+    let compared = Compared::new(config, &checked.programs, old, new, &places, None);
+    let outcome =
+        Outcome { checked: &checked, compared: Some(&compared), is_whole: unreachable.is_empty(), has_details: args.details };
+    let status = outcome.print(console);
+    let Compared { new, changed, .. } = &compared;
     if is_refused {
         return Ok(status.at_least_findings());
     }
     console.message(&format!("{}\n", changed.clause()));
     let path = resolve_lock::path(&args.config);
-    if files::write_if_changed(&path, lock::write::write(&new).as_bytes())? {
+    if files::write_if_changed(&path, lock::write::write(new).as_bytes())? {
         console.message(&format!(
             "wrote {}; review and commit it, then `ptc-compile {} --locked` builds\n",
             path.display(),
@@ -121,35 +120,97 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(status.at_least_findings())
 }
 
-/// Two locks that were compared.
-struct Compared<'a> {
-    old: &'a Lock,
-    new: &'a Lock,
+/// Two locks that were compared, with the findings about what differs.
+struct Compared {
+    old: Lock,
+    new: Lock,
     changed: Count,
+    /// The changes of tools and upstreams.
+    drift: Diagnostics,
+    /// Findings about the stored programs that they have only with the current tools.
+    programs: Diagnostics,
 }
 
-/// Prints the findings and the report on changes: a document for Markdown, messages for people. For programs there is no report,
-/// since they read the findings. `is_whole`: whether all upstreams were compared.
-fn print(checked: &Checked, compared: Option<&Compared<'_>>, is_whole: bool, has_details: bool, console: &Console) -> Status {
-    let status = console.findings(&checked.sources, &checked.diagnostics);
-    let both = checked.config.as_ref().zip(compared);
-    if console.is_markdown() {
-        let callers = program::callers(&checked.programs);
-        let comparison = both.map(|(config, compared)| Comparison {
+impl Compared {
+    /// Compares two locks. `hint_path`: the path of the config for the command in the hints of the changes, which otherwise have none.
+    fn new(config: &Config, programs: &[ir::Program], old: Lock, new: Lock, places: &Places, hint_path: Option<&Path>) -> Self {
+        let mut drift = Diagnostics::default();
+        let hint_path = hint_path.map(|path| path.display().to_string());
+        let changed = drift::compare(config, &old, &new, places, hint_path.as_deref(), &mut drift);
+        let programs = program::new_findings(config, programs, &old, &new);
+        Compared { old, new, changed, drift, programs }
+    }
+}
+
+/// What a comparison found, for output in several formats.
+struct Outcome<'a> {
+    checked: &'a Checked,
+    /// `None` if the upstreams could not be compared.
+    compared: Option<&'a Compared>,
+    /// Whether all upstreams were compared.
+    is_whole: bool,
+    /// Whether each change is shown, instead of one line for each tool.
+    has_details: bool,
+}
+
+impl Outcome<'_> {
+    /// Prints the findings and the report on changes: a document for Markdown, messages for people. For programs there is no report,
+    /// since they read the findings.
+    fn print(&self, console: &Console) -> Status {
+        let has_changes = console.is_for_tools() || self.has_details;
+        let status = console.findings(&self.checked.sources, &self.findings(has_changes));
+        if console.is_markdown() {
+            console.data(&self.document());
+        } else if let (Some((config, compared)), false) = (self.config_and_locks(), console.is_for_tools()) {
+            let extent = if self.has_details { Extent::Summaries } else { Extent::Tools };
+            console.message(&drift::report::report(config, &compared.old, &compared.new, extent, console.style()));
+        }
+        status
+    }
+
+    /// Returns the outcome in a format of files.
+    fn rendered(&self, format: Format) -> String {
+        let (sources, findings) = (&self.checked.sources, || self.findings(true));
+        match format {
+            Format::Markdown => self.document(),
+            Format::Json => render::json_lines(sources, &findings()),
+            Format::Sarif => render::sarif(sources, &findings()),
+            Format::Github => render::github(sources, &findings()),
+            Format::Full => render::full(sources, &findings(), Style::Plain),
+            Format::Short => render::short(sources, &findings(), Style::Plain),
+        }
+    }
+
+    /// Returns all findings. `has_changes`: whether each change is a finding.
+    fn findings(&self, has_changes: bool) -> Diagnostics {
+        let mut all = self.checked.diagnostics.clone();
+        if let Some(compared) = self.compared {
+            if has_changes {
+                all.append(compared.drift.clone());
+            }
+            all.append(compared.programs.clone());
+        }
+        all
+    }
+
+    fn config_and_locks(&self) -> Option<(&Config, &Compared)> {
+        self.checked.config.as_ref().zip(self.compared)
+    }
+
+    /// Returns the document for reviewers.
+    fn document(&self) -> String {
+        let callers = program::callers(&self.checked.programs);
+        let comparison = self.config_and_locks().map(|(config, compared)| Comparison {
             config,
-            old: compared.old,
-            new: compared.new,
+            old: &compared.old,
+            new: &compared.new,
             changed: compared.changed,
             callers: &callers,
-            program_findings: program::new_findings(config, &checked.programs, compared.old, compared.new),
-            has_details,
+            program_findings: &compared.programs,
+            has_details: self.has_details,
         });
-        console.data(&markdown::document(comparison.as_ref(), is_whole, &checked.sources, &checked.diagnostics));
-    } else if let (Some((config, compared)), false) = (both, console.is_for_tools()) {
-        let extent = if has_details { Extent::Summaries } else { Extent::Tools };
-        console.message(&drift::report::report(config, compared.old, compared.new, extent, console.style()));
+        markdown::document(comparison.as_ref(), self.is_whole, &self.checked.sources, &self.checked.diagnostics)
     }
-    status
 }
 
 /// Returns the upstreams that could not be asked, or nothing if there are errors of other kinds.

@@ -158,6 +158,8 @@ codes! {
     DocumentFileChanged = "PTC0628" Note "a file of a document whose operations changed";
     NoArguments = "PTC0629" Note "a server of which no tool describes an argument";
     LockWithoutAddress = "PTC0630" Warning "a lock file without the commands and URLs of its upstreams";
+    TransportChanged = "PTC0631" Error "a pinned server that is reached over another HTTP transport";
+    OperationRenamed = "PTC0632" Error "a pinned operation with another `operationId`";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

@@ -131,7 +131,7 @@ impl Diagnostic {
 }
 
 /// All diagnostics of a run, in the order found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     masked: Vec<Span>,

@@ -1,7 +1,10 @@
 //! Safe display of text from outside, which may contain control sequences of a terminal.
 
-use ptc_text::join_limited;
 use std::borrow::Cow;
+
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
+use ptc_text::join_limited;
 
 /// Quotes a name from a file for a message: in backticks, with control characters escaped, and cut if it is very long.
 pub fn quoted(text: &str) -> String {
@@ -14,6 +17,8 @@ pub fn quoted(text: &str) -> String {
         // Between backticks, quotes and backslashes need no escape, but invisible characters do.
         match c {
             '\\' | '"' | '\'' => shown.push(c),
+            // `escape_debug` leaves fillers, which have the category of letters.
+            c if is_hidden(c) => shown.extend(c.escape_unicode()),
             c => shown.extend(c.escape_debug()),
         }
     }
@@ -45,13 +50,13 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
 
 /// Whether a character is invisible or changes the writing direction of the following text.
 pub fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}'
-        // The last two variation selectors choose between text and emoji, and are common, so they are not hidden.
-        | '\u{fe00}'..='\u{fe0d}')
-        || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    // The last two variation selectors choose between text and emoji, and are common, so they are not hidden.
+    let is_ignorable =
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}');
+    // Separators of lines, marks of annotations and the empty Braille pattern do not have the property.
+    let is_other = || matches!(c, '\u{2028}' | '\u{2029}' | '\u{2800}' | '\u{fff9}'..='\u{fffb}');
+    let is_control = c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    is_control || !c.is_ascii() && (is_ignorable() || is_other())
 }
 
 #[cfg(test)]
@@ -67,5 +72,15 @@ mod tests {
         ] {
             assert_eq!(on_one_line(text), expected);
         }
+    }
+
+    #[test]
+    fn names_with_ignorable_characters_are_quoted_with_escapes() {
+        for c in ["\u{3164}", "\u{ffa0}", "\u{115f}", "\u{17b4}", "\u{180b}", "\u{1d173}", "\u{2800}", "\u{e0041}", "\u{2065}"] {
+            let code = u32::from(c.chars().next().unwrap_or_default());
+            assert_eq!(quoted(&format!("read{c}")), format!("`read\\u{{{code:x}}}`"));
+            assert_eq!(on_one_line(c), format!("\\u{{{code:x}}}"));
+        }
+        assert_eq!(quoted("größe 한국어"), "`größe 한국어`");
     }
 }

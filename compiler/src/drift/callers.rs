@@ -27,11 +27,12 @@ enum Certainty {
 
 impl Caller {
     /// Returns whether the program calls a tool of an upstream. Programs name the operation of an OpenAPI document by its exposed
-    /// name or its `operationId`.
-    fn certainty(&self, upstream: &str, tool: &str, operation: Option<&str>) -> Option<Certainty> {
+    /// name or its `operationId`, of which a changed operation has two.
+    fn certainty(&self, upstream: &str, tool: &str, operations: &[String]) -> Option<Certainty> {
         let of_call = |(server, name): &(Option<String>, Option<String>)| {
             let is_same_server = server.as_deref().is_none_or(|server| server == upstream);
-            let is_same_tool = name.as_deref().is_none_or(|name| name == tool || Some(name) == operation);
+            let is_same_tool =
+                name.as_deref().is_none_or(|name| name == tool || operations.iter().any(|operation| name == operation));
             let certainty = if server.is_some() && name.is_some() { Certainty::Named } else { Certainty::Possible };
             (is_same_server && is_same_tool).then_some(certainty)
         };
@@ -47,11 +48,11 @@ pub(super) struct Callers<'a> {
 }
 
 impl<'a> Callers<'a> {
-    /// Returns the programs that call a tool.
-    pub(super) fn of(callers: &'a [Caller], upstream: &str, tool: &str, operation: Option<&str>) -> Self {
+    /// Returns the programs that call a tool. `operations`: the names of its operation in the document, the former one too.
+    pub(super) fn of(callers: &'a [Caller], upstream: &str, tool: &str, operations: &[String]) -> Self {
         let mut found = Callers::default();
         for caller in callers {
-            match caller.certainty(upstream, tool, operation) {
+            match caller.certainty(upstream, tool, operations) {
                 Some(Certainty::Named) => found.named.push(&caller.program),
                 Some(Certainty::Possible) => found.possible.push(&caller.program),
                 None => {}
@@ -99,17 +100,20 @@ mod tests {
             caller("any_tool_elsewhere", Some("docs"), None),
             caller("any", None, None),
         ];
-        let names = |operation| Callers::of(&all, "shop", "list-orders", operation).names();
+        let names = |operations: &[&str]| {
+            let operations: Vec<String> = operations.iter().map(|name| (*name).to_owned()).collect();
+            Callers::of(&all, "shop", "list-orders", &operations).names()
+        };
         let possible = "possibly `any_tool`, possibly `any_upstream`, possibly `any`";
-        assert_eq!(names(Some("listOrders")), format!("`by_name`, `by_operation`, {possible}"));
-        assert_eq!(names(None), format!("`by_name`, {possible}"));
+        assert_eq!(names(&["allOrders", "listOrders"]), format!("`by_name`, `by_operation`, {possible}"));
+        assert_eq!(names(&[]), format!("`by_name`, {possible}"));
     }
 
     #[test]
     fn program_that_certainly_calls_one_tool_is_not_named_as_possible_caller() {
         let (computed, named) = ([caller("a", Some("shop"), None)], [caller("a", Some("shop"), Some("list"))]);
-        let mut found = Callers::of(&computed, "shop", "show", None);
-        found.add(Callers::of(&named, "shop", "list", None));
+        let mut found = Callers::of(&computed, "shop", "show", &[]);
+        found.add(Callers::of(&named, "shop", "list", &[]));
         assert_eq!(found.names(), "`a`");
     }
 }

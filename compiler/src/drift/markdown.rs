@@ -1,6 +1,7 @@
 //! A comparison of two locks as Markdown, for the summary of a job or the body of a pull request: what changed, how severe it is, and
 //! which stored programs call the changed tools.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::callers::{Caller, Callers};
@@ -15,9 +16,6 @@ use crate::source::Sources;
 
 /// Maximum size of a document in bytes. GitHub accepts 65,536 characters as the body of a pull request.
 const MAX_BYTES: usize = 60_000;
-
-/// Maximum size of a section with findings in bytes. There are two; the rest of the document is for the changes.
-const MAX_FINDINGS_BYTES: usize = MAX_BYTES / 4;
 
 /// Maximum length of a finding in characters.
 const MAX_FINDING: usize = 400;
@@ -36,7 +34,7 @@ pub struct Comparison<'a> {
     /// The stored programs.
     pub callers: &'a [Caller],
     /// Findings about the stored programs that they have only with the current tools.
-    pub program_findings: Diagnostics,
+    pub program_findings: &'a Diagnostics,
     /// Whether each change is shown, instead of one line for each tool.
     pub has_details: bool,
 }
@@ -45,25 +43,29 @@ pub struct Comparison<'a> {
 /// `findings`: findings other than the changes.
 pub fn document(comparison: Option<&Comparison<'_>>, is_whole: bool, sources: &Sources, findings: &Diagnostics) -> String {
     let summaries = comparison.map(|all| upstreams(all.config, all.old, all.new)).unwrap_or_default();
-    if is_whole && summaries.is_empty() && !findings.has_errors() {
-        let same = "No upstream differs from the lock file.\n".to_owned();
-        return same + &findings_section("Findings", sources, findings);
-    }
-    let mut out = "## Changes of upstreams\n\n".to_owned();
-    match comparison {
-        None => out.push_str("The upstreams could not be compared with the lock file.\n"),
-        Some(all) => {
-            out.push_str(&overview(all, &summaries));
-            if !is_whole {
-                out.push_str("\nThe comparison is incomplete: the current state of an upstream is not known.\n");
+    let mut sections = vec![Section::of_findings("Findings", Severity::Warning, sources, findings)];
+    let has_faulty_programs = comparison.is_some_and(|all| all.program_findings.worst().is_some());
+    let mut out = String::new();
+    if is_whole && summaries.is_empty() && !findings.has_errors() && !has_faulty_programs {
+        out.push_str("No upstream differs from the lock file.\n");
+    } else {
+        out.push_str("## Changes of upstreams\n\n");
+        match comparison {
+            None => out.push_str("The upstreams could not be compared with the lock file.\n"),
+            Some(all) => {
+                out.push_str(&overview(all, &summaries));
+                if !is_whole {
+                    out.push_str("\nThe comparison is incomplete: the current state of an upstream is not known.\n");
+                }
+                let title = "Stored programs with the changed tools";
+                sections.push(Section::of_findings(title, Severity::Note, sources, all.program_findings));
+                let mut of_upstreams: Vec<Section> = summaries.iter().map(|summary| Section::of_upstream(all, summary)).collect();
+                of_upstreams.sort_by_key(|section| std::cmp::Reverse(section.items.iter().map(|(severity, _)| *severity).max()));
+                sections.extend(of_upstreams);
             }
         }
     }
-    out.push_str(&findings_section("Findings", sources, findings));
-    if let Some(all) = comparison {
-        out.push_str(&findings_section("Stored programs with the changed tools", sources, &all.program_findings));
-        sections(&mut out, all, &summaries);
-    }
+    write_sections(&mut out, &sections);
     out
 }
 
@@ -95,41 +97,79 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
 
 impl<'a> Comparison<'a> {
     fn callers_of(&self, upstream: &str, tool: &str) -> Callers<'a> {
-        let mut locked = [self.new, self.old].into_iter().filter_map(|lock| lock.upstreams.get(upstream)?.tools.get(tool));
-        let operation = locked.find_map(operation_of);
-        Callers::of(self.callers, upstream, tool, operation.as_deref())
+        // Programs may call a renamed operation by both names.
+        let locked = [self.new, self.old].into_iter().filter_map(|lock| lock.upstreams.get(upstream)?.tools.get(tool));
+        let operations: Vec<String> = locked.filter_map(operation_of).collect();
+        Callers::of(self.callers, upstream, tool, &operations)
     }
 }
 
-/// Appends a section for each upstream, the most severe first, as long as there is room.
-fn sections(out: &mut String, all: &Comparison<'_>, summaries: &[Summary<'_>]) {
-    let depth = if all.has_details { Depth::Changes } else { Depth::Tools };
-    let mut sections: Vec<(Option<Severity>, String, Vec<String>)> = Vec::new();
-    for summary in summaries {
+/// A heading with list items. Each item is one line.
+struct Section {
+    heading: String,
+    items: Vec<(Severity, String)>,
+}
+
+impl Section {
+    /// Makes the section of an upstream.
+    fn of_upstream(all: &Comparison<'_>, summary: &Summary<'_>) -> Section {
+        let depth = if all.has_details { Depth::Changes } else { Depth::Tools };
         let (found, rest) = if summary.is_new {
             (vec![summary.new_line()], None)
         } else {
             lines(summary, depth, &|tool| all.callers_of(summary.name, tool).names())
         };
-        let worst = found.iter().map(|line| line.severity).max();
-        let items = found.iter().map(item).chain(rest.map(|rest| format!("- {}.\n", sentence(&rest)))).collect();
-        sections.push((worst, heading(summary), items));
+        let mut items: Vec<(Severity, String)> = found.iter().map(|line| (line.severity, item(line))).collect();
+        // The lines of tools are ordered by severity, so that the rest is at most as severe as the last of them.
+        let last = found.last().map_or(Severity::Note, |line| line.severity);
+        items.extend(rest.map(|rest| (last, format!("- {}.\n", sentence(&rest)))));
+        if items.is_empty() {
+            // Only the version changed, which the heading shows.
+            items.push((Severity::Note, String::new()));
+        }
+        Section { heading: heading(summary), items }
     }
-    sections.sort_by_key(|(worst, ..)| std::cmp::Reverse(*worst));
+
+    /// Makes the section of the findings that have at least a severity, the most severe first.
+    fn of_findings(title: &str, least: Severity, sources: &Sources, findings: &Diagnostics) -> Section {
+        let mut found: Vec<&Diagnostic> = findings.sorted();
+        found.retain(|finding| finding.severity >= least);
+        found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let items = found.into_iter().map(|finding| (finding.severity, finding_item(sources, finding))).collect();
+        Section { heading: format!("\n### {title}\n\n"), items }
+    }
+}
+
+/// Appends sections as long as there is room. No item is left out for a less severe one, whatever sections they are in.
+fn write_sections(out: &mut String, sections: &[Section]) {
+    let mut ordered: Vec<(Severity, usize, usize, &str)> = Vec::new();
+    for (at, section) in sections.iter().enumerate() {
+        ordered.extend(section.items.iter().enumerate().map(|(item, (severity, text))| (*severity, at, item, text.as_str())));
+    }
+    // The sort is stable: items of equal severity keep the order of the document.
+    ordered.sort_by_key(|(severity, ..)| std::cmp::Reverse(*severity));
+    let (mut kept, mut begun) = (BTreeSet::new(), BTreeSet::new());
+    let mut size = out.len();
     let mut omitted = 0;
-    for (_, heading, items) in sections {
-        if out.len() + heading.len() > MAX_BYTES {
-            omitted += items.len();
-            continue;
+    let mut full = None;
+    for (severity, at, item, text) in ordered {
+        let heading = sections.get(at).filter(|_| !begun.contains(&at)).map_or(0, |section| section.heading.len());
+        let is_after_omitted = full.is_some_and(|full| severity < full);
+        if is_after_omitted || size + heading + text.len() > MAX_BYTES {
+            omitted += 1;
+            full = full.or(Some(severity));
+        } else {
+            size += heading + text.len();
+            begun.insert(at);
+            kept.insert((at, item));
         }
-        out.push_str(&heading);
-        for item in items {
-            if out.len() + item.len() > MAX_BYTES {
-                omitted += 1;
-            } else {
-                out.push_str(&item);
-            }
+    }
+    for (at, section) in sections.iter().enumerate() {
+        if begun.contains(&at) {
+            out.push_str(&section.heading);
         }
+        let items = section.items.iter().enumerate().filter(|(item, _)| kept.contains(&(at, *item)));
+        items.for_each(|(_, (_, text))| out.push_str(text));
     }
     if omitted > 0 {
         let lines = if omitted == 1 { "1 line is".to_owned() } else { format!("{omitted} lines are") };
@@ -164,35 +204,16 @@ fn list_item(severity: Severity, code: Code, text: &str, more: &str) -> String {
     format!("- **{}** {}: {text}{end}{more}\n", severity.name(), code.name())
 }
 
-/// Returns a section with the errors and warnings, the most severe first.
-fn findings_section(title: &str, sources: &Sources, findings: &Diagnostics) -> String {
-    let mut found: Vec<&Diagnostic> = findings.sorted();
-    found.retain(|finding| finding.severity > Severity::Note);
-    if found.is_empty() {
-        return String::new();
-    }
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let mut out = format!("\n### {title}\n\n");
-    let mut omitted = 0;
-    for finding in found {
-        let place = finding.primary.as_ref().map(|label| {
-            let (line, column) = sources.position(label.place.file, label.place.range.start);
-            format!(" {}", name(&format!("{}:{line}:{column}", sources.get(label.place.file).path)))
-        });
-        let hint = finding.hints.first().map(|hint| format!(" Help: {}.", sentence(&one_line(hint, MAX_FINDING))));
-        let more = [hint, place].into_iter().flatten().collect::<String>();
-        let message = sentence(&one_line(&finding.message, MAX_FINDING));
-        let item = list_item(finding.severity, finding.code, &message, &more);
-        if out.len() + item.len() > MAX_FINDINGS_BYTES {
-            omitted += 1;
-        } else {
-            out.push_str(&item);
-        }
-    }
-    if omitted > 0 {
-        let _ = writeln!(out, "- And {omitted} more.");
-    }
-    out
+/// Returns the list item of a finding, with its first hint and its place.
+fn finding_item(sources: &Sources, finding: &Diagnostic) -> String {
+    let place = finding.primary.as_ref().map(|label| {
+        let (line, column) = sources.position(label.place.file, label.place.range.start);
+        format!(" {}", name(&format!("{}:{line}:{column}", sources.get(label.place.file).path)))
+    });
+    let hint = finding.hints.first().map(|hint| format!(" Help: {}.", sentence(&one_line(hint, MAX_FINDING))));
+    let more = [hint, place].into_iter().flatten().collect::<String>();
+    let message = sentence(&one_line(&finding.message, MAX_FINDING));
+    list_item(finding.severity, finding.code, &message, &more)
 }
 
 /// Returns a name as inline code, as messages show it.

@@ -24,19 +24,20 @@ const MAX_CHANGE: usize = 120;
 const MAX_NAMES: usize = 5;
 
 /// Kinds of changes, each with its codes and its words for one tool and for several.
-const KINDS: [(&[Code], &str, &str); 8] = [
+const KINDS: [(&[Code], &str, &str); 9] = [
     (&[Code::ToolRemoved], "tool removed", "tools removed"),
     (&[Code::ToolAdded], "tool added", "tools added"),
     (&[Code::InputBreaking, Code::InputWidened, Code::InputChanged], "input changed", "inputs changed"),
     (&[Code::OutputChanged], "output changed", "outputs changed"),
     (&[Code::BecameDestructive, Code::AnnotationChanged], "effect changed", "effects changed"),
     (&[Code::RequestChanged], "request changed", "requests changed"),
+    (&[Code::OperationRenamed], "operation renamed", "operations renamed"),
     (&[Code::DescriptionChanged], "description changed", "descriptions changed"),
     (&[Code::DefinitionChanged], "other change", "other changes"),
 ];
 
 impl Count {
-    /// Returns the numbers as a clause: `4 tools and 1 upstream changed`.
+    /// Returns the numbers as a clause: `4 tools and 1 upstream changed, 1 upstream is new`.
     pub fn clause(self) -> String {
         let counted = |count: usize, what: &str| match count {
             0 => None,
@@ -45,7 +46,13 @@ impl Count {
         };
         let parts: Vec<String> =
             [counted(self.tools, "tool"), counted(self.upstreams, "upstream")].into_iter().flatten().collect();
-        if parts.is_empty() { "nothing changed".to_owned() } else { format!("{} changed", parts.join(" and ")) }
+        let changed = (!parts.is_empty()).then(|| format!("{} changed", parts.join(" and ")));
+        let new = counted(self.new_upstreams, "upstream").map(|new| match self.new_upstreams {
+            1 => format!("{new} is new"),
+            _ => format!("{new} are new"),
+        });
+        let clauses: Vec<String> = changed.into_iter().chain(new).collect();
+        if clauses.is_empty() { "nothing changed".to_owned() } else { clauses.join(", ") }
     }
 }
 
@@ -111,6 +118,9 @@ pub fn counts(found: &Changes) -> String {
             if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
     }
+    if found.transport.is_some() {
+        parts.push("its HTTP transport changed".to_owned());
+    }
     if found.has_other_server_info() {
         parts.push("its own description changed".to_owned());
     }
@@ -163,8 +173,9 @@ pub(super) fn lines(summary: &Summary<'_>, depth: Depth, callers: &dyn Fn(&str) 
     };
     let server_name = found.server_name.as_deref().map(|what| one_line(what, MAX_CHANGE));
     let server_info = server_name.into_iter().chain(instructions);
-    let mut lines: Vec<Line> =
-        server_info.map(|what| Line::of_upstream(Code::DescriptionChanged, format!("{} {what}", quoted(name)))).collect();
+    let of_upstream = |code, what: &str| Line::of_upstream(code, format!("{} {what}", quoted(name)));
+    let mut lines: Vec<Line> = found.transport.iter().map(|what| of_upstream(Code::TransportChanged, what)).collect();
+    lines.extend(server_info.map(|what| of_upstream(Code::DescriptionChanged, &what)));
     lines.extend(found.files.iter().map(|what| Line::of_upstream(Code::DocumentFileChanged, format!("the document {what}"))));
     let room = if depth == Depth::Changes { usize::MAX } else { MAX_LINES.saturating_sub(lines.len()) };
     let mut tools: Vec<Line> = Vec::new();

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use crate::diag::text::is_hidden;
+
 /// Returns a string literal for `text`: a raw literal if that is easier to read, an escaped one if `text` has invisible
 /// characters.
 pub(super) fn string(text: &str) -> String {
-    let visible = |c: char| c == '\n' || !(c.is_control() || is_invisible(c));
+    let visible = |c: char| c == '\n' || !(c.is_control() || is_hidden(c));
     if text.contains(['"', '\\', '\n']) && text.chars().all(visible) {
         let hashes = "#".repeat(longest_close(text) + 1);
         return format!("r{hashes}\"{text}\"{hashes}");
@@ -45,17 +47,11 @@ pub(super) fn option(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "None".to_owned(), |v| format!("Some({v})"))
 }
 
-/// Whether a character is a direction mark, zero-width or another format character. rustc refuses some of these in literals, and
-/// reviewers cannot see any of them.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
 /// Replaces invisible characters, and those that change the direction of text, by a visible form such as `⟨U+200B⟩`.
 pub(super) fn shown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_invisible(c) || c.is_control() && !matches!(c, '\n' | '\t') {
+        if is_hidden(c) || c.is_control() && !matches!(c, '\n' | '\t') {
             // Writing to a string cannot fail.
             let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
         } else {

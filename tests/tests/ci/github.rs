@@ -9,7 +9,7 @@ use ptc_tests::process::run;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::place::{HOSTILE, Place};
+use super::checkout::{Checkout, HOSTILE};
 use super::{file, findings, pipelines_of_the_guide, yaml};
 
 /// The folder of the action.
@@ -100,7 +100,7 @@ fn texts(map: &Value, contexts: &Contexts) -> BTreeMap<String, String> {
 }
 
 /// Runs the action in a checkout. `bin` is a folder with further programs.
-fn act(place: &Place, with: &[(&str, &str)], bin: Option<&Path>) -> Outcome {
+fn act(checkout: &Checkout, with: &[(&str, &str)], bin: Option<&Path>) -> Outcome {
     let action = yaml(&file(&format!("{ACTION}/action.yml")));
     let inputs = action["inputs"].as_object().expect("inputs");
     for (name, _) in with {
@@ -140,13 +140,13 @@ fn act(place: &Place, with: &[(&str, &str)], bin: Option<&Path>) -> Outcome {
         let script = runner_file("script.sh");
         std::fs::write(&script, step["run"].as_str().expect("a step runs or uses something")).expect("a script");
         assert_eq!(step["shell"], "bash", "{name}");
-        let mut command = place.command("bash");
+        let mut command = checkout.command("bash");
         let path = command.get_envs().find_map(|(name, value)| (name == "PATH").then_some(value?.to_str()?.to_owned()));
         let added = std::fs::read_to_string(&added_path).expect("a file");
         let folders = added.lines().map(str::to_owned).chain(bin.map(|bin| bin.display().to_string())).chain(path);
         command.env("PATH", folders.collect::<Vec<_>>().join(":"));
         command.args(["--noprofile", "--norc", "-e", "-o", "pipefail"]).arg(&script);
-        command.env("GITHUB_ACTION_PATH", workspace().join(ACTION)).env("GITHUB_WORKSPACE", place.path());
+        command.env("GITHUB_ACTION_PATH", workspace().join(ACTION)).env("GITHUB_WORKSPACE", checkout.path());
         command.env("GITHUB_OUTPUT", &output).env("GITHUB_PATH", &added_path).env("GITHUB_STEP_SUMMARY", &summary);
         command.env("RUNNER_TEMP", outcome.runner_temp.path()).envs(texts(&step["env"], &contexts));
         let done = run(&mut command);
@@ -189,13 +189,13 @@ fn shell_text_of_the_action_has_no_expressions_and_other_actions_are_pinned() {
 #[test]
 #[ignore = "slow: builds a binary"]
 fn action_checks_builds_and_compares_a_good_config_of_any_name() {
-    let place = Place::new(HOSTILE);
+    let checkout = Checkout::new(HOSTILE);
     let output = "out $(touch pasted)/'gate' \"x\"";
     let mut with = installed(HOSTILE, "check build\ndrift");
     with.extend([("output", output), ("build-options", "--max-prompt-bytes\n100000\n\n")]);
-    let done = act(&place, &with, None);
+    let done = act(&checkout, &with, None);
     done.expect(None);
-    assert!(!place.has_run_its_name());
+    assert!(!checkout.has_run_its_name());
     for step in ["check", "drift"] {
         assert_eq!(done.uploaded(&format!("ptc-compile/{step}/{HOSTILE}")), [] as [Value; 0]);
     }
@@ -206,9 +206,9 @@ fn action_checks_builds_and_compares_a_good_config_of_any_name() {
     );
     assert!(done.summary.contains("## ptc-compile: build\n\n    "), "{}", done.summary);
     assert!(done.log.contains(" 0.1.0\n2\n"), "the binary is asked: {}", done.log);
-    let binary = std::fs::canonicalize(place.file(output)).expect("the binary");
+    let binary = std::fs::canonicalize(checkout.file(output)).expect("the binary");
     assert_eq!(done.outputs["binary"], binary.display().to_string());
-    assert!(place.file(&format!("{output}.cdx.json")).exists() && place.file(&format!("{output}.NOTICES")).exists());
+    assert!(checkout.file(&format!("{output}.cdx.json")).exists() && checkout.file(&format!("{output}.NOTICES")).exists());
     let [restored, saved] = ["restore", "save"].map(|what| done.used(&format!("actions/cache/{what}")));
     assert_eq!(restored, saved, "without a cache it is saved");
     assert_eq!(restored.len(), 1);
@@ -217,9 +217,9 @@ fn action_checks_builds_and_compares_a_good_config_of_any_name() {
 
 #[test]
 fn action_fails_on_a_faulty_config_and_uploads_its_findings() {
-    let place = Place::new("servers.json");
-    place.break_config();
-    let done = act(&place, &installed("servers.json", "check build drift"), None);
+    let checkout = Checkout::new("servers.json");
+    checkout.break_config();
+    let done = act(&checkout, &installed("servers.json", "check build drift"), None);
     done.expect(Some(("Check", 1)));
     let found = done.uploaded("ptc-compile/check/servers.json");
     assert!(found.iter().any(|finding| finding["level"] == "error" && finding.to_string().contains("getPat")), "{found:?}");
@@ -227,23 +227,25 @@ fn action_fails_on_a_faulty_config_and_uploads_its_findings() {
     assert!(done.summary.contains("    servers.json:1:") && done.summary.contains("getPat"), "{}", done.summary);
     assert!(!done.log.contains("# Build") && done.outputs["binary"].is_empty() && done.outputs["drift-sarif"].is_empty());
 
-    let missing = act(&place, &installed("missing.json", "check"), None);
+    let missing = act(&checkout, &installed("missing.json", "check"), None);
     missing.expect(Some(("Check", 2)));
     assert!(missing.used.is_empty() && missing.log.contains("missing.json"), "{}", missing.log);
 
     let mut silent = installed("servers.json", "check");
     silent.push(("upload-sarif", "false"));
-    let silent = act(&place, &silent, None);
+    let silent = act(&checkout, &silent, None);
     silent.expect(Some(("Check", 1)));
     assert!(silent.used.is_empty() && Path::new(&silent.outputs["check-sarif"]).exists());
 }
 
 #[test]
 fn action_reports_drift_in_the_log_the_sarif_file_and_the_summary() {
-    let place = Place::new(HOSTILE);
-    place.drift();
-    let done = act(&place, &installed(HOSTILE, "drift"), None);
+    let checkout = Checkout::new(HOSTILE);
+    checkout.drift();
+    checkout.starts();
+    let done = act(&checkout, &installed(HOSTILE, "drift"), None);
     done.expect(Some(("Compare the upstreams with the lock file", 1)));
+    assert_eq!(checkout.starts(), 1, "the upstreams are contacted once");
     let found = done.uploaded(&format!("ptc-compile/drift/{HOSTILE}"));
     let removed = found.iter().find(|finding| finding["level"] == "error").expect("an error");
     assert!(removed["ruleId"] == "PTC0611" && removed.to_string().contains("read_note"), "{removed}");
@@ -253,19 +255,19 @@ fn action_reports_drift_in_the_log_the_sarif_file_and_the_summary() {
     for (fail_on, code) in [("never", None), ("error", Some(("Compare the upstreams with the lock file", 1)))] {
         let mut with = installed(HOSTILE, "drift");
         with.push(("fail-on", fail_on));
-        act(&place, &with, None).expect(code);
+        act(&checkout, &with, None).expect(code);
     }
     // A server that does not answer fails the step also if changes do not.
-    std::fs::write(place.file("notes.sh"), "exit 1\n").expect("a script");
+    std::fs::write(checkout.file("notes.sh"), "exit 1\n").expect("a script");
     let mut with = installed(HOSTILE, "drift");
     with.push(("fail-on", "never"));
-    act(&place, &with, None).expect(Some(("Compare the upstreams with the lock file", 1)));
-    assert!(!place.has_run_its_name());
+    act(&checkout, &with, None).expect(Some(("Compare the upstreams with the lock file", 1)));
+    assert!(!checkout.has_run_its_name());
 }
 
 #[test]
 fn action_refuses_unknown_values_of_its_inputs() {
-    let place = Place::new("upstreams.json");
+    let checkout = Checkout::new("upstreams.json");
     for (input, value) in [
         ("run", "check; touch pasted"),
         ("run", "*"),
@@ -279,23 +281,23 @@ fn action_refuses_unknown_values_of_its_inputs() {
         let mut with = installed("upstreams.json", "check");
         with.retain(|(name, _)| *name != input);
         with.push((input, value));
-        let done = act(&place, &with, None);
+        let done = act(&checkout, &with, None);
         done.expect(Some(("Read the inputs", 2)));
         assert!(done.log.contains(&format!("\n::error::input {input}: expected ")), "{}", done.log);
     }
-    assert!(!place.has_run_its_name());
+    assert!(!checkout.has_run_its_name());
 }
 
 /// A `cargo` replaces the real one, because the installation takes minutes. It notes its arguments and installs a program.
 #[test]
 fn action_installs_its_own_revision_and_puts_it_on_path() {
-    let place = Place::new("upstreams.json");
+    let checkout = Checkout::new("upstreams.json");
     let bin = tempfile::tempdir().expect("a folder");
     let cargo = bin.path().join("cargo");
     let script = "#!/bin/sh\necho \"cargo $*\"\nmkdir -p \"$6/bin\"\nprintf '#!/bin/sh\\necho ours\\n' > \"$6/bin/ptc-compile\"\nchmod +x \"$6/bin/ptc-compile\"\n";
     std::fs::write(&cargo, script).expect("a program");
     std::fs::set_permissions(&cargo, PermissionsExt::from_mode(0o755)).expect("it can be made executable");
-    let done = act(&place, &[], Some(bin.path()));
+    let done = act(&checkout, &[], Some(bin.path()));
     done.expect(None);
     let program = done.runner_temp.path().join("ptc-compile/program");
     let command =
@@ -312,7 +314,7 @@ fn action_installs_its_own_revision_and_puts_it_on_path() {
 #[ignore = "slow: builds a binary"]
 fn workflow_of_the_guide_runs_and_its_drift_job_fails_on_drift() {
     let workflow = pipelines_of_the_guide().into_iter().find(|pipeline| !pipeline["jobs"].is_null()).expect("a workflow");
-    let place = Place::new("upstreams.json");
+    let checkout = Checkout::new("upstreams.json");
     let mut runs = 0;
     for (job, steps) in workflow["jobs"].as_object().expect("jobs").iter().map(|(name, job)| (name, &job["steps"])) {
         for step in steps.as_array().expect("steps") {
@@ -330,16 +332,16 @@ fn workflow_of_the_guide_runs_and_its_drift_job_fails_on_drift() {
                     .iter()
                     .map(|(name, value)| (name.as_str(), value.as_str().expect("a text"))),
             );
-            let done = act(&place, &with, None);
+            let done = act(&checkout, &with, None);
             done.expect(None);
             if job == "build" {
                 let kept = steps.as_array().and_then(|steps| steps.last()).and_then(|step| step["with"]["path"].as_str());
                 for path in kept.expect("the workflow keeps the binary").lines() {
-                    assert!(place.file(path).exists(), "{path}");
+                    assert!(checkout.file(path).exists(), "{path}");
                 }
             } else {
-                place.drift();
-                assert_eq!(act(&place, &with, None).failed.map(|(_, code)| code), Some(1));
+                checkout.drift();
+                assert_eq!(act(&checkout, &with, None).failed.map(|(_, code)| code), Some(1));
             }
         }
     }

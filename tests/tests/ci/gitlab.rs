@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ptc_tests::process::{Finished, run};
 use serde_json::Value;
 
-use super::place::{HOSTILE, Place};
+use super::checkout::{Checkout, HOSTILE};
 use super::{file, findings, pipelines_of_the_guide, yaml};
 
 const INCLUDE: &str = ".gitlab/ptc-compile.yml";
@@ -39,9 +39,9 @@ struct Done {
     artifacts: Vec<String>,
 }
 
-fn job(place: &Place, name: &str, job: &Value) -> Done {
+fn job(checkout: &Checkout, name: &str, job: &Value) -> Done {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
-    variables.insert("CI_PROJECT_DIR".into(), place.path().display().to_string());
+    variables.insert("CI_PROJECT_DIR".into(), checkout.path().display().to_string());
     variables.insert("CI_JOB_NAME_SLUG".into(), name.to_owned());
     let expanded = |text: &str, variables: &BTreeMap<String, String>| {
         variables.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
@@ -59,7 +59,7 @@ fn job(place: &Place, name: &str, job: &Value) -> Done {
         let lines = job[which].as_array().into_iter().flatten().map(|line| line.as_str().expect("a command"));
         let script: String = lines.flat_map(|line| [line, "\n"]).collect();
         // An image may have no bash.
-        run(place.command("sh").args(["-ec", &script]).envs(&variables))
+        run(checkout.command("sh").args(["-ec", &script]).envs(&variables))
     });
     let artifacts = job["artifacts"]["paths"].as_array().expect("each job keeps something");
     let artifacts = artifacts.iter().map(|path| expanded(path.as_str().expect("a path"), &variables)).collect();
@@ -68,12 +68,12 @@ fn job(place: &Place, name: &str, job: &Value) -> Done {
 }
 
 /// Runs a job of the include. Returns the exit code, everything printed, and the artifacts.
-fn ran(place: &Place, which: &str, with: &[(&str, &str)]) -> (Option<i32>, String, Vec<String>) {
+fn ran(checkout: &Checkout, which: &str, with: &[(&str, &str)]) -> (Option<i32>, String, Vec<String>) {
     let mut inputs = vec![("image", "registry.example/ptc-compile:1")];
     inputs.extend(with);
     let jobs = included(&inputs);
     let (name, body) = jobs.iter().find(|(name, _)| name.ends_with(which)).expect("a job");
-    let done = job(place, name, body);
+    let done = job(checkout, name, body);
     (done.script.code, format!("{}{}{}", done.script.stdout, done.script.stderr, done.after.stderr), done.artifacts)
 }
 
@@ -91,38 +91,40 @@ fn scripts_of_the_include_have_no_inputs() {
 #[test]
 #[ignore = "slow: builds a binary"]
 fn jobs_of_the_include_pass_with_a_good_config_of_any_name() {
-    let place = Place::new(HOSTILE);
+    let checkout = Checkout::new(HOSTILE);
     for which in ["check", "build", "drift"] {
-        let (code, printed, artifacts) = ran(&place, which, &[("config", HOSTILE)]);
+        let (code, printed, artifacts) = ran(&checkout, which, &[("config", HOSTILE)]);
         assert_eq!(code, Some(0), "{which}: {printed}");
         for path in artifacts {
-            assert!(place.file(&path).exists(), "{which}: {path}");
+            assert!(checkout.file(&path).exists(), "{which}: {path}");
             if which != "build" {
-                assert_eq!(findings(&place.file(&path)), [] as [Value; 0]);
+                assert_eq!(findings(&checkout.file(&path)), [] as [Value; 0]);
             }
         }
     }
-    assert!(!place.has_run_its_name());
+    assert!(!checkout.has_run_its_name());
 }
 
 #[test]
 fn jobs_of_the_include_fail_on_faults_and_on_drift() {
-    let place = Place::new(HOSTILE);
-    place.drift();
-    let (code, printed, artifacts) = ran(&place, "drift", &[("config", HOSTILE)]);
+    let checkout = Checkout::new(HOSTILE);
+    checkout.drift();
+    checkout.starts();
+    let (code, printed, artifacts) = ran(&checkout, "drift", &[("config", HOSTILE)]);
+    assert_eq!(checkout.starts(), 1, "the upstreams are contacted once");
     assert!(code == Some(1) && printed.contains("read_note"), "{printed}");
-    let found = findings(&place.file(&artifacts[0]));
+    let found = findings(&checkout.file(&artifacts[0]));
     assert!(found.iter().any(|finding| finding["ruleId"] == "PTC0611"), "{found:?}");
-    let (code, printed, _) = ran(&place, "drift", &[("config", HOSTILE), ("fail-on", "never")]);
+    let (code, printed, _) = ran(&checkout, "drift", &[("config", HOSTILE), ("fail-on", "never")]);
     assert_eq!(code, Some(0), "{printed}");
 
-    place.break_config();
-    let (code, printed, artifacts) = ran(&place, "check", &[("config", HOSTILE)]);
+    checkout.break_config();
+    let (code, printed, artifacts) = ran(&checkout, "check", &[("config", HOSTILE)]);
     assert!(code == Some(1) && printed.contains("getPat"), "{printed}");
-    assert!(!findings(&place.file(&artifacts[0])).is_empty());
-    assert_eq!(ran(&place, "build", &[("config", HOSTILE)]).0, Some(1));
-    assert_eq!(ran(&place, "check", &[("config", "missing.json")]).0, Some(2));
-    assert!(!place.has_run_its_name());
+    assert!(!findings(&checkout.file(&artifacts[0])).is_empty());
+    assert_eq!(ran(&checkout, "build", &[("config", HOSTILE)]).0, Some(1));
+    assert_eq!(ran(&checkout, "check", &[("config", "missing.json")]).0, Some(2));
+    assert!(!checkout.has_run_its_name());
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]
 
+mod checkout;
 mod github;
 mod gitlab;
 mod hooks;
-mod place;
 
 use saphyr::LoadableYamlNode as _;
 use serde_json::Value;

@@ -12,23 +12,23 @@ use tempfile::TempDir;
 pub(crate) const HOSTILE: &str = "-a 'b' \"c\" $(touch pasted) `touch pasted` #: {x}.json";
 
 /// The checkout, with a config and its lock file.
-pub(crate) struct Place {
+pub(crate) struct Checkout {
     folder: TempDir,
     config: String,
 }
 
-impl Place {
+impl Checkout {
     /// A config with a server over standard input and output, and with an OpenAPI service that does not run.
-    pub(crate) fn new(config: &str) -> Place {
-        let place = Place { folder: tempfile::tempdir().expect("a folder"), config: config.to_owned() };
+    pub(crate) fn new(config: &str) -> Checkout {
+        let checkout = Checkout { folder: tempfile::tempdir().expect("a folder"), config: config.to_owned() };
         let document =
             std::fs::read(workspace().join("fixtures/quickstart/petstore.openapi.json")).expect("the fixture is there");
-        std::fs::write(place.file("petstore.openapi.json"), document).expect("a document");
-        std::fs::write(place.file("count.clj"), "(count (tool/servers))").expect("a program");
-        place.serve_notes("");
-        place.configure(|_| {});
-        run(place.command(ptc_compile()).args(["update", "--", config])).success();
-        place
+        std::fs::write(checkout.file("petstore.openapi.json"), document).expect("a document");
+        std::fs::write(checkout.file("count.clj"), "(count (tool/servers))").expect("a program");
+        checkout.serve_notes("");
+        checkout.configure(|_| {});
+        run(checkout.command(ptc_compile()).args(["update", "--", config])).success();
+        checkout
     }
 
     /// Writes the config after a change.
@@ -53,7 +53,7 @@ impl Place {
     }
 
     fn serve_notes(&self, filter: &str) {
-        let script = format!("'{}' --stdio {filter}\n", env!("CARGO_BIN_EXE_quickstart-upstreams"));
+        let script = format!("echo >> starts\n'{}' --stdio {filter}\n", env!("CARGO_BIN_EXE_quickstart-upstreams"));
         std::fs::write(self.file("notes.sh"), script).expect("a script");
     }
 
@@ -74,6 +74,13 @@ impl Place {
         let path = std::env::var("PATH").unwrap_or_default();
         command.current_dir(self.path()).env("PATH", format!("{beside}:{path}")).env("CARGO_NET_OFFLINE", "true");
         command
+    }
+
+    /// How often the server over standard input and output was started since the last call.
+    pub(crate) fn starts(&self) -> usize {
+        let starts = std::fs::read_to_string(self.file("starts")).unwrap_or_default();
+        let _ = std::fs::remove_file(self.file("starts"));
+        starts.lines().count()
     }
 
     /// Whether a script ran a command out of the name of the config.

@@ -1,0 +1,110 @@
+//! Compares the requests of an OpenAPI operation, which are in the member `_ptc` of its definition.
+//!
+//! Every member is compared. A member that this module does not know counts as a changed request, because it may affect calls.
+
+use std::collections::BTreeSet;
+
+use crate::diag::{Code, quoted};
+use crate::json::Json;
+use crate::lower::text::one_line;
+
+/// Maximum length in characters of a value in a message.
+const SHOWN: usize = 80;
+
+/// Reports how the requests of two definitions differ.
+pub(super) fn compare(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+    let (Some(was), Some(now)) = (before.get("_ptc"), after.get("_ptc")) else { return };
+    let keys: BTreeSet<&str> = was.members().iter().chain(now.members()).map(|(key, _)| key.as_str()).collect();
+    for key in keys.into_iter().filter(|key| was.get(key) != now.get(key)) {
+        match key {
+            "params" => params(was, now, out),
+            "bodyNeeds" => needs(before, after, out),
+            "defaultArgs" => defaults(before, after, out),
+            _ => out.extend(member(key, was.get(key), now.get(key))),
+        }
+    }
+}
+
+/// Describes the change of one member with its code. Returns `None` if it is reported elsewhere or affects nothing.
+fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<(Code, String)> {
+    let shown = |value: Option<&Json>| match value {
+        Some(Json::String(text)) => quoted(text),
+        Some(value) => quoted(&one_line(&value.canonical(), SHOWN)),
+        None => "nothing".to_owned(),
+    };
+    let replaced = |verb: &str| format!("{verb} {}, which was {}", shown(now), shown(was));
+    let (code, what) = match (key, was, now) {
+        ("operationId", ..) => {
+            (Code::OperationRenamed, format!("cannot be called as {} any more, but as {}", shown(was), shown(now)))
+        }
+        ("path", ..) => (Code::RequestChanged, replaced("is requested at")),
+        ("method", ..) => (Code::RequestChanged, replaced("is requested with")),
+        ("body", None, _) => (Code::RequestChanged, format!("now sends a body as {}", shown(now))),
+        ("body", _, None) => (Code::RequestChanged, format!("no longer sends a body as {}", shown(was))),
+        ("body", ..) => (Code::RequestChanged, replaced("sends its body as")),
+        ("bodyRequired", _, None) => (Code::RequestChanged, "sends no body without arguments for it".to_owned()),
+        ("bodyRequired", ..) => (Code::RequestChanged, "sends a body also without arguments for it".to_owned()),
+        ("callTimeoutMs", ..) => (Code::RequestChanged, replaced("has the time limit in milliseconds")),
+        ("paging", ..) => (Code::RequestChanged, "reads the pages of its list differently".to_owned()),
+        ("linkHeader", _, None) => (Code::OutputChanged, "no longer answers with links to further pages".to_owned()),
+        ("linkHeader", ..) => (Code::OutputChanged, "answers with links to further pages".to_owned()),
+        ("types", ..) => (Code::OutputChanged, replaced("answers with the media types")),
+        ("headers", ..) => (Code::OutputChanged, replaced("answers with the headers")),
+        ("deprecated", _, None) => (Code::DefinitionChanged, "is not deprecated any more".to_owned()),
+        ("deprecated", ..) => (Code::DefinitionChanged, "is deprecated".to_owned()),
+        // The schema of the answer is compared as such.
+        ("outputSchemaCut", ..) => return None,
+        _ => (Code::RequestChanged, replaced(&format!("has {} of its request as", quoted(key)))),
+    };
+    Some((code, what))
+}
+
+/// Reports parameters that are sent in another way. Added and removed parameters are reported as arguments.
+fn params(was: &Json, now: &Json, out: &mut Vec<(Code, String)>) {
+    let name = |param: &Json| param.get("arg").or_else(|| param.get("name")).and_then(Json::as_str).map(str::to_owned);
+    let [known, current] = [was, now].map(|ptc| ptc.get("params").map(Json::elements).unwrap_or_default());
+    let differing = current.iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != *now));
+    let names: Vec<String> = differing.filter_map(name).map(|name| quoted(&name)).collect();
+    if !names.is_empty() {
+        out.push((Code::RequestChanged, format!("sends {} differently", names.join(", "))));
+    }
+}
+
+/// Reports arguments that calls with a body need. Arguments that all calls need are reported as arguments.
+fn needs(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+    let [(was, was_required), (now, now_required)] = [before, after].map(|definition| {
+        let needs = definition.get("_ptc").and_then(|ptc| ptc.get("bodyNeeds"));
+        (texts(needs), texts(definition.get("inputSchema").and_then(|schema| schema.get("required"))))
+    });
+    for name in now.difference(&was).filter(|name| !was_required.contains(*name)) {
+        out.push((Code::InputBreaking, format!("now requires {} with a body", quoted(name))));
+    }
+    let has_argument = |name: &str| argument(after, name).is_some();
+    for name in was.difference(&now).filter(|name| !now_required.contains(*name) && has_argument(name)) {
+        out.push((Code::InputWidened, format!("no longer requires {} with a body", quoted(name))));
+    }
+}
+
+/// Reports defaults that the schemas of the arguments do not show, where they are reported as arguments.
+fn defaults(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
+    let [was, now] = [before, after].map(|definition| definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs")));
+    let members = |defaults: Option<&Json>| defaults.map(Json::members).unwrap_or_default().to_vec();
+    let names: BTreeSet<String> = members(was).into_iter().chain(members(now)).map(|(name, _)| name).collect();
+    for name in names {
+        let value = |defaults: Option<&Json>| defaults.and_then(|defaults| defaults.get(&name)).cloned();
+        let in_schema = |definition: &Json| argument(definition, &name).map(|schema| schema.get("default").cloned());
+        if value(was) != value(now) && in_schema(before) == in_schema(after) {
+            let sent = value(now).map_or_else(|| "nothing".to_owned(), |value| one_line(&value.canonical(), SHOWN));
+            out.push((Code::RequestChanged, format!("sends {sent} for {} by default", quoted(&name))));
+        }
+    }
+}
+
+/// Returns the schema of an argument.
+fn argument<'j>(definition: &'j Json, name: &str) -> Option<&'j Json> {
+    definition.get("inputSchema")?.get("properties")?.get(name)
+}
+
+fn texts(list: Option<&Json>) -> BTreeSet<&str> {
+    list.map(Json::elements).unwrap_or_default().iter().filter_map(Json::as_str).collect()
+}
