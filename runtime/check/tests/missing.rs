@@ -41,7 +41,7 @@ fn object(keys: &[&str]) -> Place {
 }
 
 #[test]
-fn key_that_the_schema_of_the_object_does_not_declare_is_told_with_its_keys() {
+fn undeclared_key_is_reported_with_the_declared_keys() {
     let closed = told("orders", "order", object(&["orders"]), true);
     assert_eq!(
         closed,
@@ -54,7 +54,7 @@ fn key_that_the_schema_of_the_object_does_not_declare_is_told_with_its_keys() {
 }
 
 #[test]
-fn key_that_may_be_there_is_not_told() {
+fn possible_key_is_not_reported() {
     // Look-ups that are not reported: a declared optional key, an undeclared key of an open object that occurs in another one, a
     // key of a map with arbitrary names, a key of a map that the program made.
     for (key, keys, is_elsewhere) in [
@@ -69,7 +69,7 @@ fn key_that_may_be_there_is_not_told() {
 }
 
 #[test]
-fn key_is_noted_without_a_schema_only_if_no_answer_has_it() {
+fn key_without_a_schema_is_noted_only_if_no_result_has_it() {
     let note = "no object of an answer with these keys has :size (2 look-ups give nil): the keys are id, name";
     assert_eq!(told("mystery", "size", object(&["id", "name"]), false), [note]);
     assert_eq!(told("mystery", "size", object(&["id", "name"]), true), [""; 0]);
@@ -87,7 +87,7 @@ fn expected_absence_of_a_key_is_noted_only_with_a_schema() {
 }
 
 #[test]
-fn result_and_values_without_keys_are_told() {
+fn keys_of_results_and_of_values_without_keys_are_reported() {
     let result =
         "the result of tool/call has no :data (2 look-ups give nil): it has :ok and :value, or :ok, :reason and :message";
     assert_eq!(told("orders", "data", Place::Result, false), [result]);
@@ -100,7 +100,7 @@ fn result_and_values_without_keys_are_told() {
 }
 
 #[test]
-fn look_ups_of_a_walk_over_everything_are_not_told() {
+fn lookups_during_a_tree_walk_are_not_reported() {
     let at =
         |kind| MissingKey { key: "id".to_owned(), place: Place::Other(kind), count: 1, is_elsewhere: false, is_expected: false };
     let walk = [at(Kind::Vector), at(Kind::String), at(Kind::Int)];

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn worker_is_used_again_by_the_same_owner_only() {
+    fn worker_is_reused_by_the_same_owner_only() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let settings = WorkerSettings {
             name: "none",

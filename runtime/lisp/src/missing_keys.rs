@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn look_ups_of_one_key_at_one_place_are_counted() {
+    fn lookups_of_one_key_at_one_position_are_counted() {
         let missing = MissingKeys::new();
         missing.start();
         missing.names().add(&strings(&["id", "name", "zone"]));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn own_maps_of_a_program_are_not_examined() {
+    fn maps_made_by_a_program_are_not_examined() {
         let missing = MissingKeys::new();
         missing.start();
         missing.record(&Value::map([(Value::keyword("id"), Value::Int(1))]), &Value::keyword("size"));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_objects_of_an_answer_are_examined() {
+    fn copies_of_objects_of_a_result_are_examined() {
         let missing = MissingKeys::new();
         missing.start();
         let keywords = answered(&[Value::keyword("id"), Value::keyword("name")]);

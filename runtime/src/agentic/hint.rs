@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_in_short() {
+    fn schemas_are_abbreviated_as_types() {
         let shown = |schema: &str| typed(&serde_json::from_str(schema).unwrap(), 3, DEPTH);
         for (schema, hint) in [
             (

@@ -99,7 +99,7 @@ mod tests {
     };
 
     #[test]
-    fn it_stays_within_its_bytes() {
+    fn summary_stays_within_its_byte_limit() {
         let all = "- alpha: ping->:string\n- beta: fetch->:unknown_content, search->[:any]\n- gamma: (no tools known)";
         assert_eq!(of(&CATALOG, CatalogMode::Inline, 0), all);
         assert_eq!(of(&CATALOG, CatalogMode::Auto, all.len()), all);

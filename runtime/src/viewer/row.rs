@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_came_to() {
+    fn row_shows_the_outcome_of_a_call() {
         let lines = [
             json!({ "event": "call.start", "tool": "lisp_eval", "ts": "2026-01-01T00:00:00Z", "request_id": "7",
                     "program": { "text": "(a\n  b)" } }),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_hold_anything() {
+    fn row_of_an_invalid_trace_file_does_not_panic() {
         assert_eq!(row(&[])["status"], "unreadable");
         let odd =
             json!({ "event": "call.success", "tool": { "a": 1 }, "duration_us": "x", "ptc_metrics": [1], "result_bytes": -1 });

@@ -16,9 +16,12 @@ use crate::peer::{Peer, server};
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("isolation::killed_worker_fails_its_own_call_only", killed_worker_fails_its_own_call_only),
-    ("isolation::killed_worker_leaves_its_session_as_it_was", killed_worker_leaves_its_session_as_it_was),
-    ("isolation::worker_holds_no_secret_socket_or_file", worker_holds_no_secret_socket_or_file),
-    ("isolation::confined_process_reaches_nothing", confined_process_reaches_nothing),
+    ("isolation::killed_worker_does_not_change_its_session", killed_worker_does_not_change_its_session),
+    ("isolation::worker_has_no_secret_socket_or_file", worker_has_no_secret_socket_or_file),
+    (
+        "isolation::confined_process_has_no_access_to_files_sockets_or_processes",
+        confined_process_has_no_access_to_files_sockets_or_processes,
+    ),
     ("isolation::write_of_a_killed_worker_is_named", write_of_a_killed_worker_is_named),
     ("isolation::workers_end_with_their_server", workers_end_with_their_server),
 ];
@@ -76,7 +79,7 @@ fn killed_worker_fails_its_own_call_only() {
     }
 }
 
-fn killed_worker_leaves_its_session_as_it_was() {
+fn killed_worker_does_not_change_its_session() {
     let mut server = Peer::start(&[PROCESS, &["--sessions", "--response-profile", "structured"]].concat());
     let mut ask = |id: u32, tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
@@ -108,7 +111,7 @@ fn is_confined_now(folder: &str) -> bool {
     ["Seccomp:\t2", "NoNewPrivs:\t1"].iter().all(|line| status.lines().any(|other| other == *line))
 }
 
-fn worker_holds_no_secret_socket_or_file() {
+fn worker_has_no_secret_socket_or_file() {
     for (isolate, is_confined) in [("process", true), ("process-unconfined", false)] {
         let mut command = server("plain");
         let mut server = Peer::of(command.env("SECRET_OF_THE_TEST", "not-a-secret").args(["--isolate", isolate]));
@@ -163,7 +166,7 @@ pub(crate) fn probe() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn confined_process_reaches_nothing() {
+fn confined_process_has_no_access_to_files_sockets_or_processes() {
     let output = server("probe").output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "computed 55\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
