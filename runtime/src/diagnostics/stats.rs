@@ -9,7 +9,7 @@ use super::record::{Outcome, Record};
 const TOP: usize = 5;
 
 /// Returns calls, errors and durations by tool, errors by reason, and upstream calls by status.
-pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
+pub fn compute(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
     let mut by_tool: LiteMap<&str, Vec<&Record>> = LiteMap::new();
     let mut reasons: LiteMap<&str, u64> = LiteMap::new();
     for record in records {
