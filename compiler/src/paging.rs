@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn config_overrides_what_schemas_tell() {
+    fn config_overrides_paging_from_schemas() {
         let json = |text: &str| Json::from(&serde_json::from_str::<serde_json::Value>(text).unwrap());
         let inferred = Paging { size: Some("limit".to_owned()), max_size: Some(50), ..Paging::default() };
         let written = json(r#"{"items": "data", "next": "meta.next_cursor", "argument": "cursor", "size": "limit"}"#);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn published_schemas_are_understood() {
+    fn paging_of_published_schemas_is_detected() {
         let object = |members: &str| format!(r#"{{"type": "object", "properties": {{{members}}}}}"#);
         let cases = [
             // If the type is omitted, a keyword implies it. The schema itself may be behind a reference.
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_link_header_tells_of_further_pages() {
+    fn declared_link_header_announces_further_pages() {
         let with = |ptc: &str| {
             format!(
                 r#"{{"inputSchema": {{"properties": {{"startingAfter": {{"type": "string"}}}}}}, "outputSchema": {{"type": "array"}}, "_ptc": {ptc}}}"#
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_that_is_not_declared_is_not_guessed() {
+    fn paging_of_an_undeclared_response_is_not_guessed() {
         let definition = r#"{"inputSchema": {"properties": {"page": {"type": "integer"}}}, "outputSchema": {}}"#;
         assert_eq!(inferred(definition), None);
         let no_argument = r#"{"inputSchema": {"properties": {}}, "outputSchema": {"type": "array"}}"#;

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_encodings_are_told_by_how_they_begin() {
+    fn other_encodings_are_recognised_by_their_first_bytes() {
         assert_eq!(decode(b"\xef\xbb\xbf{}".to_vec()).as_deref(), Ok("\u{feff}{}"));
         assert_eq!(decode(Vec::new()).as_deref(), Ok(""));
         for bytes in [&b"\xff\xfe{\0}\0"[..], b"\xfe\xff\0{\0}", b"{\0}\0", b"\0{\0}"] {

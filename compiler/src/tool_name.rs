@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_names_have_no_fault() {
+    fn valid_names_are_accepted_and_others_refused() {
         for name in ["read_file", "get-orders.v2", "A", &"x".repeat(128)] {
             assert_eq!(fault(name), None, "{name}");
         }
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_easily_confused_fold_alike() {
+    fn confusable_names_fold_to_the_same_text() {
         assert!(["read-file", "READ_FILE", "read.file"].iter().all(|name| folded(name) == folded("readFile")));
         assert_ne!(folded("größe"), folded("grosse"));
     }

@@ -70,7 +70,7 @@ fn without_price(line: &str) -> String {
 }
 
 #[test]
-fn every_fixture_is_answered_as_expected() {
+fn every_fixture_has_the_expected_findings() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut wrong = Vec::new();
     for folder in folders() {
@@ -88,7 +88,7 @@ fn every_fixture_is_answered_as_expected() {
 }
 
 #[test]
-fn folders_named_good_are_clean_and_all_others_are_not() {
+fn only_fixtures_named_good_have_no_findings() {
     for folder in folders() {
         let name = folder.file_name().and_then(|name| name.to_str()).expect("names of fixtures are UTF-8").to_owned();
         let output = check(&folder, "json");
@@ -110,7 +110,7 @@ fn folders_named_good_are_clean_and_all_others_are_not() {
 const WITHOUT_FIXTURE: [Code; 2] = [Code::TooLarge, Code::TransportChanged];
 
 #[test]
-fn every_code_has_a_fixture_that_provokes_it() {
+fn every_code_has_a_fixture_that_causes_it() {
     let expected: String =
         folders().iter().map(|folder| fs::read_to_string(folder.join("expected.txt")).unwrap_or_default()).collect();
     let provoked: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).filter(|name| expected.contains(name)).collect();

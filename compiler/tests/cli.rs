@@ -42,7 +42,7 @@ impl Drop for Scratch {
 }
 
 #[test]
-fn exit_codes_tell_clean_findings_and_failure_apart() {
+fn exit_codes_distinguish_success_findings_and_failure() {
     let utf16 = Scratch::new("utf16.json", b"\xff\xfe{\0}\0");
     let latin1 = Scratch::new("latin1.json", b"{ \"upstreams\": { \"gr\xf6\xdfe\": {} } }");
     // The file is sparse, so that it takes no disk space, and it is never read.
@@ -88,7 +88,7 @@ fn exit_codes_tell_clean_findings_and_failure_apart() {
 }
 
 #[test]
-fn findings_are_messages_and_json_is_data() {
+fn findings_are_written_to_stderr_and_json_to_stdout() {
     let full = run(&["--check", "credentials_unresolved/upstreams.json"]);
     assert!(full.stdout.is_empty());
     assert!(text(&full.stderr).contains(" --> credentials_unresolved/upstreams.json:10:42\n"), "{}", text(&full.stderr));
@@ -105,7 +105,7 @@ fn findings_are_messages_and_json_is_data() {
 
 /// `run` and `repl` leave their flags to the runtime, but they report findings like the other commands.
 #[test]
-fn run_and_repl_tell_findings_as_asked() {
+fn run_and_repl_report_findings_in_the_requested_format() {
     let config = "credentials_unresolved/upstreams.json";
     for command in ["run", "repl"] {
         let plain = run(&[command, config]);
@@ -143,7 +143,7 @@ fn colours_of_the_command_line_itself_follow_the_option() {
 }
 
 #[test]
-fn version_is_data_where_that_is_asked_for() {
+fn version_is_printed_as_json_on_request() {
     assert_eq!(text(&run(&["version"]).stdout), text(&run(&["--version"]).stdout));
     let told: serde_json::Value = serde_json::from_slice(&run(&["version", "--json"]).stdout).expect("JSON");
     assert_eq!(told["name"], "ptc-compile");
@@ -151,7 +151,7 @@ fn version_is_data_where_that_is_asked_for() {
 }
 
 #[test]
-fn help_fits_a_terminal() {
+fn help_fits_the_width_of_a_terminal() {
     let commands = text(&run(&["--help"]).stdout);
     let commands = commands.split_once("Commands:").expect("a list").1.split_once("\n\n").expect("it ends").0;
     let names = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -165,7 +165,7 @@ fn help_fits_a_terminal() {
 }
 
 #[test]
-fn code_scanning_gets_one_log_with_places_and_rules() {
+fn sarif_log_has_locations_and_rules() {
     let output = run(&["--check", "--format", "sarif", "credentials_unresolved/upstreams.json"]);
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(1), ""));
     let log: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -187,7 +187,7 @@ fn code_scanning_gets_one_log_with_places_and_rules() {
 }
 
 #[test]
-fn pipelines_of_github_get_annotations() {
+fn github_format_writes_annotations() {
     let output = run(&["--check", "--format", "github", "credentials_unresolved/upstreams.json"]);
     let stdout = text(&output.stdout);
     let first = stdout.lines().next().expect("one line a finding");
@@ -199,7 +199,7 @@ fn pipelines_of_github_get_annotations() {
 }
 
 #[test]
-fn a_list_of_operations_holds_nothing_that_a_terminal_obeys() {
+fn list_of_operations_has_no_control_characters() {
     let output = run(&["operations", "openapi_hostile_text/shop.openapi.json", "--color", "never"]);
     let listed = text(&output.stdout);
     assert_eq!((listed.lines().count(), listed.contains(['\u{1b}', '\u{202e}'])), (1, false), "{listed}");
@@ -297,7 +297,7 @@ fn programs_are_checked_against_the_frozen_catalog() {
 
 #[cfg(unix)]
 #[test]
-fn links_do_not_hide_that_an_upstream_is_the_compiler_itself() {
+fn upstream_that_links_to_the_compiler_is_detected() {
     let folder = std::env::temp_dir().join(format!("ptc-cli-{}-links", std::process::id()));
     fs::create_dir_all(&folder).expect("a scratch folder");
     for (link, to) in [("notes", "inner"), ("inner", env!("CARGO_BIN_EXE_ptc-compile"))] {
@@ -330,7 +330,7 @@ fn folder_with(name: &str, config: &str) -> PathBuf {
 
 #[cfg(unix)]
 #[test]
-fn a_path_of_the_entrys_own_is_where_its_command_is_looked_up() {
+fn command_is_looked_up_in_the_path_variable_of_its_entry() {
     let folder = folder_with("own-path", "{}");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ptc-compile"), folder.join("notes")).expect("a link");
     let entry =
@@ -344,7 +344,7 @@ fn a_path_of_the_entrys_own_is_where_its_command_is_looked_up() {
 
 #[cfg(unix)]
 #[test]
-fn a_relative_command_is_looked_for_beside_the_binary_too() {
+fn relative_command_is_also_looked_up_beside_the_binary() {
     let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "./gate"}}}"#;
     let folder = folder_with("beside", config);
     let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
@@ -359,7 +359,7 @@ fn a_relative_command_is_looked_for_beside_the_binary_too() {
 
 #[cfg(unix)]
 #[test]
-fn a_finding_of_a_build_shows_no_secret_beside_it() {
+fn finding_of_a_build_shows_no_adjacent_secret() {
     const SECRET: &str = "fake-but-secret-9313";
     let config = format!(
         r#"{{"credentials": {{"key": {{"source": "literal", "value": "{SECRET}"}}}}, "upstreams": {{"notes": {{"transport": "mcp_stdio", "command": "./target/ptc/clinic"}}, "web": {{"transport": "openapi", "base_url": "https://web.example", "schema_file": "web.json", "include_operations": ["a"], "auth": [{{"scheme": "bearer", "binding": "key"}}]}}}}}}"#
@@ -388,7 +388,7 @@ fn a_finding_of_a_build_shows_no_secret_beside_it() {
 }
 
 #[test]
-fn missing_secrets_are_told_without_a_build() {
+fn missing_secrets_are_reported_without_a_build() {
     let config = Scratch::new(
         "secrets.json",
         br#"{"credentials": {"a": {"source": "env", "var": "PTC_TEST_UNSET"}, "b": {"source": "file", "path": "no-such-secret"}},
@@ -407,7 +407,7 @@ fn missing_secrets_are_told_without_a_build() {
 }
 
 #[test]
-fn nothing_is_contacted_where_that_is_forbidden() {
+fn offline_commands_contact_no_upstream() {
     let folder = folder_with("contact", "");
     let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "touch", "args": ["contacted"]}}}"#;
     fs::write(folder.join("upstreams.json"), config).expect("a file");
@@ -434,7 +434,7 @@ fn nothing_is_contacted_where_that_is_forbidden() {
 }
 
 #[test]
-fn a_signal_takes_along_what_an_upstream_started() {
+fn signal_ends_processes_that_an_upstream_started() {
     let folder = folder_with("signal", "");
     // The upstream starts a child of its own, as `npx` does, and never completes the handshake.
     let config = r#"{"upstreams": {"notes": {"transport": "mcp_stdio", "command": "sh",
@@ -467,7 +467,7 @@ fn a_signal_takes_along_what_an_upstream_started() {
 }
 
 #[test]
-fn what_was_made_of_a_config_can_be_printed() {
+fn intermediate_outputs_of_a_config_can_be_printed() {
     let emitted = |what: &str| {
         let output = quickstart(&["upstreams.json", "--locked", "--offline", "--emit", what]);
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{what}");
@@ -488,7 +488,7 @@ fn what_was_made_of_a_config_can_be_printed() {
 
 /// The two processes share only the config and the lock.
 #[test]
-fn the_same_lock_gives_the_same_bytes() {
+fn same_lock_gives_the_same_output() {
     for what in ["rust", "args", "docs", "lock", "catalog-json", "html", "container", "k8s"] {
         let emitted = || quickstart(&["upstreams.json", "--locked", "--offline", "--emit", what]);
         let (one, other) = (emitted(), emitted());
@@ -498,7 +498,7 @@ fn the_same_lock_gives_the_same_bytes() {
 }
 
 #[test]
-fn editors_get_the_schema_that_the_check_goes_by() {
+fn printed_schema_is_the_one_that_the_check_uses() {
     let output = run(&["schema"]);
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -506,7 +506,7 @@ fn editors_get_the_schema_that_the_check_goes_by() {
 }
 
 #[test]
-fn a_gate_for_what_clients_pay() {
+fn prompt_size_above_the_maximum_fails_the_build() {
     let output = quickstart(&["upstreams.json", "--locked", "--offline", "--max-prompt-bytes", "100"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -526,7 +526,7 @@ fn a_gate_for_what_clients_pay() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_asked_for() {
+fn colours_are_written_to_terminals_only_unless_requested() {
     let config = "credentials_unresolved/upstreams.json";
     assert!(!text(&run(&["--check", config]).stderr).contains('\u{1b}'));
     let always = text(&run(&["--check", "--color", "always", config]).stderr);
@@ -539,7 +539,7 @@ fn colours_are_for_terminals_unless_asked_for() {
 }
 
 #[test]
-fn explain_takes_codes_as_people_write_them() {
+fn explain_accepts_codes_in_common_spellings() {
     for code in ["PTC0204", "ptc0204", "204", "0204"] {
         let output = run(&["explain", code]);
         let stdout = text(&output.stdout);

@@ -23,7 +23,7 @@ fn fixture(name: &str) -> String {
 }
 
 #[test]
-fn every_key_reaches_the_model() {
+fn every_key_is_read_into_the_config_model() {
     let (config, diagnostics) = read(&fixture("good_all_keys"));
     assert_eq!(diagnostics.worst(), None);
     assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "local", "older", "shop"]);
@@ -96,7 +96,7 @@ fn every_key_reaches_the_model() {
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn omitted_keys_have_their_defaults() {
     let (config, diagnostics) = read(
         r#"{ "upstreams": {
             "a": { "transport": "mcp_stdio", "command": "a" },
@@ -121,7 +121,7 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn entries_with_faults_are_left_out_and_the_others_stay() {
+fn invalid_entries_are_omitted_and_valid_ones_remain() {
     let (config, diagnostics) = read(
         r#"{ "upstreams": {
             "good": { "transport": "mcp_stdio", "command": "a" },
@@ -135,7 +135,7 @@ fn entries_with_faults_are_left_out_and_the_others_stay() {
 }
 
 #[test]
-fn a_user_and_password_are_one_secret() {
+fn user_and_password_form_one_secret() {
     let (config, _) = read(&fixture("credentials_literal_object"));
     let Some(CredentialSource::Literal { value }) = config.credentials.get("a").map(|binding| &binding.source) else {
         panic!("a is a literal")

@@ -102,7 +102,7 @@ fn default(key: &Key) -> String {
 }
 
 #[test]
-fn tables_of_keys_match_the_rows_of_the_reader() {
+fn tables_of_keys_match_the_config_reader() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("guide/config.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(START).expect("the page has the mark");

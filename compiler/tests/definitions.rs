@@ -82,7 +82,7 @@ fn doc_of(text: String) -> String {
 }
 
 #[test]
-fn notes_of_a_wide_tool_become_shorter_and_then_are_counted() {
+fn notes_on_a_wide_tool_are_shortened_and_then_counted() {
     let few = doc_of(wide(3));
     assert!(few.contains("what it means what") && few.contains("\"value-40\"") && few.contains(" and 1"), "{few}");
     let more = doc_of(wide(30));

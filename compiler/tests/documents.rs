@@ -61,7 +61,7 @@ fn answer(file: &Path) -> String {
 }
 
 #[test]
-fn operations_become_what_is_written_beside_their_document() {
+fn operations_match_the_expectation_of_their_document() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -115,7 +115,7 @@ fn every_kind_of_change_has_its_class() {
 }
 
 #[test]
-fn a_change_that_harms_nobody_hides_no_other() {
+fn harmless_change_does_not_hide_another_change() {
     let changed = TOOL
         .replace(r#""tags": {"#, r#""cursor": {}, "tags": {"#)
         .replace("100", "100, \"default\": 9")
@@ -221,7 +221,7 @@ const INSIDE: &[Inside] = &[
 ];
 
 #[test]
-fn what_is_inside_of_an_argument_is_compared_like_arguments() {
+fn members_of_an_argument_are_compared_like_arguments() {
     let tool = |schema: &str| {
         format!(
             r##"{{"name": "t", "inputSchema": {{"type": "object", "properties": {{"f": {schema}}}, "$defs": {{
@@ -252,7 +252,7 @@ fn what_is_inside_of_an_argument_is_compared_like_arguments() {
 
 /// An argument that is only no longer named is not refused, so no call breaks.
 #[test]
-fn a_schema_that_takes_anything_refuses_no_argument() {
+fn schema_without_constraints_breaks_no_argument() {
     let tool = |input: &str| format!(r#"{{"name": "t", "inputSchema": {input}}}"#);
     let before = tool(r#"{"type": "object", "properties": {"path": {"type": "string"}}}"#);
     for now in [
@@ -298,7 +298,7 @@ fn members_and_definitions_of_alternatives_are_compared_together() {
 }
 
 #[test]
-fn tools_come_and_go() {
+fn added_and_removed_tools_are_reported() {
     let other = TOOL.replace(r#""name": "search""#, r#""name": "find""#);
     assert_eq!(changes(&[TOOL], &[TOOL]), []);
     let codes: Vec<Code> = changes(&[TOOL], &[&other]).into_iter().map(|(code, _)| code).collect();
@@ -306,7 +306,7 @@ fn tools_come_and_go() {
 }
 
 #[test]
-fn what_an_upstream_says_of_itself_is_compared() {
+fn server_name_and_instructions_are_compared() {
     let said = |name: &str, instructions: Option<&str>| {
         let mut lock = lock(&[TOOL]);
         let upstream = lock.upstreams.get_mut("a").unwrap();
@@ -473,7 +473,7 @@ fn report_on_many_tools_is_short_and_begins_with_errors() {
 }
 
 #[test]
-fn prose_of_an_answer_is_no_other_shape() {
+fn changed_description_of_output_does_not_change_its_shape() {
     let changed = TOOL.replace("How many.", "How many there are.");
     let codes: Vec<Code> = changes(&[TOOL], &[&changed]).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [Code::DefinitionChanged]);
@@ -509,7 +509,7 @@ impl Drop for Folder {
 
 /// Checks that the formats for tools report every class of change, with its code and severity.
 #[test]
-fn tools_read_every_class_of_change() {
+fn machine_readable_formats_report_every_class_of_change() {
     let classes: BTreeMap<String, String> = Code::ALL
         .iter()
         .filter(|code| ("PTC0610".."PTC0621").contains(&code.name()))
@@ -552,7 +552,7 @@ fn tools_read_every_class_of_change() {
 }
 
 #[test]
-fn what_is_pinned_is_compared_with_what_is_there() {
+fn lock_is_compared_with_the_current_document() {
     const DOCUMENT: &str = r#"{"openapi": "3.0.3", "paths": {
       "/orders": {"get": {"operationId": "listOrders", "description": "All orders.",
         "parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer"}}],
@@ -622,7 +622,7 @@ fn what_is_pinned_is_compared_with_what_is_there() {
 
 /// An upstream that cannot be reached costs nothing but itself.
 #[test]
-fn with_keep_going_the_answers_of_others_are_pinned() {
+fn keep_going_pins_the_upstreams_that_can_be_reached() {
     let folder = Folder::new("keep-going");
     let config = r#"{"upstreams": {
         "broken": {"transport": "mcp_stdio", "command": "/bin/sh", "args": ["-c", "exit 3"]},

@@ -95,7 +95,7 @@ fn document_without_changes_and_warnings_is_one_sentence() {
 
 /// Text that is not code has only the characters of plain words, and the document has no markup but its own.
 #[test]
-fn texts_of_upstreams_are_neither_markup_nor_mentions() {
+fn texts_of_upstreams_are_escaped_and_mention_no_user() {
     for name in ["expected.md", "expected_details.md"] {
         let text = read(name);
         let mut headings = 0;
@@ -121,7 +121,7 @@ fn texts_of_upstreams_are_neither_markup_nor_mentions() {
 }
 
 #[test]
-fn upstream_that_cannot_be_compared_is_reported_and_hides_no_other() {
+fn upstream_that_cannot_be_compared_does_not_hide_others() {
     let folder = pinned();
     offer(&folder, &read("after.json"));
     fs::remove_file(folder.path().join("docs/tools.json")).unwrap();
@@ -140,7 +140,7 @@ fn upstream_that_cannot_be_compared_is_reported_and_hides_no_other() {
 }
 
 #[test]
-fn document_of_many_changes_has_room_in_a_pull_request() {
+fn document_of_many_changes_fits_into_a_pull_request() {
     let folder = pinned();
     let tools = |from: u32| -> serde_json::Value {
         let tool = |at: u32| {
@@ -252,7 +252,7 @@ fn callers_by_the_former_operation_id_are_named() {
 }
 
 #[test]
-fn markdown_is_a_format_of_comparisons_only() {
+fn markdown_format_is_accepted_by_diff_only() {
     let folder = pinned();
     for command in ["--check upstreams.json", "check-program upstreams.json weekly.clj", "import upstreams.json"] {
         let output = run(&folder, &format!("{command} --format markdown"));

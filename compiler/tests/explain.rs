@@ -220,7 +220,7 @@ fn said(name: &str, case: &Case) -> String {
 }
 
 #[test]
-fn examples_are_faults_and_fixes_are_none() {
+fn examples_cause_their_code_and_fixes_do_not() {
     let mut wrong = Vec::new();
     for (code, page) in pages::sections() {
         let example = block(page, "Example").and_then(|text| case(&text));

@@ -24,7 +24,7 @@ fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
 }
 
 #[test]
-fn only_http_upstreams_bring_the_http_client() {
+fn only_http_upstreams_enable_the_http_client() {
     const STDIO: &str = r#""a": {"transport": "mcp_stdio", "command": "a"}"#;
     const HTTP: &str = r#""b": {"transport": "mcp_http", "url": "https://b.example/mcp"}"#;
     const OPENAPI: &str = r#""c": {"transport": "openapi", "base_url": "https://c.example", "schema_file": "c.json",
@@ -44,7 +44,7 @@ fn only_http_upstreams_bring_the_http_client() {
 }
 
 #[test]
-fn a_binary_is_able_to_do_what_it_was_built_for() {
+fn generated_manifest_enables_the_requested_features() {
     let shared = Abilities { session_store: SessionStore::Redis, ..Serve::Http.into() };
     let encrypted = Abilities { session_store: SessionStore::Rediss, ..Serve::Http.into() };
     let edited = Abilities { line_editing: true, ..Serve::Stdio.into() };
@@ -64,14 +64,14 @@ fn a_binary_is_able_to_do_what_it_was_built_for() {
 }
 
 #[test]
-fn a_planner_comes_when_it_is_asked_for() {
+fn planner_is_generated_only_on_request() {
     const STDIO: &str = r#""a": {"transport": "mcp_stdio", "command": "a"}"#;
     let text = manifest(STDIO, Abilities { agentic: true, ..Serve::Stdio.into() });
     assert!(text.contains(r#"features = ["agentic", "http"]"#) && text.contains("\ntracing = "), "{text}");
 }
 
 #[test]
-fn credentials_that_no_upstream_sends_are_for_a_planner() {
+fn credentials_that_no_upstream_uses_belong_to_the_planner() {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let text = r#"{"credentials": {"planner-key": {"source": "env", "var": "KEY"}}, "upstreams": {}}"#;
@@ -86,7 +86,7 @@ fn credentials_that_no_upstream_sends_are_for_a_planner() {
 }
 
 #[test]
-fn sandbox_is_in_the_tables_and_not_in_the_address() {
+fn sandbox_is_in_the_tables_and_not_in_the_identity() {
     let deployment = |sandbox: &str| {
         let mut sources = Sources::default();
         let mut diagnostics = Diagnostics::default();

@@ -224,7 +224,7 @@ fn import_in(project: &Path, home: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn configs_are_discovered_where_the_clients_keep_them() {
+fn configs_are_discovered_in_folders_of_clients() {
     let folder = tempfile::tempdir().unwrap();
     let (project, home) = (folder.path().join("project"), folder.path().join("home"));
     fs::create_dir_all(&project).unwrap();
@@ -279,7 +279,7 @@ fn configs_are_discovered_where_the_clients_keep_them() {
 }
 
 #[test]
-fn a_package_gets_the_version_that_is_on_this_machine() {
+fn package_gets_its_installed_version() {
     let folder = tempfile::tempdir().unwrap();
     let (project, home) = (folder.path().join("project"), folder.path().join("home"));
     let npm = |folder: &Path, name: &str, version: &str| {
@@ -323,7 +323,7 @@ fn a_package_gets_the_version_that_is_on_this_machine() {
 }
 
 #[test]
-fn a_file_is_replaced_only_on_request() {
+fn file_is_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     write(&folder.path().join(".mcp.json"), r#"{ "mcpServers": { "a": { "command": "a" } } }"#);
     write(&folder.path().join("upstreams.json"), "mine");

@@ -60,7 +60,7 @@ fn value(client: Client, text: &str) -> Option<String> {
 const REFORMATTED: usize = 8;
 
 #[test]
-fn an_entry_is_added_and_removed_and_everything_else_stays() {
+fn adding_and_removing_an_entry_changes_nothing_else() {
     let (mut edited, mut different) = (0, Vec::new());
     for (client, path, text) in configs() {
         let path = path.display();
@@ -168,7 +168,7 @@ const CURSOR: &str = r#"{
 "#;
 
 #[test]
-fn the_change_is_shown_and_not_made_without_a_confirmation() {
+fn change_is_shown_and_needs_confirmation() {
     let case = Case::new(".cursor/mcp.json", Some(CURSOR));
     let refused = case.run(&["install", "office", "--client", "cursor"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -180,7 +180,7 @@ fn the_change_is_shown_and_not_made_without_a_confirmation() {
 }
 
 #[test]
-fn uninstall_removes_one_entry_of_a_config_that_has_changed_since() {
+fn uninstall_removes_one_entry_of_a_config_changed_after_install() {
     let case = Case::new(".cursor/mcp.json", Some(CURSOR));
     assert!(case.run(&["install", "office", "--client", "cursor", "-y"]).status.success());
     let changed = case.text().replace("notes-server", "other-server");
@@ -192,7 +192,7 @@ fn uninstall_removes_one_entry_of_a_config_that_has_changed_since() {
 }
 
 #[test]
-fn an_entry_of_another_program_is_neither_replaced_nor_removed() {
+fn entry_of_another_program_is_not_replaced_or_removed() {
     let case = Case::new(".cursor/mcp.json", Some(CURSOR));
     for command in ["install", "uninstall"] {
         let output = case.run(&[command, "office", "--client", "cursor", "--name", "shop", "-y"]);
@@ -205,7 +205,7 @@ fn an_entry_of_another_program_is_neither_replaced_nor_removed() {
 }
 
 #[test]
-fn a_config_that_does_not_exist_is_made_and_deleted() {
+fn missing_config_is_created_and_deleted_again() {
     for (client, path) in [
         ("cursor", ".cursor/mcp.json"),
         ("claude-code", ".claude.json"),
@@ -231,7 +231,7 @@ fn a_config_that_does_not_exist_is_made_and_deleted() {
 }
 
 #[test]
-fn a_link_to_a_config_stays_a_link() {
+fn symbolic_link_to_a_config_is_preserved() {
     let case = Case::new("dotfiles/mcp.json", Some(CURSOR));
     let link = case.folder.path().join("mcp.json");
     std::os::unix::fs::symlink(&case.config, &link).unwrap();

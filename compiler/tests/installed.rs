@@ -104,7 +104,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn it_builds_in_an_empty_folder() {
+fn installed_compiler_builds_in_an_empty_folder() {
     let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("installed");
     folder.install();
@@ -161,7 +161,7 @@ fn shows_no_path(binary: &Path) {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn a_config_with_a_document_needs_nothing_else() {
+fn config_with_a_document_needs_no_other_files() {
     let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new("document");
     folder.copy_program();
@@ -198,7 +198,7 @@ fn a_config_with_a_document_needs_nothing_else() {
 }
 
 #[test]
-fn without_a_toolchain_it_says_what_to_install() {
+fn missing_toolchain_is_reported_with_instructions() {
     let folder = Folder::new("bare");
     folder.install();
     let built = folder.run("ptc-compile", &["clinic.json"], &[]);

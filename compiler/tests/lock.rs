@@ -80,7 +80,7 @@ fn read_lock(text: &str) -> Result<Lock, Vec<Code>> {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn lock_file_round_trips() {
     let lock = full_lock(&read_config(CONFIG), &["b", "a"]);
     let text = lock::write::write(&lock);
     assert_eq!(read_lock(&text).unwrap(), lock);
@@ -90,7 +90,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn the_same_lock_gives_the_same_bytes() {
+fn same_lock_is_written_as_the_same_bytes() {
     let config = read_config(CONFIG);
     let lock = full_lock(&config, &["b", "a"]);
     let again = read_lock(&lock::write::write(&full_lock(&config, &["a", "b"]))).unwrap();
@@ -109,7 +109,7 @@ fn the_same_lock_gives_the_same_bytes() {
 }
 
 #[test]
-fn what_was_changed_by_hand_is_refused() {
+fn lock_file_edited_by_hand_is_refused() {
     let text = lock::write::write(&full_lock(&read_config(CONFIG), &["a", "b"]));
     for (from, to, code) in [
         ("\"vendor\"", "\"vendors\"", Code::LockDigest),
@@ -129,7 +129,7 @@ fn what_was_changed_by_hand_is_refused() {
 
 /// A lock file of a compiler that knew only Streamable HTTP has no `http_transport`.
 #[test]
-fn agreed_http_transport_is_locked_and_its_absence_means_streamable_http() {
+fn http_transport_is_locked_and_defaults_to_streamable_http() {
     let config = |transport: &str| {
         read_config(&format!(
             r#"{{"upstreams": {{"notes": {{"transport": "{transport}", "url": "https://notes.example/mcp"}}}}}}"#
@@ -186,7 +186,7 @@ fn paged_lock() -> Lock {
 }
 
 #[test]
-fn how_a_list_is_paged_is_pinned() {
+fn paging_of_a_list_is_pinned() {
     let lock = paged_lock();
     let text = lock::write::write(&lock);
     let pinned = r#""paging": {
@@ -207,7 +207,7 @@ fn how_a_list_is_paged_is_pinned() {
 }
 
 #[test]
-fn pinned_paging_decides_for_the_same_definition() {
+fn pinned_paging_is_used_for_an_unchanged_definition() {
     let config = read_config(r#"{ "upstreams": { "notes": { "transport": "mcp_stdio", "command": "notes" } } }"#);
     let mut old = paged_lock();
     let tool = old.upstreams.get_mut("notes").unwrap().tools.get_mut("list").unwrap();
@@ -274,7 +274,7 @@ fn lock_of_a_compiler_that_pinned_no_paging_is_read() {
 }
 
 #[test]
-fn only_what_the_lock_lacks_is_asked_for() {
+fn only_upstreams_missing_in_the_lock_are_queried() {
     let config = read_config(CONFIG);
     let lock = full_lock(&config, &["a", "b"]);
     let asked = |config: &str, lock: &Lock| -> Vec<(String, Query)> {
@@ -303,7 +303,7 @@ fn only_what_the_lock_lacks_is_asked_for() {
 }
 
 #[test]
-fn listings_that_break_the_protocol_are_findings() {
+fn listings_that_violate_the_protocol_are_findings() {
     let config =
         read_config(&CONFIG.replace(r#""command": "notes""#, r#""command": "notes", "include_tools": ["reed", "a", "x"]"#));
     let mut diagnostics = Diagnostics::default();
@@ -319,7 +319,7 @@ fn listings_that_break_the_protocol_are_findings() {
 }
 
 #[test]
-fn a_deployment_is_read_from_files_alone() {
+fn deployment_is_read_from_files_without_contact() {
     let lock = lock::write::write(&full_lock(&read_config(CONFIG), &["a"]));
     let read = |lock: Option<String>, document: &str| {
         let mut diagnostics = Diagnostics::default();

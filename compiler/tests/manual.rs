@@ -58,7 +58,7 @@ fn bash_completes_a_pinned_binary() {
 
 /// Scripts and pages are named after the binary, so some names are refused.
 #[test]
-fn names_that_are_none_are_refused() {
+fn invalid_binary_names_are_refused() {
     for name in ["bad name", "", "..", "-x", "a/", "gr\u{fc}n", "x;y"] {
         let binary = format!("--binary={name}");
         for args in [&["completions", "bash"][..], &["man", "no-such-folder"]] {
@@ -73,7 +73,7 @@ fn names_that_are_none_are_refused() {
 }
 
 #[test]
-fn every_command_and_every_setting_has_its_page() {
+fn every_command_and_setting_is_in_a_manual_page() {
     let folder = std::env::temp_dir().join(format!("ptc-man-{}", std::process::id()));
     let place = folder.to_str().unwrap();
     assert_eq!(ptc_compile(&["man", place]), "");

@@ -40,7 +40,7 @@ fn rendered(text: &str) -> (bool, Diagnostics, String) {
 }
 
 #[test]
-fn a_hole_is_told_and_shows_no_secret() {
+fn damaged_config_is_reported_without_secrets() {
     for (name, text) in configs().iter().filter(|(_, text)| text.contains("hunter") && text.len() < 1_500) {
         // In these configs only a name shows that a value is secret, so that a hole in the name makes the secret undetectable.
         if name.contains("literal_secrets") {
@@ -59,7 +59,7 @@ fn a_hole_is_told_and_shows_no_secret() {
 }
 
 #[test]
-fn what_strict_json_is_agrees_with_another_reader() {
+fn strict_json_agrees_with_another_parser() {
     for (name, text) in configs().iter().filter(|(_, text)| text.len() < 600) {
         for mutilated in holes(text) {
             let mut sources = Sources::default();

@@ -25,7 +25,7 @@ const SHAPE: [Code; 11] = [
 ];
 
 #[test]
-fn the_schema_and_the_check_agree() {
+fn printed_schema_and_check_agree() {
     let schema = config::schema::schema();
     assert!(jsonschema::meta::is_valid(&schema), "the schema is one");
     let validator = jsonschema::validator_for(&schema).expect("the schema can be used");

@@ -51,7 +51,7 @@ fn entries(folder: &Path) -> Vec<(String, Range<u64>)> {
 }
 
 #[test]
-fn findings_keep_to_the_printed_schema() {
+fn findings_match_the_printed_schema() {
     let schema: Value = serde_json::from_str(&stdout(Path::new("."), &["schema", "findings"])).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut seen = [("upstream", 0), ("tool", 0), ("operation", 0), ("change", 0)];
@@ -67,7 +67,7 @@ fn findings_keep_to_the_printed_schema() {
 }
 
 #[test]
-fn a_finding_in_an_entry_names_its_upstream() {
+fn finding_in_an_entry_names_its_upstream() {
     let mut count = 0;
     for folder in folders() {
         let entries = entries(&folder);
@@ -96,7 +96,7 @@ const OF_A_TOOL: [&str; 10] =
     ["PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0617", "PTC0618", "PTC0619", "PTC0620", "PTC0632"];
 
 #[test]
-fn messages_name_the_tool_or_operation_that_they_are_about() {
+fn messages_name_their_tool_or_operation() {
     for folder in folders() {
         for finding in findings(&folder) {
             let (code, message) = (finding["code"].as_str().unwrap(), finding["message"].as_str().unwrap());

@@ -47,7 +47,7 @@ fn head(deployment: &Deployment, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn annotations_are_shown_and_decide_nothing() {
+fn annotations_of_an_untrusted_server_have_no_effect() {
     let deployment = deployment("");
     assert_eq!(kinds(&deployment), [("reads", Unknown), ("says", Unknown), ("writes", Unknown)]);
     assert_eq!(head(&deployment, "reads"), ["effect: not known (declared, not trusted: reads)"]);
@@ -57,7 +57,7 @@ fn annotations_are_shown_and_decide_nothing() {
 }
 
 #[test]
-fn annotations_of_a_trusted_server_decide() {
+fn annotations_of_a_trusted_server_decide_the_effect() {
     let deployment = deployment(r#", "trust_annotations": true"#);
     assert_eq!(kinds(&deployment), [("reads", Read), ("says", Unknown), ("writes", Write)]);
     assert_eq!(head(&deployment, "reads"), [""; 0]);
@@ -65,7 +65,7 @@ fn annotations_of_a_trusted_server_decide() {
 }
 
 #[test]
-fn overrides_decide_whatever_a_tool_declares() {
+fn overrides_take_precedence_over_declarations_of_a_tool() {
     let overrides = r#", "trust_annotations": true, "tool_overrides": {
         "reads": { "read_only": false, "destructive": true },
         "says": { "read_only": true, "description": "Says the time." }

@@ -16,7 +16,7 @@ fn of_state(state: ListOrdersState) -> ListOrders {
 }
 
 #[test]
-fn given_arguments_serialize_under_the_names_of_the_schema() {
+fn given_arguments_are_serialized_with_names_of_the_schema() {
     let all = ListOrders {
         ids: Some(vec!["a".to_owned()]),
         labels: Some([("colour".to_owned(), json!("red"))].into_iter().collect()),

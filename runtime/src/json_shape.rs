@@ -16,7 +16,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// Reads a valid JSON text that begins with its value.
-    pub(crate) fn of(json: &str) -> Shape {
+    pub(crate) fn parse(json: &str) -> Shape {
         let items = || serde_json::from_str(json).ok().map(|Items(count)| count);
         let (kind, count) = match json.bytes().next() {
             Some(b'"') => ("string", serde_json::from_str(json).ok().map(|text: Cow<'_, str>| text.len())),
@@ -79,7 +79,7 @@ mod tests {
             ("true", "boolean", None),
             ("null", "null", None),
         ] {
-            assert_eq!(Shape::of(json), Shape { kind, count }, "{}", json.get(..20).unwrap_or(json));
+            assert_eq!(Shape::parse(json), Shape { kind, count }, "{}", json.get(..20).unwrap_or(json));
         }
     }
 }

@@ -154,7 +154,7 @@ fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive
 
 /// Returns the number of calls that a program can make, and their effects. The text is analysed on a thread with the stack that this may take.
 fn cost(program: &StoredProgram, catalog: &Catalog) -> Option<Cost> {
-    let analysed = || Program::compile(program.source).ok().map(|program| ptc_check::cost::of(&program, catalog));
+    let analysed = || Program::compile(program.source).ok().map(|program| ptc_check::cost::estimate(&program, catalog));
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("analysis".into()).stack_size(STACK_BYTES);
         thread.spawn_scoped(scope, analysed).ok().and_then(|running| running.join().ok()).flatten()

@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Own {
 }
 
 #[test]
-fn an_engine_wants_a_count() {
+fn engine_needs_a_counting_allocator() {
     let why = Engine::builder().build().map_err(|why| why.to_string());
     assert_eq!(why.err().as_deref(), Some(NOT_COUNTING), "nothing counts yet");
     ALLOCATOR.wrapped.store(true, Ordering::Relaxed);

@@ -62,7 +62,7 @@ fn instructions(dockerfile: &str) -> Vec<&str> {
 }
 
 #[test]
-fn an_image_has_what_its_upstreams_need_and_no_secret() {
+fn image_has_what_its_upstreams_need_and_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
     let dockerfile = emitted(&everything(folder.path()), "container").success();
     let lines = instructions(&dockerfile);
@@ -88,7 +88,7 @@ fn an_image_has_what_its_upstreams_need_and_no_secret() {
 }
 
 #[test]
-fn base_images_start_from_digests_if_they_are_given() {
+fn base_images_are_pinned_by_given_digests() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = everything(folder.path());
     let emit = |images: &[&str]| {
@@ -146,7 +146,7 @@ fn images(config: &Path) -> (String, String) {
 }
 
 #[test]
-fn tag_changes_with_everything_that_goes_into_the_binary() {
+fn tag_depends_on_all_inputs_of_the_binary() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = everything(folder.path());
     let mut tags = std::collections::BTreeSet::new();
@@ -169,7 +169,7 @@ fn tag_changes_with_everything_that_goes_into_the_binary() {
 }
 
 #[test]
-fn a_file_outside_of_the_build_context_is_refused() {
+fn file_outside_of_the_build_context_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("inner");
     std::fs::create_dir(&inner).expect("a folder");
@@ -183,7 +183,7 @@ fn a_file_outside_of_the_build_context_is_refused() {
 }
 
 #[test]
-fn secrets_come_from_outside_and_nothing_runs_as_root() {
+fn containers_run_without_root_and_secrets_are_mounted() {
     let folder = tempfile::tempdir().expect("a folder");
     let manifests = emitted(&everything(folder.path()), "k8s").success();
     for line in [
@@ -208,7 +208,7 @@ fn secrets_come_from_outside_and_nothing_runs_as_root() {
 /// A Redis with the arguments of the manifests answers only with the password of the secret.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn session_store_of_the_manifests_demands_its_password() {
+fn session_store_of_the_manifests_needs_its_password() {
     let folder = tempfile::tempdir().expect("a folder");
     let manifests = emitted(&everything(folder.path()), "k8s").success();
     let password = "a-password-of-this-test";
@@ -359,7 +359,7 @@ fn texts_of_a_config_inject_nothing_into_emitted_files() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn linters_and_schemas_find_nothing() {
+fn emitted_files_pass_linters_and_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let configs = [
         (everything(folder.path()), "d-9-lives"),
@@ -392,7 +392,7 @@ fn linters_and_schemas_find_nothing() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn the_judges_do_judge() {
+fn linters_and_schemas_refuse_faulty_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let wrong = folder.path().join("wrong");
     std::fs::write(&wrong, "FROM debian\nRUN cd /tmp\n").expect("a file");

@@ -65,7 +65,7 @@ const CRATES: [(&str, &[&str]); 16] = [
 ];
 
 #[test]
-fn dependencies_between_crates_point_down() {
+fn crates_depend_only_on_lower_layers() {
     for (at, (name, expected)) in CRATES.iter().enumerate() {
         let all = tree(name, &["--depth", "1"]);
         let direct: BTreeSet<&str> = CRATES.iter().map(|(other, _)| *other).filter(|other| all.contains(*other)).collect();
@@ -86,12 +86,12 @@ fn compiler_without_features_links_no_runtime() {
 }
 
 #[test]
-fn the_catalog_is_a_leaf() {
+fn catalog_crate_has_no_dependencies() {
     assert_eq!(tree("ptc-catalog", &[]), BTreeSet::from(["ptc-catalog".to_owned()]));
 }
 
 #[test]
-fn a_pinned_binary_holds_nothing_of_the_compiler() {
+fn pinned_binary_links_no_crate_of_the_compiler() {
     let linked = packages(&[]);
     assert!(linked.contains("reqwest"), "the HTTP client is part of the default: {linked:?}");
     for name in ["ptc-compiler", "ptc-macros", "clap", "minijinja", "openapiv3", "jsonc-parser", "jsonschema", "schemars"] {
@@ -100,7 +100,7 @@ fn a_pinned_binary_holds_nothing_of_the_compiler() {
 }
 
 #[test]
-fn without_http_upstreams_no_http_and_no_tls() {
+fn binary_without_http_upstreams_links_no_http_or_tls() {
     let linked = packages(&["--no-default-features"]);
     assert!(linked.contains("tokio"), "{linked:?}");
     for name in ["hyper", "rustls", "ring", "native-tls", "openssl"] {
@@ -110,7 +110,7 @@ fn without_http_upstreams_no_http_and_no_tls() {
 
 /// Checks a deployment whose upstreams use standard input and output: it listens, but makes no requests over HTTP.
 #[test]
-fn a_listening_server_brings_no_client_and_no_tls() {
+fn http_server_links_no_http_client_or_tls() {
     let linked = packages(&["--no-default-features", "--features", "http-server"]);
     assert!(linked.contains("hyper"), "{linked:?}");
     for name in ["reqwest", "h2", "rustls", "ring", "native-tls", "openssl"] {
@@ -119,7 +119,7 @@ fn a_listening_server_brings_no_client_and_no_tls() {
 }
 
 #[test]
-fn one_tls_only() {
+fn only_one_tls_library_is_linked() {
     let linked = packages(&[]);
     for name in ["native-tls", "openssl-sys", "aws-lc-rs", "aws-lc-sys"] {
         assert!(!linked.contains(name), "{name} is linked beside rustls with ring");
@@ -127,7 +127,7 @@ fn one_tls_only() {
 }
 
 #[test]
-fn the_interpreter_stands_alone() {
+fn interpreter_does_not_depend_on_runtime_or_catalog() {
     let linked = tree("ptc-lisp", &[]);
     for name in ["tokio", "ptc-catalog", "ptc-runtime", "serde_json"] {
         assert!(!linked.contains(name), "ptc-lisp depends on {name}");
@@ -191,7 +191,7 @@ const MODULES: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn modules_point_down() {
+fn modules_depend_only_on_lower_layers() {
     for (sources, modules) in MODULES {
         let entries =
             std::fs::read_dir(workspace().join(sources)).expect("a folder").map(|entry| entry.expect("an entry").path());

@@ -59,7 +59,7 @@ fn tool(name: &str, description: &str, required: &[&str], read_only: bool) -> Va
 }
 
 #[test]
-fn changes_are_told_by_their_class_until_they_are_accepted() {
+fn changes_are_reported_by_class_until_accepted() {
     let shop = Shop::open();
     let first =
         json!([tool("list", "Lists.", &[], true), tool("show", "Shows.", &[], true), tool("stock", "Counts.", &[], true)]);
@@ -130,7 +130,7 @@ done
 "#;
 
 #[test]
-fn upstreams_are_asked_all_at_once() {
+fn upstreams_are_queried_concurrently() {
     let folder = tempfile::tempdir().expect("a folder");
     let entry = |name: &str| json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", PATIENT, name], "cd": "." });
     let upstreams = json!({ "a": entry("a"), "b": entry("b"), "c": entry("c") });
@@ -143,7 +143,7 @@ fn upstreams_are_asked_all_at_once() {
 }
 
 #[test]
-fn the_threshold_decides_what_fails() {
+fn threshold_decides_which_changes_fail() {
     let shop = Shop::open();
     shop.offers(&json!([tool("list", "Lists.", &[], true)]));
     shop.compile(&["update", "upstreams.json"]).success();

@@ -26,7 +26,7 @@ mod upstreams {
 }
 
 #[test]
-fn programs_see_the_catalog_of_the_macro_and_own_tools() {
+fn programs_see_the_catalog_of_the_macro_and_host_tools() {
     let shout = Tool::new("shout", "(text :string) -> :string", |args: Args| Ok(args.text("text").map(str::to_uppercase)));
     let engine = Engine::builder().deployment(&upstreams::DEPLOYMENT).tool(shout.expect("a tool")).build().expect("an engine");
     let program = "(map (fn [server] (tool/shout {:text (get server \"name\")})) (tool/servers))";
@@ -38,7 +38,7 @@ fn programs_see_the_catalog_of_the_macro_and_own_tools() {
 
 /// Tests a program that gets its config at run time.
 #[test]
-fn a_config_that_is_known_at_run_time_only() {
+fn config_known_only_at_run_time_is_served() {
     let folder = workspace().join("fixtures/quickstart");
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
     let model = pinned::read("upstreams.json", "clinic", &mut sources, &mut diagnostics, &mut |wanted| {
@@ -54,7 +54,7 @@ fn a_config_that_is_known_at_run_time_only() {
 }
 
 #[test]
-fn the_batch_writes_a_line_for_each_file() {
+fn batch_example_writes_a_line_for_each_file() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
         ("notes.txt", "{"),
@@ -131,7 +131,7 @@ const CALL_NEW: &str = r#"(:value (tool/call {:server "shop" :tool "refund"}))"#
 const CALL_OLD: &str = r#"(:value (tool/call {:server "shop" :tool "order"}))"#;
 
 #[test]
-fn frozen_engine_keeps_the_tools_of_its_start_and_the_connection() {
+fn frozen_engine_reuses_its_first_tools_and_connection() {
     let shop = shop(&["order"]);
     block_on(async {
         let engine = served::engine(&config(shop.path()), SnapshotMode::Frozen).await.expect("an engine");
@@ -172,7 +172,7 @@ fn config_opens_without_a_runtime_of_the_caller() {
 }
 
 #[test]
-fn settings_of_a_source_hold_for_its_engine() {
+fn settings_of_a_source_apply_to_its_engine() {
     let shop = shop(&["order"]);
     let source = Source::file(config(shop.path())).upstreams(|settings| settings.max_calls_per_program = 1);
     let engine = source.open_blocking().expect("it opens").engine().build().expect("an engine");
@@ -181,7 +181,7 @@ fn settings_of_a_source_hold_for_its_engine() {
 }
 
 #[test]
-fn config_that_cannot_be_served_is_an_error_with_its_findings() {
+fn invalid_config_is_an_error_with_its_findings() {
     let shop = shop(&["order"]);
     let open = |name: &str| Source::file(shop.path().join(name)).open_blocking().map(drop).expect_err("it cannot be served");
     let missing = open("absent.json");

@@ -131,7 +131,7 @@ impl Site {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn first_deployment() {
+fn first_deployment_succeeds_from_an_empty_folder() {
     let mut site = Site::new();
     let image = build(&site);
     catalog_without_the_secret(&site);

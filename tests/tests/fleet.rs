@@ -100,7 +100,7 @@ fn plain(value: &Value) -> Value {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn twenty_servers_in_one_binary_are_as_the_sdk_sees_them() {
+fn twenty_servers_in_one_binary_match_what_the_sdk_reports() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder_of = |name: &str| {
         let path = folder.path().join(name);

@@ -244,54 +244,54 @@ fn check(name: &str, place: &Place) {
 }
 
 #[test]
-fn writing_programs() {
+fn examples_of_programs_guide_run_as_shown() {
     guide("programs.md");
 }
 
 /// The page queries a server with curl and with the official SDK.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn operating() {
+fn examples_of_operating_guide_run_as_shown() {
     guide_with_peers("operating.md");
 }
 
 #[test]
-fn migrating() {
+fn examples_of_migrating_guide_run_as_shown() {
     guide("migrating.md");
 }
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn writing_upstreams_json() {
+fn examples_of_config_guide_run_as_shown() {
     guide("config.md");
 }
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn upgrading() {
+fn examples_of_upgrading_guide_run_as_shown() {
     guide("upgrading.md");
 }
 
 #[test]
-fn on_call() {
+fn examples_of_on_call_guide_run_as_shown() {
     guide("on-call.md");
 }
 
 /// The page's pipelines are run in `ci`.
 #[test]
-fn continuous_integration() {
+fn examples_of_ci_guide_run_as_shown() {
     guide("ci.md");
 }
 
 /// The page's blocks of Rust are tested with the documentation of `ptc-runtime`.
 #[test]
-fn embedding() {
+fn examples_of_embedding_guide_run_as_shown() {
     guide("embedding.md");
 }
 
 /// Runs the first command in the folder that the page names, with the config in that folder.
 #[test]
-fn the_first_command_works_in_the_folder_of_the_quickstart() {
+fn first_command_works_in_the_quickstart_folder() {
     let text = std::fs::read_to_string(workspace().join("compiler/guide/programs.md")).expect("the page is there");
     let blocks = blocks(&text);
     let [command, output, ..] = blocks.as_slice() else { panic!("a page has blocks") };
@@ -304,7 +304,7 @@ fn the_first_command_works_in_the_folder_of_the_quickstart() {
 
 /// Checks that the crates, folders and features in the manifest exist.
 #[test]
-fn the_manifest_of_an_embedding_program_resolves() {
+fn manifest_of_an_embedding_program_resolves() {
     let text = std::fs::read_to_string(workspace().join("compiler/guide/embedding.md")).expect("the page is there");
     let blocks = blocks(&text);
     let manifest = blocks.iter().find(|block| block.file.as_deref() == Some("Cargo.toml")).expect("the page shows one");
@@ -324,7 +324,7 @@ fn the_manifest_of_an_embedding_program_resolves() {
 }
 
 #[test]
-fn every_page_is_run_and_its_links_lead_somewhere() {
+fn every_page_has_a_test_and_valid_links() {
     let folder = workspace().join("compiler/guide");
     let source = std::fs::read_to_string(workspace().join("tests/tests/guides.rs")).expect("this file");
     for entry in std::fs::read_dir(&folder).expect("the folder is there").flatten() {
@@ -339,7 +339,7 @@ fn every_page_is_run_and_its_links_lead_somewhere() {
 }
 
 #[test]
-fn lines_fit_what_is_told_of_them() {
+fn lines_match_expected_lines_with_ellipses() {
     for (line, wanted, yes) in [
         ("binary  a/b, 7 MB", "binary…", true),
         ("took 3 s", "took … s", true),

@@ -49,7 +49,7 @@ fn listening(options: &[&str]) -> (Background, String) {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn official_conformance_packages() {
+fn official_conformance_suites_give_expected_results() {
     let rows = rows();
     let mut wrong = String::new();
     let mut failed = BTreeSet::new();
@@ -119,7 +119,7 @@ fn is_year(text: &str) -> bool {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn official_sdks_over_http() {
+fn official_sdks_evaluate_programs_over_http() {
     let (_server, url) = listening(&[]);
     for mode in ["auto", "legacy", "2026-07-28"] {
         let seen: Value = serde_json::from_str(&run(python_script("client.py").args([mode, &url, "(+ 1 2)"])).success())
@@ -138,7 +138,7 @@ fn official_sdks_over_http() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn inspector_in_both_eras_over_both_transports() {
+fn inspector_works_in_both_eras_over_both_transports() {
     let (_server, url) = listening(&["--sessions", "--response-profile", "structured"]);
     let binary = plain().to_str().expect("a path of plain text");
     for target in [&url as &str, binary] {

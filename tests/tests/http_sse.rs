@@ -72,7 +72,7 @@ fn typescript() -> Command {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn both_sdks_are_listed_and_called_and_the_lock_file_has_the_transport() {
+fn servers_of_both_sdks_are_called_and_their_transport_is_locked() {
     for script in [python as fn() -> Command, typescript] {
         let scene = Scene::new(script);
         let _server = scene.start();
@@ -134,7 +134,7 @@ fn server_that_restarts_during_and_between_calls_is_reached_again() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn stream_that_the_sdk_ends_during_a_call_repeats_only_reads() {
+fn only_reads_are_retried_when_the_sdk_ends_a_stream() {
     let scene = Scene::new(typescript);
     let _server = scene.start();
     scene.run(&["update", "upstreams.json"]).success();

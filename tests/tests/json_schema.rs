@@ -23,7 +23,7 @@ fn list<'v>(value: &'v Value, key: &str) -> Vec<&'v Value> {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn official_suite() {
+fn validator_agrees_with_the_official_suite() {
     let mut files: Vec<_> = fs::read_dir(peers::json_schema_suite()).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.is_file());
     files.sort();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_collector_understands_what_it_is_told() {
+fn official_collector_accepts_exported_spans() {
     let (_collector, output) = Background::with_output(&mut python_script("collector.py"));
     let mut lines = BufReader::new(output).lines().map(|line| line.expect("the collector writes lines"));
     let port = lines.next().expect("its port");

@@ -21,7 +21,7 @@ fn looked_at(config: &Path, folder: &Path) -> Value {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn the_page_is_read_and_searched_in_a_browser() {
+fn catalog_page_is_shown_and_searched_in_a_browser() {
     let folder = tempfile::tempdir().expect("a folder");
     let seen = looked_at(&workspace().join("fixtures/quickstart/upstreams.json"), folder.path());
     assert_eq!(seen["all"], json!(["list_notes", "read_note", "get-pet", "list-pets", "list_visits"]));
@@ -37,7 +37,7 @@ fn the_page_is_read_and_searched_in_a_browser() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn names_of_upstreams_are_not_those_of_the_page() {
+fn names_of_upstreams_do_not_collide_with_ids_of_the_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let responses = json!({ "200": { "description": "x", "content": { "application/json": {} } } });
     let document = json!({
@@ -59,7 +59,7 @@ fn names_of_upstreams_are_not_those_of_the_page() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn what_upstreams_say_is_text_on_the_page() {
+fn texts_of_upstreams_are_escaped_on_the_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let hostile =
         "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) {{ 7*7 }} \u{202e}turned";

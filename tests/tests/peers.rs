@@ -20,7 +20,7 @@ const PROGRAM: &str = r#"
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn real_upstreams_of_each_transport() {
+fn real_upstreams_of_each_transport_are_called() {
     let folder = tempfile::tempdir().expect("a folder");
     let shared = folder.path().join("shared");
     std::fs::create_dir(&shared).expect("a folder");
@@ -93,7 +93,7 @@ fn real_upstreams_of_each_transport() {
 /// handshake, or it is stateless.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn every_mode_of_the_python_sdk() {
+fn every_mode_of_the_python_sdk_connects() {
     for mode in ["auto", "legacy", "2026-07-28"] {
         let mut client = python_script("client.py");
         client.arg(mode).arg(quickstart()).arg("(count (dir \"petstore\"))");

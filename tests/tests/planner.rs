@@ -22,7 +22,7 @@ fn planner(output: &std::path::Path, options: &[&str]) -> Command {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn answers_are_judged_and_reported() {
+fn planner_results_are_evaluated_and_reported() {
     // The model counts correctly and invents names.
     let model = Web::start(|asked| {
         let counts = asked.body.contains("How many notes");
@@ -52,7 +52,7 @@ fn answers_are_judged_and_reported() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_model_without_a_key_is_skipped_aloud() {
+fn model_without_a_key_is_reported_as_skipped() {
     let folder = tempfile::tempdir().expect("a folder");
     for (more, code) in [(&[][..], 0), (&["--fail-on-skip"], 1)] {
         let finished = run(planner(folder.path(), &["--models", "openai:some-model"]).args(more));

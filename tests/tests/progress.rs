@@ -12,7 +12,7 @@ fn screen(text: &str) -> String {
 }
 
 #[test]
-fn upstreams_are_waited_for_in_one_line_that_moves_and_goes() {
+fn progress_of_upstreams_is_one_line_that_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     // The server starts only when the file exists; until then `ptc-compile` waits for it.
     let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' --stdio", env!("CARGO_BIN_EXE_quickstart-upstreams"));

@@ -12,7 +12,7 @@ const MAX_TOOLS_LIST_BYTES: u64 = 2_450;
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn the_catalog_answers_with_no_upstream_alive() {
+fn catalog_is_available_without_running_upstreams() {
     let answer = run(Command::new(quickstart()).args(["eval", "(dir \"petstore\")"])).success();
     assert_eq!(
         answer.trim_end(),
@@ -22,7 +22,7 @@ fn the_catalog_answers_with_no_upstream_alive() {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn a_dead_upstream_is_a_value_and_not_a_crash() {
+fn failure_of_an_upstream_is_a_value() {
     let _ports = quickstart_ports();
     // The port is not served: the HTTP upstreams run only while the stdio upstream runs.
     let program = "(:reason (tool/call {:server \"petstore\" :tool \"list-pets\"}))";
@@ -51,7 +51,7 @@ fn one_program_joins_all_three_upstreams() {
 /// Checks that programs which a model wrote from the tool's description alone still have the recorded results.
 #[test]
 #[ignore = "slow: builds a binary"]
-fn programs_written_from_the_description_alone_are_right() {
+fn programs_written_from_the_description_give_recorded_results() {
     let _ports = quickstart_ports();
     let mut client = Client::start(quickstart(), &[]);
     client.initialize();
@@ -76,7 +76,7 @@ fn programs_written_from_the_description_alone_are_right() {
 /// Checks that a binary can be matched with its config and lock, both from outside and by a client.
 #[test]
 #[ignore = "slow: builds a binary"]
-fn a_binary_says_which_config_and_which_catalog_it_has() {
+fn binary_reports_its_config_and_catalog() {
     let folder = workspace().join("fixtures/quickstart");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the quickstart is there");
     let lock: Value = serde_json::from_str(&read("upstreams.lock.json")).expect("JSON");
@@ -96,7 +96,7 @@ fn a_binary_says_which_config_and_which_catalog_it_has() {
 /// Checks that the reported size of tool descriptions equals the size of the binary's response, to the byte.
 #[test]
 #[ignore = "slow: builds a binary"]
-fn clients_pay_what_the_build_says() {
+fn reported_size_equals_the_size_of_tools_list() {
     let output = tempfile::tempdir().expect("a folder");
     let config = workspace().join("fixtures/quickstart/upstreams.json");
     let printed = build(&config, &output.path().join("gate"), &["--locked", "--offline", "--json"]);
@@ -156,7 +156,7 @@ fn completions_and_pages_have_the_flags_of_the_binary() {
 /// warnings.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn shells_and_readers_of_pages_take_what_is_generated() {
+fn generated_completions_and_manual_pages_are_valid() {
     let folder = tempfile::tempdir().expect("a folder");
     for binary in [&[][..], &["--binary", "gate"]] {
         for (shell, check) in [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")] {
@@ -177,7 +177,7 @@ fn shells_and_readers_of_pages_take_what_is_generated() {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn one_tool_is_offered() {
+fn only_one_tool_is_offered() {
     let mut client = Client::start(quickstart(), &[]);
     client.initialize();
     let answer = client.request("tools/list", &json!({}));

@@ -20,7 +20,7 @@ fn block<'t>(readme: &'t str, language: &str) -> &'t str {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn the_program_and_its_answer_are_real() {
+fn program_of_the_readme_gives_the_shown_result() {
     let readme = file("README.md");
     let program = file("fixtures/quickstart/due.clj");
     assert_eq!(block(&readme, "clojure"), program);
@@ -36,7 +36,7 @@ fn the_program_and_its_answer_are_real() {
 }
 
 #[test]
-fn every_folder_of_the_workspace_is_on_the_map() {
+fn every_folder_of_the_workspace_is_listed() {
     let readme = file("README.md");
     for entry in std::fs::read_dir(workspace()).expect("the workspace can be read") {
         let entry = entry.expect("an entry");

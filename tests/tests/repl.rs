@@ -153,7 +153,7 @@ fn names_are_completed_and_signatures_shown() {
 
 /// Tests lines that arrive together, as `tmux send-keys` and editors that send a region write them.
 #[test]
-fn lines_that_come_together_are_all_read() {
+fn lines_pasted_together_are_all_evaluated() {
     let folder = Folder::new();
     let screen = folder.repl(&[]);
     screen.types("(+ 40 2)\r(+ 40 3)\r(str \"a\"\r \"b\")\r");
@@ -177,7 +177,7 @@ fn several_candidates_are_listed() {
 }
 
 #[test]
-fn a_form_goes_over_several_lines_and_comes_back_whole() {
+fn multiline_form_is_recalled_from_history_complete() {
     let folder = Folder::new();
     let screen = folder.repl(&[]);
     screen.types("(str \"a\"\r");
@@ -194,7 +194,7 @@ fn a_form_goes_over_several_lines_and_comes_back_whole() {
 }
 
 #[test]
-fn history_is_kept_for_its_owner_alone() {
+fn history_file_is_readable_by_its_owner_only() {
     let folder = Folder::new();
     let screen = folder.repl(&[]);
     screen.asks("(+ 40 2)", "42");
@@ -223,7 +223,7 @@ fn history_is_kept_for_its_owner_alone() {
 }
 
 #[test]
-fn colours_are_for_those_who_want_them() {
+fn colours_follow_option_and_environment() {
     let folder = Folder::new();
     let green = |text: &str| {
         let parser = emulated(text);
@@ -251,7 +251,7 @@ fn colours_are_for_those_who_want_them() {
 }
 
 #[test]
-fn signals_leave_the_terminal_as_it_was() {
+fn signals_restore_the_terminal_mode() {
     let folder = Folder::new();
     let screen = folder.repl(&["--program-timeout-ms", "600000"]);
     screen.types("(loop [i 0] (recur (inc i)))\r");
@@ -269,7 +269,7 @@ fn signals_leave_the_terminal_as_it_was() {
 }
 
 #[test]
-fn documented_options_and_commands() {
+fn documented_options_and_commands_work() {
     let folder = Folder::new();
     let options = [
         "upstreams.json",
@@ -315,7 +315,7 @@ fn documented_options_and_commands() {
 }
 
 #[test]
-fn a_config_is_found_in_three_steps_or_not_at_all() {
+fn repl_finds_config_in_documented_order_or_starts_without() {
     let folder = Folder::new();
     let screen = folder.repl(&[]);
     screen.part("0 upstreams.");
@@ -336,7 +336,7 @@ fn a_config_is_found_in_three_steps_or_not_at_all() {
 }
 
 #[test]
-fn a_terminal_that_can_do_little_gets_lines() {
+fn dumb_terminal_gets_plain_lines() {
     let folder = Folder::new();
     let mut terminal = Terminal::start(folder.command(ptc_compile(), &["repl"]).env("TERM", "dumb"));
     terminal.shows("user=> ");
@@ -351,7 +351,7 @@ fn a_terminal_that_can_do_little_gets_lines() {
 
 #[test]
 #[ignore = "slow: builds a binary"]
-fn a_pinned_binary_edits_lines_where_it_was_built_for_it() {
+fn pinned_binary_edits_lines_if_built_with_line_editing() {
     let folder = Folder::new();
     let pinned = folder.0.path().join("pinned");
     std::fs::write(folder.0.path().join("plain.json"), r#"{"upstreams": {}}"#).expect("a config");

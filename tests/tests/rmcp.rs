@@ -28,7 +28,7 @@ fn run(work: impl Future<Output = ()>) {
 }
 
 #[test]
-fn over_standard_input_and_output() {
+fn rmcp_client_works_over_standard_input_and_output() {
     run(async {
         let transport = TokioChildProcess::new(tokio::process::Command::new(plain())).expect("it starts");
         drive(().serve(transport).await.expect("it connects")).await;
@@ -36,7 +36,7 @@ fn over_standard_input_and_output() {
 }
 
 #[test]
-fn over_http() {
+fn rmcp_client_works_over_http() {
     let port = free_port();
     let mut server = Command::new(plain());
     server.args(["--http", "--http-disable-auth", "--http-port", &port.to_string()]);

@@ -64,7 +64,7 @@ fn answers(command: &mut Command, programs: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_frozen_catalog_is_there_before_the_first_call() {
+fn frozen_catalog_is_loaded_before_the_first_call() {
     let folder = Folder::new(&[("notes", &notes())]);
     let servers = "(map (juxt :name :tool_count :catalog_loaded) (tool/servers))";
     let found = answers(&mut folder.run(&["upstreams.json"]), &[servers, r#"(count (dir "notes"))"#, READ]);
@@ -75,7 +75,7 @@ fn a_frozen_catalog_is_there_before_the_first_call() {
 }
 
 #[test]
-fn a_live_catalog_fills_when_it_is_asked() {
+fn live_catalog_is_loaded_on_demand() {
     let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
     let live = ["upstreams.json", "--catalog-snapshot-mode", "live"];
     let servers = "(map (juxt :name :tool_count :catalog_loaded) (tool/servers))";
@@ -111,7 +111,7 @@ fn a_live_catalog_fills_when_it_is_asked() {
 }
 
 #[test]
-fn a_result_that_is_taken_for_its_value_is_refused_at_its_place() {
+fn result_used_as_value_is_refused_with_its_position() {
     let folder = Folder::new(&[("notes", &notes())]);
     let found = answers(
         &mut folder.run(&["upstreams.json"]),
@@ -123,7 +123,7 @@ fn a_result_that_is_taken_for_its_value_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_nothing_is_served() {
+fn faulty_config_is_reported_and_not_served() {
     let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
     let write = |name: &str, text: &str| std::fs::write(folder.0.path().join(name), text).expect("a file");
     write("wrong.json", r#"{"upstreams": {"a": {"transport": "stdio"}, "b": {}}}"#);
@@ -154,7 +154,7 @@ fn what_is_wrong_is_told_and_nothing_is_served() {
 }
 
 #[test]
-fn a_config_is_found_in_three_steps() {
+fn config_is_found_by_flag_variable_and_default_path() {
     let [by_flag, by_variable, by_default] = ["flag", "variable", "default"].map(|name| Folder::new(&[(name, &dead())]));
     std::fs::create_dir(by_default.0.path().join("ptc_runner_mcp")).expect("a folder");
     std::fs::rename(by_default.config(), by_default.0.path().join("ptc_runner_mcp/upstreams.json")).expect("a config");
@@ -217,7 +217,7 @@ fn plain_repl_starts_without_any_config() {
 }
 
 #[test]
-fn its_flags_are_those_of_a_pinned_binary() {
+fn run_has_the_flags_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
     // These tests are built with features that ptc-compile lacks.
@@ -228,7 +228,7 @@ fn its_flags_are_those_of_a_pinned_binary() {
 }
 
 #[test]
-fn a_repl_is_live_and_has_its_own_variable() {
+fn repl_uses_a_live_catalog_and_a_separate_variable() {
     let folder = Folder::new(&[("notes", &notes()), ("dead", &dead())]);
     let other = Folder::new(&[("other", &dead())]);
     let servers = "(map (juxt :name :tool_count) (tool/servers))";
@@ -289,7 +289,7 @@ fn planner(programs: &'static [&'static str]) -> (String, mpsc::Receiver<(Option
 }
 
 #[test]
-fn tasks_run_without_a_binary() {
+fn run_serves_tasks_without_a_build() {
     const READ: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;
     const KEY: &str = "sk-not-a-real-key-0123456789";
     let folder = Folder::new(&[("notes", &notes())]);

@@ -24,7 +24,7 @@ fn judged(logs: &[PathBuf]) -> Finished {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn logs_keep_to_their_schema() {
+fn sarif_logs_match_the_official_schema() {
     let scratch = tempfile::tempdir().expect("a folder");
     let folders = fs::read_dir(workspace().join("fixtures/check")).expect("fixtures/check can be listed");
     let mut logs = Vec::new();

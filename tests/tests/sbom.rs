@@ -9,7 +9,7 @@ use serde_json::Value;
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn the_bill_of_materials_is_one() {
+fn sbom_matches_the_official_schema() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = workspace().join("fixtures/quickstart/upstreams.json");
     let notices = folder.path().join("NOTICES");

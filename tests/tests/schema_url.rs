@@ -115,7 +115,7 @@ fn lock(folder: &Path) -> String {
 }
 
 #[test]
-fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
+fn document_is_requested_like_the_upstream_and_pinned_by_digest() {
     let host = Host::open();
     let folder = config(&host);
     let folder = folder.path();
@@ -149,7 +149,7 @@ fn a_document_is_asked_for_like_the_upstream_and_pinned_by_digest() {
 
 /// Checks that neither the lock nor a message contains a secret that the host sends back.
 #[test]
-fn a_secret_that_comes_back_is_redacted() {
+fn secret_in_a_fetched_document_is_redacted() {
     let host = Host::open();
     let folder = config(&host);
     host.answers(Answer::Document(document(&format!("Your token is {TOKEN}."), &json!([]))));
@@ -161,7 +161,7 @@ fn a_secret_that_comes_back_is_redacted() {
 }
 
 #[test]
-fn a_document_that_cannot_be_had_is_told_with_its_reason() {
+fn unavailable_document_is_reported_with_its_reason() {
     let (host, other) = (Host::open(), Host::open());
     let folder = config(&host);
     other.answers(Answer::Document(document("Lists orders.", &json!([]))));

@@ -38,7 +38,7 @@ fn assert_lost(client: &mut Client, session: &str, why: &str) {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn store_has_no_value_title_or_text_of_a_session() {
+fn session_store_contains_no_plain_text_of_a_session() {
     let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
@@ -57,7 +57,7 @@ fn store_has_no_value_title_or_text_of_a_session() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn session_that_was_changed_in_the_store_is_lost_alone() {
+fn altered_session_in_the_store_is_lost_without_affecting_others() {
     let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &["--program-memory-limit-bytes", "10000000", "--max-sessions-per-owner", "20"]);
     let mut client = replica.client();
@@ -147,7 +147,7 @@ fn session_that_was_given_to_another_owner_is_lost() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn previous_key_opens_sessions_and_an_unknown_one_loses_them() {
+fn previous_key_decrypts_sessions_and_unknown_key_loses_them() {
     let redis = Redis::start(PASSWORD);
     let before = Replica::start(&redis, &[]);
     let mut client = before.client();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn replicas_serve_one_owners_sessions_and_one_may_die() {
+fn replicas_share_sessions_of_an_owner_and_survive_a_crash() {
     let redis = Redis::start(PASSWORD);
     let options = ["--max-sessions-per-owner", "2", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -60,7 +60,7 @@ fn replicas_serve_one_owners_sessions_and_one_may_die() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn closing_ends_what_runs_on_any_replica() {
+fn closing_a_session_ends_its_evaluation_on_any_replica() {
     let redis = Redis::start(PASSWORD);
     let options = ["--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -78,7 +78,7 @@ fn closing_ends_what_runs_on_any_replica() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn concurrent_evaluations_come_one_after_the_other() {
+fn concurrent_evaluations_of_a_session_are_serialized() {
     let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let id = replicas[0].client().open();
@@ -100,7 +100,7 @@ fn concurrent_evaluations_come_one_after_the_other() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn who_comes_too_late_is_fenced_off() {
+fn commit_with_an_expired_lease_is_refused() {
     let redis = Redis::start(PASSWORD);
     let options = ["--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -121,7 +121,7 @@ fn who_comes_too_late_is_fenced_off() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn two_at_the_same_moment_are_each_kept_once_or_refused() {
+fn simultaneous_evaluations_are_each_committed_once_or_refused() {
     let redis = Redis::start(PASSWORD);
     let replicas = [Replica::start(&redis, &[]), Replica::start(&redis, &[])];
     let (rounds, together) = (40, Barrier::new(2));
@@ -165,7 +165,7 @@ fn two_at_the_same_moment_are_each_kept_once_or_refused() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_store_behind_tls() {
+fn session_store_is_reached_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
@@ -209,7 +209,7 @@ fn a_store_behind_tls() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn sessions_end_by_age_and_by_idleness_in_the_store() {
+fn stored_sessions_end_at_maximum_age_and_when_idle() {
     let redis = Redis::start(PASSWORD);
     let options = ["--session-ttl-ms", "4000", "--session-idle-timeout-ms", "1500", "--program-timeout-ms", "600000"];
     let (one, two) = (Replica::start(&redis, &options), Replica::start(&redis, &options));
@@ -236,7 +236,7 @@ fn sessions_end_by_age_and_by_idleness_in_the_store() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_store_that_goes_away_is_said_and_found_again() {
+fn lost_session_store_is_reported_and_reconnected() {
     let mut redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
@@ -315,7 +315,7 @@ fn store_that_does_not_reply_releases_its_programs_after_a_time_limit() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn what_cannot_be_stored_is_refused_at_once() {
+fn unstorable_value_is_refused_immediately() {
     let redis = Redis::start(PASSWORD);
     let replica = Replica::start(&redis, &[]);
     let mut client = replica.client();
@@ -334,7 +334,7 @@ fn what_cannot_be_stored_is_refused_at_once() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn wrong_credentials_end_the_start_and_show_nothing() {
+fn wrong_credentials_fail_the_start_and_are_not_shown() {
     let redis = Redis::start(PASSWORD);
     for credentials in ["", ":another-not-a-secret@", "user:another-not-a-secret@"] {
         let ended = run(&mut replica(free_port(), &redis.url(credentials), &[]));
@@ -445,7 +445,7 @@ fn evaluations_in_a_store_share_the_threads_of_all_programs() {
 /// A session in a store is looked up when the call has a place.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn refusal_by_a_store_shows_the_time_in_the_queue() {
+fn refusal_by_a_store_reports_the_time_in_the_queue() {
     let redis = Redis::start(PASSWORD);
     let options = [
         "--max-concurrent-calls",

@@ -99,7 +99,7 @@ fn is_progress(line: &str) -> bool {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn reports_on_upgrades_of_published_servers_are_short_and_as_reviewed() {
+fn reports_on_upgrades_of_published_servers_match_the_reviewed_ones() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let expected = workspace().join("tests/peers/upgrades/expected");
     let mut wrong = Vec::new();

@@ -133,7 +133,7 @@ fn assert_answers(world: &World, rows: &[(&str, &str, String, &str)]) {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn children_of_both_languages() {
+fn servers_of_both_languages_are_called_over_stdio() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("plain text");
     std::fs::write(folder.path().join("größe 1.txt"), "twelve bytes").expect("a file");
@@ -183,7 +183,7 @@ fn repository(folder: &Path) {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn servers_over_streamable_http() {
+fn servers_are_called_over_streamable_http() {
     let mut entries = Vec::new();
     let mut rows = Vec::new();
     let mut running = Vec::new();
@@ -237,7 +237,7 @@ static DEEP: Operation =
 /// correctly.
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn services_that_documents_describe() {
+fn services_are_called_as_their_documents_describe() {
     let documents: [(&'static str, &str, &[&'static Operation]); 3] = [
         ("directus", "@directus/specs/dist/openapi.json", &[&ROLES]),
         ("pets", "@readme/oas-examples/3.0/json/petstore-expanded.json", &[&PETS, &PET]),

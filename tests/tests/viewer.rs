@@ -65,7 +65,7 @@ fn start(program: &str) -> Value {
 }
 
 #[test]
-fn calls_as_json() {
+fn viewer_lists_calls_as_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = "1700000000000001-1-0-lisp_eval";
     let ok = json!({ "event": "call.success", "duration_us": 1500, "result_bytes": 3 });
@@ -93,7 +93,7 @@ fn calls_as_json() {
 }
 
 #[test]
-fn who_may_ask_and_for_what() {
+fn viewer_serves_only_traces_and_only_to_valid_hosts() {
     let outer = tempfile::tempdir().expect("a folder");
     let folder = outer.path().join("traces");
     std::fs::create_dir(&folder).expect("a folder");
@@ -146,7 +146,7 @@ fn who_may_ask_and_for_what() {
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn missing_trace_folder_is_an_error() {
     let finished = run(Command::new(ptc_compile()).args(["viewer", "/no/such/folder"]));
     assert_eq!(finished.code, Some(2));
     assert!(finished.stderr.starts_with("ptc-compile viewer: error: /no/such/folder: "), "{}", finished.stderr);
@@ -214,7 +214,7 @@ const PARALLEL: &str = r#"; how long each note is
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn calls_are_looked_at_in_a_browser() {
+fn calls_are_shown_in_a_browser() {
     let failing = "(println \"so far\")\n(map inc\n  (count 5)) ; größer";
     let folder = traces(&["(+ 1 2)", PARALLEL, failing, "(fail {:why \"no\"})", "(reduce + (range 100000))"]);
     let (_process, url) = viewer(&folder.path().join("traces"));
@@ -261,7 +261,7 @@ fn calls_are_looked_at_in_a_browser() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_task_is_looked_at_in_a_browser() {
+fn task_is_shown_in_a_browser() {
     let failing = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"}))) ; größer\n(+ 1\n   (:none notes))";
     let last = "(return (count notes))";
     let first = "(def notes (:value (tool/call {:server \"notes\" :tool \"list_notes\"})))\n(count notes)";
@@ -314,7 +314,7 @@ fn says(answers: &[&str]) -> Web {
 }
 
 #[test]
-fn viewer_holds_at_most_64_connections() {
+fn viewer_accepts_at_most_64_connections() {
     let folder = tempfile::tempdir().expect("a folder");
     let (process, url) = viewer(folder.path());
     let (address, token) = parts(&url);
@@ -335,7 +335,7 @@ fn viewer_holds_at_most_64_connections() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn a_server_shows_its_calls_as_they_come() {
+fn server_shows_calls_as_they_are_made() {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path(), "1700000000000001-1-0-lisp_eval", &[start("(earlier)")]);
     let (port, token) = (free_port(), "a-token-of-more-than-thirty-two-bytes");
@@ -359,7 +359,7 @@ fn a_server_shows_its_calls_as_they_come() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn what_traces_hold_is_text_on_the_page() {
+fn contents_of_traces_are_escaped_on_the_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) \u{202e}turned\u{0}";
     let start = json!({ "event": "call.start", "ts": evil, "tool": evil, "request_id": evil, "program": { "text": evil, "bytes": evil },

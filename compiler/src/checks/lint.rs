@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_definitions_are_told_from_plain_ones() {
+    fn suspicious_definitions_are_reported_and_ordinary_ones_are_not() {
         let deep = format!("{}1{}", "{\"a\":".repeat(60), "}".repeat(60));
         let large = format!("{{\"description\":\"{}\"}}", "x".repeat(70_000));
         for (definition, expected) in [

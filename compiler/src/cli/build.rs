@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_grouped_and_nouns_get_the_plural() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_can_be_pasted() {
+    fn printed_paths_can_be_executed() {
         assert_eq!(shown(Path::new("gate")), "./gate");
         assert_eq!(shown(Path::new("target/ptc/gate")), "target/ptc/gate");
         assert_eq!(shown(Path::new("/a b/gate")), "'/a b/gate'");

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_fetched_offline() {
+    fn cargo_fetches_nothing_offline() {
         let source = Source {
             root: "r".into(),
             cargo_lock: String::new(),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_binary_is_read_from_the_messages() {
+    fn path_of_the_binary_is_read_from_messages_of_cargo() {
         let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
                         {\"reason\":\"compiler-artifact\",\"executable\":\"/t/release/x\"}\n\
                         {\"reason\":\"build-finished\",\"success\":true}\n";

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deployments_are_named_after_what_tells_them_apart() {
+    fn deployment_names_contain_what_distinguishes_them() {
         assert_eq!(name(Path::new("fixtures/quickstart/upstreams.json"), None), "quickstart");
         assert_eq!(name(Path::new("a/clinic.json"), None), "clinic");
         assert_eq!(name(Path::new("a/upstreams.json"), Some(Path::new("out/gate.exe"))), "gate");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_stopped_is_made_good_by_the_next() {
+    fn generation_after_a_failed_one_completes_the_crate() {
         let place = std::env::temp_dir().join(format!("ptc-generate-{}-stopped", std::process::id()));
         let source = source(&place);
         let folder = generate(&clinic(), Serve::Http, &source).expect("it can be generated").folder;
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crate_is_the_same_wherever_it_is_generated() {
+    fn generated_crate_is_independent_of_its_folder() {
         let deployment = clinic();
         let places: Vec<PathBuf> = ["here", "there"]
             .iter()

@@ -175,7 +175,7 @@ fn option(flag: &'static Flag) -> Arg {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_command_lines_are_consistent() {
+    fn command_line_definitions_are_consistent() {
         super::own().debug_assert();
         let gate = super::Binary::of("gate").expect("a name");
         super::pinned(&gate, true).debug_assert();

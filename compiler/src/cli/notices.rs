@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn licence_texts_are_known_by_their_names() {
+    fn licence_texts_are_recognised_by_file_name() {
         for name in
             ["LICENSE", "LICENSE-MIT", "LICENCE.txt", "license.md", "COPYING", "UNLICENSE", "NOTICE", "LICENSE-APACHE-2.0"]
         {

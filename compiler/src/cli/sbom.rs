@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_builds_is_told_from_what_is_linked() {
+    fn build_dependencies_are_distinguished_from_linked_packages() {
         let package = |name: &str, kind: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0", "targets": [{ "kind": [kind] }] });
         let node = |id: &str, deps: &[(&str, Option<&str>)]| {
             let deps: Vec<Value> =

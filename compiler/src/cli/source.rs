@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_profile_is_taken_as_it_stands() {
+    fn release_profile_is_copied_unchanged() {
         let manifest = "[workspace]\n\n[profile.release]\nstrip = true\n# why\nlto = false\n\n[profile.release.package.a]\n\
                         opt-level = 3\n\n[profile.dev]\ndebug = 1\n";
         assert_eq!(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_copy_is_the_runtime_and_nothing_else() {
+    fn embedded_copy_contains_only_the_runtime() {
         assert!(embedded::FILES.iter().any(|(path, _)| *path == "runtime/src/lib.rs"));
         assert!(embedded::FILES.iter().all(|(path, _)| path.starts_with("runtime/")));
         let members = embedded::MANIFEST.lines().find(|line| line.starts_with("members = ")).unwrap_or_default();

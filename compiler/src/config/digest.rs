@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_binary_holds_counts() {
+    fn digest_depends_only_on_what_the_binary_contains() {
         let entry = |schema: &str, url: &str| {
             format!(
                 r#"{{"upstreams": {{"a": {{"transport": "openapi", {schema}, "base_url": "{url}", "include_operations": ["b"]}}}}}}"#

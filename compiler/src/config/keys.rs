@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_to_two_keys_of_one_object() {
+    fn names_of_keys_are_unique_within_an_object() {
         for table in tables() {
             let mut seen = BTreeSet::new();
             for key in table.keys() {
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_lie_in_their_ranges() {
+    fn defaults_are_within_their_ranges() {
         for key in tables().into_iter().flat_map(Table::keys) {
             if let Presence::Default(value) = key.presence {
                 let Kind::Number { min, max, .. } = key.kind else { panic!("{} has a default and is not a number", key.name) };
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_the_key_that_chooses_it() {
+    fn every_case_has_the_key_that_selects_it() {
         for variants in [&UPSTREAM, &CREDENTIAL, &AUTH] {
             for table in variants.cases {
                 assert!(table.key(variants.tag.name).is_some(), "{}", table.title);

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_name_their_variables() {
+    fn names_from_paths_contain_the_path_variables() {
         assert_eq!(of_path("get", "/items/{itemId}"), "get-items-by-item-id");
         assert_eq!(of_path("get", "/"), "get");
         assert_eq!(of_path("get", "/a/{b}.{c}"), "get-a-b-c");

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_characters() {
+    fn star_matches_any_characters() {
         for (pattern, text, expected) in [
             ("*", "", true),
             ("*", "anything", true),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_told_apart() {
+    fn selectors_are_classified_by_their_form() {
         for (text, expected, is_pattern) in [
             ("listOrders", Selector::Id("listOrders"), false),
             ("GET /orders", Selector::Path("GET", "/orders"), false),

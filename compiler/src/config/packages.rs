@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pinned_packages_can_be_installed_before() {
+    fn pinned_packages_can_be_installed_in_advance() {
         for (command, args, expected) in [
             ("npx", &["-y", "some-server@1.2.3", "x"][..], Some(Fetched::Pinned(Installer::Npm, "some-server@1.2.3"))),
             ("npx", &["-y", "some-server"], Some(Fetched::Other("some-server"))),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_and_their_versions() {
+    fn package_and_version_are_found_in_commands() {
         for (command, args, expected) in [
             ("npx", &["-y", "some-server"][..], Some(("some-server", false))),
             ("npx", &["-y", "some-server@1.2.3", "--flag"], Some(("some-server@1.2.3", true))),

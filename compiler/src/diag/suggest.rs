@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_names_are_listed_where_none_is_near() {
+    fn few_names_are_listed_if_none_is_similar() {
         assert_eq!(hint("zzz", "binding", ["a-token", "b-token"]).as_deref(), Some("known bindings: `a-token`, `b-token`"));
         assert_eq!(hint("zzz", "binding", []), None);
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_shown() {
+    fn control_characters_are_not_shown() {
         for (text, expected) in [
             ("größe `a` \"b\" \\", "größe `a` \"b\" \\"),
             ("\u{1b}[31mred\nrow\r\t", "\\u{1b}[31mred\\nrow\\r\\t"),

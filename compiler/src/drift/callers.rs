@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_name_the_tool_or_its_operation_or_may_compute_it() {
+    fn callers_are_programs_that_name_the_tool_or_compute_names() {
         let all = [
             caller("by_name", Some("shop"), Some("list-orders")),
             caller("by_operation", Some("shop"), Some("listOrders")),

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_have_the_canonical_text_of_their_value() {
+    fn node_has_the_canonical_text_of_its_value() {
         let text = "{\"b\": [1.0, {}, [], \"\\u0001\\n\\\"é\\\\\"], \"\u{fb01}\": 1, \"\u{1f600}\": {\"y\": null, \"x\": true}, \"b\": [false, -0, \"\\b\\f\\r\\t/\"]}";
         let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
         let file = sources.add("a.json", text);

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_text_is_sorted_by_utf16_and_keeps_numbers() {
+    fn canonical_text_is_sorted_by_utf16_and_preserves_numbers() {
         let value = Json::object()
             .with("\u{fb01}", number("1.0"))
             .with("\u{1f600}", number("123456789012345678901234567890"))
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn pretty_text_keeps_plain_lists_on_one_line() {
+    fn pretty_text_writes_plain_lists_on_one_line() {
         let value = Json::object().with("b", Json::Array(vec![number("1"), number("2")])).with("a", Json::object());
         assert_eq!(value.pretty(), "{\n  \"a\": {},\n  \"b\": [1, 2]\n}");
     }

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scheme_is_read_back_from_the_lock_file() {
+    fn every_security_scheme_round_trips_through_the_lock_file() {
         let words = ["basic", "bearer", "mtls", "api_key", "oauth2", "openIdConnect", "unsupported", "http digest", ""];
         let unsupported = words.map(|words| SchemeKind::Other(words.to_owned()));
         let key = SchemeKind::ApiKey { place: "query".to_owned(), name: "key".to_owned() };

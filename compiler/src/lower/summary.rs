@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn title_comes_first_unless_the_prose_begins_with_it() {
+    fn title_precedes_the_prose_unless_the_prose_begins_with_it() {
         for (title, prose, expected) in [
             ("Get a repository", "The `parent` objects.", "Get a repository. The parent objects."),
             ("Get a repository", "", "Get a repository"),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn title_of_a_tool_is_its_own_or_that_of_its_annotations() {
+    fn title_of_a_tool_is_read_from_the_tool_or_its_annotations() {
         for (definition, expected) in [
             (r#"{"title":"Get a pet","annotations":{"title":"Pet"}}"#, Some("Get a pet")),
             (r#"{"title":" ","annotations":{"title":"Pet"}}"#, Some("Pet")),

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_keywords_where_they_can_be() {
+    fn keys_are_written_as_keywords_if_possible() {
         assert_eq!(key("per_page"), ":per_page");
         assert_eq!(key("filter[name]"), "\"filter[name]\"");
         assert_eq!(key("2fa"), "\"2fa\"");

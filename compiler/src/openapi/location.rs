@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_do_not_leave_the_folder() {
+    fn references_outside_of_the_folder_are_refused() {
         for (from, reference, expected) in [
             ("api.yaml", "pets.yaml", Some("pets.yaml")),
             ("api.yaml", "./paths/pets.yaml", Some("paths/pets.yaml")),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn references_do_not_leave_the_origin() {
+    fn references_to_other_origins_are_refused() {
         let root = "https://example.com/v1/api.yaml";
         let location = Location::Origin(Url::parse(root).unwrap());
         for (reference, expected) in [
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_relative_to_the_identity_of_their_file() {
+    fn references_are_resolved_against_the_identity_of_their_file() {
         let identity = Url::parse("https://example.com/apis/shop").unwrap();
         for (reference, expected) in [
             ("https://example.com/apis/shop", Some(Target::Same)),

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_known_whatever_their_variables_are() {
+    fn server_urls_match_with_any_values_of_variables() {
         for (name, base, expected) in [
             ("https://api.example.com/v2", "https://api.example.com/v2", true),
             ("http://API.example.com/v2/", "https://api.example.com/v2", true),

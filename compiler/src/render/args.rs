@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_identifiers_of_rust() {
+    fn names_become_rust_identifiers() {
         for (name, type_name, field) in [
             ("getPetById", "GetPetById", "get_pet_by_id"),
             ("list-pets", "ListPets", "list_pets"),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_the_narrowest_that_hold_every_value() {
+    fn types_are_the_narrowest_for_all_values() {
         for (types, expected) in [
             (Types::ANY, "::serde_json::Value"),
             (Types::of(&[Type::String]), "::std::string::String"),

@@ -315,7 +315,7 @@ mod tests {
     use super::{label, place};
 
     #[test]
-    fn names_are_labels() {
+    fn names_are_valid_dns_labels() {
         for (name, expected) in [
             ("quickstart", "quickstart"),
             ("My Clinic_2", "my-clinic-2"),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_lie_where_the_server_looks_for_them() {
+    fn secrets_are_mounted_at_the_paths_that_the_server_reads() {
         for (path, expected) in [
             ("token.txt", "/app/token.txt"),
             ("./s/../t", "/app/t"),

@@ -72,7 +72,7 @@ mod tests {
     use super::string;
 
     #[test]
-    fn literals_mean_their_text() {
+    fn rust_literals_evaluate_to_their_text() {
         for text in ["plain", "a \"b\"", "end\"", "q\"##", "two\nlines", "cr\r\n", "\u{202e}x", "nul\0", "back\\slash", "é", ""]
         {
             let literal: syn::LitStr = syn::parse_str(&string(text)).unwrap();

@@ -130,7 +130,7 @@ mod tests {
     use super::{code, sentence, text};
 
     #[test]
-    fn sentence_has_plain_words_and_inline_code_only() {
+    fn sentence_contains_only_plain_words_and_inline_code() {
         for (message, expected) in [
             ("`a` now has `maximum` 50 for `n`, which was 100", "`a` now has `maximum` 50 for `n`, which was 100"),
             ("answers {:count integer?}, which was any", "answers `{:count integer?},` which was any"),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_is_no_markup() {
+    fn prose_is_escaped_as_plain_text() {
         for (prose, expected) in [
             ("Lists pets, and says how many.", "Lists pets, and says how many."),
             ("See [all](https://evil.example) `x` <b>", r"See \[all\](https://evil.example) \`x\` \<b\>"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn code_ends_where_its_text_does() {
+    fn code_cannot_be_closed_by_its_text() {
         for (name, expected) in
             [("get-pet", "`get-pet`"), ("a`b", "``a`b``"), ("`a", "`` `a ``"), ("a\n```\nb", "````a ``` b````"), ("", "nothing")]
         {

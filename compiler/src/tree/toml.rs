@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_becomes_the_json_with_the_same_values() {
+    fn toml_is_read_as_json_with_equal_values() {
         let text =
             "a = 1_000\nb.c = 'x'\n[t.u]\nl = [1, \"two\", { k = true }]\nd = 2026-01-02\n[[s]]\nf = 1.5\n[[s]]\nf = inf\n";
         let (node, diagnostics) = read(text);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_are_bytes_of_the_text() {
+    fn positions_are_byte_offsets() {
         let text = "ä = 1\n".replace('ä', "\"ä\"") + "[mcp.one]\ncommand = 'größe'\n";
         let (node, _) = read(&text);
         let node = node.expect("it can be read");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_reported_at_its_position() {
+    fn fault_is_reported_at_its_position() {
         let (node, diagnostics) = read("a = 1\nb = \n");
         assert!(node.is_none());
         assert_eq!(diagnostics.sorted().first().map(|d| d.code), Some(Code::TomlSyntax));

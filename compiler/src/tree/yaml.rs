@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_is_read_as_the_json_that_it_stands_for() {
+    fn yaml_is_read_as_json_with_equal_values() {
         for (yaml, json) in [
             ("a: 1\nb: [x, 'y', \"z\\n\"]\n", r#"{"a":1,"b":["x","y","z\n"]}"#),
             ("200: ok\ntrue: yes\nnull: ~\n", r#"{"200":"ok","null":null,"true":"yes"}"#),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bytes_of_the_text() {
+    fn positions_are_byte_offsets() {
         let text = "ä: ö\nküche:\n  herd: [1, 'zwölf']\n";
         let (node, _) = read(text);
         let node = node.expect("it can be read");
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn unreadable_yaml_is_reported_with_its_code() {
         let bomb: String = (1..12).fold("a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, at| {
             let alias = format!("*a{}", at - 1);
             text + &format!("a{at}: &a{at} [{}]\n", [alias.as_str(); 9].join(", "))
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_key_is_warned_about_and_the_last_counts() {
+    fn repeated_key_causes_a_warning_and_the_last_value_is_used() {
         let (node, diagnostics) = read("a: 1\nb: 2\na: 3\n");
         assert_eq!(diagnostics.worst(), Some(Severity::Warning));
         assert_eq!(node.map(|n| Json::from(&n).canonical()).as_deref(), Some(r#"{"a":3,"b":2}"#));

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn media_types_decide_how_bodies_are_read_and_written() {
+    fn media_type_decides_how_a_body_is_read_and_written() {
         use RequestKind::{Bytes, Form, Json, Multipart, Text};
         for (media_type, read, written) in [
             ("application/json; charset=utf-8", BodyKind::Json, Json),

@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_read_as_they_were_written() {
+    fn parameters_round_trip() {
         for place in Place::ALL {
             for style in Style::ALL {
                 for (explode, allow_reserved) in [(false, false), (false, true), (true, false), (true, true)] {

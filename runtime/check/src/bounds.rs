@@ -23,7 +23,7 @@ pub(crate) const MAX_DEPTH: u32 = 64;
 
 /// Returns the constraint that a value of an argument violates, as the rest of a sentence: `'limit' must be at least 1, got 0`.
 pub(crate) fn violation(tool: &Tool, name: &str, value: &Value) -> Option<String> {
-    let schema = InputSchema::of(tool)?;
+    let schema = InputSchema::for_tool(tool)?;
     Walk { schema, steps: 0, is_in_body: is_in_body(tool, name) }.violation(
         schema.argument(name)?,
         value,

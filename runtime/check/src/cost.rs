@@ -54,7 +54,7 @@ impl fmt::Display for Cost {
 }
 
 /// Computes the cost of a program.
-pub fn of(program: &Program, catalog: &Catalog) -> Cost {
+pub fn estimate(program: &Program, catalog: &Catalog) -> Cost {
     let sites = program.tool_calls_by_name();
     let of_site = |site| match tool_of(site, catalog) {
         Some(tool) => match tool.effect().kind {

@@ -30,14 +30,14 @@ const MAX_PATH: usize = 64;
 
 /// A place in the result of a call, or a list of such places.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ResultPath {
     site: usize,
     path: Vec<Step>,
     /// Number of nested lists around the place, made by functions such as `map`.
     lists: usize,
 }
 
-impl Place {
+impl ResultPath {
     /// Whether this is the whole result.
     fn is_result(&self) -> bool {
         self.path.is_empty() && self.lists == 0
@@ -68,15 +68,15 @@ struct Site {
 /// Places in the slots and captures of the current function.
 #[derive(Default)]
 struct Frame {
-    slots: LiteMap<u32, Place>,
-    captures: Rc<[Option<Place>]>,
+    slots: LiteMap<u32, ResultPath>,
+    captures: Rc<[Option<ResultPath>]>,
 }
 
 /// The traversal. With `ALL` it reports every finding. Without it, it reports only findings that hold for any answer, and reads
 /// no schema. The parameter is a constant, so that a binary without reviews does not contain their code.
 struct Walk<'a, 'p, const ALL: bool> {
     /// Names that the program defines once, with their places.
-    globals: LiteMap<u32, Option<Place>>,
+    globals: LiteMap<u32, Option<ResultPath>>,
     known: HashMap<Span, (Option<&'static Tool>, String), RandomState>,
     sites: Vec<Site>,
     /// Decoded output schemas, by the address of the tool's definition.
@@ -203,7 +203,7 @@ impl<'a, const ALL: bool> Walk<'a, '_, ALL> {
 
 impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     /// Returns the place of an expression's value, if known.
-    fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<Place> {
+    fn expr(&mut self, ir: &'p Ir, frame: &mut Frame) -> Option<ResultPath> {
         if self.depth > 0 {
             self.helper_steps += 1;
         }
@@ -245,7 +245,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 self.either(vec![last])
             }
             Op::Or(parts) => {
-                let places: Vec<Option<Place>> = parts.iter().map(|part| self.expr(part, frame)).collect();
+                let places: Vec<Option<ResultPath>> = parts.iter().map(|part| self.expr(part, frame)).collect();
                 for place in &places {
                     self.asked(place.clone());
                 }
@@ -335,7 +335,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         }
     }
 
-    fn call(&mut self, f: &'p Ir, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<Place> {
+    fn call(&mut self, f: &'p Ir, args: &'p [Ir], span: Span, frame: &mut Frame) -> Option<ResultPath> {
         if let (Op::Const(key), [from, rest @ ..]) = (&f.op, args)
             && matches!(key, Value::Keyword(_))
         {
@@ -359,9 +359,9 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
 
     /// Visits a function literal and returns the place of its value. `last` is the place of the argument for its last parameter,
     /// whose index is `at`.
-    fn function(&mut self, group: &'p GroupIr, frame: &Frame, at: u32, last: Option<&Place>) -> Option<Place> {
+    fn function(&mut self, group: &'p GroupIr, frame: &Frame, at: u32, last: Option<&ResultPath>) -> Option<ResultPath> {
         // The captures are shared by all arities, since a `letfn` may have many functions with many captures.
-        let captures: Rc<[Option<Place>]> = group
+        let captures: Rc<[Option<ResultPath>]> = group
             .captures
             .iter()
             .map(|capture| match capture {
@@ -383,8 +383,8 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Visits a call of a function that the program defines, with the places of its arguments.
-    fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame) -> Option<Place> {
-        let places: Vec<Option<Place>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
+    fn helper(&mut self, group: &'p GroupIr, args: &'p [Ir], frame: &mut Frame) -> Option<ResultPath> {
+        let places: Vec<Option<ResultPath>> = args.iter().map(|arg| self.expr(arg, frame)).collect();
         let mut arities = group.members.iter().flat_map(|member| &member.arities);
         let arity = arities.find(|arity| !arity.variadic && arity.fixed as usize == args.len())?;
         if !group.captures.is_empty() || self.depth >= MAX_HELPER_DEPTH {
@@ -401,7 +401,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Returns the place at a key of a place.
-    fn key(&mut self, from: Place, key: &Value, span: Span) -> Option<Place> {
+    fn key(&mut self, from: ResultPath, key: &Value, span: Span) -> Option<ResultPath> {
         let Some(name) = key.as_name() else { return Some(item(from)) };
         let mut place = from;
         self.used(&place);
@@ -457,7 +457,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Records that a place is used as a condition, which checks for a value.
-    fn asked(&mut self, place: Option<Place>) {
+    fn asked(&mut self, place: Option<ResultPath>) {
         // A whole result and a list are always truthy, so that the condition checks nothing.
         let place = place.filter(|place| !place.path.is_empty() && place.lists == 0);
         if let Some(site) = place.and_then(|place| self.sites.get_mut(place.site)) {
@@ -466,7 +466,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Records that a place is passed to code that is not followed. Such code may check the `:ok` of a whole result.
-    fn escapes(&mut self, place: Option<Place>) {
+    fn escapes(&mut self, place: Option<ResultPath>) {
         let Some(place) = place else { return };
         self.used(&place);
         if place.path.is_empty()
@@ -477,7 +477,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Records that the value at a place is used.
-    fn used(&mut self, place: &Place) {
+    fn used(&mut self, place: &ResultPath) {
         if let Some(Step::Key(first)) = place.path.first()
             && !RESULT.contains(&first.as_str())
             && let Some(site) = self.sites.get_mut(place.site)
@@ -495,8 +495,8 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
 
     /// Returns the place of a value that is one of several. It is known only if all known alternatives are the same part of a
     /// tool's value.
-    fn either(&mut self, places: Vec<Option<Place>>) -> Option<Place> {
-        let mut known: Vec<Place> = places.into_iter().flatten().collect();
+    fn either(&mut self, places: Vec<Option<ResultPath>>) -> Option<ResultPath> {
+        let mut known: Vec<ResultPath> = places.into_iter().flatten().collect();
         known.dedup();
         if known.len() == 1 && known.iter().all(|place| place.is_value() && ALL) {
             return known.pop();
@@ -509,19 +509,19 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
 }
 
 /// Returns the place of a list that a function makes from a value per item.
-fn list(mut place: Place) -> Place {
+fn list(mut place: ResultPath) -> ResultPath {
     place.lists += 1;
     place
 }
 
-fn set(frame: &mut Frame, slot: u32, place: Option<Place>) {
+fn set(frame: &mut Frame, slot: u32, place: Option<ResultPath>) {
     match place {
         Some(place) => frame.slots.insert(slot, place),
         None => frame.slots.remove(&slot),
     };
 }
 
-fn item(mut place: Place) -> Place {
+fn item(mut place: ResultPath) -> ResultPath {
     match place.lists.checked_sub(1) {
         Some(lists) => place.lists = lists,
         // A longer path is truncated, since schemas are not followed to this depth.

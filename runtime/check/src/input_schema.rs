@@ -26,7 +26,7 @@ pub(crate) struct InputSchema {
 
 impl InputSchema {
     /// Returns the schema of a tool.
-    pub(crate) fn of(tool: &Tool) -> Option<&'static InputSchema> {
+    pub(crate) fn for_tool(tool: &Tool) -> Option<&'static InputSchema> {
         let key = (tool.definition.as_ptr().addr(), tool.definition.len());
         if let Some(known) = SCHEMAS.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return *known;
@@ -111,12 +111,12 @@ mod tests {
     fn definition_is_decoded_once() {
         const TOOL: Tool =
             Tool { name: "read", definition: r#"{"inputSchema": {"properties": {"path": {"pattern": "^/"}}}}"#, ..Tool::EMPTY };
-        let (first, second) = (InputSchema::of(&TOOL).unwrap(), InputSchema::of(&TOOL).unwrap());
+        let (first, second) = (InputSchema::for_tool(&TOOL).unwrap(), InputSchema::for_tool(&TOOL).unwrap());
         assert!(std::ptr::eq(first, second));
         assert_eq!(
             [first.matches("^/", "/x"), first.matches("^/", "x"), first.matches("(?=a)", "a")],
             [Some(true), Some(false), None]
         );
-        assert!(InputSchema::of(&Tool { definition: r#"{"name": "read"}"#, ..TOOL }).is_none());
+        assert!(InputSchema::for_tool(&Tool { definition: r#"{"name": "read"}"#, ..TOOL }).is_none());
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn with_integers(tool: &Tool, name: &str, value: &Value) -> Option<Va
     if !has_whole_double(value, &mut 0, 0) {
         return None;
     }
-    let schema = InputSchema::of(tool)?;
+    let schema = InputSchema::for_tool(tool)?;
     Walk { schema, steps: 0 }.with_integers(&[schema.argument(name)?], value, 0)
 }
 

@@ -177,7 +177,7 @@ pub fn check_until(program: &Program, catalog: &Catalog, deadline: &Deadline) ->
 /// Like [`check`], but also reports places that output schemas lack and values that are used without a check of `:ok`, and
 /// computes the cost.
 pub fn review(program: &Program, catalog: &Catalog) -> Review {
-    Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::of(program, catalog) }
+    Review { findings: look::<true>(program, catalog, &Deadline::none()), cost: cost::estimate(program, catalog) }
 }
 
 /// A literal key that the output schema of a tool lacks.

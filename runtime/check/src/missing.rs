@@ -7,7 +7,7 @@ use ptc_text::join_limited;
 use std::fmt::Write as _;
 
 use ptc_catalog::Catalog;
-use ptc_lisp::missing_keys::{MissingKey, Place};
+use ptc_lisp::missing_keys::{LookupTarget, MissingKey};
 use ptc_lisp::{Kind, Value, json};
 
 use crate::flow::RESULT;
@@ -52,11 +52,11 @@ pub fn keys_not_found(catalog: &Catalog, called: &[(&str, &str)], missing: &[Mis
 }
 
 fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_undescribed: bool) -> Option<String> {
-    let MissingKey { key, place, count, is_elsewhere, is_expected } = one;
+    let MissingKey { key, target, count, is_elsewhere, is_expected } = one;
     let shown = if key.bytes().all(|byte| byte.is_ascii_digit()) { key.clone() } else { format!(":{key}") };
     let times = if *count == 1 { "1 look-up gives nil".to_owned() } else { format!("{count} look-ups give nil") };
-    match place {
-        Place::Result => {
+    match target {
+        LookupTarget::Result => {
             if key == "body" && !is_expected {
                 return Some(format!(
                     "the result of a successful tool/call has no :body ({times}): what the tool gives is under :value"
@@ -67,7 +67,7 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
                 format!("the result of tool/call has no {shown} ({times}): it has :ok and :value, or :ok, :reason and :message")
             })
         }
-        Place::Object { keys, is_answered } => {
+        LookupTarget::Object { keys, is_answered } => {
             let admitting: Vec<&ObjectSchema> = schemas.iter().filter(|schema| schema.admits(keys)).collect();
             if admitting.iter().any(|schema| schema.is_map || schema.names.contains(key)) {
                 return None;
@@ -82,9 +82,9 @@ fn sentence(one: &MissingKey, all: &[MissingKey], schemas: &[ObjectSchema], has_
                 with_keys(&format!("what {} gives has no :{key} at this place ({times})", schema.tool), key, &schema.names)
             })
         }
-        Place::Other(_) if *is_expected => None,
-        Place::Other(kind) => {
-            let kinds = all.iter().filter(|other| other.key == *key && matches!(other.place, Place::Other(_))).count();
+        LookupTarget::Other(_) if *is_expected => None,
+        LookupTarget::Other(kind) => {
+            let kinds = all.iter().filter(|other| other.key == *key && matches!(other.target, LookupTarget::Other(_))).count();
             if kinds >= KINDS_OF_A_WALK {
                 return None;
             }

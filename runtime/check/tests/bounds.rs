@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn values_outside_of_the_bounds_are_refused() {
+fn values_outside_the_bounds_are_refused() {
     for (schema, taken, refused) in ROWS {
         let tool = tool(schema);
         let found = |source: &str| argument::fault(tool, &tool.args[0], &value(source));
@@ -149,7 +149,7 @@ const INTEGERS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 #[test]
-fn doubles_without_a_fraction_are_integers_where_the_schema_takes_only_those() {
+fn doubles_without_fraction_become_integers_if_the_schema_needs_them() {
     for (schema, source, expected) in INTEGERS {
         let tool = tool(schema);
         let sent = argument::with_integers(tool, &tool.args[0], &value(source));
@@ -158,7 +158,7 @@ fn doubles_without_a_fraction_are_integers_where_the_schema_takes_only_those() {
 }
 
 #[test]
-fn values_that_share_parts_are_looked_at_in_bounded_time() {
+fn values_with_shared_parts_are_checked_in_bounded_time() {
     // There are 2^40 paths to one double.
     let shared = value("(reduce (fn [v _] [v v]) 2.5 (range 40))");
     let list = tool(r##"{"items":{"$ref":"#/properties/a"},"minimum":3}"##);

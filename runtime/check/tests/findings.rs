@@ -229,7 +229,7 @@ fn lines(findings: Vec<ptc_check::Finding>) -> Vec<String> {
 
 /// A condition may test for just the wrong value, so that these findings are not certain.
 #[test]
-fn what_names_stand_for_counts_in_a_review() {
+fn review_resolves_names_to_their_values() {
     for (source, expected) in NAMED {
         let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
         assert_eq!(ptc_check::check(&program, &CATALOG), [], "{source}");
@@ -238,7 +238,7 @@ fn what_names_stand_for_counts_in_a_review() {
 }
 
 #[test]
-fn cases() {
+fn programs_have_the_expected_findings() {
     for (source, expected) in CASES {
         let program = Program::compile(source).unwrap_or_else(|fault| panic!("{source}: {fault}"));
         let found = lines(ptc_check::check(&program, &CATALOG));
@@ -247,7 +247,7 @@ fn cases() {
 }
 
 #[test]
-fn a_finding_points_at_what_is_wrong() {
+fn finding_points_at_the_faulty_expression() {
     for (source, expected) in [
         (r#"(tool/call {:server "x" :tool "y"})"#, &[r#""x""#][..]),
         (r#"(tool/call {:server "files" "tool" "y"})"#, &[r#""y""#]),
@@ -291,7 +291,7 @@ const MEANT: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_name_of_a_tool_is_told_as_its_call() {
+fn name_of_a_tool_gets_a_hint_with_its_call() {
     for (source, expected) in MEANT {
         let error = Program::compile(source).expect_err(source);
         assert_eq!(ptc_check::add_call_hint(error, source, &CATALOG).hint.as_deref(), Some(*expected), "{source}");
@@ -299,7 +299,7 @@ fn a_name_of_a_tool_is_told_as_its_call() {
 }
 
 #[test]
-fn a_finding_is_an_error_at_its_place() {
+fn finding_becomes_an_error_with_its_position() {
     let source = "(+ 1\n   (tool/call {:server \"x\" :tool \"y\"}))";
     let program = Program::compile(source).expect("it compiles");
     let finding = ptc_check::check(&program, &CATALOG).remove(0);
@@ -336,7 +336,7 @@ const OWN: &[(&str, Mode, &[&str])] = &[
 ];
 
 #[test]
-fn calls_of_own_tools_are_held_to_their_signatures() {
+fn calls_of_host_tools_are_checked_against_signatures() {
     let signature: Signature = "(id :int, since :datetime?, tags [:string]?) -> :any".parse().expect("a signature");
     for (source, mode, expected) in OWN {
         let program = Program::compile_for(source, &Bindings::default(), &["find_user"]).expect("it compiles");
@@ -349,7 +349,7 @@ fn calls_of_own_tools_are_held_to_their_signatures() {
 }
 
 #[test]
-fn what_earlier_programs_defined_is_not_known() {
+fn definitions_of_earlier_programs_are_unknown() {
     let define = Program::compile("(def s \"files\")").expect("it compiles");
     let outcome = ptc_lisp::Run::new(&define).execute();
     let source = "(if data/x (def s \"fils\")) (tool/call {:server s :tool \"list\"})";

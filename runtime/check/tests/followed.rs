@@ -87,7 +87,7 @@ const CASES: &[(&str, &[(&str, &str)])] = &[
 ];
 
 #[test]
-fn calls_of_the_programs_own_functions_are_followed() {
+fn calls_of_functions_of_the_program_are_followed() {
     let mut wrong = Vec::new();
     for (call, expected) in CASES {
         let source = format!("{GH} {call}");
@@ -123,7 +123,7 @@ fn effects_of_followed_calls_are_known() {
 
 /// Each function calls the one before it twice: the number of followed calls doubles with each function.
 #[test]
-fn followed_calls_that_multiply_have_a_bound() {
+fn number_of_followed_calls_is_bounded() {
     let mut source = r#"(defn f0 [t] (tool/call {:server "github" :tool t}))"#.to_owned();
     for n in 1..40 {
         write!(source, " (defn f{n} [t] [{}])", format!("(f{} t) ", n - 1).repeat(20)).expect("a string takes every text");

@@ -215,7 +215,7 @@ fn time_before_the_run_grows_with_the_size_of_the_program() {
 
 /// Every shape must compile: nothing after an error would be measured.
 #[test]
-fn shapes_are_programs() {
+fn measured_programs_compile() {
     with_stack(|| {
         for shape in SHAPES {
             let compiled = Program::compile(&shape.program(20));
@@ -229,7 +229,7 @@ fn shapes_are_programs() {
 
 /// A pattern in `loop` is analysed twice. Nested patterns with defaults are therefore analysed 2^n times.
 #[test]
-fn patterns_that_multiply_are_refused() {
+fn exponential_patterns_are_refused() {
     with_stack(|| {
         let mut program = "1".to_owned();
         for _ in 0..40 {
@@ -271,7 +271,7 @@ fn check_ends_soon_after_cancellation() {
 }
 
 #[test]
-fn deadline_is_seen_while_reading_and_analysing() {
+fn deadline_ends_reading_and_analysis() {
     with_stack(|| {
         // These take several seconds without optimisation, and the deadline ends them.
         for source in ["[1 2 3] ".repeat(2_000_000), format!("(do {})", "(let [a 1] (if a [a] 2))".repeat(300_000))] {

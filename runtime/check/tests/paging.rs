@@ -95,7 +95,7 @@ fn counted() -> Tool {
 }
 
 #[test]
-fn total_that_ends_with_a_full_page_is_checked_by_one_more_request() {
+fn total_at_a_full_page_is_checked_by_one_more_request() {
     let [first, second, none] =
         [r#"{"rows": [1, 2], "total": 4}"#, r#"{"rows": [3, 4], "total": 4}"#, r#"{"rows": [], "total": 4}"#];
     assert_eq!(read_answers(counted(), "{}", &[first, second, none]), Ok(4));
@@ -123,7 +123,7 @@ fn probing(tool: Tool, answer: &str) -> Pages {
 }
 
 #[test]
-fn failed_request_behind_the_last_page_ends_the_list_if_there_is_no_such_page() {
+fn not_found_after_the_last_page_ends_the_list() {
     let full = r#"{"rows": [1, 2], "total": 2}"#;
     let ended = |reason, message, status| probing(counted(), full).end_with_failure(reason, message, status, 9);
     for status in [400, 404, 416, 422] {
@@ -153,7 +153,7 @@ fn failed_request_behind_the_last_page_ends_the_list_if_there_is_no_such_page() 
 }
 
 #[test]
-fn total_is_compared_where_the_program_names_the_first_page() {
+fn total_is_compared_if_the_program_names_the_first_page() {
     let [first, second] = [r#"{"rows": [1, 2], "total": 3}"#, r#"{"rows": [], "total": 3}"#];
     for args in [r#"{"page": 1}"#, r#"{"page": "1"}"#, "{}"] {
         let found = read_answers(counted(), args, &[first, second]).unwrap_err();
@@ -173,7 +173,7 @@ fn flagged() -> Tool {
 }
 
 #[test]
-fn item_that_two_pages_have_is_an_error_if_ids_are_unique() {
+fn item_on_two_pages_is_an_error_if_ids_are_unique() {
     let row = |id: &str, name: &str| format!(r#"{{"{id}, "name": "{name}"}}"#);
     let page = |next: &str, rows: &[String]| format!(r#"{{"rows": [{}], "next": {next}}}"#, rows.join(","));
     let read = |id: &str, pages: &[&[(usize, &str)]]| {
@@ -240,7 +240,7 @@ fn list_without_announcements_is_read_again() {
 }
 
 #[test]
-fn answer_without_a_token_of_a_tool_that_takes_one_is_the_last_page() {
+fn result_without_token_is_the_last_page_if_the_tool_takes_one() {
     let convention = CONVENTIONS.iter().find(|convention| convention.name == "slack").unwrap();
     let tool = || conventions::tool(convention, false);
     for text in [r#"{"files": [1, 2]}"#, r#"{"files": [1, 2], "count": 2}"#, "[1, 2]", r#"{"files": [1, 2], "nextCursor": null}"#]
@@ -265,7 +265,7 @@ fn number_of_the_first_page_is_taken_from_the_input_schema() {
 }
 
 #[test]
-fn every_list_is_whole() {
+fn every_list_is_complete() {
     for convention in CONVENTIONS {
         for count in COUNTS {
             let (ids, _) = read(convention, count, Trouble::None, None)
@@ -276,7 +276,7 @@ fn every_list_is_whole() {
 }
 
 #[test]
-fn list_that_breaks_while_it_is_read_is_whole_or_an_error() {
+fn failure_during_a_list_gives_all_items_or_an_error() {
     for convention in CONVENTIONS {
         for trouble in TROUBLES {
             let mut errors = 0;
@@ -319,7 +319,7 @@ fn max_ends_the_list_with_as_few_calls_as_needed() {
 }
 
 #[test]
-fn max_above_the_length_of_the_list_takes_the_calls_of_the_whole_list() {
+fn max_above_the_length_needs_as_many_calls_as_the_list() {
     for convention in CONVENTIONS {
         for count in COUNTS {
             let whole = read(convention, count, Trouble::None, None);
@@ -336,7 +336,7 @@ fn max_above_the_length_of_the_list_takes_the_calls_of_the_whole_list() {
 }
 
 #[test]
-fn list_with_announced_number_of_pages_takes_few_more_calls_than_pages() {
+fn list_with_announced_pages_takes_few_additional_calls() {
     for convention in CONVENTIONS.iter().filter(|convention| announces_pages(convention) && convention.args[0].0 == "page") {
         let (ids, calls) = read(convention, 1000, Trouble::None, None).expect(convention.name);
         // The number of the first page and up to three pages that are read again.
@@ -345,7 +345,7 @@ fn list_with_announced_number_of_pages_takes_few_more_calls_than_pages() {
 }
 
 #[test]
-fn all_pages_before_the_last_one_are_read_again_if_the_number_of_the_first_page_was_unknown() {
+fn pages_are_read_again_if_the_first_page_number_was_unknown() {
     let tool = || Tool { paging: "by page\nitems rows\nargument page\npages pages", ..counted() };
     let page = |ids: [usize; 2]| format!(r#"{{"rows": [{{"id": {}}}, {{"id": {}}}], "pages": 4}}"#, ids[0], ids[1]);
     let read = |second_again: [usize; 2]| {
@@ -362,7 +362,7 @@ fn all_pages_before_the_last_one_are_read_again_if_the_number_of_the_first_page_
 }
 
 #[test]
-fn page_behind_the_end_is_not_requested_with_a_call_that_another_page_needs() {
+fn page_after_the_end_does_not_take_a_call_from_another_page() {
     let counted = || Tool { paging: "by page\nitems rows\nargument page\npages pages\nfirst 1", ..counted() };
     let [first, last, none] = [r#"{"rows": [1, 2], "pages": 2}"#, r#"{"rows": [3, 4], "pages": 2}"#, r#"{"rows": []}"#];
     // The first page is read again.
@@ -371,7 +371,7 @@ fn page_behind_the_end_is_not_requested_with_a_call_that_another_page_needs() {
 }
 
 #[test]
-fn budget_that_does_not_suffice_is_an_error_after_the_first_page() {
+fn insufficient_budget_is_an_error_after_the_first_page() {
     let convention = CONVENTIONS.iter().find(|convention| convention.name == "the movie database").unwrap();
     let upstream = upstream(convention);
     let service = Service::new(1000, Trouble::None, BASE);
@@ -389,7 +389,7 @@ fn budget_that_does_not_suffice_is_an_error_after_the_first_page() {
 }
 
 #[test]
-fn answer_that_announces_more_is_known() {
+fn result_that_announces_more_pages_is_recognised() {
     for convention in CONVENTIONS.iter().filter(|convention| !convention.is_blind || convention.name == "github") {
         let upstream = upstream(convention);
         let tool = &upstream.tools[0];

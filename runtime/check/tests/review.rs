@@ -372,7 +372,7 @@ fn results_are_followed() {
 /// Findings about output schemas and missing checks may be intended. Before a run, only findings that hold in every run are
 /// reported, and list functions that receive a result.
 #[test]
-fn before_a_run_only_certain_findings_and_results_taken_for_lists_are_reported() {
+fn only_certain_findings_and_results_used_as_lists_precede_a_run() {
     for (text, expected) in FINDINGS {
         let found = ptc_check::check(&compiled(text), &CATALOG);
         let is_listed = |finding: &str| finding.contains("which is a map whatever the tool gives");

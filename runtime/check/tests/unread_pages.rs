@@ -38,7 +38,7 @@ fn notes(tool: usize, calls: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn first_page_alone_is_noted() {
+fn reading_only_the_first_page_is_noted() {
     let wanted = "api/list: this was page 1 of 7, with 2 of 14 items, and the program did not ask for the next one: (tool/all {:server \
                   \"api\" :tool \"list\" …}) gives the items of all pages";
     for args in ["{}", r#"{"page": 1}"#, r#"{"per_page": 100}"#, r#"{"per-page": 100, "page": null}"#] {
@@ -50,7 +50,7 @@ fn first_page_alone_is_noted() {
 }
 
 #[test]
-fn page_or_number_of_items_that_the_program_chose_is_not_noted() {
+fn chosen_page_or_number_of_items_is_not_noted() {
     for args in [r#"{"page": 2}"#, r#"{"per_page": 2}"#, r#"{"per_page": 99, "page": 1}"#] {
         assert_eq!(notes(0, &[(args, FIRST)]), [""; 0], "{args}");
     }
@@ -83,7 +83,7 @@ fn pages_up_to_the_last_one_silence_the_note_in_any_order() {
 }
 
 #[test]
-fn list_that_is_not_read_to_its_end_is_noted() {
+fn list_that_is_not_read_to_the_end_is_noted() {
     let (second, third) = (page(2), page(3));
     let calls = [("{}", FIRST), (r#"{"page": 3}"#, third.as_str()), (r#"{"page": 2}"#, second.as_str())];
     let wanted = "api/list: the list was read up to page 3 of 7, which announces more, and the program did not ask for the next one: \
@@ -111,7 +111,7 @@ fn reading_all_pages_silences_the_note() {
 }
 
 #[test]
-fn answer_that_the_program_drops_unread_is_not_noted() {
+fn unused_result_is_not_noted() {
     let (upstream, mut pages) = (upstream(), UnreadPages::default());
     let first = json::decode(FIRST.as_bytes()).unwrap();
     drop(pages.receive(upstream, &upstream.tools[0], &Value::map([]), &first, None));
@@ -119,7 +119,7 @@ fn answer_that_the_program_drops_unread_is_not_noted() {
 }
 
 #[test]
-fn answer_of_a_tool_without_an_argument_for_pages_is_noted_if_it_says_that_there_are_more() {
+fn result_without_page_argument_is_noted_if_it_announces_more() {
     let answers = [
         r#"{"files": [1, 2], "has_more": true}"#,
         r#"{"files": [1, 2], "next_cursor": "x"}"#,
@@ -144,7 +144,7 @@ fn answer_of_a_tool_without_an_argument_for_pages_is_noted_if_it_says_that_there
 }
 
 #[test]
-fn reading_all_pages_is_not_advised_where_no_argument_asks_for_them() {
+fn reading_all_pages_is_not_advised_without_a_page_argument() {
     let more = r#"{"files": [1, 2], "has_more": true}"#;
     let found = notes(3, &[(r#"{"owner": "a"}"#, more), (r#"{"owner": "b"}"#, more)]);
     assert!(
@@ -162,7 +162,7 @@ fn reading_all_pages_is_not_advised_where_no_argument_asks_for_them() {
 }
 
 #[test]
-fn page_that_is_chosen_within_the_body_counts() {
+fn page_chosen_in_the_body_counts() {
     let more = r#"{"files": [1, 2], "has_more": true}"#;
     let first = (r#"{"body": {"q": "x"}}"#, more);
     assert_eq!(notes(5, &[first]).len(), 1);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn worker_is_used_again_by_the_same_owner_only() {
+    fn worker_is_reused_by_the_same_owner_only() {
         let runtime = runtime();
         let workers = pool(&runtime);
         let (one, two) = (Arc::from("one"), Arc::from("two"));

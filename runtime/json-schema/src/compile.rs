@@ -17,7 +17,7 @@ use super::{CompileError, MAX_DEPTH, Schema};
 const MAX_NODES: usize = 10_000;
 
 /// Compiles a keyword. Returns `None` if it asserts nothing by itself.
-type Read = fn(&mut Compiler<'_>, &Place<'_>, &Value) -> Result<Option<Check>, CompileError>;
+type Read = fn(&mut Compiler<'_>, &KeywordContext<'_>, &Value) -> Result<Option<Check>, CompileError>;
 
 /// All supported keywords.
 const KEYWORDS: &[(&str, Read)] = &[
@@ -131,7 +131,7 @@ struct Compiler<'v> {
 }
 
 /// A keyword in a schema.
-struct Place<'p> {
+struct KeywordContext<'p> {
     /// The pointer of the schema.
     schema: &'p str,
     keyword: &'p str,
@@ -170,7 +170,7 @@ impl<'v> Compiler<'v> {
         };
         let mut checks = Vec::new();
         for (name, given) in members {
-            let place = Place { schema: pointer, keyword: name.as_str().unwrap_or_default(), siblings: value };
+            let place = KeywordContext { schema: pointer, keyword: name.as_str().unwrap_or_default(), siblings: value };
             let Some((_, read)) = KEYWORDS.iter().find(|(keyword, _)| *keyword == place.keyword) else {
                 return Err(place.unknown());
             };
@@ -181,12 +181,12 @@ impl<'v> Compiler<'v> {
     }
 
     /// Compiles the schema that is the keyword's value.
-    fn below(&mut self, at: &Place<'_>) -> Result<Id, CompileError> {
+    fn below(&mut self, at: &KeywordContext<'_>) -> Result<Id, CompileError> {
         self.sibling(at, at.keyword)?.ok_or_else(|| at.refuse("must be a schema"))
     }
 
     /// Compiles the schema under another keyword of the same object.
-    fn sibling(&mut self, at: &Place<'_>, keyword: &str) -> Result<Option<Id>, CompileError> {
+    fn sibling(&mut self, at: &KeywordContext<'_>, keyword: &str) -> Result<Option<Id>, CompileError> {
         let pointer = join(at.schema, keyword);
         // The look-up starts from the root, so that the reference lives long enough.
         match self.find(&pointer) {
@@ -195,7 +195,7 @@ impl<'v> Compiler<'v> {
         }
     }
 
-    fn listed(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<Id>, CompileError> {
+    fn listed(&mut self, at: &KeywordContext<'_>, value: &Value) -> Result<Vec<Id>, CompileError> {
         let count = at.list(value)?.len();
         if count == 0 {
             return Err(at.refuse("must have at least one schema"));
@@ -203,7 +203,7 @@ impl<'v> Compiler<'v> {
         (0..count).map(|n| self.member(&at.pointer(), &n.to_string())).collect()
     }
 
-    fn named(&mut self, at: &Place<'_>, value: &Value) -> Result<Vec<(String, Id)>, CompileError> {
+    fn named(&mut self, at: &KeywordContext<'_>, value: &Value) -> Result<Vec<(String, Id)>, CompileError> {
         let names: Vec<String> = at.names(value)?;
         names.into_iter().map(|name| self.member(&at.pointer(), &name).map(|id| (name, id))).collect()
     }
@@ -231,7 +231,7 @@ impl<'v> Compiler<'v> {
     }
 }
 
-impl Place<'_> {
+impl KeywordContext<'_> {
     fn pointer(&self) -> String {
         join(self.schema, self.keyword)
     }
@@ -305,21 +305,21 @@ fn join(pointer: &str, step: &str) -> String {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all rows have this signature")]
-fn annotation(_: &mut Compiler<'_>, _: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+fn annotation(_: &mut Compiler<'_>, _: &KeywordContext<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     Ok(None)
 }
 
 /// Accepts a string that asserts nothing, such as a title.
-fn wording(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn wording(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     at.string(value).map(|_| None)
 }
 
 /// Accepts a boolean that asserts nothing.
-fn mark(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn mark(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     at.boolean(value).map(|_| None)
 }
 
-fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn dialect(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let uri = at.string(value)?;
     let known = uri.trim_end_matches('#');
     // Keywords in which older dialects differ are rejected by name.
@@ -331,7 +331,7 @@ fn dialect(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option
     Err(at.refuse(format!("only the dialect {} is supported, got {}", quoted(ours[0]), quoted(uri))))
 }
 
-fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn types(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let names = if value.as_str().is_some() { vec![value] } else { at.filled(value)? };
     let mut bits = 0;
     for given in names {
@@ -347,29 +347,29 @@ fn types(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<C
     Ok(Some(Check::Type(Types(bits))))
 }
 
-fn bound(at: &Place<'_>, value: &Value, bound: Bound) -> Result<Option<Check>, CompileError> {
+fn bound(at: &KeywordContext<'_>, value: &Value, bound: Bound) -> Result<Option<Check>, CompileError> {
     at.must("a number", value, value.as_f64())?;
     Ok(Some(Check::Bound(bound, value.clone())))
 }
 
-fn multiple_of(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn multiple_of(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let unit = value.as_f64().and_then(|_| Exact::from_value(value)).filter(Exact::is_positive);
     Ok(Some(Check::MultipleOf(at.must("a number above zero", value, unit)?, value.clone())))
 }
 
-fn size(at: &Place<'_>, value: &Value, size: Size) -> Result<Option<Check>, CompileError> {
+fn size(at: &KeywordContext<'_>, value: &Value, size: Size) -> Result<Option<Check>, CompileError> {
     Ok(Some(Check::Size(size, at.count(value)?)))
 }
 
-fn dependent_required(_: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn dependent_required(_: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let entries = at.must("an object", value, value.entries())?;
     let read = |(name, needs): (&Value, &Value)| Ok((name.as_str().unwrap_or_default().to_owned(), at.names_once(needs)?));
     Ok(Some(Check::DependentRequired(entries.map(read).collect::<Result<_, CompileError>>()?)))
 }
 
-fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+fn properties(compiler: &mut Compiler<'_>, at: &KeywordContext<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     const MERGED_KEYWORDS: [&str; 3] = ["properties", "patternProperties", "additionalProperties"];
-    let place = |keyword| Place { keyword, ..*at };
+    let place = |keyword| KeywordContext { keyword, ..*at };
     let given = |keyword: &str| at.siblings.get(keyword);
     if MERGED_KEYWORDS.iter().find(|keyword| given(keyword).is_some())
         != MERGED_KEYWORDS.iter().find(|keyword| **keyword == at.keyword)
@@ -391,30 +391,30 @@ fn properties(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<
     Ok(Some(Check::Properties(found)))
 }
 
-fn items(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+fn items(compiler: &mut Compiler<'_>, at: &KeywordContext<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     let prefix = at.siblings.get("prefixItems");
     if at.keyword == "items" && prefix.is_some() {
         return Ok(None);
     }
     let prefix = match prefix {
-        Some(list) => compiler.listed(&Place { keyword: "prefixItems", ..*at }, list)?,
+        Some(list) => compiler.listed(&KeywordContext { keyword: "prefixItems", ..*at }, list)?,
         None => Vec::new(),
     };
     Ok(Some(Check::Items { prefix, rest: compiler.sibling(at, "items")? }))
 }
 
-fn contains(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
-    let count = |keyword| at.siblings.get(keyword).map(|n| Place { keyword, ..*at }.count(n)).transpose();
+fn contains(compiler: &mut Compiler<'_>, at: &KeywordContext<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+    let count = |keyword| at.siblings.get(keyword).map(|n| KeywordContext { keyword, ..*at }.count(n)).transpose();
     let (least, most) = (count("minContains")?.unwrap_or(1), count("maxContains")?);
     Ok(Some(Check::Contains { schema: compiler.below(at)?, least, most }))
 }
 
-fn condition(compiler: &mut Compiler<'_>, at: &Place<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
+fn condition(compiler: &mut Compiler<'_>, at: &KeywordContext<'_>, _: &Value) -> Result<Option<Check>, CompileError> {
     let (then, otherwise) = (compiler.sibling(at, "then")?, compiler.sibling(at, "else")?);
     Ok(Some(Check::If { condition: compiler.below(at)?, then, otherwise }))
 }
 
-fn reference(compiler: &mut Compiler<'_>, at: &Place<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
+fn reference(compiler: &mut Compiler<'_>, at: &KeywordContext<'_>, value: &Value) -> Result<Option<Check>, CompileError> {
     let text = at.string(value)?;
     let outside = || {
         let why = "only references inside this schema are supported (`#/$defs/name`)";
@@ -452,7 +452,7 @@ fn anchor(root: &Value, name: &str) -> Option<String> {
 }
 
 /// Compiles a pattern of ECMA-262. Its matches are not anchored.
-fn pattern(at: &Place<'_>, text: &str) -> Result<Regex, CompileError> {
+fn pattern(at: &KeywordContext<'_>, text: &str) -> Result<Regex, CompileError> {
     crate::pattern_of(text).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");

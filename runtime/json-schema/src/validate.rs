@@ -60,7 +60,7 @@ impl Seen<'_> {
 }
 
 /// Whether a value matches, and which of its parts were evaluated.
-type Answer<'v> = Result<(bool, Seen<'v>), Interrupted>;
+type Outcome<'v> = Result<(bool, Seen<'v>), Interrupted>;
 
 impl<'s> Validation<'s> {
     fn step(&mut self) -> Result<(), Interrupted> {
@@ -77,7 +77,7 @@ impl<'s> Validation<'s> {
     }
 
     /// Applies a subschema to a value. With a report it finds all mismatches, without one it stops at the first.
-    fn node<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Answer<'v> {
+    fn node<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Outcome<'v> {
         self.step()?;
         if self.depth > 2 * MAX_DEPTH {
             return Err(Interrupted::TooDeep);
@@ -88,7 +88,7 @@ impl<'s> Validation<'s> {
         answer
     }
 
-    fn checks<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Answer<'v> {
+    fn checks<'v>(&mut self, id: Id, value: &'v Value, path: &Path<'_>, report: Option<&mut Report>) -> Outcome<'v> {
         let mut seen = Seen::default();
         let checks = match self.schema.nodes.get(id) {
             Some(Node::All(checks)) => checks,

@@ -33,7 +33,7 @@ pub struct MissingKey {
     /// The key, without the colon of a keyword.
     pub key: String,
     /// The kind of value in which it was looked up.
-    pub place: Place,
+    pub target: LookupTarget,
     /// Number of lookups of the key in this place.
     pub count: u32,
     /// Whether some object of an answer may have the key together with keys of this place.
@@ -44,7 +44,7 @@ pub struct MissingKey {
 
 /// The kind of value in which a key was looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LookupTarget {
     /// The map that `tool/call` returns.
     Result,
     /// An object with these keys.
@@ -99,7 +99,7 @@ impl MissingKeys {
     /// Like [`MissingKeys::record`], for destructuring: a pattern names the keys of successful and of failed results.
     #[cold]
     pub(crate) fn record_destructured(&self, coll: &Value, key: &Value) {
-        self.record_as(coll, key, Place::Result.is_of(coll));
+        self.record_as(coll, key, LookupTarget::Result.is_of(coll));
     }
 
     /// Like [`MissingKeys::record`], for a function that allows for the key to be missing.
@@ -142,13 +142,13 @@ impl MissingKeys {
         // The failure of a call may have no body.
         let is_expected = is_expected || key == "body" && !matches!(coll.get("ok"), Some(Value::True));
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = recorded.iter_mut().find(|known| known.key == key && known.place.is_of(coll)) {
+        if let Some(known) = recorded.iter_mut().find(|known| known.key == key && known.target.is_of(coll)) {
             known.count += 1;
             known.is_expected &= is_expected;
         } else if recorded.len() < MAX_RECORDED
-            && let Some(place) = Place::classify(coll)
+            && let Some(target) = LookupTarget::classify(coll)
         {
-            recorded.push(MissingKey { key: key.into_owned(), place, count: 1, is_elsewhere: false, is_expected });
+            recorded.push(MissingKey { key: key.into_owned(), target, count: 1, is_elsewhere: false, is_expected });
         }
     }
 
@@ -172,7 +172,7 @@ impl MissingKeys {
         });
         recorded.retain(|missing| !self.names.has(beside(hash(&missing.key), hash(ADDED))));
         for missing in &mut recorded {
-            if let Place::Object { keys, is_answered } = &mut missing.place {
+            if let LookupTarget::Object { keys, is_answered } = &mut missing.target {
                 *is_answered = self.names.may_have_all(keys);
                 missing.is_elsewhere = self.names.may_have_beside(&missing.key, keys);
             }
@@ -193,17 +193,17 @@ fn name<'k>(coll: &Value, key: &'k Value) -> Option<Cow<'k, str>> {
 const RESULTS: [&[&str]; 2] = [&["ok", "value", "value_kind"], &["message", "ok", "reason"]];
 const HTTP_KEYS: [&str; 3] = ["body", "headers", "status"];
 
-impl Place {
+impl LookupTarget {
     /// Classifies a value. `None` for values in which a missing key is not worth recording.
-    fn classify(coll: &Value) -> Option<Place> {
+    fn classify(coll: &Value) -> Option<LookupTarget> {
         match coll {
             Value::Map(map) if map.is_empty() || map.len() > MAX_KEYS => None,
             Value::Map(map) => match names(map) {
-                Some(names) => Some(Place::Object { keys: names.map(str::to_owned).collect(), is_answered: false }),
-                None => Place::Result.is_of(coll).then_some(Place::Result),
+                Some(names) => Some(LookupTarget::Object { keys: names.map(str::to_owned).collect(), is_answered: false }),
+                None => LookupTarget::Result.is_of(coll).then_some(LookupTarget::Result),
             },
             Value::Vector(_) | Value::Str(_) | Value::Int(_) | Value::Double(_) | Value::True | Value::False => {
-                Some(Place::Other(coll.kind()))
+                Some(LookupTarget::Other(coll.kind()))
             }
             _ => None,
         }
@@ -212,14 +212,14 @@ impl Place {
     /// Whether a value belongs to this place.
     fn is_of(&self, coll: &Value) -> bool {
         match (self, coll) {
-            (Place::Object { keys, .. }, Value::Map(map)) => names(map).is_some_and(|names| names.eq(keys)),
-            (Place::Result, Value::Map(map)) => RESULTS.iter().any(|names| {
+            (LookupTarget::Object { keys, .. }, Value::Map(map)) => names(map).is_some_and(|names| names.eq(keys)),
+            (LookupTarget::Result, Value::Map(map)) => RESULTS.iter().any(|names| {
                 let keys = || map.untracked_iter().map(|(key, _)| key);
                 let own = || keys().filter(|key| !key.as_name().is_some_and(|name| HTTP_KEYS.contains(&name)));
                 let is = |(key, name): (&Value, &&str)| key.as_name() == Some(name);
                 keys().all(|key| matches!(key, Value::Keyword(_))) && own().count() == names.len() && own().zip(*names).all(is)
             }),
-            (Place::Other(kind), coll) => coll.kind() == *kind,
+            (LookupTarget::Other(kind), coll) => coll.kind() == *kind,
             _ => false,
         }
     }
@@ -286,8 +286,8 @@ impl NameFilter {
 /// The two bits of a hash, as index of the word and mask.
 fn places(hash: u64) -> [(usize, u64); 2] {
     let mixed = (hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let place = |bits: u64| ((bits >> 6) as usize % FILTER_WORDS, 1 << (bits & 63));
-    [place(mixed >> 46), place(mixed >> 28 & 0x3_FFFF)]
+    let bit = |bits: u64| ((bits >> 6) as usize % FILTER_WORDS, 1 << (bits & 63));
+    [bit(mixed >> 46), bit(mixed >> 28 & 0x3_FFFF)]
 }
 
 fn beside(name: u64, other: u64) -> u64 {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn look_ups_of_one_key_at_one_place_are_counted() {
+    fn lookups_of_one_key_at_one_position_are_counted() {
         let missing = MissingKeys::new();
         missing.start();
         missing.names().add(&strings(&["id", "name", "zone"]));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn own_maps_of_a_program_are_not_examined() {
+    fn maps_made_by_a_program_are_not_examined() {
         let missing = MissingKeys::new();
         missing.start();
         missing.record(&Value::map([(Value::keyword("id"), Value::Int(1))]), &Value::keyword("size"));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_objects_of_an_answer_are_examined() {
+    fn copies_of_objects_of_a_result_are_examined() {
         let missing = MissingKeys::new();
         missing.start();
         let keywords = answered(&[Value::keyword("id"), Value::keyword("name")]);
@@ -365,7 +365,7 @@ mod tests {
         let keys = vec!["id".to_owned(), "name".to_owned()];
         let found = missing.take([].iter());
         assert_eq!((found.len(), found[0].count), (1, 2));
-        assert_eq!(found[0].place, Place::Object { keys, is_answered: false });
+        assert_eq!(found[0].target, LookupTarget::Object { keys, is_answered: false });
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
         missing.record(&answered(&strings(&["id", "name"])), &Value::keyword("size"));
         let earlier = [Value::vector(vec![answered(&strings(&["id", "name"])), answered(&strings(&["id", "name", "size"]))])];
         let found = missing.take(earlier.iter());
-        assert!(found[0].is_elsewhere && matches!(found[0].place, Place::Object { is_answered: true, .. }), "{found:?}");
+        assert!(found[0].is_elsewhere && matches!(found[0].target, LookupTarget::Object { is_answered: true, .. }), "{found:?}");
     }
 
     #[test]

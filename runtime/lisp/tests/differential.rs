@@ -131,7 +131,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 #[test]
-fn programs_give_the_answers_of_clojure() {
+fn programs_give_the_results_of_clojure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
     let mut paths = Vec::new();
     collect(&folder, &mut paths).unwrap();

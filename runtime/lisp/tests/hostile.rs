@@ -18,7 +18,7 @@ fn run(source: &str, limits: Limits) -> Result<Outcome, Error> {
 use ErrorKind::{DepthExceeded, InvalidForm, ParseError};
 
 #[test]
-fn deeply_nested_source_does_not_overflow_reader_or_analyzer() {
+fn deeply_nested_source_overflows_neither_reader_nor_analyzer() {
     let deep = |open: &str, close: &str, depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
     for text in [
         "(".repeat(65536),

@@ -237,7 +237,7 @@ fn decoding_ends_at_the_limits_of_memory_and_time() {
 }
 
 #[test]
-fn image_that_may_hold_data_only_has_no_function() {
+fn image_restricted_to_data_contains_no_function() {
     let data_only = DecodeLimits { data_only: true, ..DecodeLimits::default() };
     let decode = |program: &str| {
         let (.., results) = step(program, &Bindings::default(), &[]);

@@ -259,7 +259,7 @@ fn measuring_shared_values_ends_at_limit_and_on_interrupt() {
 }
 
 #[test]
-fn opened_containers_count_as_made_values() {
+fn opened_containers_count_as_values() {
     // None of these texts makes a value before a megabyte of it has been read.
     for open in ["[", "{\"a\":", "[{\"a\":"] {
         let text = open.repeat(1 << 20);

@@ -44,7 +44,7 @@ fn read(text: &str) -> Value {
 }
 
 #[test]
-fn printed_values_read_back_as_equal() {
+fn printed_values_are_read_as_equal_values() {
     each(1500, 400, |u, seed| {
         let value = crate::generate::value(u, 4).unwrap_or_default();
         let text = print::readable(&value);
@@ -55,7 +55,7 @@ fn printed_values_read_back_as_equal() {
 }
 
 #[test]
-fn maps_with_keywordized_keys_read_back() {
+fn printed_maps_with_keywordized_keys_are_read_as_equal() {
     let program = Program::compile("(clojure.walk/keywordize-keys data/form)").unwrap();
     each(500, 400, |u, seed| {
         let form = crate::generate::value(u, 4).unwrap_or_default();
@@ -322,7 +322,7 @@ fn random_json_text_decodes_to_its_value() {
 }
 
 #[test]
-fn rows_update_like_maps() {
+fn updated_rows_equal_updated_maps() {
     each(1_500, 400, |u, seed| {
         let names = ["a", "b", "c", "d", "e"];
         let row = |n: usize| format!("{{{}}}", names.map(|name| format!("\"{name}\":{n}")).join(","));

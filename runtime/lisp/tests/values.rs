@@ -206,7 +206,7 @@ fn changed(size: i64, rounds: i64, seed: u64) {
 }
 
 #[test]
-fn repeated_rest_is_linear() {
+fn repeated_rest_takes_linear_time() {
     let mut vector: Vector = (0..200_000).map(Value::int).collect();
     let whole = vector.clone();
     let mut sum = 0;
@@ -231,7 +231,7 @@ fn nested(levels: usize, mut value: Value) -> Value {
 }
 
 #[test]
-fn deep_values_need_no_native_stack() {
+fn deep_values_do_not_overflow_the_native_stack() {
     let work = || {
         let (a, b, other) = (nested(60_000, Value::int(1)), nested(60_000, Value::int(1)), nested(60_000, Value::int(2)));
         assert_eq!(a, b);
@@ -255,7 +255,7 @@ fn deep_values_need_no_native_stack() {
 }
 
 #[test]
-fn printed_values_read_back() {
+fn printed_values_are_read_as_equal_values() {
     for value in sample() {
         let text = print::readable(&value);
         assert_eq!(eval(&text), value, "{text}");

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_payload_is_cut() {
+    fn long_payload_is_truncated() {
         let long = "x".repeat(MAX_PAYLOAD_BYTES + 10);
         let text = render(5, Level::Debug, "call", &[("program", Field::Payload(&long)), ("id", Field::Payload("1"))], None);
         assert!(text.ends_with("x… and 10 more bytes\",\"id\":\"1\"}"), "{}", text.len());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_one_json_object() {
+    fn log_line_is_one_json_object() {
         let text = render(
             5,
             Level::Warn,

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn search_in_parts_finds_the_same_matches_as_search_of_whole_text() {
+    fn search_in_parts_finds_the_matches_of_an_undivided_search() {
         let (mut asked, mut stopped, filler) = (0, 0, "x".repeat(5000));
         for (pattern, text) in [
             (r".{0,200}error.{0,200}", format!("{filler}\n{filler} an error here {filler}\nno")),

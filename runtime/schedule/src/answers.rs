@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_whose_unread_answers_exceed_its_share_gets_no_more() {
+    fn owner_above_its_share_of_unread_responses_is_refused() {
         let answers = UnreadAnswers::default();
         let (one, fresh, other) = (client_key("one", 1), client_key("one", 2), client_key("other", 3));
         let start = Instant::now();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn session_that_does_not_read_leaves_a_share_to_the_other_sessions_of_its_owner() {
+    fn session_that_does_not_read_leaves_a_share_to_others_of_its_owner() {
         let answers = UnreadAnswers::default();
         let (silent, reading) = (client_key("one", 1), client_key("one", 2));
         let (start, later) = (Instant::now(), Instant::now() + UNREAD_AFTER * 2);

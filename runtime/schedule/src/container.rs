@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_has_the_lowest_limit_of_all_groups_around() {
+    fn version_2_uses_the_lowest_limit_of_all_parent_groups() {
         let files = [
             ("proc/self/cgroup", "0::/a/b\n"),
             ("sys/fs/cgroup/a/b/memory.max", "max\n"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn source_of_processors_that_the_machine_has_beyond_is_the_cpuset_or_the_affinity() {
+    fn source_of_processor_limit_is_the_cpuset_or_the_affinity() {
         let online = ("sys/devices/system/cpu/online", "0-5,8,9\n");
         let v1 = [("proc/self/cgroup", "3:cpuset:/x\n0::/\n"), ("sys/fs/cgroup/cpuset/x/cpuset.cpus", "1,4-5\n"), online];
         let v2 = [("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/cpuset.cpus.effective", "0-2\n"), online];
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_has_a_folder_for_each_controller() {
+    fn version_1_is_read_from_a_folder_for_each_controller() {
         let files = [
             ("proc/self/cgroup", "4:memory:/x\n3:pids:/x\n0::/\n"),
             ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712\n"),

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_holds_least_goes_first() {
+    fn key_with_the_least_usage_is_next() {
         let mut queue = FairQueue::new(Accounting::Occupancy);
         queue.add(&client_key("a", 1), 3);
         queue.add(&client_key("b", 2), 1);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn key_that_was_idle_gets_no_credit() {
+    fn idle_key_gets_no_credit() {
         let mut queue = FairQueue::new(Accounting::Service);
         for _ in 0..10 {
             queue.push(&client_key("a", 1), "a");
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn session_at_its_cap_is_passed_over() {
+    fn session_at_its_limit_is_skipped() {
         let mut queue = FairQueue::new(Accounting::Occupancy);
         queue.add(&client_key("a", 1), 2);
         queue.push(&client_key("a", 1), "a");
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomer_displaces_the_newest_entry_of_the_owner_with_most() {
+    fn new_entry_displaces_the_newest_of_the_largest_owner() {
         let mut queue = FairQueue::new(Accounting::Occupancy);
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("a", 2, "4"), ("b", 3, "5")] {
             queue.push(&client_key(owner, session), item);
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn newcomer_that_does_not_fit_displaces_nothing() {
+    fn new_entry_that_does_not_fit_displaces_nothing() {
         let mut queue = FairQueue::new(Accounting::Occupancy);
         for (owner, session, item) in [("a", 1, "1"), ("a", 1, "2"), ("a", 1, "3"), ("b", 3, "long one"), ("b", 3, "4")] {
             queue.push(&client_key(owner, session), item);

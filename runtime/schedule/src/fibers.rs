@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_wait_without_their_thread_and_survive_panics() {
+    fn waiting_jobs_release_their_thread_and_survive_panics() {
         let fibers = Fibers { threads: Arc::new(Threads { most: 2, all: Mutex::default() }) };
         let (send, receive) = mpsc::channel();
         let (wake, wakers) = mpsc::channel();
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fiber_sees_that_others_of_its_thread_are_ready() {
+    fn fiber_sees_that_others_of_its_thread_are_ready() {
         let fibers = Fibers::new(1);
         let (send, receive) = mpsc::channel();
         let (began, begun) = mpsc::channel();
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn long_work_is_done_on_the_stack_of_the_thread() {
+    fn long_work_runs_on_the_stack_of_the_thread() {
         let fibers = Fibers::new(1);
         let (send, receive) = mpsc::channel();
         let here = || {

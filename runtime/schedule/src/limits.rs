@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn all_threads_together_fit_into_the_containers_limit() {
+    fn all_threads_fit_into_the_limit_of_the_container() {
         let values = |allowed| thread_limits(4, Some((allowed, "pids.max"))).map(|limit| limit.value);
         assert_eq!(thread_limits(4, None), [64, 512, 8].map(Limit::default_of));
         assert_eq!(thread_limits(4, Some((100_000, "pids.max"))), [64, 512, 8].map(Limit::default_of));

@@ -195,7 +195,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn job_that_does_not_begin_releases_its_work_before_it_reports() {
+    fn job_that_does_not_start_releases_its_work_before_it_reports() {
         let (held, (send, receive)) = (Arc::new(()), mpsc::channel());
         let (in_work, in_done) = (Arc::clone(&held), Arc::clone(&held));
         let work = move || drop(in_work);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_jobs_and_survives_panics() {
+    fn pool_runs_jobs_and_survives_panics() {
         let pool = Pool::new(256 * 1024, 2);
         let (send, receive) = mpsc::channel();
         for n in 0..100_u32 {

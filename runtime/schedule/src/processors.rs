@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_have_begun_go_first_and_owners_take_turns() {
+    fn started_programs_come_first_and_owners_alternate() {
         let processors = Arc::new(Processors::new(1));
         assert!(acquire(&processors, "a", false));
         let (send, order) = mpsc::channel();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_that_ended_at_its_deadline_does_not_hold_a_processor() {
+    fn wait_that_ended_at_its_deadline_releases_its_processor() {
         let processors = Processors::new(1);
         assert!(acquire(&processors, "a", false));
         std::thread::scope(|scope| {

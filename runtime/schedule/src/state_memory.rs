@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_use_at_most_half_of_the_budget_and_count_in_it() {
+    fn session_states_count_and_use_at_most_half_of_the_budget() {
         let mut limits = ScheduleLimits::detect();
         limits.memory_budget_bytes.value = 1_000;
         let scheduler = Scheduler::new(limits);

@@ -138,7 +138,7 @@ fn requests_beyond_the_memory_of_the_queue_are_refused() {
 }
 
 #[test]
-fn large_newcomer_that_does_not_fit_displaces_nothing() {
+fn large_request_that_does_not_fit_displaces_nothing() {
     const MIB: usize = 1 << 20;
     let mut limits = limits();
     (limits.queued, limits.memory_budget_bytes.value) = (100, 64 << 20);
@@ -171,7 +171,7 @@ fn request_larger_than_the_queue_waits_alone_if_it_fits_into_the_budget() {
 }
 
 #[test]
-fn full_queue_of_a_session_at_its_cap_leaves_free_slots_to_others() {
+fn full_queue_of_a_session_at_its_limit_leaves_slots_to_others() {
     let mut limits = limits();
     (limits.in_flight.value, limits.in_flight_per_session) = (10, Some(Limit::default_of(1)));
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
@@ -248,7 +248,7 @@ fn reservations_count_until_they_are_dropped_and_end_the_largest_program() {
 }
 
 #[test]
-fn owner_that_waits_is_admitted_before_further_calls_of_the_owner_that_holds_most() {
+fn waiting_owner_is_admitted_before_the_owner_with_most_calls() {
     let mut limits = limits();
     (limits.in_flight.value, limits.queued) = (2, 100);
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
@@ -308,7 +308,7 @@ fn granted_growth_counts_before_it_is_allocated() {
 }
 
 #[test]
-fn program_that_is_ended_while_its_inputs_are_counted_reports_the_budget() {
+fn program_ended_while_inputs_are_counted_reports_the_budget() {
     let mut limits = limits();
     limits.memory_budget_bytes.value = 8 << 20;
     let (scheduler, cancel) = (Scheduler::new(limits), Cancel::default());
@@ -504,7 +504,7 @@ fn largest_program_is_ended_when_the_budget_is_exhausted() {
 }
 
 #[test]
-fn largest_program_of_the_owner_that_holds_most_is_ended() {
+fn largest_program_of_the_owner_with_most_memory_is_ended() {
     const MIB: i64 = 1 << 20;
     let mut limits = limits();
     (limits.in_flight.value, limits.memory_budget_bytes.value) = (10, 16 << 20);

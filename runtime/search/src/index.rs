@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_document_comes_first() {
+    fn best_document_is_first() {
         for (query, expected) in [
             ("list", Some(6)),
             ("files", Some(1)),
@@ -386,31 +386,31 @@ mod tests {
     }
 
     #[test]
-    fn tools_with_another_intent_come_last() {
+    fn tools_with_another_intent_are_last() {
         let tools = [("update_label", "A label."), ("delete_label", "A label."), ("create_label", "A label.")];
         assert_eq!(found(&tools, "remove the label").first(), Some(&"delete_label"));
         assert_eq!(found(&tools, "how do I add a label").first(), Some(&"create_label"));
     }
 
     #[test]
-    fn name_that_the_query_covers_comes_before_a_longer_one() {
+    fn name_covered_by_the_query_ranks_above_a_longer_one() {
         let tools =
             [("ticket_comment_authors", "About tickets."), ("tickets", "Texts and their authors, about tickets and comments.")];
         assert_eq!(found(&tools, "ticket").first(), Some(&"tickets"));
     }
 
     #[test]
-    fn short_form_in_a_catalog_is_found_by_the_whole_word() {
+    fn abbreviation_in_a_catalog_is_found_by_the_full_word() {
         assert_eq!(found(&[("set_color", "Paints."), ("notify", "Informs the admin.")], "administrators"), ["notify"]);
     }
 
     #[test]
-    fn an_index_is_the_same_bytes_each_time() {
+    fn index_is_deterministic() {
         assert_eq!(index(), index());
     }
 
     #[test]
-    fn damaged_bytes_neither_panic_nor_count_as_an_index() {
+    fn damaged_index_is_refused_without_panic() {
         let bytes = index();
         assert!(Index::new(b"").is_none());
         assert!(Index::new(bytes.get(1..).unwrap()).is_none());

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_two_groups_has_the_synonyms_of_both() {
+    fn word_of_two_groups_has_the_synonyms_of_both() {
         let found = synonyms("tag");
         assert!(found.contains(&"version") && found.contains(&"label"), "{found:?}");
     }

@@ -265,7 +265,7 @@ mod tests {
     };
 
     #[test]
-    fn tools_are_found_by_what_distinguishes_them() {
+    fn tools_are_found_by_distinguishing_words() {
         let bytes = index_of(&CATALOG);
         for (query, expected) in
             [("currency", vec![1]), ("warehouse", vec![2]), ("billing", vec![1]), ("subscription", vec![]), ("reference", vec![])]
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn two_builders_give_the_index_of_one() {
+    fn two_builders_give_the_same_index_as_one() {
         let transport = || Transport::McpStdio(McpStdio::new("x"));
         let upstream = |name, tools| Upstream { name, description: "Sells goods.", transport: transport(), tools };
         let tools = CATALOG.upstreams[0].tools;

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_texts_fall_into_words() {
+    fn names_and_texts_are_split_into_words() {
         for (text, expected) in [
             ("camelCaseTool", "camel case tool"),
             ("snake_case_tool", "snake case tool"),
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_texts_fall_into_the_same_words() {
+    fn ascii_texts_are_split_into_the_same_words() {
         let texts = ["camelCaseTool", "HTTPServer2xx", "parseJSON", "aB2C d", "a", "A", "x-Y_z9", "ABCdef GHI", "", "a-"];
         for text in texts {
             let mut found = Vec::new();

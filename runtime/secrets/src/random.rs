@@ -28,7 +28,7 @@ pub fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_two_are_equal() {
+    fn random_texts_differ() {
         let one = super::text::<18>().expect("the system has random bytes");
         assert_eq!(one.len(), 24);
         assert_ne!(super::text::<18>().ok(), Some(one));

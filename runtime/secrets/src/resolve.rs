@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn own_binding_that_is_missing_is_recorded_beside_available_ones() {
+    fn missing_binding_is_recorded_beside_available_ones() {
         static OWN: Binding = Binding { name: "own", source: Source::Env { var: "PTC_TEST_UNSET" } };
         let secrets = Secrets::resolve_available(&Deployment::EMPTY, Some(&OWN), Path::new("/"));
         assert_eq!(secrets.missing().iter().map(|missing| missing.binding).collect::<Vec<_>>(), [Some("own")]);

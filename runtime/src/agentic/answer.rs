@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_stay_within_their_bytes() {
+    fn result_is_truncated_to_its_byte_limit() {
         assert_eq!(rendered(json!("größe"), 7), ("größe".into(), json!("größe"), false));
         assert_eq!(rendered(json!("größe"), 3), ("gr".into(), json!("gr"), true));
         assert_eq!(rendered(json!([1, 2]), 5), ("[1,2]".into(), json!([1, 2]), false));

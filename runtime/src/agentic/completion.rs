@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_in_what_models_say() {
+    fn programs_are_extracted_from_replies_of_models() {
         for text in [
             "(return 1)",
             "```clojure\n(return 1)\n```",
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_leniently_and_never_guessed_at() {
+    fn completions_are_parsed_leniently_without_guessing() {
         let read = |text: &str| read(text.as_bytes());
         let whole = r#"{"choices":[{"message":{"content":"(return 1)"},"finish_reason":"stop"}],
                         "usage":{"prompt_tokens":11,"completion_tokens":5,"total_tokens":20}}"#;

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_allowed_is_taken() {
+    fn valid_config_is_parsed() {
         let text = r#"{"max_turns": 2, "retry_turns": 1, "system_prompt": {"prefix": "P", "suffix": null}}"#;
         let config = Config { max_turns: Some(2), retry_turns: Some(1), prefix: Some("P".into()), suffix: None };
         assert_eq!(Config::parse(text), Ok(config));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_told() {
+    fn every_fault_of_a_config_is_reported() {
         let text = format!(
             r#"{{"max_turns": 0, "retry_turns": "1", "tools": [], "_x": 1, "model": "m",
                  "system_prompt": {{"prefix": 1, "suffix": "{}", "middle": ""}}}}"#,

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn known_wishes_are_seen_to_and_others_named() {
+    fn supported_constraints_are_applied_and_others_reported() {
         let (wishes, unsupported) = read(r#"{"max_items": 2, "preferred_fields": ["id", "", 1], "language": "de"}"#);
         assert_eq!(unsupported, ["language"]);
         assert_eq!(wishes.told(), Some(json!({ "max_items": 2, "preferred_fields": ["id"] })));

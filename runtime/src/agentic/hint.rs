@@ -13,7 +13,7 @@ pub const UNKNOWN: &str = ":unknown_content";
 const DEPTH: u32 = 3;
 
 /// Returns the hint for a tool, with at most `fields` members per object.
-pub fn of(tool: &Tool, fields: usize) -> String {
+pub fn result_hint(tool: &Tool, fields: usize) -> String {
     let definition: Option<Value> = serde_json::from_str(tool.definition).ok();
     match definition.as_ref().and_then(|definition| definition.get("outputSchema")) {
         Some(schema) if schema.is_object() => typed(schema, fields, DEPTH),
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_in_short() {
+    fn schemas_are_abbreviated_as_types() {
         let shown = |schema: &str| typed(&serde_json::from_str(schema).unwrap(), 3, DEPTH);
         for (schema, hint) in [
             (

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_to_endpoints() {
+    fn model_names_are_resolved_to_endpoints() {
         for (name, shown, base_url) in [
             ("gemini-flash-lite", "openrouter:google/gemini-3.1-flash-lite", "https://openrouter.ai/api/v1"),
             ("openrouter:haiku", "openrouter:anthropic/claude-haiku-4.5", "https://openrouter.ai/api/v1"),

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_travel_in_private() {
+    fn keys_are_sent_only_over_private_connections() {
         for (url, private) in [
             ("https://api.example/v1", true),
             ("http://api.example/v1", false),

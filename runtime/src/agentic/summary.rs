@@ -10,7 +10,7 @@ const FIELDS: usize = 3;
 
 /// Lists upstreams with their tools, within `most` bytes unless the mode lists all. If the mode lists none, the result is a
 /// sentence.
-pub fn of(catalog: &Catalog, mode: CatalogMode, most: usize) -> String {
+pub fn summarize(catalog: &Catalog, mode: CatalogMode, most: usize) -> String {
     match mode {
         CatalogMode::Lazy => {
             let names: Vec<&str> = catalog.upstreams.iter().map(|upstream| upstream.name).collect();
@@ -23,7 +23,7 @@ pub fn of(catalog: &Catalog, mode: CatalogMode, most: usize) -> String {
 
 fn labels(upstream: &Upstream) -> Vec<String> {
     let mut labels: Vec<String> =
-        upstream.tools.iter().map(|tool| format!("{}->{}", tool.name, hint::of(tool, FIELDS))).collect();
+        upstream.tools.iter().map(|tool| format!("{}->{}", tool.name, hint::result_hint(tool, FIELDS))).collect();
     labels.sort_unstable();
     labels
 }
@@ -99,20 +99,20 @@ mod tests {
     };
 
     #[test]
-    fn it_stays_within_its_bytes() {
+    fn summary_stays_within_its_byte_limit() {
         let all = "- alpha: ping->:string\n- beta: fetch->:unknown_content, search->[:any]\n- gamma: (no tools known)";
-        assert_eq!(of(&CATALOG, CatalogMode::Inline, 0), all);
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, all.len()), all);
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, 30), "- alpha: ping->:string");
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, 45), "- alpha: ping->:string\n- beta: (+2 more)");
+        assert_eq!(summarize(&CATALOG, CatalogMode::Inline, 0), all);
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, all.len()), all);
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, 30), "- alpha: ping->:string");
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, 45), "- alpha: ping->:string\n- beta: (+2 more)");
         let one = "- alpha: ping->:string\n- beta: fetch->:unknown_content, (+1 more)";
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, one.len()), one);
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, one.len()), one);
         let two = "- alpha: ping->:string\n- beta: fetch->:unknown_content, search->[:any]\n- (+1 more upstreams)";
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, two.len()), two);
-        assert_eq!(of(&CATALOG, CatalogMode::Auto, 0), "");
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, two.len()), two);
+        assert_eq!(summarize(&CATALOG, CatalogMode::Auto, 0), "");
         for most in 0..200 {
-            assert!(of(&CATALOG, CatalogMode::Auto, most).len() <= most, "{most}");
+            assert!(summarize(&CATALOG, CatalogMode::Auto, most).len() <= most, "{most}");
         }
-        assert!(of(&CATALOG, CatalogMode::Lazy, 0).starts_with("alpha, beta, gamma; "));
+        assert!(summarize(&CATALOG, CatalogMode::Lazy, 0).starts_with("alpha, beta, gamma; "));
     }
 }

@@ -16,7 +16,7 @@ pub fn described(plan: &Plan, catalog: &Catalog, clean: &dyn Fn(&str) -> Cow<'_,
 
 /// Like [`described`], before there is a plan and with a generated summary.
 pub fn planned(read_only: bool, catalog: &Catalog, settings: &Settings) -> Value {
-    let summary = summary::of(catalog, settings.catalog_mode, settings.agentic.summary_max_bytes);
+    let summary = summary::summarize(catalog, settings.catalog_mode, settings.agentic.summary_max_bytes);
     shown(read_only, &summary, &|text| Cow::Borrowed(text))
 }
 
@@ -45,7 +45,7 @@ fn shown(read_only: bool, summary: &str, clean: &dyn Fn(&str) -> Cow<'_, str>) -
 
 /// Returns the capability summary, which the operator provides or which is generated from the catalog.
 pub fn told(plan: &Plan, catalog: &Catalog) -> String {
-    let generated = || summary::of(catalog, plan.server.catalog_mode, plan.settings.summary_max_bytes);
+    let generated = || summary::summarize(catalog, plan.server.catalog_mode, plan.settings.summary_max_bytes);
     plan.summary.clone().unwrap_or_else(generated)
 }
 

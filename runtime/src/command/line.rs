@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn commands() {
+    fn command_lines_are_parsed_as_commands() {
         let text = |program: &str| Source::Text(program.into());
         for (args, command) in [
             (&[][..], Command::Start),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_is_an_argument_or_a_flag() {
+    fn config_is_an_argument_or_a_flag() {
         let config = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
         let read = |args: &[&str]| {
             let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn run_and_repl_answer_as_ptc_compile_does() {
+    fn run_and_repl_report_usage_like_ptc_compile() {
         for grammar in [Grammar::Run, Grammar::Repl] {
             for (flag, command) in
                 [("--version", Command::Version(false)), ("-V", Command::Version(false)), ("-h", Command::Help)]
@@ -331,7 +331,7 @@ mod tests {
 
     /// Flags without effect on a command cause a warning. Variables do not, since they may be meant for a server.
     #[test]
-    fn what_has_no_effect_is_said() {
+    fn flags_without_effect_cause_a_warning() {
         let warnings = |args: &[&str]| {
             let var = |name: &str| (name == "PTC_RUNNER_MCP_HTTP").then(|| "true".into());
             let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_the_names_that_were_written() {
+    fn faults_name_the_flag_or_variable_as_written() {
         let read = |args: &[&str], set: (&'static str, &'static str), grammar| {
             let var = |name: &str| (name == set.0).then(|| OsString::from(set.1));
             said(&read(args.iter().map(OsString::from), var, true, grammar).expect_err("a fault"))
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_config_is_named_by_the_flag_before_the_variables() {
+    fn config_flag_takes_precedence_over_variables() {
         let [one, two, three] =
             ["Cargo.toml", "src/lib.rs", "README.md"].map(|name| format!("{}/{name}", env!("CARGO_MANIFEST_DIR")));
         let read = |args: &[&str], set: &[(&str, &str)]| {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn faults() {
+    fn wrong_command_lines_are_refused_with_a_message() {
         for (args, fault) in [
             (
                 &["evil"][..],

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_no_character() {
+    fn highlighting_preserves_the_text() {
         for text in ["(defn f [x] ; twice\n (* 2 x))", "{:a \"b", "@ #{1 nil} 'x", "", "é ( ] )"] {
             for cursor in [None, Some(0), Some(text.len())] {
                 assert_eq!(bare(&painted(text, cursor)), text);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_show_their_partners() {
+    fn matching_brackets_are_highlighted() {
         let at = |text: &str, cursor| pair_at(&tokens(text).collect::<Vec<_>>(), cursor);
         assert_eq!(at("(f [1])", 7), Some([0, 6]));
         assert_eq!(at("(f [1])", 6), Some([3, 5]));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_and_thresholds() {
+    fn catalog_mode_and_thresholds_decide_the_detail() {
         let described = "Upstreams:\n- fs (2 tools): Files.\n  - list {:path string, :head number?} - Lists a folder.\
                          \n  - read {:path string, :head number?}";
         let arguments = "Upstreams:\n- fs (2 tools): Files.\n  - list {:path string, :head number?}\

@@ -403,7 +403,7 @@ fn shape(context: &str, redactor: &Redactor) -> Value {
     }
     let mut rows = Map::new();
     rows.extend(members.into_iter().map(|(name, json)| {
-        let Shape { kind, count } = Shape::of(json);
+        let Shape { kind, count } = Shape::parse(json);
         (redactor.redact_str(&name).into_owned(), json!({ "type": kind, "count": count }))
     }));
     rows.into()

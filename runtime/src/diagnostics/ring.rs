@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_bounded_in_bytes_too() {
+    fn records_are_bounded_in_number_and_bytes() {
         let mut ring = Ring::new(5000);
         for _ in 0..100 {
             ring.push(record(1024 * 1024));

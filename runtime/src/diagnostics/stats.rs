@@ -9,7 +9,7 @@ use super::record::{Outcome, Record};
 const TOP: usize = 5;
 
 /// Returns calls, errors and durations by tool, errors by reason, and upstream calls by status.
-pub fn of(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
+pub fn compute(records: &[&Record], with_upstreams: bool) -> Map<String, Value> {
     let mut by_tool: LiteMap<&str, Vec<&Record>> = LiteMap::new();
     let mut reasons: LiteMap<&str, u64> = LiteMap::new();
     for record in records {
@@ -127,7 +127,7 @@ mod tests {
     use super::percentile;
 
     #[test]
-    fn percentiles_by_nearest_rank() {
+    fn percentile_is_the_nearest_rank() {
         let sorted: Vec<u32> = (1..=20).collect();
         assert_eq!((percentile(&sorted, 50), percentile(&sorted, 95)), (Some(10), Some(19)));
         assert_eq!((percentile(&[7], 50), percentile(&[7], 95)), (Some(7), Some(7)));

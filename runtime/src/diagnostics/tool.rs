@@ -69,7 +69,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
         "stats" => {
             let ring = diagnostics.ring();
             let records: Vec<&Record> = ring.newest(since).collect();
-            shown.extend(stats::of(&records, diagnostics.with_upstreams));
+            shown.extend(stats::compute(&records, diagnostics.with_upstreams));
             shown.insert("debug_source".into(), "ring_buffer".into());
             shown.insert("ring_size".into(), diagnostics.settings.ring_size.into());
             shown.insert("ring_count".into(), ring.len().into());

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_distinguished_by_id_and_stopped() {
+    fn calls_are_distinguished_by_id_and_cancelled() {
         let calls = InFlight::new(ClientKey { owner: "one".into(), session: 1 });
         let first = calls.enter("1", Cancel::default()).expect("nothing runs");
         assert_eq!(calls.enter("1", Cancel::default()).err(), Some(Denied::DuplicateId));

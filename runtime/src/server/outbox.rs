@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_once_and_whole() {
+    fn every_line_is_written_completely_and_once() {
         let Bench { go, seen, outbox, .. } = gated();
         let senders: Vec<_> = (0..8)
             .map(|n| {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_read_holds_senders_back() {
+    fn senders_wait_for_a_client_that_does_not_read() {
         let Bench { go, outbox, broken, .. } = gated();
         let sent = Arc::new(AtomicUsize::new(0));
         let sender = {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn fibers_wait_for_space_without_their_thread() {
+    fn fibers_that_wait_for_space_release_their_thread() {
         let Bench { go, seen, outbox, .. } = gated();
         let fibers = Fibers::new(1);
         let (sent, answers) = channel();
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn full_pipe_takes_nothing() {
+    fn write_to_a_full_pipe_returns_zero() {
         let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
         let (mut reader, mut writer) = (File::from(reader), File::from(writer));
         assert_eq!(writer.write_now(&[b'x'; PIPE_BUF]).expect("it is open"), PIPE_BUF);
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_line_is_written_by_the_thread() {
+    fn rest_of_a_line_is_written_by_the_writer_thread() {
         let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
         let mut reader = File::from(reader);
         let outbox = Outbox::new(File::from(writer), || ());

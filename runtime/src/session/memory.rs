@@ -313,7 +313,7 @@ mod tests {
     const OWNER: &str = "one";
 
     #[test]
-    fn sessions_end_by_age_and_by_idleness() {
+    fn sessions_end_at_maximum_age_and_when_idle() {
         let limits =
             SessionLimits { sessions: 2, sessions_per_owner: 2, idle: Duration::from_secs(10), ..SessionLimits::default() };
         let memory = Memory::new(limits);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn age_stops_what_runs_although_nobody_asks() {
+    fn evaluation_is_stopped_at_maximum_age_without_a_request() {
         let memory = Memory::new(SessionLimits {
             sessions: 1,
             sessions_per_owner: 1,

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_keep_the_newest() {
+    fn log_retains_the_newest_entries() {
         let mut log = Log::default();
         for entry in ["aa", "bb", "cc", "dddd", "too long"] {
             log.push(entry.to_owned(), 3, 7);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_result_is_told_from_what_stands_for_it() {
+    fn large_result_is_replaced_by_a_marker() {
         let large = Value::string("x".repeat(5_000));
         assert_eq!(recent(&large, 10_000), large);
         let get = |marker: &Value, name: &str| match marker {

@@ -41,7 +41,7 @@ mod tests {
     use super::FEATURES;
 
     #[test]
-    fn they_are_the_features_of_the_manifest() {
+    fn features_match_the_manifest() {
         let manifest = include_str!("../../Cargo.toml");
         let (_, features) = manifest.split_once("[features]\n").expect("the manifest has features");
         let (features, _) = features.split_once("\n[").expect("and more");

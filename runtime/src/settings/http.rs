@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_paths_and_origins() {
+    fn hosts_paths_and_origins_are_validated() {
         assert_eq!(host("localhost"), Some(Ipv4Addr::LOCALHOST.into()));
         assert!(host("::1").is_some_and(|host| host.is_loopback()) && host("example.org").is_none());
         assert_eq!(path("/mcp").as_deref(), Some("/mcp"));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_long_enough_and_says_nothing() {
+    fn short_token_is_refused_and_debug_output_hides_it() {
         assert!(AuthToken::of(&"x".repeat(31)).is_none());
         assert!(AuthToken::of(&format!("{} y", "x".repeat(32))).is_none());
         let token = AuthToken::of(&"x".repeat(32)).expect("long enough");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn combinations() {
+    fn contradicting_http_settings_are_refused() {
         let on = || HttpSettings { on: true, path: "/mcp".into(), ..HttpSettings::default() };
         let token = AuthToken::of(&"x".repeat(32));
         let outside: IpAddr = [0, 0, 0, 0].into();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_in_their_order() {
+    fn otlp_endpoint_is_chosen_in_documented_order() {
         let (all, traces) = (
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4318/"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://exact/in/path"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_names_and_times() {
+    fn otlp_headers_names_and_timeouts_are_read_from_variables() {
         let env = [
             ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20not-a-secret-0, x-tenant=a%2Cb"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "2500"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_and_not_shown() {
+    fn wrong_variables_are_named_without_their_values() {
         let env = [
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:not-a-secret@c"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "not-a-secret"),

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sound() {
+    fn flags_have_unique_names_variables_and_help() {
         let mut names = std::collections::BTreeSet::new();
         for flag in flags() {
             assert!(names.insert(flag.name), "twice: {}", flag.name);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_variables_are_told() {
+    fn misspelt_variables_are_reported() {
         let told = |name: &str| crate::settings::unknown_env_vars([name.to_owned()].into_iter());
         assert_eq!(
             told("PTC_RUNNER_MCP_MAX_FRAME_BYTS"),
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_documented_ones() {
+    fn defaults_are_as_documented() {
         let (plain, aggregating) = (Settings::defaults(false), Settings::defaults(true));
         let program = |settings: &Settings| (settings.program_timeout.as_millis(), settings.program_memory_limit_bytes);
         assert_eq!((program(&plain), program(&aggregating)), ((1_000, 10 << 20), (10_000, 100 << 20)));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn flag_before_environment_before_default() {
+    fn flag_takes_precedence_over_variable_and_default() {
         let env = [("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "7"), ("PTC_RUNNER_MCP_MAX_CONTEXT_BYTES", "8")];
         let (settings, warnings) = read(&[("max-program-bytes", Some("5"))], &env).expect("all is right");
         assert_eq!((settings.max_program_bytes, settings.max_context_bytes), (5, 8));
@@ -424,12 +424,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_variable_behind_a_flag_does_not_matter() {
+    fn wrong_variable_is_ignored_if_its_flag_is_given() {
         assert!(read(&[("max-program-bytes", Some("5"))], &[("PTC_RUNNER_MCP_MAX_PROGRAM_BYTES", "x")]).is_ok());
     }
 
     #[test]
-    fn all_faults_at_once() {
+    fn all_faults_are_reported_at_once() {
         let args = [
             ("max-frame-bytes", Some("8MB")),
             ("max-frame-bites", Some("1")),
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     #[cfg(feature = "agentic")]
-    fn settings_of_tasks_need_tasks() {
+    fn settings_of_tasks_need_the_agentic_flag() {
         let (_, warnings) = read(&[("agentic-max-turns", Some("3"))], &[]).expect("all is right");
         assert_eq!(warnings, ["--agentic-max-turns has no effect without --agentic"]);
         assert_eq!(
@@ -480,13 +480,13 @@ mod tests {
 
     #[test]
     #[cfg(not(feature = "agentic"))]
-    fn a_variable_of_what_was_not_built_is_warned_of() {
+    fn variable_of_a_disabled_feature_causes_a_warning() {
         let (_, warnings) = read(&[], &[("PTC_RUNNER_MCP_AGENTIC", "true")]).expect("all is right");
         assert_eq!(warnings.len(), 1);
     }
 
     #[test]
-    fn wrong_variables_of_a_server_stop_nothing_else() {
+    fn wrong_server_variables_do_not_prevent_eval_and_repl() {
         let wrong = |name: &str| match name {
             "PTC_RUNNER_MCP_HTTP_PORT" | "PTC_RUNNER_MCP_MAX_FRAME_BYTES" => Some(OsString::from("x")),
             "OTEL_EXPORTER_OTLP_ENDPOINT" => Some(OsString::from("no url")),
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_names_its_flag_or_its_variable() {
+    fn wrong_value_names_its_flag_or_its_variable() {
         let odd = "\u{7f} no such value";
         let strict = |flag: &&'static Flag| {
             !flag.is_of_config()
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collector_needs_what_speaks_to_it() {
+    fn collector_endpoint_needs_the_otlp_feature() {
         let read = read(&[("otlp-endpoint", Some("http://127.0.0.1:4318"))], &[]);
         if cfg!(feature = "otlp") {
             assert_eq!(read.expect("all is right").0.diagnostics.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318"));
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_and_the_pinned_config() {
+    fn switch_is_set_and_config_variable_causes_a_warning() {
         let (settings, warnings) =
             read(&[("aggregator-read-only", None)], &[("PTC_RUNNER_MCP_UPSTREAMS", "x.json")]).expect("all is right");
         assert!(settings.aggregator_read_only);

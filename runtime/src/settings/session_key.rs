@@ -57,7 +57,7 @@ mod tests {
     use super::SessionKeys;
 
     #[test]
-    fn keys_are_long_printable_and_never_shown() {
+    fn session_keys_are_long_printable_and_hidden() {
         let (new, old) = ("n".repeat(32), "o".repeat(40));
         let keys = SessionKeys::parse(&format!("{new}\n{old}\n")).expect("two keys");
         assert_eq!(keys.iter().collect::<Vec<_>>(), [new.as_str(), old.as_str()]);

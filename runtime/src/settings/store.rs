@@ -86,7 +86,7 @@ mod tests {
     use super::StoreUrl;
 
     #[test]
-    fn passwords_are_known_and_never_shown() {
+    fn passwords_of_store_urls_are_secrets_and_hidden() {
         for (text, shown, secrets) in [
             ("redis://127.0.0.1", "redis://127.0.0.1", vec![]),
             ("redis://:not%2Da-secret@store:6379/2", "redis://store:6379/2", vec!["not%2Da-secret", "not-a-secret"]),

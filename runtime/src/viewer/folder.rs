@@ -89,7 +89,7 @@ impl Folder {
             let row = match known.remove(&name).filter(|seen| seen.stamp == stamp) {
                 Some(seen) => seen.row,
                 None => match self.read(&name) {
-                    Ok(trace) => row::of(id(&name), &trace.lines).to_string().into(),
+                    Ok(trace) => row::from_trace(id(&name), &trace.lines).to_string().into(),
                     Err(_) => continue,
                 },
             };

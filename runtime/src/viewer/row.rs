@@ -12,7 +12,7 @@ const MAX_SERVERS: usize = 20;
 /// end, `unreadable` without a valid line), `reason`, `message`, `preview` (of the program or task, with the policy `full`),
 /// `duration_us`, `result_bytes`, `fetched_bytes` and `answer_bytes` (from which the reduction is computed), `calls` (of
 /// upstreams), `servers` (`[name, calls, failed]` each). Unknown members are null.
-pub fn of(id: &str, lines: &[Map<String, Value>]) -> Value {
+pub fn from_trace(id: &str, lines: &[Map<String, Value>]) -> Value {
     let event = |name: &str| lines.iter().rfind(|line| line.get("event").and_then(Value::as_str) == Some(name));
     let start = event("call.start");
     let (end, status) = match (event("call.success"), event("call.fail")) {
@@ -90,11 +90,11 @@ mod tests {
 
     fn row(lines: &[Value]) -> Value {
         let lines: Vec<_> = lines.iter().filter_map(Value::as_object).cloned().collect();
-        of("1-2-3-t", &lines)
+        from_trace("1-2-3-t", &lines)
     }
 
     #[test]
-    fn what_a_call_came_to() {
+    fn row_shows_the_outcome_of_a_call() {
         let lines = [
             json!({ "event": "call.start", "tool": "lisp_eval", "ts": "2026-01-01T00:00:00Z", "request_id": "7",
                     "program": { "text": "(a\n  b)" } }),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_hold_anything() {
+    fn row_of_an_invalid_trace_file_does_not_panic() {
         assert_eq!(row(&[])["status"], "unreadable");
         let odd =
             json!({ "event": "call.success", "tool": { "a": 1 }, "duration_us": "x", "ptc_metrics": [1], "result_bytes": -1 });

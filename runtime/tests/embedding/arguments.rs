@@ -18,7 +18,7 @@ fn run(engine: &Engine, program: &str) -> String {
 }
 
 #[test]
-fn shared_arguments_are_refused_within_the_limits_of_the_program() {
+fn shared_arguments_above_the_limits_are_refused() {
     let engine = engine();
     for (note, expected) in [
         // A vector that is shared 30 times has 2^30 elements when it is encoded for a tool.
@@ -39,7 +39,7 @@ fn more_than_a_thousand_arguments_are_refused() {
 }
 
 #[test]
-fn memory_of_arguments_is_given_back_after_each_call() {
+fn memory_of_arguments_is_released_after_each_call() {
     // Each call has 10 MB of arguments. All 12 together would exceed 100 MB.
     let program = "(count (map (fn [_] (count (:note (tool/echo {:note [s]})))) (range 12)))";
     let program = format!("(let [s (reduce (fn [s _] (str s s)) \"abcdefghij\" (range 20))] {program})");

@@ -54,7 +54,7 @@ fn shown(answer: &Answer) -> String {
 }
 
 #[test]
-fn tools_get_and_give_what_their_signatures_say() {
+fn arguments_and_results_of_tools_follow_their_signatures() {
     let answer = run("(tool/echo :user-id \"42\" :tags [\"a\" :b] :note {:first-name #{1 2} :k :v})");
     assert_eq!(shown(&answer), "{\"note\" {\"first_name\" [1 2] \"k\" \"v\"} \"tags\" [\"a\" \"b\"] \"user_id\" 42}");
     let [call] = &*answer.tool_calls else { panic!("{answer:?}") };
@@ -69,7 +69,7 @@ fn tools_get_and_give_what_their_signatures_say() {
 }
 
 #[test]
-fn what_goes_wrong_ends_the_program_and_says_why() {
+fn failed_tool_call_ends_the_program_with_its_reason() {
     for (program, expected, calls) in [
         (
             "(tool/echo {:user-id \"x\" :tags [1]})",
@@ -107,7 +107,7 @@ fn what_goes_wrong_ends_the_program_and_says_why() {
 }
 
 #[test]
-fn calls_overlap() {
+fn asynchronous_calls_overlap() {
     // No call is answered before all are in flight.
     let all = Arc::new(tokio::sync::Barrier::new(50));
     let meet = Tool::new_async("meet", "(n :int) -> :int", move |args: Args| {
@@ -123,7 +123,7 @@ fn calls_overlap() {
 }
 
 #[test]
-fn what_happens_is_told_while_the_program_runs() {
+fn listener_receives_events_while_the_program_runs() {
     let (send, heard) = std::sync::mpsc::channel();
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     // The tool returns only after the listener received the line printed before the call.
@@ -165,7 +165,7 @@ fn what_happens_is_told_while_the_program_runs() {
 
 #[cfg(feature = "http")]
 #[test]
-fn calls_of_upstreams_are_told_without_secrets() {
+fn events_of_upstream_calls_contain_no_secrets() {
     use crate::web::{Answer, Web};
 
     let service = Web::start(|_| Answer::json(200, r#"{"items": [1]}"#));
@@ -186,7 +186,7 @@ fn calls_of_upstreams_are_told_without_secrets() {
 }
 
 #[test]
-fn calls_end_with_the_program() {
+fn calls_in_flight_end_with_the_program() {
     let short = Limits::default().wall_clock(Duration::from_millis(100));
     let answer = builder().limits(short).build().unwrap().run(Request::new("(tool/slow {:ms 60000})"));
     assert_eq!(answer.preview(), Err("timeout"));
@@ -194,7 +194,7 @@ fn calls_end_with_the_program() {
 }
 
 #[test]
-fn a_tool_of_a_program_that_is_dropped_is_aborted() {
+fn tool_of_a_program_that_is_dropped_is_aborted() {
     struct Gone(Arc<AtomicUsize>);
     impl Drop for Gone {
         fn drop(&mut self) {
@@ -239,7 +239,7 @@ pub(crate) async fn poll_once<F: Future + Unpin>(mut future: F) -> Option<F::Out
 }
 
 #[test]
-fn a_request_may_have_a_signature() {
+fn request_may_have_a_signature() {
     let engine = builder().build().unwrap();
     let signature = parse_signature("(limit :int, since :datetime?) -> {count :int, states [:keyword]}").unwrap();
     let run = |program: &str, context: serde_json::Value, mode| {
@@ -258,7 +258,7 @@ fn a_request_may_have_a_signature() {
 }
 
 #[test]
-fn requests_with_a_signature_are_refused_where_they_do_not_match() {
+fn request_that_does_not_match_its_signature_is_refused() {
     let engine = builder().build().unwrap();
     let signature = parse_signature("(limit :int) -> {count :int}").unwrap();
     let run = |program: &str, context: serde_json::Value| {
@@ -277,7 +277,7 @@ fn requests_with_a_signature_are_refused_where_they_do_not_match() {
 }
 
 #[test]
-fn definitions_and_results_outlive_a_run() {
+fn definitions_and_results_persist_after_a_run() {
     let engine = builder().build().unwrap();
     let first = engine.run(Request::new("(defn ask [id] (:name (tool/find-user {:id id}))) (def n 1) 5"));
     let failed = engine.run(Request::new("(def n 2) (oops").after(&first));
@@ -288,7 +288,7 @@ fn definitions_and_results_outlive_a_run() {
 }
 
 #[test]
-fn keys_that_the_context_does_not_have_are_noted() {
+fn missing_keys_of_the_context_are_noted() {
     let engine = builder().build().unwrap();
     let notes =
         |program: &str, context: serde_json::Value| engine.run(Request::new(program).context(&context).unwrap()).notes().to_vec();
@@ -301,7 +301,7 @@ fn keys_that_the_context_does_not_have_are_noted() {
 }
 
 #[test]
-fn programs_look_tools_up() {
+fn programs_discover_host_tools() {
     let answer = run(
         "[(doc tool/find_user) (filter #(re-find #\"find_user|slow\" %) (dir 'tool)) (first (apropos \"finds user\")) (:signature (meta tool/slow))]",
     );
@@ -312,7 +312,7 @@ fn programs_look_tools_up() {
 }
 
 #[test]
-fn tools_that_cannot_be_offered_are_refused() {
+fn tools_with_invalid_definitions_are_refused() {
     let nothing = |name: &str, signature: &str| Tool::new(name, signature, |_| Ok(())).map(drop).unwrap_err().to_string();
     assert_eq!(nothing("a b", ":any"), "a tool cannot be named \"a b\": use a letter, then letters, digits, '-' and '_'");
     assert_eq!(nothing("call", ":any"), "a tool cannot be named \"call\": tool/call is a function of the language");
@@ -353,7 +353,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
 
 #[cfg(feature = "http")]
 #[test]
-fn upstreams_made_at_run_time_stand_beside_own_tools() {
+fn upstreams_created_at_run_time_work_with_host_tools() {
     use crate::web::{Answer, Web};
 
     let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2, 3], "secret": "s3cr3t-token-value"}"#));
@@ -438,7 +438,7 @@ fn loop_over_more_pages_than_calls_ends_with_notes_in_every_profile() {
 /// A literal is rejected before the program runs, and a computed value before anything is sent.
 #[cfg(feature = "http")]
 #[test]
-fn arguments_are_held_to_their_bounds_and_integers_are_sent_as_such() {
+fn bounds_of_arguments_are_checked_and_integers_are_preserved() {
     use crate::web::{Answer, Web};
 
     let service = Web::start(|_| Answer::json(200, "{}"));
@@ -458,7 +458,7 @@ fn arguments_are_held_to_their_bounds_and_integers_are_sent_as_such() {
 
 #[cfg(feature = "http")]
 #[test]
-fn keys_that_the_output_schema_does_not_have_are_a_note_or_a_fault() {
+fn undeclared_output_keys_are_a_note_or_a_fault() {
     use crate::web::{Answer, Web};
 
     let service = Web::start(|_| Answer::json(200, r#"{"items": [1, 2]}"#));
@@ -483,7 +483,7 @@ fn keys_that_the_output_schema_does_not_have_are_a_note_or_a_fault() {
 
 #[cfg(feature = "http")]
 #[test]
-fn settings_of_upstreams_are_the_embedding_programs() {
+fn upstream_settings_are_those_of_the_embedding_program() {
     use crate::web::{Answer, Web};
 
     let service = Web::start(|_| Answer::json(200, format!("{{\"items\": {:?}}}", [1; 40])));
@@ -499,7 +499,7 @@ fn settings_of_upstreams_are_the_embedding_programs() {
 }
 
 #[test]
-fn connecting_and_ending_need_no_runtime_of_the_callers() {
+fn connect_and_shutdown_need_no_runtime_of_the_caller() {
     use ptc_catalog::{Catalog, Deployment, McpStdio, Transport, Upstream};
 
     static GONE: Deployment = Deployment {
@@ -542,7 +542,7 @@ pub(crate) fn on_this_thread<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn stored_programs_are_held_to_their_schemas() {
+fn stored_programs_are_validated_against_their_schemas() {
     use ptc_catalog::{Deployment, StoredProgram};
 
     static STORED: Deployment = Deployment {

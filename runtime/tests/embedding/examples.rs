@@ -20,7 +20,7 @@ async fn ask(address: std::net::SocketAddr, method: &str, path: &str, body: &str
 }
 
 #[test]
-fn the_service_answers_its_agent() {
+fn example_service_replies_to_its_agent() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -89,14 +89,14 @@ fn open_calls(branches: usize, together: usize) -> usize {
 }
 
 #[test]
-fn branches_beyond_the_limit_run_one_after_another_in_their_caller() {
+fn branches_above_the_limit_run_sequentially_in_their_caller() {
     assert_eq!(open_calls(0, 1), 1);
     // The caller works too.
     assert_eq!(open_calls(2, 3), 3);
 }
 
 #[test]
-fn a_run_can_be_cancelled_from_outside() {
+fn run_is_cancelled_by_another_thread() {
     let cancel = Cancel::default();
     let engine = builder().build().unwrap();
     let answer = std::thread::scope(|scope| {
@@ -108,7 +108,7 @@ fn a_run_can_be_cancelled_from_outside() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
+fn run_that_is_cancelled_in_its_last_step_is_cancelled() {
     let cancel = Cancel::default();
     let stop = cancel.clone();
     let stop = Tool::new_async("stop", "() -> :int", move |_: Args| {
@@ -120,7 +120,7 @@ fn a_run_that_is_cancelled_in_its_last_step_is_cancelled() {
 }
 
 #[test]
-fn the_memory_limit_holds_over_many_calls() {
+fn memory_limit_applies_to_many_calls_in_total() {
     // Arguments are allocated on one thread and freed on another, which must not distort the count.
     let limits = Limits::default().wall_clock(Duration::from_secs(20)).memory_bytes(4 * 1024 * 1024);
     let engine = builder().limits(limits).build().unwrap();

@@ -15,7 +15,7 @@ fn parsed(payload: &str) -> serde_json::Value {
 }
 
 #[test]
-fn each_description_says_what_programs_can_do() {
+fn each_description_states_its_capabilities() {
     for (capability, says) in [
         (Capability::InProcessWithAppTools, &["`(tool/name ", "only `lisp_eval`"][..]),
         (Capability::InProcessTextMode, &["`(tool/name ", "`:both`", "not natively in the same turn as `lisp_eval`"]),
@@ -29,7 +29,7 @@ fn each_description_says_what_programs_can_do() {
 }
 
 #[test]
-fn the_program_argument() {
+fn program_argument_is_validated() {
     let fault = |program: serde_json::Value| validate_program(Some(&program)).unwrap_err().to_string();
     assert_eq!(validate_program(Some(&json!("(+ 1 2)"))), Ok("(+ 1 2)"));
     assert_eq!(validate_program(None).unwrap_err().message(), "lisp_eval requires a non-empty `program` string argument.");
@@ -49,7 +49,7 @@ fn the_program_argument() {
 }
 
 #[test]
-fn what_a_success_leaves_out() {
+fn empty_members_of_a_success_are_omitted() {
     let memory = Memory::new().changed("a", "1").stored_keys(["b", "a"]).truncated(true);
     let full = Execution::new()
         .result("user=> 42")
@@ -82,7 +82,7 @@ fn what_a_success_leaves_out() {
 }
 
 #[test]
-fn only_fail_has_a_result() {
+fn only_the_reason_fail_has_a_result() {
     let options = ErrorOptions::new().result("{:bad 42}");
     for reason in ErrorReason::ALL.iter().copied() {
         let payload = parsed(&render_error(reason, "boom", options));
@@ -100,7 +100,7 @@ fn only_fail_has_a_result() {
 }
 
 #[test]
-fn answers_become_payloads() {
+fn responses_of_the_engine_are_rendered_as_payloads() {
     let engine = Engine::builder().build().unwrap();
     let payload = |program: &str| parsed(&render(&engine.run(Request::new(program)), &SuccessOptions::ONE_SHOT));
     assert_eq!(payload("(+ 1 2)")["result"], "user=> 3");
@@ -170,7 +170,7 @@ fn value(source: &str) -> Value {
 }
 
 #[test]
-fn values_as_json_and_the_paths_of_others() {
+fn values_without_json_form_are_reported_with_their_path() {
     for (source, expected) in [
         ("{:count 2 :items [:a :b]}", r#"{"count":2,"items":["a","b"]}"#),
         ("[1.5 nil true \"x\" #{2 1}]", r#"[1.5,null,true,"x",[1,2]]"#),
@@ -194,7 +194,7 @@ fn values_as_json_and_the_paths_of_others() {
 }
 
 #[test]
-fn typed_results() {
+fn result_is_converted_and_validated_against_its_signature() {
     let signature = parse_signature("() -> {state :keyword, count :int}").unwrap();
     let wire = ptc_lisp::json::decode(br#"{"state": "open", "count": 3}"#).unwrap();
     let typed = atomize_value(&wire, &signature.output);
@@ -208,7 +208,7 @@ fn typed_results() {
 }
 
 #[test]
-fn a_validator_and_a_signature_agree() {
+fn schema_validator_and_signature_agree() {
     const VALUES: &[&str] = &[
         "null",
         "true",

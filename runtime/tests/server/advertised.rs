@@ -9,7 +9,8 @@ use crate::Test;
 use crate::peer::Peer;
 
 /// The tests of this module.
-pub(crate) const TESTS: &[Test] = &[("advertised::every_tool_answers_as_it_says", every_tool_answers_as_it_says)];
+pub(crate) const TESTS: &[Test] =
+    &[("advertised::responses_of_every_tool_match_its_advertised_schema", responses_of_every_tool_match_its_advertised_schema)];
 
 /// The output schemas of a server, by tool.
 pub(crate) struct Advertised(LiteMap<String, Option<Schema>>);
@@ -43,7 +44,7 @@ impl Advertised {
     }
 }
 
-fn every_tool_answers_as_it_says() {
+fn responses_of_every_tool_match_its_advertised_schema() {
     for role in ["plain", "aggregator"] {
         for profile in ["slim", "structured", "debug"] {
             judge(role, profile);

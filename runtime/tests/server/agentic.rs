@@ -22,19 +22,25 @@ use crate::web::{Answer, End, Web};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("agentic::conversations", conversations),
-    ("agentic::offered_only_where_nothing_can_go_wrong", offered_only_where_nothing_can_go_wrong),
-    ("agentic::every_fault_of_the_start_is_told", every_fault_of_the_start_is_told),
-    ("agentic::what_clients_read_of_it", what_clients_read_of_it),
-    ("agentic::what_the_endpoint_is_sent", what_the_endpoint_is_sent),
-    ("agentic::secrets_reach_nobody", secrets_reach_nobody),
-    ("agentic::prompts_are_in_traces_only_when_asked_for", prompts_are_in_traces_only_when_asked_for),
-    ("agentic::a_trace_tells_what_became_of_each_turn", a_trace_tells_what_became_of_each_turn),
-    ("agentic::the_config_file_counts_after_flags", the_config_file_counts_after_flags),
-    ("agentic::a_cancelled_task_asks_no_more", a_cancelled_task_asks_no_more),
-    ("agentic::the_server_ends_while_a_planner_thinks", the_server_ends_while_a_planner_thinks),
-    ("agentic::waiting_tasks_cost_no_threads", scheduling::waiting_tasks_cost_no_threads),
-    ("agentic::waits_of_a_task_are_in_its_answer_and_diagnostics", scheduling::waits_of_a_task_are_in_its_answer_and_diagnostics),
+    ("agentic::recorded_agentic_conversations_are_reproduced", recorded_agentic_conversations_are_reproduced),
+    (
+        "agentic::task_tool_is_refused_without_upstreams_or_permission_for_writes",
+        task_tool_is_refused_without_upstreams_or_permission_for_writes,
+    ),
+    ("agentic::every_fault_at_start_is_reported", every_fault_at_start_is_reported),
+    ("agentic::task_tool_is_described_to_clients", task_tool_is_described_to_clients),
+    ("agentic::model_request_has_documented_headers_and_body", model_request_has_documented_headers_and_body),
+    ("agentic::key_echoed_by_the_model_is_redacted", key_echoed_by_the_model_is_redacted),
+    ("agentic::prompts_are_in_traces_only_on_request", prompts_are_in_traces_only_on_request),
+    ("agentic::trace_has_the_outcome_of_each_turn", trace_has_the_outcome_of_each_turn),
+    ("agentic::flags_take_precedence_over_the_config_file", flags_take_precedence_over_the_config_file),
+    ("agentic::cancelled_task_sends_no_further_requests", cancelled_task_sends_no_further_requests),
+    ("agentic::server_ends_during_a_model_request", server_ends_during_a_model_request),
+    ("agentic::waiting_tasks_use_no_threads", scheduling::waiting_tasks_use_no_threads),
+    (
+        "agentic::wait_times_of_a_task_are_in_its_response_and_diagnostics",
+        scheduling::wait_times_of_a_task_are_in_its_response_and_diagnostics,
+    ),
     #[cfg(feature = "http-server")]
     (
         "agentic::state_between_programs_counts_in_the_memory_budget",
@@ -207,7 +213,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/conversations")
 }
 
-fn conversations() {
+fn recorded_agentic_conversations_are_reproduced() {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder()).expect("a folder").flatten().map(|entry| entry.path()).collect();
     files.sort();
     assert!(files.len() > 40);
@@ -229,7 +235,7 @@ fn refused(command: &mut Command) -> String {
     String::from_utf8(done.stderr).expect("UTF-8")
 }
 
-fn offered_only_where_nothing_can_go_wrong() {
+fn task_tool_is_refused_without_upstreams_or_permission_for_writes() {
     let planner = replay(Vec::new());
     let said = refused(&mut with_planner("plain", &planner, &[]));
     assert!(said.contains("plain: error: --agentic: there are no upstreams"), "{said}");
@@ -258,7 +264,7 @@ fn names(server: &mut Peer) -> Vec<String> {
     tools(server).iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect()
 }
 
-fn every_fault_of_the_start_is_told() {
+fn every_fault_at_start_is_reported() {
     let folder = tempfile();
     let (config, summary) = (folder.join("agentic.json"), folder.join("summary.md"));
     std::fs::write(&config, r#"{"tools": [], "max_turns": 0}"#).expect("a file");
@@ -324,7 +330,7 @@ fn tempfile() -> PathBuf {
     folder
 }
 
-fn what_clients_read_of_it() {
+fn task_tool_is_described_to_clients() {
     let planner = replay(Vec::new());
     let mut server = Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes"]));
     let listed = tools(&mut server);
@@ -358,7 +364,7 @@ fn what_clients_read_of_it() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-fn what_the_endpoint_is_sent() {
+fn model_request_has_documented_headers_and_body() {
     let planner = replay(vec![json!({ "say": "(return 1)" })]);
     let flags = ["--agentic-allow-writes", "--agentic-credential", "planner-key", "--agentic-max-output-tokens", "77"];
     let mut server = Peer::of(with_planner("tasks", &planner, &flags).env(VARIABLE, KEY));
@@ -373,7 +379,7 @@ fn what_the_endpoint_is_sent() {
     assert!(body.get("tools").is_none(), "the planner writes programs");
 }
 
-fn secrets_reach_nobody() {
+fn key_echoed_by_the_model_is_redacted() {
     // The model echoes the key in a program, in its text and in an error.
     let program = format!("(return \"the key is {KEY}\")");
     let planner = replay(vec![json!({ "say": program }), json!({ "status": 400, "raw": format!("bad key {KEY}") })]);
@@ -415,7 +421,7 @@ fn secrets_reach_nobody() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-fn prompts_are_in_traces_only_when_asked_for() {
+fn prompts_are_in_traces_only_on_request() {
     for asked_for in [false, true] {
         let planner = replay(vec![
             json!({ "say": "(boom)" }),
@@ -463,7 +469,7 @@ fn traced(planner: Vec<Value>, more: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
-fn a_trace_tells_what_became_of_each_turn() {
+fn trace_has_the_outcome_of_each_turn() {
     let failing = "(def said (tool/call {:server \"child\" :tool \"echo\" :args {:text \"a\"}}))\n(+ 1 (boom))";
     let planner = || {
         vec![
@@ -511,7 +517,7 @@ fn a_trace_tells_what_became_of_each_turn() {
     assert_eq!((&end["event"], &end["error_span"]), (&json!("call.fail"), &json!({ "start": 1, "end": 5 })));
 }
 
-fn the_config_file_counts_after_flags() {
+fn flags_take_precedence_over_the_config_file() {
     let folder = tempfile();
     let file = folder.join("agentic.json");
     let config = json!({ "max_turns": 2, "retry_turns": 1, "system_prompt": { "prefix": "BE BRIEF.", "suffix": "THE END." } });
@@ -534,7 +540,7 @@ fn the_config_file_counts_after_flags() {
     let _ = std::fs::remove_dir_all(folder);
 }
 
-fn a_cancelled_task_asks_no_more() {
+fn cancelled_task_sends_no_further_requests() {
     let planner = replay(vec![json!({ "hang": true }), json!({ "say": "(return 1)" })]);
     let flags = [
         "--agentic-allow-writes",
@@ -554,7 +560,7 @@ fn a_cancelled_task_asks_no_more() {
     assert!(answer.contains("user=> 3"), "{answer}");
 }
 
-fn the_server_ends_while_a_planner_thinks() {
+fn server_ends_during_a_model_request() {
     let planner = replay(vec![json!({ "hang": true })]);
     let mut server =
         Peer::of(&mut with_planner("tasks", &planner, &["--agentic-allow-writes", "--agentic-planner-timeout-ms", "600000"]));

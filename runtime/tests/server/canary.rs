@@ -17,8 +17,8 @@ use crate::web::Web;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("canary::no_secret_leaves_the_process", no_secret_leaves_the_process),
-    ("canary::memory_stays_in_the_process", memory_stays_in_the_process),
+    ("canary::output_of_the_process_contains_no_secret", output_of_the_process_contains_no_secret),
+    ("canary::core_dumps_of_the_process_are_disabled", core_dumps_of_the_process_are_disabled),
 ];
 
 // Each contains characters that need escaping in JSON or in a URL.
@@ -117,7 +117,7 @@ pub(crate) fn start(command: &str) -> (std::process::Command, PathBuf) {
     (server, file)
 }
 
-fn no_secret_leaves_the_process() {
+fn output_of_the_process_contains_no_secret() {
     let (mut command, file) = start("serves");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("canary-traces");
     let _ = std::fs::remove_dir_all(&folder);
@@ -201,7 +201,7 @@ fn no_secret_leaves_the_process() {
     }
 }
 
-fn memory_stays_in_the_process() {
+fn core_dumps_of_the_process_are_disabled() {
     let (mut command, file) = start("memory");
     let mut server = Peer::of(&mut command);
     server.ask("1", "(+ 1 2)");

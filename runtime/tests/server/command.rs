@@ -6,10 +6,10 @@ use crate::peer::server;
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("command::eval_prints_the_value", eval_prints_the_value),
-    ("command::eval_as_json", eval_as_json),
-    ("command::wrong_usage_says_all_that_is_wrong", wrong_usage_says_all_that_is_wrong),
-    ("command::a_misspelt_variable_is_told_and_nothing_more", a_misspelt_variable_is_told_and_nothing_more),
-    ("command::help_and_version", help_and_version),
+    ("command::eval_prints_json_on_request", eval_prints_json_on_request),
+    ("command::wrong_usage_reports_all_faults", wrong_usage_reports_all_faults),
+    ("command::misspelt_variable_causes_one_warning", misspelt_variable_causes_one_warning),
+    ("command::help_and_version_are_printed", help_and_version_are_printed),
 ];
 
 fn run(args: &[&str]) -> (i32, String, String) {
@@ -26,7 +26,7 @@ fn eval_prints_the_value() {
     assert!(err.starts_with("error: ") && err.contains("yy") && err.contains("line 2") && err.contains('^'), "{err}");
 }
 
-fn eval_as_json() {
+fn eval_prints_json_on_request() {
     let (code, out, _) = run(&["eval", "--json", "(+ 1 2)"]);
     let object: serde_json::Value = serde_json::from_str(&out).expect("one object");
     assert_eq!((code, &object["status"], &object["result"]), (0, &"ok".into(), &"user=> 3".into()));
@@ -38,21 +38,21 @@ fn eval_as_json() {
     assert_eq!((code, &object["status"], &object["reason"]), (1, &"error".into(), &"fail".into()));
 }
 
-fn wrong_usage_says_all_that_is_wrong() {
+fn wrong_usage_reports_all_faults() {
     let (code, out, err) = run(&["--max-frame-bytes", "1", "--max-fram-bytes=5", "--upstreams-config", "u.json"]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert_eq!(err.lines().count(), 3, "{err}");
     assert!(err.lines().all(|line| line.starts_with("plain: error: ")), "{err}");
 }
 
-fn a_misspelt_variable_is_told_and_nothing_more() {
+fn misspelt_variable_causes_one_warning() {
     let done = server("plain").args(["eval", "1"]).env("PTC_RUNNER_MCP_LOG_LEVELS", "debug").output().expect("the server runs");
     let log = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success() && done.stdout == b"1\n", "{log}");
     assert!(log.lines().count() == 1 && log.contains("did you mean PTC_RUNNER_MCP_LOG_LEVEL?"), "{log}");
 }
 
-fn help_and_version() {
+fn help_and_version_are_printed() {
     let (code, help, _) = run(&["--help"]);
     assert_eq!(code, 0);
     for flag in ptc_runtime::settings::flags().filter(|flag| !flag.is_of_config() && flag.is_built()) {

@@ -9,20 +9,23 @@ use crate::peer::Peer;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("diagnostics::off_unless_asked_for", off_unless_asked_for),
-    ("diagnostics::what_stats_recent_and_get_tell", what_stats_recent_and_get_tell),
-    ("diagnostics::wrong_arguments_are_named", wrong_arguments_are_named),
-    ("diagnostics::answers_stay_within_their_bytes", answers_stay_within_their_bytes),
-    ("diagnostics::a_file_for_each_call", a_file_for_each_call),
-    ("diagnostics::policies_of_payloads", policies_of_payloads),
-    ("diagnostics::the_folder_is_made", the_folder_is_made),
-    ("diagnostics::only_traces_are_taken_away", only_traces_are_taken_away),
-    ("diagnostics::metrics_are_those_of_the_answer", metrics_are_those_of_the_answer),
-    ("diagnostics::upstream_calls_and_what_they_came_to", upstream_calls_and_what_they_came_to),
-    ("diagnostics::times_of_a_timeline", times_of_a_timeline),
-    ("diagnostics::where_a_program_failed", where_a_program_failed),
-    ("diagnostics::a_call_that_ends_the_process_has_left_its_beginning", a_call_that_ends_the_process_has_left_its_beginning),
-    ("diagnostics::waits_of_a_program_are_in_its_answer_and_diagnostics", waits_of_a_program_are_in_its_answer_and_diagnostics),
+    ("diagnostics::debug_tool_is_off_by_default", debug_tool_is_off_by_default),
+    ("diagnostics::stats_recent_and_get_report_recorded_calls", stats_recent_and_get_report_recorded_calls),
+    ("diagnostics::wrong_arguments_of_the_debug_tool_are_named", wrong_arguments_of_the_debug_tool_are_named),
+    ("diagnostics::debug_responses_stay_within_their_byte_limit", debug_responses_stay_within_their_byte_limit),
+    ("diagnostics::each_call_has_a_trace_file", each_call_has_a_trace_file),
+    ("diagnostics::payload_policy_decides_what_traces_contain", payload_policy_decides_what_traces_contain),
+    ("diagnostics::trace_folder_is_created", trace_folder_is_created),
+    ("diagnostics::only_trace_files_are_removed", only_trace_files_are_removed),
+    ("diagnostics::traced_metrics_equal_those_of_the_response", traced_metrics_equal_those_of_the_response),
+    ("diagnostics::upstream_calls_are_traced_with_their_outcome", upstream_calls_are_traced_with_their_outcome),
+    ("diagnostics::spans_of_a_timeline_have_consistent_times", spans_of_a_timeline_have_consistent_times),
+    ("diagnostics::trace_has_the_position_of_a_failure", trace_has_the_position_of_a_failure),
+    ("diagnostics::trace_of_a_killed_process_has_the_start_of_its_call", trace_of_a_killed_process_has_the_start_of_its_call),
+    (
+        "diagnostics::wait_times_of_a_program_are_in_its_response_and_diagnostics",
+        wait_times_of_a_program_are_in_its_response_and_diagnostics,
+    ),
 ];
 
 fn call(server: &mut Peer, id: &Value, tool: &str, arguments: &Value) -> Value {
@@ -41,13 +44,13 @@ fn eval(server: &mut Peer, id: u64, program: &str) -> Value {
     call(server, &json!(id), "lisp_eval", &json!({ "program": program }))
 }
 
-fn off_unless_asked_for() {
+fn debug_tool_is_off_by_default() {
     let mut server = Peer::start(&[]);
     let answer = call(&mut server, &json!(1), "lisp_debug", &json!({ "op": "stats" }));
     assert!(answer["isError"] == true && answer.to_string().contains("unknown_tool"), "{answer}");
 }
 
-fn what_stats_recent_and_get_tell() {
+fn stats_recent_and_get_report_recorded_calls() {
     let mut server = Peer::start(&["--debug-tool", "--response-profile", "slim", "--sessions"]);
     let nothing = debug(&mut server, &json!({ "op": "stats" }));
     assert_eq!(nothing["window"], json!({ "calls": 0, "from": null, "to": null }));
@@ -92,7 +95,7 @@ fn what_stats_recent_and_get_tell() {
     assert_eq!((&missing["found"], missing.get("record")), (&json!(false), None));
 }
 
-fn wrong_arguments_are_named() {
+fn wrong_arguments_of_the_debug_tool_are_named() {
     let mut server = Peer::start(&["--debug-tool"]);
     for (arguments, message) in [
         (json!({}), "argument `op` is required (one of: stats, recent, get)"),
@@ -116,7 +119,7 @@ fn wrong_arguments_are_named() {
     }
 }
 
-fn answers_stay_within_their_bytes() {
+fn debug_responses_stay_within_their_byte_limit() {
     let mut server = Peer::start(&["--debug-tool", "--max-debug-response-bytes", "1", "--debug-ring-size", "1"]);
     for id in 0..40 {
         eval(&mut server, id, &format!("\"{}\"", "x".repeat(300)));
@@ -148,7 +151,7 @@ fn folder(name: &str) -> std::path::PathBuf {
     folder
 }
 
-fn a_file_for_each_call() {
+fn each_call_has_a_trace_file() {
     let folder = folder("traces");
     let path = folder.to_str().expect("plain text");
     let mut server = Peer::start(&["--trace-dir", path, "--trace-max-files", "3", "--debug-tool"]);
@@ -177,7 +180,7 @@ fn a_file_for_each_call() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn policies_of_payloads() {
+fn payload_policy_decides_what_traces_contain() {
     // These digests were computed with `sha256sum`.
     const PROGRAM: &str = "6a69ec7664d719176fb18545267a0dcffcb0292b99d812fe957928d120d6ab03";
     const CONTEXT: &str = "1d0681e4b12aeb3db2f80c5a5fd6fef31611779b311d6c7caa91afa250068b98";
@@ -206,7 +209,7 @@ fn policies_of_payloads() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn only_traces_are_taken_away() {
+fn only_trace_files_are_removed() {
     let folder = folder("foreign");
     let foreign = ["ptc-notes.jsonl", "ptc-report-2020.jsonl", "ptc-0.jsonl", "ptc-.jsonl", "ptc-00001-1-2-x.jsonl", "notes.txt"];
     for name in foreign {
@@ -233,7 +236,7 @@ fn only_traces_are_taken_away() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn metrics_are_those_of_the_answer() {
+fn traced_metrics_equal_those_of_the_response() {
     let mut server = Peer::start_as("aggregator", &["--debug-tool"]);
     let programs =
         ["nil", "(doseq [i (range 300)] (println i))", "(println (apply str (repeat 5000 \"x\"))) 1", "(vec (range 20))"];
@@ -245,7 +248,7 @@ fn metrics_are_those_of_the_answer() {
     }
 }
 
-fn the_folder_is_made() {
+fn trace_folder_is_created() {
     let around = folder("made");
     let folder = around.join("a/b");
     let mut server = Peer::start(&["--trace-dir", folder.to_str().expect("plain text")]);
@@ -275,7 +278,7 @@ fn the_folder_is_made() {
     let _ = std::fs::remove_file(&around);
 }
 
-fn upstream_calls_and_what_they_came_to() {
+fn upstream_calls_are_traced_with_their_outcome() {
     let folder = folder("upstreams");
     let path = folder.to_str().expect("plain text");
     let mut server = Peer::start_as("aggregator", &["--debug-tool", "--trace-dir", path]);
@@ -294,7 +297,7 @@ fn upstream_calls_and_what_they_came_to() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn times_of_a_timeline() {
+fn spans_of_a_timeline_have_consistent_times() {
     let folder = folder("times");
     let mut server = Peer::start_as("aggregator", &["--trace-dir", folder.to_str().expect("plain text")]);
     eval(&mut server, 1, r#"(pmap (fn [t] (tool/call {:server "child" :tool "echo" :args {:text t}})) ["a" "b"])"#);
@@ -315,7 +318,7 @@ fn times_of_a_timeline() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn where_a_program_failed() {
+fn trace_has_the_position_of_a_failure() {
     let folder = folder("failed");
     let path = folder.to_str().expect("plain text");
     let program = "(println \"before\")\n(+ 1 (count 5))";
@@ -336,7 +339,7 @@ fn where_a_program_failed() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn a_call_that_ends_the_process_has_left_its_beginning() {
+fn trace_of_a_killed_process_has_the_start_of_its_call() {
     let folder = folder("killed");
     let mut server = Peer::start(&["--trace-dir", folder.to_str().expect("plain text"), "--program-timeout-ms", "600000"]);
     server.call("1", "(loop [i 0] (recur (inc i)))");
@@ -350,7 +353,7 @@ fn a_call_that_ends_the_process_has_left_its_beginning() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn waits_of_a_program_are_in_its_answer_and_diagnostics() {
+fn wait_times_of_a_program_are_in_its_response_and_diagnostics() {
     let folder = folder("waits");
     let loops = 3 * std::thread::available_parallelism().map_or(2, usize::from);
     let (path, most) = (folder.to_str().expect("plain text"), loops.to_string());

@@ -14,12 +14,13 @@ use crate::advertised::Advertised;
 use crate::peer::Peer;
 
 /// The tests of this module.
-pub(crate) const TESTS: &[Test] = &[("frames::conversations", conversations)];
+pub(crate) const TESTS: &[Test] =
+    &[("frames::recorded_frame_conversations_are_reproduced", recorded_frame_conversations_are_reproduced)];
 
 /// The last request of a conversation. All other answers come before its answer.
 const LAST: &str = r#"{"jsonrpc":"2.0","id":"end of conversation","method":"ping"}"#;
 
-fn conversations() {
+fn recorded_frame_conversations_are_reproduced() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/frames");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").map(|e| e.expect("readable").path()).collect();

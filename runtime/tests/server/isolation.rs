@@ -20,9 +20,12 @@ use crate::peer::{Peer, server};
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
     ("isolation::killed_worker_fails_its_own_call_only", killed_worker_fails_its_own_call_only),
-    ("isolation::killed_worker_leaves_its_session_as_it_was", killed_worker_leaves_its_session_as_it_was),
-    ("isolation::worker_holds_no_secret_socket_or_file", worker_holds_no_secret_socket_or_file),
-    ("isolation::confined_process_reaches_nothing", confined_process_reaches_nothing),
+    ("isolation::killed_worker_does_not_change_its_session", killed_worker_does_not_change_its_session),
+    ("isolation::worker_has_no_secret_socket_or_file", worker_has_no_secret_socket_or_file),
+    (
+        "isolation::confined_process_has_no_access_to_files_sockets_or_processes",
+        confined_process_has_no_access_to_files_sockets_or_processes,
+    ),
     ("isolation::write_of_a_killed_worker_is_named", write_of_a_killed_worker_is_named),
     ("isolation::workers_end_with_their_server", workers_end_with_their_server),
     ("isolation::workers_that_do_not_read_end_with_their_server", workers_that_do_not_read_end_with_their_server),
@@ -84,7 +87,7 @@ fn killed_worker_fails_its_own_call_only() {
     }
 }
 
-fn killed_worker_leaves_its_session_as_it_was() {
+fn killed_worker_does_not_change_its_session() {
     let mut server = Peer::start(&[PROCESS, &["--sessions", "--response-profile", "structured"]].concat());
     let mut ask = |id: u32, tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
@@ -120,7 +123,7 @@ fn is_confined_now(folder: &str) -> bool {
     statuses.len() == 2 && statuses.iter().all(is_confined)
 }
 
-fn worker_holds_no_secret_socket_or_file() {
+fn worker_has_no_secret_socket_or_file() {
     for (isolate, is_confined) in [("process", true), ("process-unconfined", false)] {
         let mut command = server("plain");
         let mut server = Peer::of(command.env("SECRET_OF_THE_TEST", "not-a-secret").args(["--isolate", isolate]));
@@ -195,7 +198,7 @@ fn possible(parent: u32) -> Vec<&'static str> {
     attempts.into_iter().filter(|(_, succeeded)| *succeeded).map(|(what, _)| what).collect()
 }
 
-fn confined_process_reaches_nothing() {
+fn confined_process_has_no_access_to_files_sockets_or_processes() {
     // The order in which its threads start and are confined must not depend on chance.
     for _ in 0..20 {
         let output = server("probe").output().expect("it runs");

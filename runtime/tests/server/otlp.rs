@@ -10,13 +10,13 @@ use crate::web::{Answer, Web};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("otlp::a_call_is_a_trace", a_call_is_a_trace),
-    ("otlp::the_trace_of_a_request_goes_on", the_trace_of_a_request_goes_on),
+    ("otlp::each_call_is_exported_as_a_trace", each_call_is_exported_as_a_trace),
+    ("otlp::trace_context_of_a_request_is_continued", trace_context_of_a_request_is_continued),
     ("otlp::messages_follow_the_policy_of_traces", messages_follow_the_policy_of_traces),
-    ("otlp::a_busy_collector_is_asked_again", a_busy_collector_is_asked_again),
-    ("otlp::what_is_refused_is_counted_and_told_once", what_is_refused_is_counted_and_told_once),
-    ("otlp::a_collector_that_hangs_holds_nobody", a_collector_that_hangs_holds_nobody),
-    ("otlp::a_wrong_variable_is_named", a_wrong_variable_is_named),
+    ("otlp::busy_collector_is_retried", busy_collector_is_retried),
+    ("otlp::rejected_spans_are_counted_and_reported_once", rejected_spans_are_counted_and_reported_once),
+    ("otlp::hanging_collector_does_not_delay_calls", hanging_collector_does_not_delay_calls),
+    ("otlp::wrong_otlp_variable_is_named", wrong_otlp_variable_is_named),
 ];
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -50,7 +50,7 @@ fn end(mut server: Peer) -> String {
     log
 }
 
-fn a_call_is_a_trace() {
+fn each_call_is_exported_as_a_trace() {
     let web = collector();
     let mut server = Peer::of(
         server("aggregator")
@@ -98,7 +98,7 @@ fn a_call_is_a_trace() {
     }
 }
 
-fn the_trace_of_a_request_goes_on() {
+fn trace_context_of_a_request_is_continued() {
     let web = collector();
     let mut server = Peer::of(server("plain").env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", web.url("/exact")));
     call(&mut server, 1, "1", &json!({ "traceparent": format!("00-{TRACE}-{PARENT}-01") }));
@@ -133,7 +133,7 @@ fn messages_follow_the_policy_of_traces() {
     }
 }
 
-fn a_busy_collector_is_asked_again() {
+fn busy_collector_is_retried() {
     let times = AtomicUsize::new(0);
     let web = Web::start(move |_| match times.fetch_add(1, Ordering::Relaxed) {
         0 => Answer::Full(503, vec!["Retry-After: 0".into()], b"later".to_vec()),
@@ -151,7 +151,7 @@ fn a_busy_collector_is_asked_again() {
     assert!(bodies.len() == 3 && bodies.iter().all(|body| *body == bodies[0]), "the same batch: {bodies:?}");
 }
 
-fn what_is_refused_is_counted_and_told_once() {
+fn rejected_spans_are_counted_and_reported_once() {
     let web = Web::start(|_| Answer::json(400, json!({ "message": "no such thing" })));
     let mut server = Peer::start(&["--otlp-endpoint", web.url("")]);
     call(&mut server, 1, "1", &Value::Null);
@@ -174,7 +174,7 @@ fn what_is_refused_is_counted_and_told_once() {
     );
 }
 
-fn a_collector_that_hangs_holds_nobody() {
+fn hanging_collector_does_not_delay_calls() {
     let web = Web::start(|_| Answer::Hang);
     let mut server = Peer::of(server("plain").args(["--otlp-endpoint", web.url("")]).env("OTEL_EXPORTER_OTLP_TIMEOUT", "600000"));
     call(&mut server, 0, "0", &Value::Null);
@@ -195,7 +195,7 @@ fn a_collector_that_hangs_holds_nobody() {
     assert!(count("lost") > 0 && count("waiting") > 0 && count("lost") + count("waiting") < 15_000, "{told}");
 }
 
-fn a_wrong_variable_is_named() {
+fn wrong_otlp_variable_is_named() {
     for (name, value, part) in [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://x", "OTEL_EXPORTER_OTLP_ENDPOINT: expected a URL"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "nothing", "OTEL_EXPORTER_OTLP_HEADERS: expected name=value"),

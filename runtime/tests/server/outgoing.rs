@@ -13,11 +13,14 @@ use crate::web::Web;
 pub(crate) const TESTS: &[Test] = &[
     ("outgoing::arguments_of_openapi_calls_stay_within_limits", arguments_of_openapi_calls_stay_within_limits),
     ("outgoing::arguments_over_http_stay_within_limits", arguments_over_http_stay_within_limits),
-    ("outgoing::arguments_for_a_deaf_child_stay_within_limits", arguments_for_a_deaf_child_stay_within_limits),
-    ("outgoing::frames_of_ended_programs_are_not_kept", frames_of_ended_programs_are_not_kept),
-    ("outgoing::memory_of_answered_calls_is_given_back", memory_of_answered_calls_is_given_back),
+    (
+        "outgoing::arguments_for_a_child_that_does_not_read_stay_within_limits",
+        arguments_for_a_child_that_does_not_read_stay_within_limits,
+    ),
+    ("outgoing::frames_of_ended_programs_are_released", frames_of_ended_programs_are_released),
+    ("outgoing::memory_of_completed_calls_is_released", memory_of_completed_calls_is_released),
     ("outgoing::arguments_are_checked_in_linear_time", arguments_are_checked_in_linear_time),
-    ("outgoing::path_arguments_cannot_leave_the_operation", path_arguments_cannot_leave_the_operation),
+    ("outgoing::path_arguments_cannot_change_the_operation", path_arguments_cannot_change_the_operation),
     ("outgoing::response_flag_lowers_the_cap_of_an_entry", response_flag_lowers_the_cap_of_an_entry),
 ];
 
@@ -158,11 +161,11 @@ fn arguments_over_http_stay_within_limits() {
     mcp_arguments_stay_within_limits("web", "hang");
 }
 
-fn arguments_for_a_deaf_child_stay_within_limits() {
+fn arguments_for_a_child_that_does_not_read_stay_within_limits() {
     mcp_arguments_stay_within_limits("child", "take");
 }
 
-fn frames_of_ended_programs_are_not_kept() {
+fn frames_of_ended_programs_are_released() {
     let web = service();
     let mut server = start(&web, &["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "400"]);
     let ten = many_calls("child", "take").replace("(range 50)", "(range 10)");
@@ -175,7 +178,7 @@ fn frames_of_ended_programs_are_not_kept() {
     assert!(peak <= MAX_RESIDENT_KB, "{peak} kB");
 }
 
-fn memory_of_answered_calls_is_given_back() {
+fn memory_of_completed_calls_is_released() {
     let web = service();
     let mut server = start(&web, &["--program-memory-limit-bytes", "104857600", "--program-timeout-ms", "60000"]);
     let call = call("web", "answer", "{:v s}");
@@ -216,7 +219,7 @@ fn arguments_are_checked_in_linear_time() {
     assert!(twice.contains("rejected args: 'a' is given twice"), "{twice}");
 }
 
-fn path_arguments_cannot_leave_the_operation() {
+fn path_arguments_cannot_change_the_operation() {
     let web = service();
     let mut server = start(&web, &[]);
     for (tool, args, expected) in [

@@ -12,21 +12,21 @@ use crate::{Test, canary};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("process::calls_do_not_see_each_other", calls_do_not_see_each_other),
-    ("process::concurrent_calls_do_not_see_each_other", concurrent_calls_do_not_see_each_other),
-    ("process::a_cancelled_call_stops_and_is_not_answered", a_cancelled_call_stops_and_is_not_answered),
+    ("process::calls_share_no_definitions", calls_share_no_definitions),
+    ("process::concurrent_calls_share_no_definitions", concurrent_calls_share_no_definitions),
+    ("process::cancelled_call_stops_without_a_response", cancelled_call_stops_without_a_response),
     ("process::calls_beyond_the_limit_wait_in_the_queue", calls_beyond_the_limit_wait_in_the_queue),
-    ("process::no_result_is_longer_than_its_envelope", no_result_is_longer_than_its_envelope),
-    ("process::an_id_in_flight_is_refused", an_id_in_flight_is_refused),
+    ("process::result_is_truncated_to_its_maximum_size", result_is_truncated_to_its_maximum_size),
+    ("process::id_in_flight_is_refused", id_in_flight_is_refused),
     ("process::long_id_is_refused_in_both_eras", long_id_is_refused_in_both_eras),
     (
         "process::oversized_and_unreadable_frames_do_not_end_the_connection",
         oversized_and_unreadable_frames_do_not_end_the_connection,
     ),
     ("process::ten_thousand_pipelined_calls_are_all_answered", ten_thousand_pipelined_calls_are_all_answered),
-    ("process::the_end_of_input_ends_calls_and_process", the_end_of_input_ends_calls_and_process),
+    ("process::end_of_input_ends_calls_and_process", end_of_input_ends_calls_and_process),
     ("process::exit_and_signals_end_calls_and_process", exit_and_signals_end_calls_and_process),
-    ("process::payloads_are_in_no_log_above_debug", payloads_are_in_no_log_above_debug),
+    ("process::payloads_are_logged_at_debug_level_only", payloads_are_logged_at_debug_level_only),
     (
         "process::debug_log_has_program_context_and_result_of_bounded_size",
         debug_log_has_program_context_and_result_of_bounded_size,
@@ -35,12 +35,12 @@ pub(crate) const TESTS: &[Test] = &[
     ("process::time_limit_includes_reading_and_checking", time_limit_includes_reading_and_checking),
     ("process::cancellation_stops_reading_and_checking", cancellation_stops_reading_and_checking),
     ("process::long_unknown_name_is_refused_quickly", long_unknown_name_is_refused_quickly),
-    ("process::servers_without_upstreams_has_a_hint_that_helps", servers_without_upstreams_has_a_hint_that_helps),
+    ("process::servers_form_without_upstreams_has_a_hint", servers_form_without_upstreams_has_a_hint),
     ("process::validated_refuses_keys_that_are_not_names", validated_refuses_keys_that_are_not_names),
     ("process::special_form_is_not_hidden_by_a_local", special_form_is_not_hidden_by_a_local),
-    ("process::nothing_but_answers_on_standard_output", nothing_but_answers_on_standard_output),
-    ("process::unread_answers_hold_no_values", unread_answers_hold_no_values),
-    ("process::programs_without_a_stack_are_answered_as_busy", programs_without_a_stack_are_answered_as_busy),
+    ("process::standard_output_contains_only_responses", standard_output_contains_only_responses),
+    ("process::unread_responses_retain_no_values", unread_responses_retain_no_values),
+    ("process::program_without_a_free_stack_is_refused_as_busy", program_without_a_free_stack_is_refused_as_busy),
 ];
 
 const ENDLESS: &str = "(loop [i 0] (recur (inc i)))";
@@ -51,14 +51,14 @@ fn ping(server: &mut Peer, id: u32) {
     assert_eq!(server.receive(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
 }
 
-fn calls_do_not_see_each_other() {
+fn calls_share_no_definitions() {
     let mut server = Peer::start(&[]);
     assert!(server.ask("1", "(def secret 41) (+ secret 1)").contains("user=> 42"));
     let other = server.ask("2", "secret");
     assert!(other.contains("\"isError\":true") && other.contains("secret") && !other.contains("41"), "{other}");
 }
 
-fn concurrent_calls_do_not_see_each_other() {
+fn concurrent_calls_share_no_definitions() {
     // One call has defined a name and keeps running while another one looks it up.
     let mut server = Peer::start(PATIENT);
     server.call("1", &format!("(def secret 41) {ENDLESS}"));
@@ -80,7 +80,7 @@ fn concurrent_calls_do_not_see_each_other() {
     }
 }
 
-fn a_cancelled_call_stops_and_is_not_answered() {
+fn cancelled_call_stops_without_a_response() {
     let mut server = Peer::start(PATIENT);
     for id in ["7", "\"seven\""] {
         server.call(id, ENDLESS);
@@ -129,7 +129,7 @@ fn calls_beyond_the_limit_wait_in_the_queue() {
     assert_eq!((&told["reason"], &told["retry_after_ms"]), (&json!("busy"), &json!(200)), "{refused}");
 }
 
-fn no_result_is_longer_than_its_envelope() {
+fn result_is_truncated_to_its_maximum_size() {
     // One byte of text can take six bytes of JSON. The encoded bytes count for printed lines.
     let odd = r#"(apply str (repeat 1000 "\u0001"))"#;
     for (profile, most) in [("slim", 32), ("structured", 96), ("debug", 512)] {
@@ -214,7 +214,7 @@ fn long_id_is_refused_in_both_eras() {
     }
 }
 
-fn an_id_in_flight_is_refused() {
+fn id_in_flight_is_refused() {
     let mut server = Peer::start(PATIENT);
     server.call("60", ENDLESS);
     let answer = server.ask("60", "1");
@@ -271,7 +271,7 @@ fn ten_thousand_pipelined_calls_are_all_answered() {
     assert!(server.end().0.success());
 }
 
-fn the_end_of_input_ends_calls_and_process() {
+fn end_of_input_ends_calls_and_process() {
     for call in [None, Some(ENDLESS)] {
         let mut server = Peer::start(PATIENT);
         if let Some(program) = call {
@@ -304,7 +304,7 @@ fn exit_and_signals_end_calls_and_process() {
     }
 }
 
-fn payloads_are_in_no_log_above_debug() {
+fn payloads_are_logged_at_debug_level_only() {
     for (level, is_told) in [("info", false), ("warn", false), ("debug", true)] {
         let mut server = Peer::start(&["--log-level", level]);
         for program in ["(str \"of-the-program\" data/k)", "(fail \"of-the-program\")", "(of-the-program"] {
@@ -415,7 +415,7 @@ fn long_unknown_name_is_refused_quickly() {
     assert!(used < 0.5, "{used} s");
 }
 
-fn servers_without_upstreams_has_a_hint_that_helps() {
+fn servers_form_without_upstreams_has_a_hint() {
     let mut server = Peer::start(&[]);
     let answer = server.ask("1", "(tool/servers)");
     assert!(answer.contains("no upstreams are configured"), "{answer}");
@@ -458,7 +458,7 @@ pub(crate) fn panic_when_triggered() {
     });
 }
 
-fn nothing_but_answers_on_standard_output() {
+fn standard_output_contains_only_responses() {
     let mut server = Peer::start(&["--log-level", "debug"]);
     server.ask("1", "(println \"hello\") 1");
     drop(server.input.take());
@@ -471,7 +471,7 @@ fn nothing_but_answers_on_standard_output() {
 }
 
 /// The first answers fill the pipe and the queue behind it. Each later program has values of 8 MB.
-fn unread_answers_hold_no_values() {
+fn unread_responses_retain_no_values() {
     const SMALL: usize = 60;
     const ALL: usize = 70;
     let args = ["--memory-budget-bytes", "50331648", "--program-memory-limit-bytes", "40000000", "--response-profile", "debug"];
@@ -498,7 +498,7 @@ fn unread_answers_hold_no_values() {
     assert!(child.wait().expect("it ends").success());
 }
 
-fn programs_without_a_stack_are_answered_as_busy() {
+fn program_without_a_free_stack_is_refused_as_busy() {
     const CALLS: usize = 100;
     // Each program has a stack of 18 MiB, of which it uses some pages.
     let flags = ["--program-timeout-ms", "2000", "--queue-timeout-ms", "60000", "--response-profile", "structured"];

@@ -7,19 +7,19 @@ use crate::peer::Peer;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("sessions::definitions_and_results_outlive_a_call", definitions_and_results_outlive_a_call),
-    ("sessions::a_fault_changes_nothing", a_fault_changes_nothing),
-    ("sessions::caps_hold_and_say_so", caps_hold_and_say_so),
-    ("sessions::histories_keep_the_newest_within_their_caps", histories_keep_the_newest_within_their_caps),
-    ("sessions::all_sessions_keep_half_of_the_budget", all_sessions_keep_half_of_the_budget),
-    ("sessions::one_evaluation_at_a_time", one_evaluation_at_a_time),
-    ("sessions::closing_ends_what_runs", closing_ends_what_runs),
-    ("sessions::what_was_closed_is_not_kept", what_was_closed_is_not_kept),
-    ("sessions::sessions_end_by_age_and_by_idleness", sessions_end_by_age_and_by_idleness),
-    ("sessions::inspection_and_forgetting", inspection_and_forgetting),
-    ("sessions::forgotten_names_make_room", forgotten_names_make_room),
-    ("sessions::wrong_arguments_are_named", wrong_arguments_are_named),
-    ("sessions::off_unless_asked_for", off_unless_asked_for),
+    ("sessions::definitions_and_results_persist_across_calls", definitions_and_results_persist_across_calls),
+    ("sessions::failed_evaluation_does_not_change_the_session", failed_evaluation_does_not_change_the_session),
+    ("sessions::session_limits_are_enforced_with_a_message", session_limits_are_enforced_with_a_message),
+    ("sessions::histories_retain_the_newest_entries_within_limits", histories_retain_the_newest_entries_within_limits),
+    ("sessions::all_sessions_use_at_most_half_of_the_budget", all_sessions_use_at_most_half_of_the_budget),
+    ("sessions::session_runs_one_evaluation_at_a_time", session_runs_one_evaluation_at_a_time),
+    ("sessions::closing_a_session_ends_its_evaluation", closing_a_session_ends_its_evaluation),
+    ("sessions::state_of_a_closed_session_is_not_stored", state_of_a_closed_session_is_not_stored),
+    ("sessions::sessions_of_a_server_end_at_maximum_age_and_when_idle", sessions_of_a_server_end_at_maximum_age_and_when_idle),
+    ("sessions::session_bindings_can_be_inspected_and_forgotten", session_bindings_can_be_inspected_and_forgotten),
+    ("sessions::forgotten_names_release_memory", forgotten_names_release_memory),
+    ("sessions::wrong_arguments_of_session_tools_are_named", wrong_arguments_of_session_tools_are_named),
+    ("sessions::sessions_are_off_by_default", sessions_are_off_by_default),
 ];
 
 const STRUCTURED: &[&str] = &["--sessions", "--response-profile", "structured"];
@@ -68,7 +68,7 @@ impl Client {
     }
 }
 
-fn definitions_and_results_outlive_a_call() {
+fn definitions_and_results_persist_across_calls() {
     let mut client = Client::start(STRUCTURED);
     let (one, two) = (client.open(), client.open());
     assert!(one.starts_with("ptcs_") && one.len() == 29 && one != two, "{one} {two}");
@@ -93,7 +93,7 @@ fn definitions_and_results_outlive_a_call() {
     assert_eq!(client.eval(&one, "(nil? data/n)")["result"], "user=> true", "a context is of one call");
 }
 
-fn a_fault_changes_nothing() {
+fn failed_evaluation_does_not_change_the_session() {
     let mut client = Client::start(STRUCTURED);
     let id = client.open();
     client.eval(&id, "(def x 1)");
@@ -115,7 +115,7 @@ fn a_fault_changes_nothing() {
     assert_eq!(client.eval(&id, "y")["reason"], "runtime_error");
 }
 
-fn caps_hold_and_say_so() {
+fn session_limits_are_enforced_with_a_message() {
     let caps = ["--max-sessions-per-owner", "2", "--max-session-bindings", "3", "--max-session-binding-bytes", "20000"];
     let more =
         ["--max-session-memory-bytes", "40000", "--max-session-history-entry-bytes", "4096", "--max-session-print-entries", "2"];
@@ -145,7 +145,7 @@ fn caps_hold_and_say_so() {
     assert_eq!(shown["prints"], json!(["2", "3"]));
 }
 
-fn histories_keep_the_newest_within_their_caps() {
+fn histories_retain_the_newest_entries_within_limits() {
     let args = ["--max-sessions", "1", "--max-session-print-bytes", "10", "--max-session-upstream-call-entries", "2"];
     let mut client = Client { server: Peer::start_as("aggregator", &[STRUCTURED, &args].concat()), next: 0 };
     let id = client.open();
@@ -174,7 +174,7 @@ fn histories_keep_the_newest_within_their_caps() {
     assert_eq!(metrics["upstream_call_count"], 3, "an evaluation in a session is measured too: {metrics}");
 }
 
-fn all_sessions_keep_half_of_the_budget() {
+fn all_sessions_use_at_most_half_of_the_budget() {
     let mut args = STRUCTURED.to_vec();
     args.extend(["--memory-budget-bytes", "134217728", "--program-memory-limit-bytes", "100000000"]);
     args.extend(["--max-session-memory-bytes", "50000000", "--max-session-binding-bytes", "50000000"]);
@@ -193,7 +193,7 @@ fn all_sessions_keep_half_of_the_budget() {
     assert_eq!(client.eval(&sessions[2], keep)["result"], "user=> 24000000");
 }
 
-fn one_evaluation_at_a_time() {
+fn session_runs_one_evaluation_at_a_time() {
     let mut client = Client::start(&[STRUCTURED, &["--program-timeout-ms", "600000", "--max-concurrent-calls", "4"]].concat());
     let id = client.open();
     let endless = client.send("lisp_session_eval", &json!({ "session_id": id, "program": "(loop [] (recur))" }));
@@ -214,7 +214,7 @@ fn one_evaluation_at_a_time() {
     assert_eq!(after["result"], "user=> 2");
 }
 
-fn what_was_closed_is_not_kept() {
+fn state_of_a_closed_session_is_not_stored() {
     let mut client = Client::start(STRUCTURED);
     let mut late = 0;
     for round in 0..300 {
@@ -237,7 +237,7 @@ fn what_was_closed_is_not_kept() {
     assert!(late > 0, "no session was closed while something ran in it");
 }
 
-fn closing_ends_what_runs() {
+fn closing_a_session_ends_its_evaluation() {
     let patient = ["--program-timeout-ms", "600000", "--upstream-call-timeout-ms", "600000", "--max-concurrent-calls", "2"];
     let heard = json!({ "program": r#"(:value (tool/call {:server "child" :tool "heard" :args {}}))"# });
     let hear = |client: &mut Client, wanted: &str| {
@@ -273,7 +273,7 @@ fn closing_ends_what_runs() {
 }
 
 /// Exact times are tested with the store, which takes the time as a parameter.
-fn sessions_end_by_age_and_by_idleness() {
+fn sessions_of_a_server_end_at_maximum_age_and_when_idle() {
     for short in ["--session-ttl-ms", "--session-idle-timeout-ms"] {
         let mut client = Client::start(&[STRUCTURED, &[short, "200"]].concat());
         let id = client.open();
@@ -286,7 +286,7 @@ fn sessions_end_by_age_and_by_idleness() {
     }
 }
 
-fn inspection_and_forgetting() {
+fn session_bindings_can_be_inspected_and_forgotten() {
     let mut client = Client::start(STRUCTURED);
     let id = client.open();
     client.eval(&id, "(def x 10) (def cfg {:a 1}) (defn f [n] n) (println \"hi\") (range 1000)");
@@ -316,7 +316,7 @@ fn inspection_and_forgetting() {
     assert_eq!(client.data("lisp_session_close", &json!({ "session_id": id }))["reason"], "session_closed");
 }
 
-fn forgotten_names_make_room() {
+fn forgotten_names_release_memory() {
     let mut client = Client::start(&[STRUCTURED, &["--max-session-memory-bytes", "120000"]].concat());
     let id = client.open();
     let none = json!({ "session_id": id, "bindings": [], "clear": ["history"] });
@@ -331,7 +331,7 @@ fn forgotten_names_make_room() {
     }
 }
 
-fn wrong_arguments_are_named() {
+fn wrong_arguments_of_session_tools_are_named() {
     let mut client = Client::start(STRUCTURED);
     let id = client.open();
     for (tool, arguments, message) in [
@@ -370,7 +370,7 @@ fn wrong_arguments_are_named() {
     assert_eq!(client.eval(&id, "1")["result"], "user=> 1", "the session is not left busy");
 }
 
-fn off_unless_asked_for() {
+fn sessions_are_off_by_default() {
     let mut client = Client::start(&["--response-profile", "structured"]);
     let refused = client.data("lisp_session_start", &json!({}));
     assert_eq!(refused["reason"], "unknown_tool");

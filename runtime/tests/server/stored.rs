@@ -8,11 +8,14 @@ use crate::peer::Peer;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("stored::programs_are_tools", programs_are_tools),
+    ("stored::stored_programs_are_listed_as_tools", stored_programs_are_listed_as_tools),
     ("stored::arguments_are_data_and_results_are_structured", arguments_are_data_and_results_are_structured),
-    ("stored::schemas_refuse_on_both_sides", schemas_refuse_on_both_sides),
-    ("stored::a_costly_schema_takes_no_longer_than_a_program_may", a_costly_schema_takes_no_longer_than_a_program_may),
-    ("stored::near_and_other_tools_are_named", near_and_other_tools_are_named),
+    ("stored::arguments_and_results_are_validated_against_schemas", arguments_and_results_are_validated_against_schemas),
+    (
+        "stored::validation_of_a_costly_schema_ends_at_the_program_timeout",
+        validation_of_a_costly_schema_ends_at_the_program_timeout,
+    ),
+    ("stored::unknown_tool_gets_a_similar_name_or_the_list_of_tools", unknown_tool_gets_a_similar_name_or_the_list_of_tools),
 ];
 
 const NUMBERS: &str = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
@@ -65,7 +68,7 @@ fn call(server: &mut Peer, name: &str, arguments: &Value) -> Value {
     ask(server, "tools/call", &json!({ "name": name, "arguments": arguments }))
 }
 
-fn programs_are_tools() {
+fn stored_programs_are_listed_as_tools() {
     let mut server = Peer::start_as("stored", &[]);
     let tools = ask(&mut server, "tools/list", &json!({}))["tools"].clone();
     let names: Vec<&str> = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect();
@@ -89,7 +92,7 @@ fn arguments_are_data_and_results_are_structured() {
     assert_eq!(own["content"][0]["text"], "user=> nil");
 }
 
-fn schemas_refuse_on_both_sides() {
+fn arguments_and_results_are_validated_against_schemas() {
     let mut server = Peer::start_as("stored", &["--response-profile", "structured"]);
     for (arguments, reason, message) in [
         (json!({}), "args_error", "arguments.a: missing, but required"),
@@ -106,14 +109,14 @@ fn schemas_refuse_on_both_sides() {
     assert_eq!(unknown["structuredContent"]["reason"], "unknown_tool");
 }
 
-fn a_costly_schema_takes_no_longer_than_a_program_may() {
+fn validation_of_a_costly_schema_ends_at_the_program_timeout() {
     let mut server = Peer::start_as("stored", &["--program-timeout-ms", "1", "--response-profile", "structured"]);
     let answer = call(&mut server, "costly", &json!({ "a": 1 }));
     assert_eq!(answer["structuredContent"]["reason"], "timeout", "{answer}");
     assert_eq!(answer["structuredContent"]["message"], "the wall clock ran out while the arguments were checked");
 }
 
-fn near_and_other_tools_are_named() {
+fn unknown_tool_gets_a_similar_name_or_the_list_of_tools() {
     let all = "The tools of this server are `lisp_eval`, `costly`, `plain-sum` and `sum`.";
     let more = "The tools of this server are `lisp_eval`, `lisp_session_…`, `lisp_debug`, `costly`, `plain-sum` and `sum`.";
     let few: &[&str] = &["--response-profile", "structured"];

@@ -11,15 +11,15 @@ use crate::pty::Terminal;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("terminal::a_script_ends_at_its_first_fault", a_script_ends_at_its_first_fault),
-    ("terminal::a_terminal_is_given_no_commands", a_terminal_is_given_no_commands),
-    ("terminal::a_program_comes_on_standard_input", a_program_comes_on_standard_input),
-    ("terminal::programs_come_from_files", programs_come_from_files),
-    ("terminal::scripts_leave_traces", scripts_leave_traces),
-    ("terminal::values_are_shown_as_asked", values_are_shown_as_asked),
-    ("terminal::a_conversation_remembers", a_conversation_remembers),
-    ("terminal::an_interrupt_ends_the_program_alone", an_interrupt_ends_the_program_alone),
-    ("terminal::commands_of_the_prompt", commands_of_the_prompt),
+    ("terminal::script_ends_at_its_first_fault", script_ends_at_its_first_fault),
+    ("terminal::control_characters_are_not_written_to_a_terminal", control_characters_are_not_written_to_a_terminal),
+    ("terminal::program_is_read_from_standard_input", program_is_read_from_standard_input),
+    ("terminal::programs_are_read_from_files", programs_are_read_from_files),
+    ("terminal::scripts_write_traces", scripts_write_traces),
+    ("terminal::values_are_shown_in_the_requested_format", values_are_shown_in_the_requested_format),
+    ("terminal::repl_remembers_definitions_and_results", repl_remembers_definitions_and_results),
+    ("terminal::interrupt_ends_only_the_program", interrupt_ends_only_the_program),
+    ("terminal::repl_commands_give_documented_output", repl_commands_give_documented_output),
 ];
 
 fn repl(args: &[&str], input: &str) -> (Option<i32>, String, String) {
@@ -33,7 +33,7 @@ fn repl(args: &[&str], input: &str) -> (Option<i32>, String, String) {
     (done.status.code(), text(done.stdout), text(done.stderr))
 }
 
-fn a_script_ends_at_its_first_fault() {
+fn script_ends_at_its_first_fault() {
     let (code, out, err) = repl(&["-e", "(def x 41)", "-e", "(println \"hi\") (inc x)", "-e", "(+ *1 1)"], "");
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "#'x\nhi\n42\n43\n", ""));
     let (code, out, err) = repl(&["-e", "1", "-e", "(+ 1\n  yy)", "-e", "3"], "");
@@ -47,7 +47,7 @@ fn a_script_ends_at_its_first_fault() {
     assert!(err.contains("--max-tool-calls: expected an integer"), "{err}");
 }
 
-fn a_terminal_is_given_no_commands() {
+fn control_characters_are_not_written_to_a_terminal() {
     let program = r#"(println "\u001b[31mred") "\u001b[32mgreen""#;
     let mut terminal = conversation(&["-e", program]);
     terminal.shows("\u{fffd}[31mred\r\nuser=> \"\u{fffd}[32mgreen\"\r\n");
@@ -58,7 +58,7 @@ fn a_terminal_is_given_no_commands() {
     assert_eq!(err, "error: fail: \"\u{fffd}]0;title\"\n");
 }
 
-fn a_program_comes_on_standard_input() {
+fn program_is_read_from_standard_input() {
     assert_eq!(repl(&[], "(def x 2)\n(* x\n   21)\n"), (Some(0), "42\n".into(), String::new()));
     let (code, out, err) = repl(&[], "(fail :no)");
     assert_eq!((code, out.as_str()), (Some(1), ""));
@@ -72,7 +72,7 @@ fn a_program_comes_on_standard_input() {
     }
 }
 
-fn programs_come_from_files() {
+fn programs_are_read_from_files() {
     let folder = std::env::temp_dir().join(format!("ptc-programs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = |name: &str, text: &str| {
@@ -90,7 +90,7 @@ fn programs_come_from_files() {
     std::fs::remove_dir_all(folder).expect("it was made above");
 }
 
-fn scripts_leave_traces() {
+fn scripts_write_traces() {
     let folder = std::env::temp_dir().join(format!("ptc-traces-{}", std::process::id()));
     let path = folder.to_str().expect("a plain path");
     let (code, out, err) = repl(&["--trace-dir", path, "--trace-payloads", "full", "-e", "(+ 40 2)", "-e", "(nope)"], "");
@@ -107,7 +107,7 @@ fn scripts_leave_traces() {
 }
 
 /// The value of a script is data: JSON output is complete, and other output reports on standard error that it was truncated.
-fn values_are_shown_as_asked() {
+fn values_are_shown_in_the_requested_format() {
     let (code, out, err) = repl(&["--display", "json", "-e", "(println \"on its way\") (range 100000)"], "");
     let whole: Vec<u32> = serde_json::from_str(&out).expect("JSON and nothing else");
     assert_eq!((code, whole.len(), err.as_str()), (Some(0), 100_000, "on its way\n"));
@@ -130,7 +130,7 @@ fn conversation(args: &[&str]) -> Terminal {
     Terminal::start(Command::new(exe).env_clear().env("TERM", "dumb").env(crate::ROLE, "plain").arg("repl").args(args))
 }
 
-fn a_conversation_remembers() {
+fn repl_remembers_definitions_and_results() {
     let mut terminal = conversation(&[]);
     terminal.shows("user=> ");
     assert!(terminal.is_canonical(), "the terminal gathers lines");
@@ -166,7 +166,7 @@ fn a_conversation_remembers() {
     terminal.ends();
 }
 
-fn an_interrupt_ends_the_program_alone() {
+fn interrupt_ends_only_the_program() {
     let mut terminal = conversation(&["--program-timeout-ms", "600000"]);
     terminal.shows("user=> ");
     terminal.types("(def kept 7) (println \"on its way\")\n");
@@ -192,7 +192,7 @@ fn an_interrupt_ends_the_program_alone() {
 /// A value with control characters, of which one starts an escape sequence on a terminal.
 const ESCAPING: &str = "(str \"a\" (char 155) \"b\" (char 127))";
 
-fn commands_of_the_prompt() {
+fn repl_commands_give_documented_output() {
     let mut terminal = conversation(&[]);
     for (line, answer) in [
         (":help", ":display text|envelope|json"),

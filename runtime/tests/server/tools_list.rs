@@ -10,8 +10,8 @@ use ptc_runtime::tools_list::tools_list_json;
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("tools_list::sizes", sizes),
-    ("tools_list::annotations_say_what_the_tools_may_do", annotations_say_what_the_tools_may_do),
+    ("tools_list::tools_list_stays_within_recorded_sizes", tools_list_stays_within_recorded_sizes),
+    ("tools_list::annotations_state_the_effects_of_tools", annotations_state_the_effects_of_tools),
     ("tools_list::session_eval_is_not_announced_as_read_only", session_eval_is_not_announced_as_read_only),
     ("tools_list::server_without_upstreams_uses_the_embedders_text", server_without_upstreams_uses_the_embedders_text),
 ];
@@ -79,7 +79,7 @@ fn size(deployment: &'static Deployment, change: impl FnOnce(&mut Settings)) -> 
 }
 
 #[expect(clippy::print_stdout, reason = "the test prints the sizes")]
-fn sizes() {
+fn tools_list_stays_within_recorded_sizes() {
     let inline = |s: &mut Settings| s.catalog_mode = CatalogMode::Inline;
     for (what, size, most) in [
         ("plain, slim", size(&PLAIN, |_| ()), 2_483),
@@ -93,7 +93,7 @@ fn sizes() {
     }
 }
 
-fn annotations_say_what_the_tools_may_do() {
+fn annotations_state_the_effects_of_tools() {
     let hints = |deployment, change: fn(&mut Settings)| {
         let mut settings = Settings::defaults(true);
         change(&mut settings);

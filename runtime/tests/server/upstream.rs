@@ -20,21 +20,21 @@ use crate::peer::{Peer, server};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
-    ("upstream::debug_answers_account_for_calls", debug_answers_account_for_calls),
+    ("upstream::debug_responses_list_upstream_calls", debug_responses_list_upstream_calls),
     ("upstream::cancelling_stops_the_wait_for_an_upstream", cancelling_stops_the_wait_for_an_upstream),
-    ("upstream::an_upstream_is_told_of_a_cancelled_call", an_upstream_is_told_of_a_cancelled_call),
+    ("upstream::upstream_is_notified_of_a_cancelled_call", upstream_is_notified_of_a_cancelled_call),
     ("upstream::children_end_with_the_server", children_end_with_the_server),
     ("upstream::children_end_with_an_evaluation", children_end_with_an_evaluation),
-    ("upstream::what_a_child_starts_ends_with_it", what_a_child_starts_ends_with_it),
-    ("upstream::nothing_is_started_before_the_first_call", nothing_is_started_before_the_first_call),
-    ("upstream::each_policy_of_drift_is_told_once", each_policy_of_drift_is_told_once),
+    ("upstream::processes_started_by_a_child_end_with_it", processes_started_by_a_child_end_with_it),
+    ("upstream::upstreams_are_started_at_the_first_call", upstreams_are_started_at_the_first_call),
+    ("upstream::drift_is_reported_once_under_each_policy", drift_is_reported_once_under_each_policy),
     ("upstream::eager_connections_fail_at_start", eager_connections_fail_at_start),
     ("upstream::certificates_are_read_at_start", certificates_are_read_at_start),
-    ("upstream::a_wrong_call_runs_nothing", a_wrong_call_runs_nothing),
-    ("upstream::a_tool_that_is_called_by_its_name_is_told_as_its_call", a_tool_that_is_called_by_its_name_is_told_as_its_call),
+    ("upstream::program_with_an_unknown_tool_makes_no_call", program_with_an_unknown_tool_makes_no_call),
+    ("upstream::tool_used_as_a_function_gets_a_hint_with_its_call", tool_used_as_a_function_gets_a_hint_with_its_call),
     ("upstream::literal_and_computed_requests_are_refused_alike", literal_and_computed_requests_are_refused_alike),
     ("upstream::many_wrong_calls_are_refused_quickly", many_wrong_calls_are_refused_quickly),
-    ("upstream::a_failure_that_nothing_asks_for_is_noted", a_failure_that_nothing_asks_for_is_noted),
+    ("upstream::unchecked_failure_is_noted", unchecked_failure_is_noted),
 ];
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
@@ -181,7 +181,7 @@ fn call(tool: &str, args: &str) -> String {
     format!(r#"(tool/call {{:server "child" :tool "{tool}" :args {args}}})"#)
 }
 
-fn debug_answers_account_for_calls() {
+fn debug_responses_list_upstream_calls() {
     let mut server = Peer::start_as("aggregator", &["--response-profile", "debug"]);
     let text = "x".repeat(1000);
     let program = format!("(count (:value {}))", call("echo", &format!("{{:text \"{text}\"}}")));
@@ -206,7 +206,7 @@ fn cancelling_stops_the_wait_for_an_upstream() {
     assert!(answer.contains("user=> 3"), "{answer}");
 }
 
-fn an_upstream_is_told_of_a_cancelled_call() {
+fn upstream_is_notified_of_a_cancelled_call() {
     let args = ["--program-timeout-ms", "600000", "--upstream-call-timeout-ms", "600000", "--max-concurrent-calls", "2"];
     let mut server = Peer::start_as("aggregator", &args);
     let heard = format!("(:value {})", call("heard", "{}"));
@@ -305,7 +305,7 @@ fn pids(said: &str) -> Vec<u32> {
     words.take(2).map(|word| word.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
 }
 
-fn what_a_child_starts_ends_with_it() {
+fn processes_started_by_a_child_end_with_it() {
     for signal in [None, Some(Signal::TERM), Some(Signal::INT), Some(Signal::HUP), Some(Signal::QUIT)] {
         let mut server = Peer::of(with_family("signals").0.args(["--on-drift", "off"]));
         let pids = pids(&server.ask("1", &call("pid", "{}")));
@@ -324,7 +324,7 @@ fn what_a_child_starts_ends_with_it() {
     }
 }
 
-fn nothing_is_started_before_the_first_call() {
+fn upstreams_are_started_at_the_first_call() {
     let (mut command, started) = with_family("first");
     let mut server = Peer::of(command.args(["--on-drift", "off", "--catalog-mode", "inline"]));
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
@@ -336,7 +336,7 @@ fn nothing_is_started_before_the_first_call() {
     assert!(started.exists());
 }
 
-fn each_policy_of_drift_is_told_once() {
+fn drift_is_reported_once_under_each_policy() {
     let twice = format!("[(:reason {0}) (:reason {0})]", call("pid", "{}"));
     for (policy, answered, told) in
         [("deny", "[:upstream_error :upstream_error]", 1), ("warn", "[nil nil]", 1), ("off", "[nil nil]", 0)]
@@ -384,7 +384,7 @@ fn certificates_are_read_at_start() {
     assert!(said.contains(&format!("--ca-file {}: it holds no certificate", file.display())), "{said}");
 }
 
-fn a_wrong_call_runs_nothing() {
+fn program_with_an_unknown_tool_makes_no_call() {
     let mut server = Peer::start_as("aggregator", &["--response-profile", "debug"]);
     let program = format!("{} {}", call("echo", "{:text \"a\"}"), call("ecko", "{}"));
     let answer: Value = serde_json::from_str(&server.ask("1", &program)).expect("JSON");
@@ -394,7 +394,7 @@ fn a_wrong_call_runs_nothing() {
     assert_eq!(data["upstream_calls"], Value::Null, "no call was made");
 }
 
-fn a_tool_that_is_called_by_its_name_is_told_as_its_call() {
+fn tool_used_as_a_function_gets_a_hint_with_its_call() {
     let mut server = Peer::start_as("aggregator", &[]);
     let answer = server.ask("1", "(child/echo {:text 1})");
     assert!(
@@ -439,7 +439,7 @@ fn many_wrong_calls_are_refused_quickly() {
     }
 }
 
-fn a_failure_that_nothing_asks_for_is_noted() {
+fn unchecked_failure_is_noted() {
     let call = call("pid", "{}");
     let unasked = format!("(map inc (:value {call}))");
     let said = "1 of 1 upstream calls failed and was not checked: 1 × child/pid upstream_unavailable ";

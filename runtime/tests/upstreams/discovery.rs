@@ -55,7 +55,7 @@ fn prefix_selects_upstream_with_name_of_namespace() {
 }
 
 #[test]
-fn forms_answer_as_documented() {
+fn discovery_forms_give_documented_results() {
     let world = world();
     for (program, expected) in [
         (
@@ -164,7 +164,7 @@ fn forms_answer_as_documented() {
 /// Upstreams whose tools are not fetched yet: their placeholders, the forms that fetch the tools, and upstreams that do not
 /// answer.
 #[test]
-fn live_upstreams_are_asked_when_a_form_needs_them() {
+fn live_upstreams_are_queried_on_demand() {
     let world = || {
         let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
         let dead = upstream("dead", Transport::McpStdio(McpStdio::new("/no/such/program")), Vec::new());
@@ -190,7 +190,7 @@ fn live_upstreams_are_asked_when_a_form_needs_them() {
 
 /// A query may be as long as a program's strings, but has a limit on words.
 #[test]
-fn a_book_is_no_query() {
+fn query_with_too_many_words_is_refused() {
     let world = world();
     let discover = |query: &str| match world.program().0.discover(Discovery::Apropos { query, limit: 8, load: false }) {
         Ok(value) => json::encode(&value, 1 << 20).unwrap(),
@@ -204,12 +204,12 @@ fn a_book_is_no_query() {
 }
 
 #[test]
-fn without_upstreams_there_are_no_servers() {
+fn discovery_without_upstreams_is_unavailable() {
     assert_eq!(ask(&World::new(Vec::new()), "(tool/servers)"), "tool/servers is not available: no upstreams are configured");
 }
 
 #[test]
-fn answers_and_uses_are_bounded() {
+fn discovery_results_and_number_of_uses_are_bounded() {
     let small = World::with(
         vec![upstream("fs", Transport::McpStdio(McpStdio::new("x")), vec![described("aa", "one"), described("bb", "two")])],
         Vec::new(),
@@ -224,7 +224,7 @@ fn answers_and_uses_are_bounded() {
 }
 
 #[test]
-fn a_list_is_not_asked_for_without_a_call_to_make() {
+fn list_is_not_requested_when_no_call_is_left() {
     let dead = upstream("dead", Transport::McpStdio(McpStdio::new("/no/such/program")), Vec::new());
     let world = World::live(vec![dead], |settings| settings.max_calls_per_program = 1);
     let program = world.program();

@@ -18,7 +18,7 @@ const REWORDED: &str = r#"{"_meta":{"big":1},"description":"other","inputSchema"
 const NARROWER: &str = r#"{"inputSchema":{"properties":{"q":{"type":"string"}},"type":"object"},"name":"t0"}"#;
 
 #[test]
-fn a_policy_decides_what_becomes_of_a_call() {
+fn drift_policy_decides_whether_a_call_is_made() {
     // The peer answers calls of unknown tools with an error of its own.
     let called = "upstream_error: unknown tool (JSON-RPC error -32602)";
     let gone = "upstream_error: tool 'vanished' is gone; the catalog of this server was made before that. Run `ptc-compile update CONFIG peer` and build again (started with a live catalog: start it again), or allow it with --on-drift warn";
@@ -41,7 +41,7 @@ fn a_policy_decides_what_becomes_of_a_call() {
 }
 
 #[test]
-fn who_denies_does_not_guess_at_tools_that_are_not_listed() {
+fn deny_policy_refuses_upstream_that_does_not_list_its_tools() {
     for (policy, expected) in [
         (
             OnDrift::Deny,
@@ -58,7 +58,7 @@ fn who_denies_does_not_guess_at_tools_that_are_not_listed() {
 }
 
 #[test]
-fn connecting_to_all_names_each_that_fails() {
+fn connecting_to_all_names_each_failed_upstream() {
     let spec = |mode| Transport::McpStdio(McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) });
     let world = World::with(
         vec![
@@ -78,7 +78,7 @@ fn connecting_to_all_names_each_that_fails() {
 }
 
 #[test]
-fn what_was_listed_live_is_compared_with_the_next_connection() {
+fn live_list_is_compared_with_that_of_the_next_connection() {
     let fate = |policy| {
         let file = std::env::temp_dir().join(format!("ptc-changes-{policy:?}-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);

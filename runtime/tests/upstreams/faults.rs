@@ -227,7 +227,7 @@ fn over_http(request_timeout_ms: u64) -> World {
 }
 
 #[test]
-fn every_fault_over_http_is_told_as_what_it_is() {
+fn every_http_fault_has_its_reason() {
     let world = over_http(30_000);
     for row in ROWS {
         for (server, (told, status)) in [("mcp", row.mcp), ("api", row.api)] {
@@ -248,7 +248,7 @@ fn every_fault_over_http_is_told_as_what_it_is() {
 
 /// Recursion in the parser would overflow the stack.
 #[test]
-fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
+fn deeply_nested_response_does_not_overflow_the_stack() {
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     let web = Web::start(move |asked| {
         let frame = asked.json();
@@ -279,7 +279,7 @@ fn nesting_as_deep_as_an_answer_may_be_long_harms_nobody() {
 }
 
 #[test]
-fn a_timeout_over_http_says_what_took_the_time() {
+fn http_timeout_names_the_stage() {
     let world = over_http(1_000);
     let program = world.program();
     for (name, stage, status) in SLOW {
@@ -296,7 +296,7 @@ fn a_timeout_over_http_says_what_took_the_time() {
 
 /// The limit of a tool replaces that of the server and that of the upstream, whether it is shorter or longer.
 #[test]
-fn a_tool_has_a_time_limit_of_its_own() {
+fn tool_has_a_separate_time_limit() {
     let late = |answer| {
         std::thread::sleep(Duration::from_millis(700));
         answer
@@ -335,7 +335,7 @@ fn a_tool_has_a_time_limit_of_its_own() {
 }
 
 #[test]
-fn a_connection_that_is_not_made_is_what_takes_the_time() {
+fn timeout_names_a_connection_that_is_not_established() {
     // A listener with a full accept queue answers no SYN.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     rustix::net::listen(&listener, 0).unwrap();
@@ -365,7 +365,7 @@ fn a_connection_that_is_not_made_is_what_takes_the_time() {
 }
 
 #[test]
-fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
+fn read_is_retried_once_if_the_connection_is_reset_before_a_response() {
     for (failures, told, sent) in [(1, "json ", 2), (2, "upstream_unavailable: the request failed", 2)] {
         let left = std::sync::atomic::AtomicU32::new(failures);
         let web = Web::start(move |_| {
@@ -407,7 +407,7 @@ fn a_read_is_repeated_once_where_the_connection_was_reset_before_an_answer() {
 
 /// RFC 9110, section 9.2.2: a read may be sent again. Once the head is complete, the response is this one.
 #[test]
-fn read_is_sent_once_more_if_the_connection_fails_before_the_head_is_complete() {
+fn read_is_retried_once_if_the_response_head_is_incomplete() {
     let complete = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{";
     for part in ["H", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 103 Early Hints\r\n\r\n", complete] {
         let fault = if part == complete { "the answer was cut off" } else { "the request failed" };
@@ -435,7 +435,7 @@ fn read_is_sent_once_more_if_the_connection_fails_before_the_head_is_complete() 
 
 /// None of the answers ends, so that the received bytes are not in any value of the program.
 #[test]
-fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
+fn partial_responses_count_toward_the_memory_of_a_program() {
     let filler = "x".repeat(1_000_000);
     let rows = [
         ("api", "Content-Length: 1000000\r\n\r\n".to_owned()),
@@ -469,7 +469,7 @@ fn answers_that_are_being_read_count_toward_the_memory_of_a_program() {
 }
 
 #[test]
-fn every_fault_of_a_child_is_told_as_what_it_is() {
+fn every_fault_of_a_child_has_its_reason() {
     let rows = [
         ("garbage", "{}", "upstream_error: the server wrote a line that is not JSON"),
         ("twice", "{}", "text first"),
@@ -513,7 +513,7 @@ fn every_fault_of_a_child_is_told_as_what_it_is() {
 }
 
 #[test]
-fn what_a_program_does_not_wait_for_says_where_it_was() {
+fn abandoned_call_records_the_stage_it_reached() {
     let spec = |mode| McpStdio { era: Some(Era::Handshake), ..peer::spec(mode) };
     let world = World::new(vec![upstream("peer", Transport::McpStdio(spec("plain")), vec![tool("slow")])]);
     let program = world.program();
@@ -533,7 +533,7 @@ fn what_a_program_does_not_wait_for_says_where_it_was() {
 }
 
 #[test]
-fn a_child_that_does_not_read_its_input_keeps_requests_queued() {
+fn requests_are_queued_for_a_child_that_does_not_read() {
     // This child completes the handshake and then stops reading.
     let script = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; exec sleep 600"#;
     let spec = McpStdio { args: vec!["-c", script].leak(), era: Some(Era::Handshake), ..McpStdio::new("sh") };

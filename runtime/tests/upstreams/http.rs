@@ -106,7 +106,7 @@ fn world(spec: McpHttp) -> World {
 }
 
 #[test]
-fn payloads_and_faults_over_json_and_events() {
+fn http_calls_give_payloads_and_faults_in_json_and_event_streams() {
     let sessions = Arc::default();
     let web = Web::start(legacy(Arc::clone(&sessions)));
     let world = world(McpHttp { max_response_bytes: 100_000, request_timeout_ms: 1_500, ..McpHttp::new(web.url("/mcp")) });
@@ -159,7 +159,7 @@ fn payloads_and_faults_over_json_and_events() {
 }
 
 #[test]
-fn a_session_that_is_forgotten_is_made_again_once_for_all() {
+fn expired_session_is_reopened_once_for_all_calls() {
     let sessions: Arc<AtomicU32> = Arc::default();
     let web = Web::start(legacy(Arc::clone(&sessions)));
     let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
@@ -181,7 +181,7 @@ fn a_session_that_is_forgotten_is_made_again_once_for_all() {
 /// A tool may itself cause a 404 or 400. The 400 is not taken for a lost session, the 404 only once, and the program sees the
 /// error.
 #[test]
-fn refusals_with_a_session_are_told_as_they_are() {
+fn errors_in_a_valid_session_are_reported_unchanged() {
     let web = Web::start(legacy(Arc::default()));
     let world = world(McpHttp { era: Some(Era::Handshake), ..McpHttp::new(web.url("/mcp")) });
     let calls = || web.requests().iter().filter(|asked| asked.json()["method"] == "tools/call").count();
@@ -203,7 +203,7 @@ fn refusals_with_a_session_are_told_as_they_are() {
 }
 
 #[test]
-fn the_stateless_era_has_headers_and_no_session() {
+fn stateless_era_uses_headers_and_no_session() {
     let web = Web::start(|asked| {
         let frame = asked.json();
         let id = &frame["id"];
@@ -227,7 +227,7 @@ fn the_stateless_era_has_headers_and_no_session() {
 }
 
 #[test]
-fn credentials_and_headers_are_sent_and_do_not_come_back() {
+fn credentials_and_headers_are_sent_and_redacted_in_results() {
     let web = Web::start(|asked| {
         handshaking(asked, |frame| {
             let headers: Value =
@@ -266,7 +266,7 @@ fn credentials_and_headers_are_sent_and_do_not_come_back() {
 }
 
 #[test]
-fn a_secret_that_a_header_holds_is_not_cut_to_a_part_of_it() {
+fn secret_in_a_header_is_not_truncated_before_redaction() {
     const LONG: &str = "l0ng-s3cret-of-more-than-the-forty-characters-that-are-shown";
     let web = Web::start(|_| {
         let lines = vec![format!("Retry-After: {LONG}"), format!("Location: http://{LONG}.invalid/{LONG}?x={LONG}")];
@@ -281,7 +281,7 @@ fn a_secret_that_a_header_holds_is_not_cut_to_a_part_of_it() {
 
 /// The server sends requests without end and accepts no answers.
 #[test]
-fn requests_of_a_server_cost_no_more_than_a_few_connections() {
+fn requests_of_a_server_use_few_connections() {
     let web = Web::start(|asked| {
         if asked.json().get("method").is_none() {
             return Answer::Hang;
@@ -300,7 +300,7 @@ fn requests_of_a_server_cost_no_more_than_a_few_connections() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_unavailable() {
+fn unreachable_upstream_is_unavailable() {
     // This port was just released.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let refused = world(McpHttp::new(format!("http://127.0.0.1:{port}/mcp").leak()));
@@ -325,7 +325,7 @@ fn what_cannot_be_reached_is_unavailable() {
 }
 
 #[test]
-fn redirects_stay_within_the_origin() {
+fn redirect_to_another_origin_is_not_followed() {
     let other = Web::start(|_| Answer::json(200, "{}"));
     let elsewhere = other.url("/stolen");
     let sessions = Arc::default();
@@ -344,7 +344,7 @@ fn redirects_stay_within_the_origin() {
 }
 
 #[test]
-fn a_server_that_comes_late_is_reached_later() {
+fn server_that_starts_late_is_reached_later() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let world = world(McpHttp::new(format!("http://{port}/mcp").leak()));
     let program = world.program();
@@ -355,7 +355,7 @@ fn a_server_that_comes_late_is_reached_later() {
 
 /// A stream that ends early is resumed after its last event, after the delay that the server requests.
 #[test]
-fn a_broken_stream_is_taken_up_again() {
+fn interrupted_event_stream_is_resumed() {
     let web = Web::start(|asked| {
         if asked.method == "GET" {
             let rest = match asked.header("last-event-id") {
@@ -390,7 +390,7 @@ data: {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"resume
 }
 
 #[test]
-fn a_proxy_is_asked_where_the_entry_names_one() {
+fn proxy_of_the_entry_is_used() {
     let sessions = Arc::default();
     let proxy = Web::start(legacy(Arc::clone(&sessions)));
     let world = world(McpHttp { proxy: Some(proxy.url("")), ..McpHttp::new("http://upstream.invalid/mcp") });

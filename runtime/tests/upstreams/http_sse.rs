@@ -98,7 +98,7 @@ fn methods(web: &Web) -> Vec<String> {
 }
 
 #[test]
-fn calls_and_faults_over_one_event_stream() {
+fn calls_and_faults_use_one_event_stream() {
     let (server, web) = Server::start("messages?session=1");
     let world = world(McpHttp { max_response_bytes: 100_000, request_timeout_ms: 500, ..sse(&web) });
     let program = world.program();
@@ -140,7 +140,7 @@ fn calls_and_faults_over_one_event_stream() {
 }
 
 #[test]
-fn lost_event_stream_is_opened_again_between_calls() {
+fn lost_event_stream_is_reopened_between_calls() {
     let (server, web) = Server::start("/messages");
     let world = world(sse(&web));
     let opened = || methods(&web).iter().filter(|sent| *sent == "GET /sse").count();
@@ -156,7 +156,7 @@ fn lost_event_stream_is_opened_again_between_calls() {
 }
 
 #[test]
-fn lost_event_stream_ends_a_write_and_repeats_a_read_once() {
+fn lost_event_stream_fails_a_write_and_retries_a_read_once() {
     let (_, web) = Server::start("/messages");
     let calls = |name: &str| web.requests().iter().filter(|asked| asked.json()["params"]["name"] == name).count();
     let world = world(sse(&web));
@@ -238,7 +238,7 @@ fn refused_initialize_falls_back_only_if_the_entry_permits_it() {
 }
 
 #[test]
-fn server_that_offers_both_transports_is_not_asked_for_an_event_stream() {
+fn event_stream_is_not_opened_if_both_transports_are_offered() {
     let web = Web::start(|asked| {
         handshaking(asked, |frame| Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"content": []}})))
     });
@@ -248,7 +248,7 @@ fn server_that_offers_both_transports_is_not_asked_for_an_event_stream() {
 }
 
 #[test]
-fn answers_that_are_not_event_streams_are_named() {
+fn responses_that_are_not_event_streams_are_reported() {
     let json = Web::start(|_| Answer::json(200, "{}"));
     let silent = Web::start(|_| Answer::Stream(vec![(0, ": nothing\n\n".into()), (2_000, ":\n\n".into())]));
     let ended = Web::start(|_| Answer::Stream(vec![(0, "data: {}\n\n".into())]));

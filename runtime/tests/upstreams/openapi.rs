@@ -60,7 +60,7 @@ fn service() -> Web {
 }
 
 #[test]
-fn operations_are_called_and_their_answers_mapped() {
+fn operations_are_called_and_their_responses_mapped() {
     let web = service();
     let world = world(web.url("/v1"));
     let program = world.program();
@@ -166,7 +166,7 @@ fn service_with_keys() -> Web {
 }
 
 #[test]
-fn keys_are_sent_in_query_and_cookie_and_do_not_come_back() {
+fn keys_are_sent_in_query_and_cookie_and_redacted_in_results() {
     let web = service_with_keys();
     let world = world_with_keys(&web);
     let program = world.program();
@@ -212,13 +212,13 @@ fn keys_are_sent_in_query_and_cookie_and_do_not_come_back() {
 }
 
 #[test]
-fn a_url_with_a_password_is_refused() {
+fn url_with_a_password_is_refused() {
     let answer = world("http://user:pass-word@127.0.0.1:9").program().call("api", "get-item", r#"{"id":"1"}"#);
     assert!(answer.starts_with("upstream_unavailable: the URL http://127.0.0.1:9/ holds a user or password: "), "{answer}");
 }
 
 #[test]
-fn arguments_that_cannot_be_sent_are_faults_of_the_program() {
+fn unsendable_arguments_are_faults_of_the_program() {
     let world = world("http://127.0.0.1:9");
     let program = world.program();
     for (args, expected) in [
@@ -302,7 +302,7 @@ fn answers() -> (Web, World) {
 type Case = (&'static str, &'static str, u16, &'static [(&'static str, &'static str)]);
 
 #[test]
-fn answers_are_read_as_their_content_type_says() {
+fn responses_are_read_by_content_type() {
     let (_web, world) = answers();
     let program = world.program();
     let cases: [Case; 12] = [
@@ -344,7 +344,7 @@ fn answers_are_read_as_their_content_type_says() {
 }
 
 #[test]
-fn a_call_chooses_the_type_of_its_answer_and_leaves_bytes_out() {
+fn call_can_choose_the_response_type_and_omit_bytes() {
     let (_web, world) = answers();
     let program = world.program();
     let request = |tool: &str, options: &str| {

@@ -61,7 +61,7 @@ fn arguments(target: &str) -> Value {
 }
 
 #[test]
-fn lists_of_every_convention_are_whole_or_a_fault() {
+fn lists_of_every_convention_are_complete_or_a_fault() {
     for convention in CONVENTIONS {
         let peer = Peer::start(convention);
         for count in COUNTS {
@@ -137,7 +137,7 @@ fn limits() -> Limits {
 }
 
 #[test]
-fn all_pages_come_in_order_by_number_and_by_token() {
+fn all_pages_are_in_order_by_number_and_by_token() {
     let (world, calls) = world(Duration::ZERO);
     // Without a total, the first and the last page are read twice. With a total, the number of the first page is not declared, so
     // that page 1 is read twice, and one more request shows that nothing follows the full last page.
@@ -153,7 +153,7 @@ fn all_pages_come_in_order_by_number_and_by_token() {
 }
 
 #[test]
-fn failed_page_ends_the_program_with_what_had_arrived() {
+fn failed_page_ends_the_program_with_the_items_read() {
     let (world, _) = world(Duration::ZERO);
     let error = world.evaluate(r#"(tool/all {:server "api" :tool "failing"})"#, limits()).unwrap_err();
     assert!(error.message.starts_with("tool/all: api/failing failed ("), "{}", error.message);
@@ -161,7 +161,7 @@ fn failed_page_ends_the_program_with_what_had_arrived() {
 }
 
 #[test]
-fn failed_page_ends_the_others_that_are_under_way() {
+fn failed_page_cancels_other_requests_in_flight() {
     let web = Web::start(|asked| {
         let page: usize = asked.target.rsplit_once('=').and_then(|(_, page)| page.parse().ok()).unwrap_or(1);
         if page == 3 {

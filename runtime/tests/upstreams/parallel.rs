@@ -48,7 +48,7 @@ fn budgets_are_exact_across_threads() {
 
 /// Integers beyond the precision of a double are preserved in both directions, and so are the digits of decimals.
 #[test]
-fn numbers_come_back_as_they_went() {
+fn numbers_round_trip_exactly() {
     let world = a_peer(vec![tool("args"), tool("structured")]);
     let program = r#"(let [there {:b 9007199254740993 :a -9223372036854775808 :c [18446744073709551615 0.1 1e300]}
                            back (:value (tool/call {:server "peer" :tool "args" :args there}))
@@ -61,7 +61,7 @@ fn numbers_come_back_as_they_went() {
 
 /// No peer lists its tools before all of them are asked. There are more peers than workers.
 #[test]
-fn listings_are_waited_for_at_once() {
+fn listings_are_awaited_concurrently() {
     const PEERS: usize = 12;
     let script = r#"
         while read -r line; do
@@ -155,7 +155,7 @@ fn wait_for_a_list_ends_when_memory_is_exhausted() {
 
 /// The peer answers no call before all of them are open, so that either all succeed or none.
 #[test]
-fn fifty_calls_are_open_at_once() {
+fn fifty_calls_are_in_flight_at_once() {
     let world = a_peer(vec![tool("gate")]);
     let limits = || Limits::default().wall_clock(std::time::Duration::from_mins(1));
     let call = r#"(tool/call {:server "peer" :tool "gate" :args {:open 50}})"#;
@@ -168,7 +168,7 @@ fn fifty_calls_are_open_at_once() {
 }
 
 #[test]
-fn arguments_of_calls_that_wait_for_a_list_count_as_memory_of_the_program() {
+fn arguments_of_calls_waiting_for_a_list_count_as_memory() {
     let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
     let world = World::live(vec![upstream("peer", Transport::McpStdio(spec), Vec::new())], |_| {});
     let limits = Limits::default().wall_clock(std::time::Duration::from_mins(1)).memory_bytes(40 << 20);

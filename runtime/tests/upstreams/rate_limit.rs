@@ -53,7 +53,7 @@ fn world(refusals: usize, retry_after: &'static str) -> (World, Arc<AtomicUsize>
 }
 
 #[test]
-fn a_call_that_only_reads_is_sent_again_after_the_delay() {
+fn read_is_retried_after_the_delay() {
     for (server, name, expected) in [("mcp", "read", "text done"), ("api", "get", "json {\"a\":1}")] {
         let (world, calls) = world(1, "1");
         let begun = Instant::now();
@@ -118,7 +118,7 @@ fn delay_before_a_retry_needs_no_processor() {
 }
 
 #[test]
-fn a_call_is_sent_again_once_only() {
+fn call_is_retried_only_once() {
     for (server, name) in [("api", "get"), ("mcp", "read")] {
         let (world, calls) = world(9, "0");
         assert_eq!(
@@ -131,7 +131,7 @@ fn a_call_is_sent_again_once_only() {
 }
 
 #[test]
-fn other_calls_are_not_sent_again() {
+fn writes_and_reads_without_a_short_delay_are_not_retried() {
     for (tool, retry_after, shown) in [
         ("write", "0", " (retry after 0 s)"),
         ("read", "3", " (retry after 3 s)"),
@@ -147,7 +147,7 @@ fn other_calls_are_not_sent_again() {
 }
 
 #[test]
-fn no_call_is_sent_again_when_the_program_is_over_by_then() {
+fn call_is_not_retried_after_the_program_has_ended() {
     let (world, calls) = world(1, "2");
     let patience = WaitLimits { deadline: Some(Instant::now() + Duration::from_millis(1_500)), ..WaitLimits::default() };
     let begun = Instant::now();

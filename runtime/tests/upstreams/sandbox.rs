@@ -107,7 +107,7 @@ fn folders() -> tempfile::TempDir {
 const DENIED: &str = "text refused: PermissionDenied";
 
 #[test]
-fn files_are_accessible_only_as_the_sandbox_lists_them() {
+fn files_are_accessible_only_as_listed_in_the_sandbox() {
     if !is_enforced() {
         return;
     }
@@ -140,7 +140,7 @@ fn files_are_accessible_only_as_the_sandbox_lists_them() {
 }
 
 #[test]
-fn other_processes_keep_their_environment() {
+fn environment_of_other_processes_is_not_readable() {
     if !is_enforced() {
         return;
     }
@@ -154,7 +154,7 @@ fn other_processes_keep_their_environment() {
 }
 
 #[test]
-fn without_network_no_socket_is_opened() {
+fn sockets_are_refused_without_network() {
     if !is_enforced() {
         return;
     }
@@ -237,15 +237,15 @@ fn child_that_cannot_be_confined_is_not_started() {
     assert!(answer.contains("Permission denied (os error 13); its sandbox may lack a folder in `read`"), "{answer}");
 }
 
-/// Set for the process of [`kernel_without_landlock_refuses_the_start`].
+/// Set for the process of [`start_is_refused_on_a_kernel_without_landlock`].
 const NO_LANDLOCK: &str = "PTC_TEST_NO_LANDLOCK";
 
 /// A process whose system calls of Landlock fail as on an older kernel calls a confined upstream and one without a sandbox.
 #[test]
-fn kernel_without_landlock_refuses_the_start() {
+fn start_is_refused_on_a_kernel_without_landlock() {
     if std::env::var_os(NO_LANDLOCK).is_none() {
         let mut child = Command::new(std::env::current_exe().unwrap());
-        child.args(["sandbox::kernel_without_landlock_refuses_the_start", "--exact", "--nocapture"]).env(NO_LANDLOCK, "1");
+        child.args(["sandbox::start_is_refused_on_a_kernel_without_landlock", "--exact", "--nocapture"]).env(NO_LANDLOCK, "1");
         let output = child.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));

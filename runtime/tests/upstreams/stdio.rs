@@ -40,7 +40,7 @@ fn json_of(answer: &str) -> serde_json::Value {
 }
 
 #[test]
-fn payloads_and_faults_of_a_tool() {
+fn tool_calls_give_payloads_and_faults() {
     let world = world_of("plain");
     let program = world.program();
     let cases = [
@@ -92,7 +92,7 @@ fn calls_overlap_on_one_pipe() {
 }
 
 #[test]
-fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
+fn timeout_cancels_the_call_and_a_late_response_is_ignored() {
     let spec = McpStdio { era: Some(Era::Handshake), ..peer::spec("plain") };
     let upstreams = vec![upstream("peer", Transport::McpStdio(spec), TOOLS.map(tool).into())];
     let world = World::with(upstreams, Vec::new(), |settings| settings.call_timeout = Duration::from_millis(250));
@@ -120,7 +120,7 @@ fn a_timeout_withdraws_the_call_and_a_late_answer_harms_nobody() {
 }
 
 #[test]
-fn an_oversized_answer_leaves_the_connection_up() {
+fn oversized_response_does_not_end_the_connection() {
     let world = world(McpStdio { max_response_bytes: 100_000, era: Some(Era::Handshake), ..peer::spec("plain") });
     let program = world.program();
     let other = program.start("peer", "slow", r#"{"ms":200}"#);
@@ -134,7 +134,7 @@ fn an_oversized_answer_leaves_the_connection_up() {
 }
 
 #[test]
-fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
+fn crash_fails_calls_in_flight_and_the_next_call_restarts() {
     let world = world_of("plain");
     let program = world.program();
     let other = program.start("peer", "slow", r#"{"ms":60000}"#);
@@ -156,7 +156,7 @@ fn a_crash_fails_what_is_in_flight_and_the_next_call_starts_anew() {
 }
 
 #[test]
-fn a_child_that_is_started_again_is_greeted_in_the_words_that_it_understood() {
+fn restarted_child_gets_the_handshake_that_it_accepted() {
     let world = world(peer::spec("silent_probe"));
     for greeting in ["server/discover", "initialize"] {
         let seen = world.program().call("peer", "seen", "{}");
@@ -166,7 +166,7 @@ fn a_child_that_is_started_again_is_greeted_in_the_words_that_it_understood() {
 }
 
 #[test]
-fn what_cannot_start_is_unavailable() {
+fn child_that_cannot_start_is_unavailable() {
     let missing = world(McpStdio::new("/no/such/program"));
     let answer = missing.program().call("peer", "echo", "{}");
     assert!(answer.starts_with("upstream_unavailable: cannot start '/no/such/program': No such file"), "{answer}");
@@ -184,7 +184,7 @@ fn what_cannot_start_is_unavailable() {
 }
 
 #[test]
-fn both_eras_and_all_revisions_are_found() {
+fn both_eras_and_all_revisions_are_negotiated() {
     let cases = [
         ("plain", None),
         ("plain", Some(Era::Stateless)),
@@ -205,7 +205,7 @@ fn both_eras_and_all_revisions_are_found() {
 }
 
 #[test]
-fn a_list_is_followed_page_by_page_and_kept_verbatim() {
+fn list_is_read_page_by_page_and_stored_verbatim() {
     let list = |mode: &'static str| {
         let deployment = deployment(vec![upstream("peer", Transport::McpStdio(peer::spec(mode)), Vec::new())], Vec::new());
         let world = world_of("plain");
@@ -223,7 +223,7 @@ fn a_list_is_followed_page_by_page_and_kept_verbatim() {
 }
 
 #[test]
-fn a_child_sees_what_its_entry_grants() {
+fn child_environment_has_what_its_entry_grants() {
     let env = |inherit_env| {
         let world = world(McpStdio { inherit_env, cd: Some("tmp"), era: Some(Era::Handshake), ..peer::spec("plain") });
         json_of(&world.program().call("peer", "env", "{}"))
@@ -242,7 +242,7 @@ fn a_child_sees_what_its_entry_grants() {
 }
 
 #[test]
-fn secrets_do_not_come_back() {
+fn secrets_are_redacted_in_results() {
     let env: &'static [(&str, &[EnvPart])] =
         vec![("PTC_PEER", &[EnvPart::Text("plain")] as &[_]), ("API_TOKEN", &[EnvPart::Var("CARGO_PKG_DESCRIPTION")])].leak();
     let secret = std::env::var("CARGO_PKG_DESCRIPTION").unwrap();
@@ -262,7 +262,7 @@ fn secrets_do_not_come_back() {
 }
 
 #[test]
-fn budgets_hold_over_threads() {
+fn call_budget_applies_across_threads() {
     let world = world_of("plain");
     let program = world.program();
     let outcomes: Vec<String> = std::thread::scope(|scope| {
@@ -316,7 +316,7 @@ fn shutdown_leaves_no_process_behind() {
 }
 
 #[test]
-fn a_child_that_ignores_every_request_to_end_is_killed() {
+fn child_that_ignores_signals_is_killed() {
     let script = r#"trap "" TERM; while read -r line; do case "$line" in *initialize\"*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}';; *tools/call*) printf '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"%s"}]}}\n' $$;; esac; done; while :; do sleep 1; done"#;
     let spec = McpStdio { args: vec!["-c", script].leak(), era: Some(Era::Handshake), ..McpStdio::new("sh") };
     let world = world(spec);
@@ -327,7 +327,7 @@ fn a_child_that_ignores_every_request_to_end_is_killed() {
 }
 
 #[test]
-fn wrong_requests_are_faults_of_the_program() {
+fn invalid_requests_are_faults_of_the_program() {
     use crate::world::arg;
     use ptc_catalog::{Arg, Type};
     const MODES: &str = "\"fast\"\n\"slow\"";

@@ -93,7 +93,7 @@ fn serve(world: &World) -> Secure {
 }
 
 #[test]
-fn a_certificate_is_trusted_where_the_operator_says_so() {
+fn certificate_is_trusted_if_the_operator_lists_it() {
     let home = World::new(Vec::new());
     let server = serve(&home);
     let world = |roots: Option<&str>| {
@@ -120,7 +120,7 @@ fn a_certificate_is_trusted_where_the_operator_says_so() {
 }
 
 #[test]
-fn read_over_http2_is_sent_once_more_if_its_stream_or_connection_fails() {
+fn read_over_http2_is_retried_once_if_stream_or_connection_fails() {
     let home = World::new(Vec::new());
     let server = serve(&home);
     for (path, told, times) in [

@@ -76,7 +76,7 @@ fn proxy(world: &World, status: &'static str, tls: Option<TlsAcceptor>) -> Proxy
 }
 
 #[test]
-fn a_proxy_carries_https_without_reading_it() {
+fn https_passes_a_proxy_encrypted() {
     let home = World::new(Vec::new());
     let web = Web::start(|asked| {
         handshaking(asked, |frame| {

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_refuse_a_call_is_breaking() {
+    fn change_that_may_refuse_a_call_is_breaking() {
         let old = r#"{"type":"object","properties":{"a":{"type":["string","null"],"description":"x"},"n":{"type":"number"},"l":{"type":"array","items":{"enum":["x","y"]}}},"required":["a"]}"#;
         let with = |from: &str, to: &str| {
             assert!(old.contains(from), "{from}");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_short_whatever_an_upstream_says() {
+    fn messages_are_short_for_any_text_of_an_upstream() {
         let long = "x".repeat(1_000_000);
         for new in [format!(r#"{{"required":["{long}"]}}"#), format!(r#"{{"{long}":1}}"#)] {
             assert!(how("{}", &new).unwrap().1.len() < 300, "{}", new.len());
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tools_in_falling_order_are_judged_in_linear_time() {
+    fn many_tools_in_descending_order_are_compared_in_linear_time() {
         let tool = |at: usize| Tool {
             name: format!("t{at:06}").leak(),
             definition: format!(r#"{{"name":"t{at:06}","inputSchema":{{}}}}"#).leak(),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_decides_what_is_denied() {
+    fn drift_policy_decides_which_calls_are_denied() {
         static TOOLS: [Tool; 2] = [tool("gone"), tool("same")];
         const fn tool(name: &'static str) -> Tool {
             let definition = r#"{"name":"same"}"#;

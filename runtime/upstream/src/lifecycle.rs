@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_repaired_once_at_once_and_then_with_a_pause() {
+    fn first_reconnect_is_immediate_and_later_ones_are_delayed() {
         run(async {
             let lifecycle = Lifecycle::<Fake>::new();
             let made = Arc::new(AtomicU32::new(0));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_attempt_sees_how_far_it_is() {
+    fn waiting_call_sees_the_stage_of_the_attempt() {
         run(async {
             let lifecycle = Lifecycle::<Fake>::new();
             let (step, mut steps) = tokio::sync::mpsc::channel::<Stage>(1);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_survives_the_call_that_started_it() {
+    fn attempt_survives_the_call_that_started_it() {
         run(async {
             let lifecycle = Lifecycle::<Fake>::new();
             let slow = || async {

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_cannot_be_used_is_not_asked_for_at_every_call() {
+    fn unusable_list_is_not_requested_at_every_call() {
         static UPSTREAMS: [Upstream; 1] =
             [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: &[] }];
         static CATALOG: Catalog = Catalog { digest: "", search_index: &[], upstreams: &UPSTREAMS };

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_belongs_to_its_task() {
+    fn stage_is_recorded_per_task() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             enter(Stage::Reading);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn at_most_so_many_upstreams_start_at_the_same_time() {
+    fn number_of_concurrent_starts_is_limited() {
         run(async {
             let limits = StartLimits::new(Some(3));
             let starting = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_ran_out_of_time_is_made_once_more() {
+    fn timed_out_attempt_is_retried_once() {
         run(async {
             let attempts = std::cell::RefCell::new([0; 3]);
             let outcomes = attempt_all(&[0, 1, 2], Duration::from_mins(1), |&at: &usize| {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn all_attempts_together_have_a_limit() {
+    fn total_time_of_all_attempts_is_limited() {
         run(async {
             let outcomes: Vec<Result<(), _>> =
                 attempt_all(&[0, 1], Duration::from_millis(50), |_| std::future::pending::<Result<(), UpstreamError>>()).await;

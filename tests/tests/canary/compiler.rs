@@ -26,7 +26,7 @@ done
 
 /// Checks that a process that queries upstreams, and the upstreams, cannot dump core. They inherit the limit and cannot raise it.
 #[test]
-fn no_core_is_dumped_while_upstreams_are_asked() {
+fn core_dumps_are_disabled_while_upstreams_are_queried() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!("ulimit -H -c > limit; {ECHO}");
     let entry = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", script], "cd": folder.path() });
@@ -38,7 +38,7 @@ fn no_core_is_dumped_while_upstreams_are_asked() {
 }
 
 #[test]
-fn neither_lock_nor_binary_nor_messages_have_it() {
+fn lock_binary_and_messages_do_not_contain_the_secret() {
     let folder = tempfile::tempdir().expect("a folder");
     let entry =
         json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", ECHO], "env": { "KEY": "${PTC_TEST_CANARY_SECRET}" } });

@@ -228,7 +228,7 @@ fn text_xml_and_bytes_are_one_argument() {
 }
 
 #[test]
-fn the_preferred_type_is_sent_unless_the_override_chooses() {
+fn preferred_type_is_sent_unless_overridden() {
     let schema = object(&json!({ "a": { "type": "string" } }));
     let mut operation = with_body("post", "text/plain", &schema);
     for media_type in ["multipart/form-data", "application/x-www-form-urlencoded", "application/json"] {
@@ -260,7 +260,7 @@ fn the_preferred_type_is_sent_unless_the_override_chooses() {
 }
 
 #[test]
-fn optional_body_needs_its_required_members_once_it_is_begun() {
+fn optional_body_needs_required_members_if_any_member_is_given() {
     let schema = json!({ "type": "object", "required": ["name"], "properties": {
         "name": { "type": "string" }, "color": { "type": "string" } } });
     let mut operation = with_body("patch", "application/json", &schema);
@@ -286,7 +286,7 @@ fn required_body_without_members_is_sent_empty() {
 }
 
 #[test]
-fn body_of_a_get_is_sent_only_if_it_is_required_and_the_operation_is_named() {
+fn get_body_is_sent_only_if_required_and_operation_is_named() {
     let schema = object(&json!({ "q": { "type": "string" } }));
     let mut optional = with_body("find", "application/json", &schema);
     optional["requestBody"]["required"] = json!(false);
@@ -324,7 +324,7 @@ fn body_is_at_most_max_request_bytes() {
 }
 
 #[test]
-fn members_of_results_that_are_write_only_are_not_documented() {
+fn write_only_members_of_results_are_not_documented() {
     let schema = json!({ "type": "object", "required": ["id", "secret"], "properties": {
         "id": { "type": "integer", "readOnly": true }, "secret": { "type": "string", "writeOnly": true } } });
     let mut operation = with_body("create", "application/json", &schema);

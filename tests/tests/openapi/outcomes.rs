@@ -38,7 +38,7 @@ const ADVICE: &str = "read the data before you repeat a write";
 type Case = (&'static [(&'static str, u16)], Vec<String>);
 
 #[test]
-fn answer_says_how_many_writes_were_made() {
+fn response_reports_the_number_of_writes() {
     let service = service();
     let engine = service.engine();
     let unknown = |names: &str| format!("{names}; {ADVICE}");
@@ -65,7 +65,7 @@ fn answer_says_how_many_writes_were_made() {
 }
 
 #[test]
-fn failed_program_says_what_was_written() {
+fn failed_program_reports_its_writes() {
     let service = service();
     let engine = service.engine();
     let nothing = "the program failed, and nothing was written";
@@ -84,7 +84,7 @@ fn failed_program_says_what_was_written() {
 }
 
 #[test]
-fn write_that_could_not_be_sent_was_not_made() {
+fn write_that_could_not_be_sent_is_not_counted() {
     let service = service();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let unreachable = json!({ "include_operations": ["write"], "base_url": format!("http://127.0.0.1:{port}") });
@@ -95,7 +95,7 @@ fn write_that_could_not_be_sent_was_not_made() {
 }
 
 #[test]
-fn program_that_runs_out_of_time_names_the_write_that_was_under_way() {
+fn timed_out_program_names_the_write_in_flight() {
     let service = service();
     let served = ptc_compiler::serve::Source::file(service.folder().join("upstreams.json")).open_blocking().unwrap();
     let limits = ptc_lisp::Limits::default().wall_clock(Duration::from_millis(300));
@@ -107,7 +107,7 @@ fn program_that_runs_out_of_time_names_the_write_that_was_under_way() {
 }
 
 #[test]
-fn write_without_an_answer_in_time_is_named() {
+fn write_without_a_response_in_time_is_named() {
     let service = service();
     let outcome = eval(&service.engine(), &call("write", 0));
     assert_eq!(outcome.result, Ok(":timeout".into()));
@@ -138,7 +138,7 @@ fn lost_after_one_request(refuses: bool) -> (std::net::SocketAddr, std::thread::
 }
 
 #[test]
-fn write_whose_repetition_finds_no_connection_is_named() {
+fn write_whose_retry_cannot_connect_is_named() {
     for refuses in [true, false] {
         let service = service();
         let (address, served) = lost_after_one_request(refuses);

@@ -40,7 +40,7 @@ fn service(entry: &serde_json::Value) -> Service {
 }
 
 #[test]
-fn query_is_a_read_that_patterns_include_and_that_sends_its_body() {
+fn query_method_is_an_included_read_with_a_body() {
     let service = service(&json!({ "include_operations": ["*"], "allow_writes": false }));
     let engine = service.engine();
     let outcome = eval(&engine, r#"(tool/value {:server "api" :tool "search" :args {:text "late"}})"#);
@@ -53,7 +53,7 @@ fn query_is_a_read_that_patterns_include_and_that_sends_its_body() {
 }
 
 #[test]
-fn additional_methods_are_writes_that_are_sent_as_they_are_written() {
+fn additional_methods_are_writes_and_sent_unchanged() {
     let service = service(&json!({ "include_operations": ["copy"] }));
     let outcome = eval(&service.engine(), r#"(:ok (tool/call {:server "api" :tool "copy" :args {:Destination "/v1/old"}}))"#);
     assert_eq!(outcome.result, Ok("true".to_owned()));
@@ -66,7 +66,7 @@ fn additional_methods_are_writes_that_are_sent_as_they_are_written() {
 }
 
 #[test]
-fn parameter_in_querystring_is_the_whole_query() {
+fn parameter_in_querystring_is_the_complete_query() {
     let service = service(&json!({ "include_operations": ["filter", "select"] }));
     let engine = service.engine();
     for (tool, args, expected) in [

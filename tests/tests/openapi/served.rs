@@ -75,7 +75,7 @@ fn annotations_follow_the_operations_that_programs_can_call() {
 }
 
 #[test]
-fn answers_of_every_profile_and_of_stored_programs_have_the_notes() {
+fn responses_of_every_profile_and_stored_programs_have_notes() {
     let service = shop();
     grant(&service, &json!(["listOrders", "createOrder"]));
     let twice = r#"(mapv (fn [n] (:reason (tool/call {:server "api" :tool "create-order" :args {:n n}}))) [1 2])"#;

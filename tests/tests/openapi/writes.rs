@@ -108,7 +108,7 @@ fn losing(entry: &Value, lost: usize) -> Service {
 }
 
 #[test]
-fn lost_request_is_repeated_once_if_it_is_a_read_or_idempotent() {
+fn lost_request_is_retried_once_if_it_is_a_read_or_idempotent() {
     for (tool, args, times) in [
         ("createOrder", "{:n 1}", 1),
         ("changeOrder", r#"{:id "1"}"#, 1),
@@ -126,7 +126,7 @@ fn lost_request_is_repeated_once_if_it_is_a_read_or_idempotent() {
 }
 
 #[test]
-fn each_write_has_a_fresh_key_and_its_repetition_the_same() {
+fn write_has_a_new_key_and_its_retry_the_same_key() {
     let service = losing(&json!({ "idempotency_header": "Idempotency-Key" }), 1);
     let engine = service.engine();
     let call = r#"(:ok (tool/call {:server "api" :tool "createOrder" :args {:n 1}}))"#;
@@ -143,7 +143,7 @@ fn each_write_has_a_fresh_key_and_its_repetition_the_same() {
 }
 
 #[test]
-fn key_is_refused_where_it_would_have_no_effect() {
+fn key_without_effect_is_refused() {
     let keyed = losing(&json!({ "idempotency_header": "Idempotency-Key" }), 0);
     let bare = losing(&json!({}), 0);
     for (service, tool, key, expected) in [
@@ -171,7 +171,7 @@ fn parameter_that_carries_the_key_is_not_an_argument() {
 }
 
 #[test]
-fn redirect_of_a_write_is_its_result() {
+fn redirect_of_a_write_is_returned_as_its_result() {
     let service = Service::start(&json!({ "include_operations": ["createOrder", "listOrders"] }), &shop(), |asked| {
         match asked.target.as_str() {
             "/v1/orders" => Answer::Full(303, vec!["Location: /v1/done".into()], vec![]),

@@ -56,7 +56,7 @@ fn verdict(program: &Program, outcome: &Outcome) -> Verdict {
 }
 
 #[test]
-fn mistaken_programs_end_in_a_fault_or_a_note_that_names_the_mistake() {
+fn faulty_programs_give_a_fault_or_note_that_names_the_mistake() {
     let programs = corpus::read("mistakes");
     let world = world::World::start();
     let mut bad = Vec::new();
@@ -113,7 +113,7 @@ fn doc_shows_lines_and_a_call_that_the_tool_accepts() {
 }
 
 #[test]
-fn doc_shows_what_decides_whether_a_call_is_right() {
+fn doc_shows_constraints_of_arguments() {
     let world = world::World::start();
     for (tool, lines) in [
         ("tickets/list-tickets", &["  :limit - 1 to 50; default 25", "  :state - one of \"open\" \"pending\" \"closed\""][..]),
@@ -143,7 +143,7 @@ fn values_and_lists_work_in_the_embedding_api() {
 }
 
 #[test]
-fn definitions_of_earlier_programs_keep_their_notes() {
+fn definitions_of_earlier_programs_retain_their_notes() {
     let world = world::World::start();
     let fetch = r#"(def v (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})) nil"#;
     // The answer is kept unread, so that later programs may take it for the whole list.
@@ -157,7 +157,7 @@ fn definitions_of_earlier_programs_keep_their_notes() {
 }
 
 #[test]
-fn keys_are_missing_in_results_of_earlier_programs_and_in_whole_lists() {
+fn missing_keys_are_noted_in_earlier_results_and_in_lists() {
     let world = world::World::start();
     let fetch = r#"(:items (tool/value {:server "shop" :tool "list_orders" :args {:limit 100}}))"#;
     for program in ["(map :statuss *1)", "(map #(-> % clojure.walk/keywordize-keys :statuss) *1)"] {
@@ -172,7 +172,7 @@ fn keys_are_missing_in_results_of_earlier_programs_and_in_whole_lists() {
 }
 
 #[test]
-fn helpers_of_a_session_decide_by_what_they_read() {
+fn functions_of_a_session_are_noted_by_the_keys_they_read() {
     let world = world::World::start();
     let total = r"(defn total-of [v] (:total v)) (defn rows-of [v] (:items v))";
     let call = r#"(tool/value {:server "shop" :tool "list_orders" :args {:limit 100}})"#;

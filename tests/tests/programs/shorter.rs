@@ -43,7 +43,7 @@ fn python() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn programs_with_the_two_functions_give_the_same_in_fewer_bytes() {
+fn programs_with_the_two_functions_are_shorter_with_equal_values() {
     let (long, short, python) = (by_title("correct"), by_title("both"), python());
     assert_eq!(short.keys().collect::<Vec<_>>(), python.keys().collect::<Vec<_>>(), "each program is there in both languages");
     assert!(short.len() >= MIN_BOTH, "{} programs", short.len());

@@ -269,7 +269,7 @@ fn calls_that_doc_shows_of_published_tools_are_valid() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn texts_of_doc_on_published_tools_keep_to_their_budget() {
+fn texts_of_doc_on_published_tools_stay_within_budget() {
     let texts: Vec<&str> = frozen().docs.split("\n\n").filter(|text| text.contains("\ncall: ")).collect();
     let mut sizes: Vec<usize> = texts.iter().map(|text| text.len()).collect();
     sizes.sort_unstable();

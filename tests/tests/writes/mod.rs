@@ -139,7 +139,7 @@ fn eval(client: &mut Client, program: &str) -> Value {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn programs_write_what_the_same_calls_by_another_client_write() {
+fn programs_write_the_same_as_calls_of_another_client() {
     let folder = tempfile::tempdir().expect("a folder");
     let [ours, theirs] = ["ours.db", "theirs.db"].map(|name| Service::start(folder.path(), name));
     let mut binary = serve(folder.path(), &ours);
@@ -166,7 +166,7 @@ fn programs_write_what_the_same_calls_by_another_client_write() {
 
 #[test]
 #[ignore = "needs what .ci/peers installs"]
-fn service_that_is_killed_during_a_write_leaves_an_uncertain_write() {
+fn service_killed_during_a_write_makes_its_outcome_uncertain() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = Service::start(folder.path(), "shop.db");
     let mut binary = serve(folder.path(), &service);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_masked_and_labels_move_with_the_text() {
+    fn secret_is_masked_and_labels_are_shifted() {
         let mut sources = Sources::default();
         let text = "{\n  \"value\": \"hunter2-ümlaut\", \"x\": 1\n}\n";
         let file = sources.add("c.json", text);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_on_the_secret_itself_covers_the_mask() {
+    fn label_on_the_secret_itself_covers_the_mask() {
         let mut sources = Sources::default();
         let file = sources.add("c.json", "[\"secret\"]");
         let mut diagnostics = Diagnostics::default();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_line_is_shown_around_its_label_only() {
+    fn only_the_labelled_part_of_a_long_line_is_shown() {
         let mut sources = Sources::default();
         let text = format!("[{}\"here\"{}]", "1,".repeat(100_000), ",1".repeat(100_000));
         let file = sources.add("long.json", text);

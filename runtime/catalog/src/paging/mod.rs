@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paging_is_read_as_it_was_written() {
+    fn paging_round_trips() {
         for (by, _) in By::ALL {
             let bare = Paging { by, ..Paging::default() };
             assert_eq!(Paging::parse(&bare.to_string()), Some(bare));

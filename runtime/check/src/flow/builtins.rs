@@ -4,7 +4,7 @@ use ptc_catalog::{Paging, Tool, paging};
 use ptc_lisp::ir::{Ir, Op};
 use ptc_lisp::{Span, Value, is_upstream_call};
 
-use super::{Frame, Place, Site, Walk, item, list};
+use super::{Frame, ResultPath, Site, Walk, item, list};
 use crate::output::{self, Step};
 use crate::paging::arguments;
 use crate::{EACH, EACH_SECOND};
@@ -34,7 +34,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
         args: &'p [Ir],
         span: Span,
         frame: &mut Frame,
-    ) -> Option<Place> {
+    ) -> Option<ResultPath> {
         if is_upstream_call(namespace, name) {
             self.each_escapes(args, frame);
             let (tool, called) = self.known.get(&span).cloned().unwrap_or((None, "the call".to_owned()));
@@ -48,7 +48,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
                 let items = self.path_of_items(tool?)?;
                 path.extend(items.split('.').filter(|key| !key.is_empty()).map(|key| Step::Key(key.to_owned())));
             }
-            return Some(Place { site: self.sites.len() - 1, path, lists: 0 });
+            return Some(ResultPath { site: self.sites.len() - 1, path, lists: 0 });
         }
         match (name, args) {
             ("get", [from, Ir { op: Op::Const(key), .. }, rest @ ..]) => {
@@ -170,7 +170,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
 
     /// Records literal keys of functions that allow for them to be missing, so that they do not count as a fault even if the
     /// schema is closed. Their values are not followed.
-    fn keys<'k>(&mut self, place: Option<Place>, keys: impl IntoIterator<Item = &'k Value>, span: Span) {
+    fn keys<'k>(&mut self, place: Option<ResultPath>, keys: impl IntoIterator<Item = &'k Value>, span: Span) {
         let Some(place) = place else { return };
         let closed = self.closed.len();
         for key in keys.into_iter().filter(|key| key.as_name().is_some()) {
@@ -191,7 +191,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
     }
 
     /// Records the use of a whole result by a list function. Returns whether it is one.
-    pub(super) fn is_listed(&mut self, name: &str, place: Option<&Place>, span: Span) -> bool {
+    pub(super) fn is_listed(&mut self, name: &str, place: Option<&ResultPath>, span: Span) -> bool {
         let result = place.filter(|place| place.is_result() && OF_LISTS.contains(&name));
         let Some(site) = result.and_then(|place| self.sites.get_mut(place.site)) else { return false };
         site.listed.get_or_insert_with(|| (name.to_owned(), span));

@@ -82,7 +82,7 @@ mod tests {
     use ptc_lisp::json;
 
     #[test]
-    fn places_are_found_whether_keys_have_dots_or_not() {
+    fn paths_are_found_with_and_without_dots_in_keys() {
         let value = json::decode(br#"{"a.b": 1, "a": {"b": 2, "c.d": {"e": 3}}, "n": null}"#).unwrap();
         let int = |path: &str| at(&value, path).and_then(Value::as_int);
         assert_eq!((int("a.b"), int("a.c.d.e"), int("a.x"), int("x.y")), (Some(1), Some(3), None, None));

@@ -31,12 +31,12 @@ const MAX_LISTED: usize = 8;
 pub struct UnreadPages {
     first: Vec<FirstPage>,
     later: Vec<LaterPage>,
-    asked: Vec<Asked>,
+    asked: Vec<ListRequest>,
 }
 
 #[derive(Debug)]
 struct FirstPage {
-    list: Asked,
+    list: ListRequest,
     announced: Announced,
     /// What the program has read of the answer. `None` if the answer itself is the list.
     uses: Option<Arc<ListUses>>,
@@ -45,7 +45,7 @@ struct FirstPage {
 /// A page after the first one.
 #[derive(Debug)]
 struct LaterPage {
-    list: Asked,
+    list: ListRequest,
     /// Whether it announces a further page.
     is_more: Option<bool>,
     /// Its number, counted from 1, if the argument of the tool is one.
@@ -65,7 +65,7 @@ impl LaterPage {
 
 /// A call of a tool: its arguments without those that select a page, as hashes of names and values.
 #[derive(Debug)]
-struct Asked {
+struct ListRequest {
     upstream: &'static str,
     tool: &'static str,
     others: Vec<u64>,
@@ -114,14 +114,14 @@ impl UnreadPages {
         let keys = answer::keys_to(answer, &announced.list).filter(|keys| !keys.is_empty());
         let list = keys.map(|keys| TrackedList { keys, uses: Arc::default() });
         let uses = list.as_ref().map(|list| Arc::clone(&list.uses));
-        self.first.push(FirstPage { list: Asked::of(upstream, tool, args), announced, uses });
+        self.first.push(FirstPage { list: ListRequest::of(upstream, tool, args), announced, uses });
         list
     }
 
     /// Records that all pages of a list are requested.
     pub fn read_all(&mut self, upstream: &'static Upstream, tool: &'static Tool, args: &Value) {
         if self.asked.len() < MAX_LISTS {
-            self.asked.push(Asked::of(upstream, tool, args));
+            self.asked.push(ListRequest::of(upstream, tool, args));
         }
     }
 
@@ -191,8 +191,8 @@ fn note(upstream: &str, tool: &str, lists: &[PartialRead<'_>]) -> String {
     format!("{upstream}/{tool}: {what}, and the program did not ask for the next one: {all}")
 }
 
-impl Asked {
-    fn of(upstream: &'static Upstream, tool: &'static Tool, args: &Value) -> Asked {
+impl ListRequest {
+    fn of(upstream: &'static Upstream, tool: &'static Tool, args: &Value) -> ListRequest {
         let known = arguments(tool);
         let size = paging::size_argument(&known).map(|size| size.name);
         let paging = Paging::parse(tool.paging);
@@ -213,10 +213,10 @@ impl Asked {
             }
             hasher.finish()
         });
-        Asked { upstream: upstream.name, tool: tool.name, others: others.collect() }
+        ListRequest { upstream: upstream.name, tool: tool.name, others: others.collect() }
     }
 
-    fn continues(&self, list: &Asked) -> bool {
+    fn continues(&self, list: &ListRequest) -> bool {
         (self.upstream, self.tool) == (list.upstream, list.tool) && self.others.iter().all(|other| list.others.contains(other))
     }
 }
@@ -284,7 +284,7 @@ fn pages_of(
 
 /// Reads the announcements of a page after the first one.
 fn later(upstream: &'static Upstream, tool: &'static Tool, args: &Value, answer: &Value, header: Option<&str>) -> LaterPage {
-    let list = Asked::of(upstream, tool, args);
+    let list = ListRequest::of(upstream, tool, args);
     let Some((mut pages, paging)) = pages_of(upstream, tool, args, answer, header) else {
         return LaterPage { list, is_more: None, number: None, items_left: None };
     };

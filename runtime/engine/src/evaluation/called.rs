@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_of_stored_calls_are_read_once() {
+    fn tool_definitions_of_stored_calls_are_parsed_once() {
         let record = |server: &str, status: &str| format!(r#"{{"server":"{server}","tool":"t","status":"{status}","more":1}}"#);
         let records = [record("a", "ok"), record("b", "error"), record("a", "ok"), "damaged".to_owned(), record("c", "ok")];
         let called = CalledTools::of_records(records.iter().map(String::as_str));

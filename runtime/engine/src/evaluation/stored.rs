@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_made_ready_once() {
+    fn stored_program_is_compiled_once() {
         static PROGRAMS: [StoredProgram; 2] = [stored("good", "{}"), stored("bad", "{")];
         const fn stored(name: &'static str, args: &'static str) -> StoredProgram {
             StoredProgram { name, description: "", source: "(+ 1 2)", digest: "", args, output_schema: "{}" }

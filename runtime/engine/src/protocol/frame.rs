@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_across_reads() {
+    fn lines_are_joined_across_reads() {
         assert_eq!(frames(&[b"ab", b"c\nd", b"ef\n\ngh"], 10), ["abc", "def", "", "gh"]);
         assert_eq!(frames(&[], 10), [] as [&str; 0]);
     }
 
     #[test]
-    fn the_cap_is_exact_and_the_stream_goes_on() {
+    fn line_limit_is_exact_and_later_lines_are_read() {
         assert_eq!(frames(&[b"12345\n123456\n1\n"], 5), ["12345", "OVERSIZED", "1"]);
         assert_eq!(frames(&[b"1234", b"56", b"7", b"8\nok\n"], 5), ["OVERSIZED", "ok"]);
         assert_eq!(frames(&[b"1234567"], 5), ["OVERSIZED"]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn large_frames_are_whole() {
+    fn large_frames_are_complete() {
         let long = vec![b'x'; 5 * CHUNK + 7];
         let got = frames(&[&long, b"\n", &long, b"\nz\n"], 6 * CHUNK);
         assert_eq!(got.iter().map(String::len).collect::<Vec<_>>(), [long.len(), long.len(), 1]);

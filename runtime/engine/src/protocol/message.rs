@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_stay_raw() {
+    fn payloads_are_not_parsed() {
         let line = br#"{"jsonrpc":"2.0","id":12345678901234567890123,"method":"tools/call","params":{"name":"t","arguments":{"n":1.50,"o":{"b":1,"a":2}}}}"#;
         let Ok(Message::Request { id, method, params }) = parse(line) else { panic!("a request") };
         assert_eq!((id, &*method, params.name), ("12345678901234567890123", "tools/call", Some("\"t\"")));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_strings() {
+    fn json_types_are_named_and_strings_decoded() {
         for (raw, name) in
             [("\"a\"", "string"), ("1", "integer"), ("1.5", "number"), ("null", "null"), ("true", "boolean"), ("{}", "object")]
         {

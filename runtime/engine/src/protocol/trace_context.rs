@@ -52,7 +52,7 @@ mod tests {
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
     #[test]
-    fn traceparents() {
+    fn traceparent_is_parsed_as_specified() {
         for (text, sampled) in [
             (format!("00-{TRACE}-00f067aa0ba902b7-01"), Some(true)),
             (format!("00-{TRACE}-00f067aa0ba902b7-02"), Some(false)),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message() {
+    fn traceparent_is_read_from_metadata_of_a_message() {
         let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
         assert_eq!(of_meta(&format!(r#"{{"progressToken":1,"traceparent":"{parent}"}}"#)).as_deref(), Some(parent.as_str()));
         for meta in [r#"{"traceparent":"x"}"#, r#"{"traceparent":7}"#, "{}", "[]", "null"] {

@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_printed_lines_are_cut_first() {
+    fn longest_printed_lines_are_truncated_first() {
         let budget = Profile::Slim.budget();
         let lines = ["a".to_owned(), "x".repeat(30_000), "b".repeat(2_000), "é\"".repeat(20_000)];
         let (kept, truncated) = printed(&printing(&lines, false), budget);
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_lines_that_fit_are_whole() {
+    fn printed_lines_that_fit_are_not_truncated() {
         let line = "x".repeat(7_000);
         assert_eq!(printed(&printing(std::slice::from_ref(&line), false), Profile::Slim.budget()), (vec![line], false));
         let short = vec!["l".to_owned(); 500];
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_lines_stand_before_an_error() {
+    fn printed_lines_precede_an_error() {
         let shown = text(&printing(&["one".to_owned(), "two".to_owned()], true), Profile::Slim.budget());
         assert_eq!(shown, "<prints>\none\ntwo\n\n<error>\nruntime_error: no such key");
         assert_eq!(text(&printing(&[], true), Profile::Slim.budget()), "runtime_error: no such key");

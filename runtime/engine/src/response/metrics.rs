@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_as_documented() {
+    fn metrics_have_the_documented_fields() {
         let answer = "a".repeat(812);
         // The example of the documentation: three answers of 48,122 bytes are reduced to 812.
         let three = [call("ok", 48_000, false), call("ok", 100, false), call("ok", 22, false)];

@@ -27,7 +27,7 @@ pub(crate) use function::Written;
 pub(crate) use hints::namespace as namespace_hint;
 pub(crate) use names::{aliases, builtin, namespace, near_builtin, plain, qualified, written_namespaces};
 pub(crate) use scope::{Mark, Target};
-use scope::{Place, Scope, Siblings};
+use scope::{ResolvedName, Scope, Siblings};
 
 /// Maximum nesting of expressions after macro expansion.
 const MAX_DEPTH: u32 = 600;
@@ -217,10 +217,10 @@ impl<'s> Analyzer<'s> {
     fn reference(&mut self, name: &'s str, span: Span) -> Result<Op, Error> {
         if let Some(place) = scope::resolve(&mut self.scopes, name) {
             return Ok(match place {
-                Place::Local(slot) => Op::Local(Local::new(slot)),
-                Place::Capture(index) => Op::Capture(index),
-                Place::This => Op::This,
-                Place::Sibling(index) => Op::Sibling(index),
+                ResolvedName::Local(slot) => Op::Local(Local::new(slot)),
+                ResolvedName::Capture(index) => Op::Capture(index),
+                ResolvedName::This => Op::This,
+                ResolvedName::Sibling(index) => Op::Sibling(index),
             });
         }
         if let Some(&index) = self.globals.get(name) {

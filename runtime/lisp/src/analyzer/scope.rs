@@ -53,7 +53,7 @@ impl<'s> Siblings<'s> {
 #[derive(Default)]
 pub(super) struct Captures {
     list: Vec<Capture>,
-    index: Index<Place>,
+    index: Index<ResolvedName>,
 }
 
 impl Captures {
@@ -75,7 +75,7 @@ pub(crate) struct Target {
 
 /// The binding of a name, relative to one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum ResolvedName {
     Local(u32),
     Capture(u32),
     This,
@@ -146,28 +146,28 @@ impl<'s> Scope<'s> {
         self.captures = captures;
     }
 
-    fn find(&self, name: &str) -> Option<Place> {
+    fn find(&self, name: &str) -> Option<ResolvedName> {
         if let Some(binding) = self.innermost.get(name).and_then(|at| self.locals.get(*at as usize)) {
-            return Some(Place::Local(binding.slot));
+            return Some(ResolvedName::Local(binding.slot));
         }
         if let Some(index) = self.siblings.0.get(name) {
-            return Some(Place::Sibling(*index));
+            return Some(ResolvedName::Sibling(*index));
         }
-        (self.own_name == Some(name)).then_some(Place::This)
+        (self.own_name == Some(name)).then_some(ResolvedName::This)
     }
 
-    fn capture(&mut self, outer: Place) -> Place {
+    fn capture(&mut self, outer: ResolvedName) -> ResolvedName {
         let Captures { list, index } = &mut self.captures;
         let index = *index.entry(outer).or_insert_with(|| {
             list.push(match outer {
-                Place::Local(slot) => Capture::Local(Local::new(slot)),
-                Place::Capture(index) => Capture::Capture(index),
-                Place::This => Capture::This,
-                Place::Sibling(index) => Capture::Sibling(index),
+                ResolvedName::Local(slot) => Capture::Local(Local::new(slot)),
+                ResolvedName::Capture(index) => Capture::Capture(index),
+                ResolvedName::This => Capture::This,
+                ResolvedName::Sibling(index) => Capture::Sibling(index),
             });
             list.len() as u32 - 1
         });
-        Place::Capture(index)
+        ResolvedName::Capture(index)
     }
 
     /// Names in scope, for suggestions.
@@ -178,7 +178,7 @@ impl<'s> Scope<'s> {
 
 /// Looks `name` up from the innermost of `scopes` outwards. A binding of an enclosing function becomes a capture of every
 /// function in between.
-pub(super) fn resolve(scopes: &mut [Scope<'_>], name: &str) -> Option<Place> {
+pub(super) fn resolve(scopes: &mut [Scope<'_>], name: &str) -> Option<ResolvedName> {
     let (innermost, around) = scopes.split_last_mut()?;
     if let Some(place) = innermost.find(name) {
         return Some(place);

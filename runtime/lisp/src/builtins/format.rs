@@ -19,7 +19,7 @@ const MAX_WIDTH: usize = 10_000;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the notation")]
 /// One format specifier: `%[index$][flags][width][.precision]conversion`.
 #[derive(Default)]
-struct Place {
+struct FormatSpecifier {
     index: Option<usize>,
     /// `%<s`: reuses the previous argument.
     again: bool,
@@ -44,55 +44,55 @@ fn number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<usize>
     value
 }
 
-fn place(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Place> {
-    let mut place = Place::default();
+fn specifier(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<FormatSpecifier> {
+    let mut specifier = FormatSpecifier::default();
     // A number before `$` is an index, otherwise it is the width.
     let mut ahead = chars.clone();
     if let Some(index) = number(&mut ahead)
         && ahead.next() == Some('$')
     {
-        place.index = Some(index);
+        specifier.index = Some(index);
         *chars = ahead;
     }
     while let Some(flag) = chars.peek() {
         match flag {
-            '-' => place.left = true,
-            '0' => place.zero = true,
-            '+' => place.plus = true,
-            ' ' => place.space = true,
-            ',' => place.comma = true,
-            '(' => place.parens = true,
-            '#' => place.sharp = true,
-            '<' => place.again = true,
+            '-' => specifier.left = true,
+            '0' => specifier.zero = true,
+            '+' => specifier.plus = true,
+            ' ' => specifier.space = true,
+            ',' => specifier.comma = true,
+            '(' => specifier.parens = true,
+            '#' => specifier.sharp = true,
+            '<' => specifier.again = true,
             _ => break,
         }
         chars.next();
     }
-    place.width = number(chars).unwrap_or(0);
+    specifier.width = number(chars).unwrap_or(0);
     if chars.peek() == Some(&'.') {
         chars.next();
-        place.precision = Some(number(chars)?);
+        specifier.precision = Some(number(chars)?);
     }
-    place.conversion = chars.next()?;
-    Some(place)
+    specifier.conversion = chars.next()?;
+    Some(specifier)
 }
 
 /// Describes an error in a specifier that does not depend on the argument.
-fn contradiction(place: &Place) -> Option<&'static str> {
-    if (place.left || place.zero) && place.width == 0 {
+fn contradiction(specifier: &FormatSpecifier) -> Option<&'static str> {
+    if (specifier.left || specifier.zero) && specifier.width == 0 {
         return Some("the flags - and 0 need a width, as in %-5s");
     }
-    let numeric = is_numeric(place.conversion);
-    if !numeric && (place.zero || place.plus || place.space || place.comma || place.parens) {
+    let numeric = is_numeric(specifier.conversion);
+    if !numeric && (specifier.zero || specifier.plus || specifier.space || specifier.comma || specifier.parens) {
         return Some("the flags 0 + , ( and space are for numbers");
     }
-    if place.comma && !matches!(place.conversion, 'd' | 'f' | 'g' | 'G') {
+    if specifier.comma && !matches!(specifier.conversion, 'd' | 'f' | 'g' | 'G') {
         return Some("the flag , is for %d and %f");
     }
-    if place.sharp && !matches!(place.conversion, 'x' | 'X' | 'o' | 'e' | 'E' | 'f') {
+    if specifier.sharp && !matches!(specifier.conversion, 'x' | 'X' | 'o' | 'e' | 'E' | 'f') {
         return Some("the flag # is for %x %o %e and %f");
     }
-    if matches!(place.conversion, 'd' | 'x' | 'X' | 'o' | 'c') && place.precision.is_some() {
+    if matches!(specifier.conversion, 'd' | 'x' | 'X' | 'o' | 'c') && specifier.precision.is_some() {
         return Some("a precision, as in %.2f, is for %f %e %g and %s");
     }
     None
@@ -113,7 +113,7 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
             out.push(c);
             continue;
         }
-        let Some(place) = place(&mut chars) else {
+        let Some(specifier) = specifier(&mut chars) else {
             return Err(fault(
                 m,
                 ErrorKind::TypeError,
@@ -121,27 +121,27 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
                 "a % is followed by no conversion; write %% for a percent sign",
             ));
         };
-        if let Some(what) = contradiction(&place) {
+        if let Some(what) = contradiction(&specifier) {
             return Err(fault(m, ErrorKind::TypeError, "format", what));
         }
-        if place.width.max(place.precision.unwrap_or(0)) > MAX_WIDTH {
+        if specifier.width.max(specifier.precision.unwrap_or(0)) > MAX_WIDTH {
             let text = format!("a width or precision is at most {MAX_WIDTH}");
             return Err(fault(m, ErrorKind::TypeError, "format", &text));
         }
-        match place.conversion {
+        match specifier.conversion {
             'n' => {
                 out.push('\n');
                 continue;
             }
             '%' => {
-                pad(&place, "%", &mut out);
+                pad(&specifier, "%", &mut out);
                 continue;
             }
             _ => {}
         }
-        let index = match place.index {
+        let index = match specifier.index {
             Some(index) => index,
-            None if place.again => last,
+            None if specifier.again => last,
             None => {
                 next += 1;
                 next - 1
@@ -149,7 +149,7 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         };
         last = index;
         if index == 0 || index >= args.len() {
-            let what = format!("no value for the place %{}", place.conversion);
+            let what = format!("no value for the place %{}", specifier.conversion);
             let raised = fault(m, ErrorKind::ArityError, "format", &what);
             return Err(
                 m.advise(raised, "every place of the format takes one value more: (format \"%s %s\" a b); %% is a percent sign")
@@ -157,28 +157,28 @@ pub(super) fn format(m: &mut Machine, args: &mut [Value]) -> Result<Value, Raise
         }
         let value = at(args, index);
         let mut whole_text = String::new();
-        if matches!(place.conversion, 's' | 'S') {
+        if matches!(specifier.conversion, 's' | 'S') {
             super::output::write_str(m, value, &mut whole_text)?;
         }
-        let Some(text) = shown(&place, value, &whole_text) else {
-            let what = format!("%{} does not fit {}", place.conversion, describe(value));
+        let Some(text) = shown(&specifier, value, &whole_text) else {
+            let what = format!("%{} does not fit {}", specifier.conversion, describe(value));
             let raised = fault(m, ErrorKind::TypeError, "format", &what);
             return Err(m.advise(raised, "%s takes anything, %d integers, %.2f numbers with digits after the point"));
         };
-        m.charge(text.len().max(place.width))?;
-        pad(&place, &text, &mut out);
+        m.charge(text.len().max(specifier.width))?;
+        pad(&specifier, &text, &mut out);
         m.tick(crate::print::work_of(value))?;
     }
     Ok(Value::from(out))
 }
 
-fn pad(place: &Place, text: &str, out: &mut String) {
-    let missing = place.width.saturating_sub(text.chars().count());
-    let numeric = is_numeric(place.conversion);
-    if place.left {
+fn pad(specifier: &FormatSpecifier, text: &str, out: &mut String) {
+    let missing = specifier.width.saturating_sub(text.chars().count());
+    let numeric = is_numeric(specifier.conversion);
+    if specifier.left {
         out.push_str(text);
         out.extend(std::iter::repeat_n(' ', missing));
-    } else if place.zero && numeric && !text.ends_with(['y', 'N']) {
+    } else if specifier.zero && numeric && !text.ends_with(['y', 'N']) {
         let (sign, digits) = match text.strip_prefix(['-', '+', ' ', '(']) {
             Some(digits) => (text.get(..1).unwrap_or_default(), digits),
             None => ("", text),
@@ -193,25 +193,25 @@ fn pad(place: &Place, text: &str, out: &mut String) {
 }
 
 /// Formats a value without padding. `None` if the value does not fit the conversion. `whole_text` is the text for `%s`.
-fn shown(place: &Place, value: &Value, whole_text: &str) -> Option<String> {
+fn shown(specifier: &FormatSpecifier, value: &Value, whole_text: &str) -> Option<String> {
     let mut text = String::new();
-    match place.conversion {
+    match specifier.conversion {
         's' | 'S' => {
-            text.push_str(cut(whole_text, place.precision));
-            if place.conversion == 'S' {
+            text.push_str(cut(whole_text, specifier.precision));
+            if specifier.conversion == 'S' {
                 text = text.to_uppercase();
             }
         }
-        'b' => text.push_str(cut(if value.is_truthy() { "true" } else { "false" }, place.precision)),
-        'B' => text.push_str(cut(if value.is_truthy() { "TRUE" } else { "FALSE" }, place.precision)),
+        'b' => text.push_str(cut(if value.is_truthy() { "true" } else { "false" }, specifier.precision)),
+        'B' => text.push_str(cut(if value.is_truthy() { "TRUE" } else { "FALSE" }, specifier.precision)),
         'c' => match value {
             Value::Str(c) if c.count() == 1 => text.push_str(c.as_str()),
             Value::Int(code) => text.push(u32::try_from(*code).ok().and_then(char::from_u32)?),
             Value::Nil => text.push_str("null"),
             _ => return None,
         },
-        'd' | 'x' | 'X' | 'o' => return integer(place, value),
-        'f' | 'e' | 'E' | 'g' | 'G' => return decimal(place, value.as_f64()?),
+        'd' | 'x' | 'X' | 'o' => return integer(specifier, value),
+        'f' | 'e' | 'E' | 'g' | 'G' => return decimal(specifier, value.as_f64()?),
         _ => return None,
     }
     Some(text)
@@ -223,42 +223,42 @@ fn cut(text: &str, most: Option<usize>) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-fn integer(place: &Place, value: &Value) -> Option<String> {
+fn integer(specifier: &FormatSpecifier, value: &Value) -> Option<String> {
     let big = match value {
         Value::BigInt(big) => (**big).clone(),
         other => BigInt::from(as_integer(other)?),
     };
     let negative = big.sign() == num_bigint::Sign::Minus;
     let size = big.magnitude();
-    let digits = match place.conversion {
-        'x' if place.sharp => format!("0x{}", size.to_str_radix(16)),
+    let digits = match specifier.conversion {
+        'x' if specifier.sharp => format!("0x{}", size.to_str_radix(16)),
         'x' => size.to_str_radix(16),
-        'X' if place.sharp => format!("0X{}", size.to_str_radix(16).to_uppercase()),
+        'X' if specifier.sharp => format!("0X{}", size.to_str_radix(16).to_uppercase()),
         'X' => size.to_str_radix(16).to_uppercase(),
-        'o' if place.sharp => format!("0{}", size.to_str_radix(8)),
+        'o' if specifier.sharp => format!("0{}", size.to_str_radix(8)),
         'o' => size.to_str_radix(8),
-        _ if place.comma => grouped(&size.to_string()),
+        _ if specifier.comma => grouped(&size.to_string()),
         _ => size.to_string(),
     };
-    Some(signed(place, negative, &digits))
+    Some(signed(specifier, negative, &digits))
 }
 
-fn decimal(place: &Place, d: f64) -> Option<String> {
+fn decimal(specifier: &FormatSpecifier, d: f64) -> Option<String> {
     let text = if d.is_nan() {
         "NaN".to_owned()
     } else if d.is_infinite() {
-        signed(place, d < 0.0, "Infinity")
+        signed(specifier, d < 0.0, "Infinity")
     } else {
-        signed(place, d.is_sign_negative(), &finite(place, d.abs())?)
+        signed(specifier, d.is_sign_negative(), &finite(specifier, d.abs())?)
     };
-    Some(if matches!(place.conversion, 'E' | 'G') { text.to_uppercase() } else { text })
+    Some(if matches!(specifier.conversion, 'E' | 'G') { text.to_uppercase() } else { text })
 }
 
 /// Formats the magnitude of a finite double.
-fn finite(place: &Place, size: f64) -> Option<String> {
-    let mut precision = place.precision.unwrap_or(6);
-    let mut plain = place.conversion == 'f';
-    if matches!(place.conversion, 'g' | 'G') {
+fn finite(specifier: &FormatSpecifier, size: f64) -> Option<String> {
+    let mut precision = specifier.precision.unwrap_or(6);
+    let mut plain = specifier.conversion == 'f';
+    if matches!(specifier.conversion, 'g' | 'G') {
         // The precision counts all digits. Very small and very large magnitudes are written with an exponent.
         precision = precision.max(1);
         let (_, exponent) = scientific(size, precision - 1)?;
@@ -266,12 +266,12 @@ fn finite(place: &Place, size: f64) -> Option<String> {
         let below = if plain { precision as i64 - 1 - exponent } else { precision as i64 - 1 };
         precision = usize::try_from(below).unwrap_or(0);
     }
-    let point = if place.sharp && precision == 0 { "." } else { "" };
+    let point = if specifier.sharp && precision == 0 { "." } else { "" };
     if plain {
         let text = half_up(&format!("{size}"), precision);
         return Some(match text.split_once('.') {
-            Some((whole, part)) if place.comma => format!("{}.{part}", grouped(whole)),
-            None if place.comma => format!("{}{point}", grouped(&text)),
+            Some((whole, part)) if specifier.comma => format!("{}.{part}", grouped(whole)),
+            None if specifier.comma => format!("{}{point}", grouped(&text)),
             _ => format!("{text}{point}"),
         });
     }
@@ -318,12 +318,12 @@ fn half_up(shortest: &str, precision: usize) -> String {
     text
 }
 
-fn signed(place: &Place, negative: bool, digits: &str) -> String {
-    match (negative, place.parens) {
+fn signed(specifier: &FormatSpecifier, negative: bool, digits: &str) -> String {
+    match (negative, specifier.parens) {
         (true, true) => format!("({digits})"),
         (true, false) => format!("-{digits}"),
-        _ if place.plus => format!("+{digits}"),
-        _ if place.space => format!(" {digits}"),
+        _ if specifier.plus => format!("+{digits}"),
+        _ if specifier.space => format!(" {digits}"),
         _ => digits.to_owned(),
     }
 }

@@ -150,7 +150,7 @@ mod tests {
     use crate::collection::Map;
 
     #[test]
-    fn objects_of_answers_stay_marked() {
+    fn objects_of_results_remain_marked() {
         let object = |is_answered: bool| {
             let mut map: Map = [(Value::keyword("id"), Value::Int(i64::from(is_answered)))].into_iter().collect();
             if is_answered {

@@ -10,17 +10,17 @@ type Parts<'s> = Vec<Form<'s>>;
 
 /// The position of the threaded value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ThreadPosition {
     First,
     Last,
 }
 
 /// Inserts `value` into `step`.
-fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
+fn thread<'s>(step: Form<'s>, value: Form<'s>, position: ThreadPosition) -> Form<'s> {
     let span = step.span;
     let kind = match step.kind {
         FormKind::List(mut parts) if !parts.is_empty() => {
-            let at = if place == Place::First { 1 } else { parts.len() };
+            let at = if position == ThreadPosition::First { 1 } else { parts.len() };
             parts.insert(at, value);
             FormKind::List(parts)
         }
@@ -29,16 +29,16 @@ fn thread<'s>(step: Form<'s>, value: Form<'s>, place: Place) -> Form<'s> {
     Form::new(span, kind)
 }
 
-fn threaded<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Result<Form<'s>, Error> {
+fn threaded<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, position: ThreadPosition) -> Result<Form<'s>, Error> {
     bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
     let first = next(a, span, &mut parts)?;
     parts.try_fold(first, |value, step| {
-        if place == Place::First && is_function(&step) && !a.is_local("fn") {
+        if position == ThreadPosition::First && is_function(&step) && !a.is_local("fn") {
             let hint = "put brackets around it, so that it is called: (-> x ((fn [a] …)))";
             return Err(a.invalid(step.span, "-> inserts its value behind fn, where a value is not valid").with_hint(hint));
         }
-        Ok(thread(step, value, place))
+        Ok(thread(step, value, position))
     })
 }
 
@@ -48,11 +48,11 @@ fn is_function(step: &Form<'_>) -> bool {
 }
 
 pub(super) fn first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
-    threaded(a, span, parts, Place::First)
+    threaded(a, span, parts, ThreadPosition::First)
 }
 
 pub(super) fn last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>) -> Result<Form<'s>, Error> {
-    threaded(a, span, parts, Place::Last)
+    threaded(a, span, parts, ThreadPosition::Last)
 }
 
 pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
@@ -85,7 +85,7 @@ pub(super) fn as_<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: 
 /// The name of the slot of a threaded value. Programs cannot write this name.
 const THREADED: &str = "%threaded";
 
-fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, place: Place) -> Analysed {
+fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, position: ThreadPosition) -> Analysed {
     bounded(a, span, parts.len())?;
     let mut parts = parts.into_iter();
     let value = next(a, span, &mut parts)?;
@@ -102,7 +102,7 @@ fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, plac
     let mut calls = Vec::with_capacity(count);
     for (index, step) in steps.into_iter().enumerate() {
         let at = step.span;
-        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), place);
+        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), position);
         calls.push((at, a.expr(call, tail && index + 1 == count)?));
     }
     a.leave(mark);
@@ -121,11 +121,11 @@ fn some<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool, plac
 }
 
 pub(super) fn some_first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
-    some(a, span, parts, tail, Place::First)
+    some(a, span, parts, tail, ThreadPosition::First)
 }
 
 pub(super) fn some_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, tail: bool) -> Analysed {
-    some(a, span, parts, tail, Place::Last)
+    some(a, span, parts, tail, ThreadPosition::Last)
 }
 
 pub(super) fn doto<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
@@ -137,7 +137,7 @@ pub(super) fn doto<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bo
     a.name(THREADED, slot);
     let mut body = Vec::new();
     for step in parts {
-        let call = thread(step.clone(), Form::new(step.span, FormKind::Symbol(THREADED)), Place::First);
+        let call = thread(step.clone(), Form::new(step.span, FormKind::Symbol(THREADED)), ThreadPosition::First);
         body.push(a.expr(call, false)?);
     }
     a.leave(mark);
@@ -146,7 +146,7 @@ pub(super) fn doto<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bo
     Ok(Ir::new(span, Op::Let { bindings: vec![(slot, value)], body }))
 }
 
-fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) -> Analysed {
+fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, position: ThreadPosition) -> Analysed {
     if parts.len().is_multiple_of(2) {
         let error = a.invalid(span, "cond-> needs a step for every test");
         return Err(error.with_hint("write (cond-> value test step test step …)"));
@@ -162,7 +162,7 @@ fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) ->
         let test = a.expr(test, false)?;
         let inner = a.enter();
         a.name(THREADED, slot);
-        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), place);
+        let call = thread(step, Form::new(at, FormKind::Symbol(THREADED)), position);
         let call = a.expr(call, false)?;
         a.leave(inner);
         bindings.push((slot, branch(at, test, call, read(at, slot))));
@@ -172,9 +172,9 @@ fn cond<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, place: Place) ->
 }
 
 pub(super) fn cond_first<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
-    cond(a, span, parts, Place::First)
+    cond(a, span, parts, ThreadPosition::First)
 }
 
 pub(super) fn cond_last<'s>(a: &mut Analyzer<'s>, span: Span, parts: Parts<'s>, _: bool) -> Analysed {
-    cond(a, span, parts, Place::Last)
+    cond(a, span, parts, ThreadPosition::Last)
 }

@@ -5,13 +5,13 @@ use super::Text;
 /// A direct-mapped cache of texts that were seen twice. The slot is selected by a hash of some bytes of the text. A text that was
 /// seen once is not stored: it would evict frequent ones.
 pub(crate) struct Recent {
-    places: Vec<Place>,
+    slots: Vec<Slot>,
     /// Bits of a hash that do not select the slot.
     shift: u32,
 }
 
 #[derive(Clone, Default)]
-struct Place {
+struct Slot {
     hash: u64,
     text: Option<Text>,
 }
@@ -23,7 +23,7 @@ impl Recent {
     /// Makes a cache with about `texts` slots.
     pub(crate) fn with_room(texts: usize) -> Recent {
         let bits = texts.next_power_of_two().trailing_zeros().max(1);
-        Recent { places: vec![Place::default(); 1 << bits], shift: 64 - bits }
+        Recent { slots: vec![Slot::default(); 1 << bits], shift: 64 - bits }
     }
 
     /// Returns a text with the contents of `text`, from the cache if possible. `plain` must equal [`Text::plain`] of `text`.
@@ -33,14 +33,14 @@ impl Recent {
             return Text::known(text, plain);
         }
         let hash = hash(text.as_bytes());
-        let Some(place) = self.places.get_mut((hash >> self.shift) as usize) else { return Text::known(text, plain) };
-        if place.hash != hash {
-            *place = Place { hash, text: None };
+        let Some(slot) = self.slots.get_mut((hash >> self.shift) as usize) else { return Text::known(text, plain) };
+        if slot.hash != hash {
+            *slot = Slot { hash, text: None };
             return Text::known(text, plain);
         }
-        match &place.text {
+        match &slot.text {
             Some(known) if known.as_str() == text => known.clone(),
-            _ => place.text.insert(Text::known(text, plain)).clone(),
+            _ => slot.text.insert(Text::known(text, plain)).clone(),
         }
     }
 }

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn appended_text_has_grapheme_offsets() {
+    fn grapheme_offsets_cover_appended_text() {
         let mut text = Text::new("né".repeat(MIN_INDEXED_LEN));
         assert_eq!(text.count(), 2 * MIN_INDEXED_LEN);
         text.push_str("\u{301}abc");

@@ -84,7 +84,7 @@ mod tests {
     use super::MAPPED;
 
     #[test]
-    fn blocks_keep_what_is_in_them_on_both_sides_of_the_border() {
+    fn reallocated_blocks_preserve_contents_across_the_size_limit() {
         let mut bytes: Vec<u8> = (0..=255).collect();
         for size in [MAPPED - 1, MAPPED, MAPPED + 1, 4 * MAPPED, MAPPED, MAPPED - 1, 256] {
             bytes.resize(size, 7);

@@ -116,7 +116,7 @@ mod tests {
     use super::{counts, live_bytes};
 
     #[test]
-    fn counts_what_is_alive_on_this_thread() {
+    fn live_bytes_of_this_thread_are_counted() {
         assert!(counts());
         let before = live_bytes();
         let block = vec![1_u8; 1 << 20];
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_count_other_threads() {
+    fn live_bytes_of_other_threads_are_not_counted() {
         let block = std::thread::spawn(|| vec![1_u8; 1 << 20]).join().expect("the other thread ends");
         assert!(live_bytes() < 1 << 20);
         drop(block);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_read_to_its_end() {
+    fn incomplete_form_is_recognised() {
         for (source, open) in [
             ("(+ 1", true),
             ("(+ 1 2)", false),

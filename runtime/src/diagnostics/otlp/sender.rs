@@ -151,7 +151,7 @@ mod tests {
     use super::partial;
 
     #[test]
-    fn a_part_that_was_refused() {
+    fn partial_success_gives_the_number_of_rejected_spans() {
         for (body, rejected) in [
             ("", None),
             ("{}", None),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn bearer_tokens_are_compared_whole() {
+    fn bearer_tokens_are_compared_completely() {
         let peer = IpAddr::from([127, 0, 0, 1]);
         let now = Instant::now();
         for (shown, expected) in [

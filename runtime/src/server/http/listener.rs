@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_have_shares_of_their_own() {
+    fn each_network_address_has_a_separate_share() {
         let shares = Arc::new(AddressShares { most: 1, open: Mutex::default() });
         let enter = |address: &str| shares.enter(address.parse().expect("an address"));
         let (one, six) = (enter("10.0.0.1"), enter("2001:db8::1"));
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_are_not_held_back() {
+    async fn accepted_connections_disable_nagles_algorithm() {
         let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = socket.local_addr().expect("an address");
         let (client, accepted) = tokio::join!(TcpStream::connect(address), accept(&socket));

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn discarded_answer_says_that_a_program_has_run_only_if_one_has_begun() {
+    fn discarded_response_reports_a_run_only_if_a_program_has_started() {
         let why = UnreadLimitExceeded { session: 1, owner: 1, limit: 1 };
         let mut registration = InFlight::new(ClientKey::default()).enter("1", Cancel::default()).expect("it is the first");
         let text = |answer: Answer| (answer.error.is_some(), String::from_utf8(answer.line).unwrap());
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn disconnected_duplicate_leaves_the_queued_call_alone() {
+    fn disconnected_duplicate_does_not_end_the_queued_call() {
         let calls = InFlight::new(ClientKey::default());
         let (first, duplicate) = (sink(), sink());
         let registration = calls.enter("1", Cancel::default()).expect("it is the first");

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn caps_ownership_and_age() {
+    fn sessions_have_limits_an_owner_and_a_maximum_age() {
         let sessions = sessions(3, 2);
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
@@ -274,7 +274,7 @@ mod tests {
     type Notice = fn(&ProtocolSessions, &Owner, Arc<InFlight>, Instant);
 
     #[test]
-    fn a_lost_session_loses_its_calls() {
+    fn calls_of_an_expired_session_are_cancelled() {
         let sessions = sessions(1, 1);
         let start = Instant::now();
         let (one, two) = (owner("one"), owner("two"));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn reader_below_minimum_progress_times_out() {
+    fn reader_below_minimum_progress_is_timed_out() {
         let (within, pause) = (Duration::from_millis(300), Duration::from_millis(1));
         let fault = taken(2 * MIN_PROGRESS, within, 1, pause).expect_err("the time is over");
         assert_eq!(fault.kind(), ErrorKind::TimedOut);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn state_that_expands_beyond_the_memory_limit_is_lost() {
+    fn state_that_expands_above_the_memory_limit_is_lost() {
         // A vector of nils takes one byte per item in an image.
         let nils = Value::vector(vec![Value::Nil; 400_000]);
         let large =
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn other_contents_are_lost_and_a_cancelled_load_is_not() {
+    fn invalid_state_is_lost_and_a_cancelled_load_is_not() {
         let codec = codec(1 << 20);
         let decode = |sealed: Vec<u8>| codec.decode(SESSION, sealed, &Cancel::default());
         assert!(decode(Vec::new()).is_ok_and(|state| state.results.is_empty()));

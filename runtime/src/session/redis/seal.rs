@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn data_opens_only_for_its_kind_deployment_owner_and_session() {
+    fn data_is_decrypted_only_for_its_kind_deployment_owner_and_session() {
         let one = sealer("one", &[OLD]);
         let sealed = one.seal(DataKind::State, SESSION, b"state").expect("sealed");
         assert_eq!(sealed.len(), b"state".len() + OVERHEAD);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn previous_key_opens_and_first_key_seals() {
+    fn previous_key_decrypts_and_first_key_encrypts() {
         let before = sealer("one", &[OLD]).seal(DataKind::State, SESSION, b"state").expect("sealed");
         let both = sealer("one", &[NEW, OLD]);
         assert_eq!(both.open(DataKind::State, SESSION, &mut before.clone()), Ok(&b"state"[..]));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn altered_bit_or_length_does_not_open() {
+    fn altered_data_is_not_decrypted() {
         let one = sealer("one", &[OLD]);
         let sealed = one.seal(DataKind::State, SESSION, b"state").expect("sealed");
         for bit in 0..sealed.len() * 8 {

@@ -45,7 +45,7 @@ pub(super) fn state_between_programs_counts_in_the_memory_budget() {
     }
 }
 
-pub(super) fn waiting_tasks_cost_no_threads() {
+pub(super) fn waiting_tasks_use_no_threads() {
     const TASKS: usize = 1_000;
     // Each task has a connection to the planner, and both ends of it are descriptors of this process or of its child.
     let mut descriptors = getrlimit(Resource::Nofile);
@@ -110,7 +110,7 @@ fn diagnosed(server: &mut Peer, traces: &Path, id: u64) -> [Value; 2] {
     [files.iter().find(is_it).unwrap_or_else(|| panic!("{id} is not in {files:?}")).clone(), shown]
 }
 
-pub(super) fn waits_of_a_task_are_in_its_answer_and_diagnostics() {
+pub(super) fn wait_times_of_a_task_are_in_its_response_and_diagnostics() {
     let folder = tempfile();
     let trace = folder.display().to_string();
     let long = "(return (loop [i 0] (if (< i 300000) (recur (inc i)) i)))";

@@ -20,8 +20,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("http::children::two_upstreams_share_one_child", two_upstreams_share_one_child),
     ("http::children::child_idle_longest_is_ended_for_another", child_idle_longest_is_ended_for_another),
     (
-        "http::children::call_is_refused_when_all_children_are_busy_for_its_time",
-        call_is_refused_when_all_children_are_busy_for_its_time,
+        "http::children::call_is_refused_when_all_children_are_busy_until_its_deadline",
+        call_is_refused_when_all_children_are_busy_until_its_deadline,
     ),
     ("http::children::cancelled_call_leaves_the_queue_for_a_child", cancelled_call_leaves_the_queue_for_a_child),
     ("http::children::start_does_not_count_towards_the_limit_of_the_call", start_does_not_count_towards_the_limit_of_the_call),
@@ -204,7 +204,7 @@ fn child_idle_longest_is_ended_for_another() {
     assert_eq!(pid(&mut client, "one"), one, "it was used later than the other");
 }
 
-fn call_is_refused_when_all_children_are_busy_for_its_time() {
+fn call_is_refused_when_all_children_are_busy_until_its_deadline() {
     let site = Site::of(&mut pool(None, &["--max-children", "1", "--upstream-call-timeout-ms", "1000"]));
     let (mut busy, mut client) = (site.authenticated(TOKEN), site.authenticated(TOKEN));
     let one = pid(&mut client, "one");

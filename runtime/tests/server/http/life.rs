@@ -12,27 +12,27 @@ use crate::Test;
 use crate::peer::server;
 
 pub(super) const TESTS: &[Test] = &[
-    ("http::calls_on_one_connection", calls_on_one_connection),
-    ("http::ids_of_sessions_do_not_meet", ids_of_sessions_do_not_meet),
-    ("http::cancellation_by_notification_delete_and_hanging_up", cancellation_by_notification_delete_and_hanging_up),
-    ("http::caps_of_sessions_and_calls", caps_of_sessions_and_calls),
-    ("http::shutdown_is_for_one_session", shutdown_is_for_one_session),
-    ("http::large_and_slow_requests_are_cut_off", large_and_slow_requests_are_cut_off),
-    ("http::who_does_not_read_loses_the_connection", who_does_not_read_loses_the_connection),
-    ("http::bodies_are_bounded_together", bodies_are_bounded_together),
-    ("http::sigterm_drains", sigterm_drains),
-    ("http::what_is_read_while_draining_is_refused", what_is_read_while_draining_is_refused),
-    ("http::secrets_in_arguments_are_shown_to_nobody", secrets_in_arguments_are_shown_to_nobody),
-    ("http::a_slow_disk_stops_nobody_else", a_slow_disk_stops_nobody_else),
+    ("http::many_calls_use_one_connection", many_calls_use_one_connection),
+    ("http::request_ids_of_sessions_are_independent", request_ids_of_sessions_are_independent),
+    ("http::notification_delete_and_disconnect_cancel_calls", notification_delete_and_disconnect_cancel_calls),
+    ("http::sessions_and_calls_above_their_limits_are_refused", sessions_and_calls_above_their_limits_are_refused),
+    ("http::shutdown_ends_only_its_session", shutdown_ends_only_its_session),
+    ("http::large_and_slow_requests_are_aborted", large_and_slow_requests_are_aborted),
+    ("http::client_that_does_not_read_is_disconnected", client_that_does_not_read_is_disconnected),
+    ("http::total_size_of_bodies_is_bounded", total_size_of_bodies_is_bounded),
+    ("http::sigterm_lets_calls_finish_and_refuses_new_ones", sigterm_lets_calls_finish_and_refuses_new_ones),
+    ("http::request_read_during_shutdown_is_refused", request_read_during_shutdown_is_refused),
+    ("http::secrets_in_arguments_are_redacted", secrets_in_arguments_are_redacted),
+    ("http::slow_disk_does_not_delay_other_calls", slow_disk_does_not_delay_other_calls),
     (
-        "http::trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections",
-        trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections,
+        "http::trace_of_a_dequeued_call_is_not_written_on_the_connection_thread",
+        trace_of_a_dequeued_call_is_not_written_on_the_connection_thread,
     ),
-    ("http::log_lines_have_hashes_only", log_lines_have_hashes_only),
-    ("http::settings_that_contradict_each_other", settings_that_contradict_each_other),
-    ("http::pipelined_requests_are_held_back", pipelined_requests_are_held_back),
-    ("http::prometheus_reads_what_upstreams_gave", prometheus_reads_what_upstreams_gave),
-    ("http::prometheus_reads_what_calls_came_to", prometheus_reads_what_calls_came_to),
+    ("http::log_lines_contain_only_hashes_of_tokens_and_sessions", log_lines_contain_only_hashes_of_tokens_and_sessions),
+    ("http::contradicting_settings_are_refused_at_start", contradicting_settings_are_refused_at_start),
+    ("http::pipelined_requests_wait_for_earlier_ones", pipelined_requests_wait_for_earlier_ones),
+    ("http::metrics_count_upstream_calls_and_bytes", metrics_count_upstream_calls_and_bytes),
+    ("http::metrics_count_outcomes_of_calls", metrics_count_outcomes_of_calls),
     ("http::program_sessions_belong_to_the_token", program_sessions_belong_to_the_token),
 ];
 
@@ -66,7 +66,7 @@ fn hold(client: &mut Client, send: impl Fn(&mut Client)) {
     }
 }
 
-fn calls_on_one_connection() {
+fn many_calls_use_one_connection() {
     let site = Site::start(&[]);
     let mut client = site.connected();
     for n in 0..200 {
@@ -77,7 +77,7 @@ fn calls_on_one_connection() {
     assert!(site.connected().eval("secret").starts_with("runtime_error"));
 }
 
-fn ids_of_sessions_do_not_meet() {
+fn request_ids_of_sessions_are_independent() {
     let site = Site::start(PATIENT);
     let (mut one, mut two) = (site.connected(), site.connected());
     hold(&mut one, |one| one.send_eval(1, ENDLESS));
@@ -96,7 +96,7 @@ fn ids_of_sessions_do_not_meet() {
     assert_eq!(four.receive().text(), "user=> 3");
 }
 
-fn cancellation_by_notification_delete_and_hanging_up() {
+fn notification_delete_and_disconnect_cancel_calls() {
     let site = Site::start(&["--program-timeout-ms", "600000", "--max-concurrent-calls", "1"]);
     let mut other = site.connected();
     let mut client = site.connected();
@@ -134,7 +134,7 @@ fn cancellation_by_notification_delete_and_hanging_up() {
     place(&mut other);
 }
 
-fn caps_of_sessions_and_calls() {
+fn sessions_and_calls_above_their_limits_are_refused() {
     let caps = ["--http-max-sessions", "3", "--http-max-sessions-per-owner", "3", "--http-max-in-flight-per-session", "2"];
     let site = Site::start(&with(&caps));
     let mut clients = [site.connected(), site.connected(), site.connected()];
@@ -170,7 +170,7 @@ fn caps_of_sessions_and_calls() {
     assert_eq!(client.post(&call(1, "1")).status, 404);
 }
 
-fn shutdown_is_for_one_session() {
+fn shutdown_ends_only_its_session() {
     let site = Site::start(&[]);
     let (mut one, mut two) = (site.connected(), site.connected());
     assert_eq!(one.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "shutdown" })).json()["result"], json!(null));
@@ -178,7 +178,7 @@ fn shutdown_is_for_one_session() {
     assert_eq!(two.eval("1"), "user=> 1");
 }
 
-fn large_and_slow_requests_are_cut_off() {
+fn large_and_slow_requests_are_aborted() {
     let site = Site::start(&["--http-max-body-bytes", "2000", "--http-request-timeout-ms", "300"]);
     let large = "x".repeat(3000);
     let answer = site.client().ask("POST", "/mcp", &[], &large);
@@ -217,7 +217,7 @@ fn until_closed(client: &mut Client) {
     }
 }
 
-fn who_does_not_read_loses_the_connection() {
+fn client_that_does_not_read_is_disconnected() {
     let site = Site::start(&["--http-request-timeout-ms", "300"]);
     let mut client = site.connected();
     let session = client.session.clone().expect("a session");
@@ -233,7 +233,7 @@ fn who_does_not_read_loses_the_connection() {
     assert_eq!(site.connected().eval("1"), "user=> 1");
 }
 
-fn bodies_are_bounded_together() {
+fn total_size_of_bodies_is_bounded() {
     const MIB: usize = 1024 * 1024;
     let site = Site::start(&["--http-max-body-bytes", "16777216", "--http-request-timeout-ms", "60000"]);
     let (length, part) = ((16 * MIB).to_string(), "x".repeat(16 * MIB));
@@ -262,7 +262,7 @@ fn bodies_are_bounded_together() {
     assert!(taken.status == 400 && taken.body.contains("-32700"), "it is not JSON: {taken:?}");
 }
 
-fn sigterm_drains() {
+fn sigterm_lets_calls_finish_and_refuses_new_ones() {
     // Running calls continue, new ones are refused, and `/ready` reports the draining to load balancers.
     let mut site = Site::start(PATIENT);
     let (mut client, mut late) = (site.connected(), site.client());
@@ -300,7 +300,7 @@ fn sigterm_drains() {
     assert!(site.end().0.success());
 }
 
-fn what_is_read_while_draining_is_refused() {
+fn request_read_during_shutdown_is_refused() {
     let mut site = Site::start(PATIENT);
     let (mut running, mut client) = (site.connected(), site.connected());
     hold(&mut running, |running| running.send_eval(1, ENDLESS));
@@ -316,7 +316,7 @@ fn what_is_read_while_draining_is_refused() {
     assert!(refused.status == 503 && refused.body.contains("server draining"), "{refused:?}");
 }
 
-fn secrets_in_arguments_are_shown_to_nobody() {
+fn secrets_in_arguments_are_redacted() {
     let args = ["--http", "--http-port", "0", "--http-auth-token", TOKEN, "--debug-tool", "--response-profile", "structured"];
     let site = Site::of(crate::peer::server("stored").args(args));
     let mut client = site.client();
@@ -353,7 +353,7 @@ fn secrets_in_arguments_are_shown_to_nobody() {
     }
 }
 
-fn a_slow_disk_stops_nobody_else() {
+fn slow_disk_does_not_delay_other_calls() {
     let folder = std::env::temp_dir().join(format!("ptc-slow-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -378,7 +378,7 @@ fn a_slow_disk_stops_nobody_else() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connections() {
+fn trace_of_a_dequeued_call_is_not_written_on_the_connection_thread() {
     let folder = std::env::temp_dir().join(format!("ptc-queued-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let path = folder.to_str().expect("plain text");
@@ -407,7 +407,7 @@ fn trace_of_a_call_that_leaves_the_queue_is_not_written_by_the_thread_of_connect
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-fn log_lines_have_hashes_only() {
+fn log_lines_contain_only_hashes_of_tokens_and_sessions() {
     let mut site = Site::start(&["--http-auth-token", TOKEN, "--http-instance-label", "node-7"]);
     let mut client = site.client();
     client.token = Some(TOKEN);
@@ -430,7 +430,7 @@ fn log_lines_have_hashes_only() {
     assert!(log.iter().all(|line| !line.contains(TOKEN) && !line.contains(&session)), "{log:?}");
 }
 
-fn settings_that_contradict_each_other() {
+fn contradicting_settings_are_refused_at_start() {
     for (args, part) in [
         (&["--http", "--http-host", "0.0.0.0"][..], "needs --http-auth-token"),
         (&["--http", "--http-host", "example.org"], "expected an IP address or localhost"),
@@ -450,7 +450,7 @@ fn settings_that_contradict_each_other() {
     assert!(done.status.code() == Some(2) && String::from_utf8_lossy(&done.stderr).contains("--http-port"));
 }
 
-fn pipelined_requests_are_held_back() {
+fn pipelined_requests_wait_for_earlier_ones() {
     let site = Site::start(&[]);
     let resident = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", site.id())).expect("it lives");
@@ -479,7 +479,7 @@ fn pipelined_requests_are_held_back() {
     assert_eq!(site.connected().eval("1"), "user=> 1");
 }
 
-fn prometheus_reads_what_calls_came_to() {
+fn metrics_count_outcomes_of_calls() {
     let site = Site::start(&["--http-metrics", "--http-auth-token", TOKEN, "--http-metrics-path", "/numbers"]);
     let mut client = site.client();
     assert_eq!(client.ask("GET", "/numbers", &[], "").status, 401);
@@ -512,7 +512,7 @@ fn prometheus_reads_what_calls_came_to() {
     assert_eq!(Site::start(&[]).client().ask("GET", "/metrics", &[], "").status, 404);
 }
 
-fn prometheus_reads_what_upstreams_gave() {
+fn metrics_count_upstream_calls_and_bytes() {
     let args =
         ["--http", "--http-disable-auth", "--http-port", "0", "--http-metrics", "--sessions", "--max-concurrent-calls", "3"];
     let site = Site::of(server("aggregator").args(args).args(["--upstream-call-timeout-ms", "200"]));

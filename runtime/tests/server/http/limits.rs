@@ -16,7 +16,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::limit_out_of_range_is_refused_at_start", limit_out_of_range_is_refused_at_start),
     ("http::program_without_a_stack_is_counted_as_refused", program_without_a_stack_is_counted_as_refused),
     ("http::program_without_a_processor_is_counted_as_refused", program_without_a_processor_is_counted_as_refused),
-    ("http::one_address_has_half_of_all_connections", one_address_has_half_of_all_connections),
+    ("http::one_address_gets_at_most_half_of_all_connections", one_address_gets_at_most_half_of_all_connections),
 ];
 
 /// Runs `start` on a thread that may use one processor. It gives this affinity to the processes that it starts.
@@ -123,7 +123,7 @@ fn program_without_a_processor_is_counted_as_refused() {
     assert_eq!((refused, other.count(r#"ptc_refusals_total{reason="no_processor"}"#)), (3, 3));
 }
 
-fn one_address_has_half_of_all_connections() {
+fn one_address_gets_at_most_half_of_all_connections() {
     // The number of connections follows from the descriptors that the process may open.
     let args = ["--http", "--http-port", "0", "--http-disable-auth"];
     let site = Site::of(&mut limited("ulimit -n 300", &server("plain"), &args));

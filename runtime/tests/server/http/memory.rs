@@ -12,7 +12,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::context_counts_in_the_memory_budget", context_counts_in_the_memory_budget),
     ("http::context_counts_in_the_memory_of_its_program", context_counts_in_the_memory_of_its_program),
     ("http::bodies_being_read_count_in_the_memory_budget", bodies_being_read_count_in_the_memory_budget),
-    ("http::unread_answer_counts_in_the_memory_budget", unread_answer_counts_in_the_memory_budget),
+    ("http::unread_response_counts_in_the_memory_budget", unread_response_counts_in_the_memory_budget),
     ("http::waiting_branches_fit_into_little_memory", waiting_branches_fit_into_little_memory),
 ];
 
@@ -99,7 +99,7 @@ fn bodies_being_read_count_in_the_memory_budget() {
     site.until("ptc_memory_used_bytes", 0);
 }
 
-fn unread_answer_counts_in_the_memory_budget() {
+fn unread_response_counts_in_the_memory_budget() {
     let site = Site::start(&["--http-metrics", "--http-request-timeout-ms", "60000", "--response-profile", "debug"]);
     let mut client = site.connected();
     let body = call(1, "(apply str (repeat 60000 \"x\"))").to_string();

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use super::site::{Site, TOKEN};
 use crate::Test;
 
-pub(super) const TESTS: &[Test] = &[("http::requests", requests)];
+pub(super) const TESTS: &[Test] = &[("http::requests_give_the_recorded_responses", requests_give_the_recorded_responses)];
 
 const REQUESTS: &str = include_str!("requests.txt");
 
-fn requests() {
+fn requests_give_the_recorded_responses() {
     // A flag that is on by default is turned off with `=false`.
     let arguments = ["--http-auth-token", TOKEN, "--http-auth-rate-limit=false", "--http-instance-label", "test"];
     let site = Site::start(&arguments);

@@ -13,7 +13,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::endless_loops_of_one_session_do_not_delay_another", endless_loops_of_one_session_do_not_delay_another),
     ("http::connections_without_a_session_have_separate_shares", connections_without_a_session_have_separate_shares),
     ("http::call_beyond_the_limit_of_an_upstream_waits", call_beyond_the_limit_of_an_upstream_waits),
-    ("http::hanging_upstream_holds_at_most_its_share_of_the_programs", hanging_upstream_holds_at_most_its_share_of_the_programs),
+    ("http::hanging_upstream_occupies_at_most_its_share_of_programs", hanging_upstream_occupies_at_most_its_share_of_programs),
 ];
 
 /// Starts a server with two upstreams. `narrow` accepts one call at a time.
@@ -100,7 +100,7 @@ fn call_beyond_the_limit_of_an_upstream_waits() {
     assert!(answer.ends_with("\"hi\""), "{answer}");
 }
 
-fn hanging_upstream_holds_at_most_its_share_of_the_programs() {
+fn hanging_upstream_occupies_at_most_its_share_of_programs() {
     let site = crowd(&["--max-concurrent-calls", "10"]);
     // Eight of the ten places are for one upstream. Which of the nine calls is refused is not determined.
     let mut hanging: Vec<Client> = (0..9).map(|_| site.connected()).collect();

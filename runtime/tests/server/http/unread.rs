@@ -12,10 +12,10 @@ use crate::Test;
 use crate::peer::server;
 
 pub(super) const TESTS: &[Test] = &[
-    ("http::unread_answers_beyond_the_limit_are_discarded", unread_answers_beyond_the_limit_are_discarded),
+    ("http::unread_responses_beyond_the_limit_are_discarded", unread_responses_beyond_the_limit_are_discarded),
     (
-        "http::session_that_does_not_read_leaves_answers_to_another_session",
-        session_that_does_not_read_leaves_answers_to_another_session,
+        "http::session_that_does_not_read_leaves_memory_to_another_session",
+        session_that_does_not_read_leaves_memory_to_another_session,
     ),
 ];
 
@@ -100,7 +100,7 @@ fn is_discarded(answer: &str) -> bool {
     answer.starts_with("HTTP/1.1 200") && parts.iter().all(|part| answer.contains(part))
 }
 
-fn unread_answers_beyond_the_limit_are_discarded() {
+fn unread_responses_beyond_the_limit_are_discarded() {
     const CONNECTIONS: u64 = 38;
     let site = UnixSite::start("unread");
     let (headers, body) = stateless(1, "tools/call", json!({ "name": "lisp_eval", "arguments": { "program": LONG } }));
@@ -124,7 +124,7 @@ fn unread_answers_beyond_the_limit_are_discarded() {
 }
 
 /// Two clients share a token. One has a session in which it does not read.
-fn session_that_does_not_read_leaves_answers_to_another_session() {
+fn session_that_does_not_read_leaves_memory_to_another_session() {
     const CONNECTIONS: u64 = 20;
     let site = UnixSite::start("unread-session");
     let (silent, reading) = ([site.open()], [site.open()]);

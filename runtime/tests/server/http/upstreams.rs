@@ -21,8 +21,11 @@ pub(crate) const TESTS: &[Test] = &[
         refused_connection_and_credential_are_logged_by_name,
     ),
     ("http::upstreams::dead_child_shows_the_line_that_names_the_error", dead_child_shows_the_line_that_names_the_error),
-    ("http::upstreams::ready_fails_while_an_upstream_is_down_if_asked", ready_fails_while_an_upstream_is_down_if_asked),
-    ("http::upstreams::catalog_needs_no_secret_and_start_does", catalog_needs_no_secret_and_start_does),
+    ("http::upstreams::ready_fails_while_an_upstream_is_down_if_configured", ready_fails_while_an_upstream_is_down_if_configured),
+    (
+        "http::upstreams::catalog_is_listed_without_secrets_and_start_needs_them",
+        catalog_is_listed_without_secrets_and_start_needs_them,
+    ),
 ];
 
 fn call(server: &str, tool: &str) -> String {
@@ -137,7 +140,7 @@ fn dead_child_shows_the_line_that_names_the_error() {
     assert!(paused.contains(told) && paused.contains("; the next attempt is made in "), "{paused}");
 }
 
-fn ready_fails_while_an_upstream_is_down_if_asked() {
+fn ready_fails_while_an_upstream_is_down_if_configured() {
     let mut site = Site::of(&mut command(&["--http-ready-needs-upstreams"]));
     let mut client = site.authenticated(TOKEN);
     kill_child(&mut site, &mut client);
@@ -152,7 +155,7 @@ fn ready_fails_while_an_upstream_is_down_if_asked() {
     assert!(ready.is_some(), "it is ready again");
 }
 
-fn catalog_needs_no_secret_and_start_does() {
+fn catalog_is_listed_without_secrets_and_start_needs_them() {
     let run = |args: &[&str]| server("oncall").env_remove("ONCALL_TOKEN").args(args).output().expect("it runs");
     for args in [&["eval", r#"(dir "child")"#][..], &["--on-drift", "off", "eval", &call("child", "pid")], &["version", "--json"]]
     {

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_encoded_where_a_header_cannot_carry_them() {
+    fn names_that_are_invalid_in_a_header_are_encoded() {
         assert_eq!(header_text("get weather"), "get weather");
         assert_eq!(header_text("Grüße"), "=?base64?R3LDvMOfZQ==?=");
         assert_eq!(header_text(" x"), "=?base64?IHg=?=");

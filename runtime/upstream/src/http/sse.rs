@@ -360,7 +360,7 @@ mod tests {
     const STREAM: &str = ": hello\r\nevent: message\r\ndata: {\"a\":\r\ndata:1}\r\nid: 5\r\n\r\n:\nretry: 30\nretry: x\n\ndata\n\ndatum: x\ndata: é\n\ndata: cut";
 
     #[test]
-    fn events_are_the_same_however_the_stream_is_cut() {
+    fn events_are_independent_of_chunk_boundaries() {
         for step in 1..STREAM.len() {
             let mut events = Events::default();
             let mut found = Vec::new();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_event_is_refused() {
+    fn large_event_is_refused() {
         let mut events = Events::default();
         assert_eq!(events.feed(b"data: 12345678\n\n", 8), Ok(vec![b"12345678".to_vec()]));
         assert_eq!(events.feed(b"data: 123456789\n", 8), Err(TooLarge(9)));
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn large_event_is_skipped_and_its_id_is_found_however_the_stream_is_cut() {
+    fn id_of_a_skipped_large_event_is_found_at_any_chunk_boundary() {
         let large = "x".repeat(50);
         let stream = format!(
             "data: {{\"result\":{{\"id\":3,\"text\":\"{large}\"}},\r\ndata: \"id\": 7}}\r\n\r\ndata: small\n\ndata: {large}\ndata: {large}\n\nevent: \
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn event_is_too_large_or_not_however_the_stream_is_cut() {
+    fn event_size_limit_is_independent_of_chunk_boundaries() {
         let comment = format!(": {}", "x".repeat(50));
         let cases = [
             // A line that is too long is refused whole, too.

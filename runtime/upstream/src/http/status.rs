@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_are_seconds_or_dates() {
+    fn retry_after_is_read_as_seconds_or_date() {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(pause("7", now), Some(Duration::from_secs(7)));
         assert_eq!(pause("Thu, 01 Jan 2026 00:01:00 GMT", now), Some(Duration::from_mins(1)));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn page_with_more_tools_than_room_is_refused() {
+    fn page_above_the_limit_of_tools_is_refused() {
         let page = raw(r#"{"tools":[{},{},{}]}"#);
         assert_eq!(read_page(&page, &Keep::All, 2).unwrap().err(), Some(3));
         assert!(read_page(&page, &Keep::All, 3).unwrap().is_ok());

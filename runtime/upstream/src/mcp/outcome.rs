@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_chosen_in_order() {
+    fn payload_is_chosen_in_documented_order() {
         let json = |text: &str| Ok(Payload::Json(text.as_bytes().to_vec()));
         let cases = [
             (r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"n": 1.50}}"#, json(r#"{"n": 1.50}"#)),

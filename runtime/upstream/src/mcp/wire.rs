@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_carry_metadata_in_the_stateless_era_only() {
+    fn requests_have_metadata_in_the_stateless_era_only() {
         let stateless = |params| request(7, "tools/call", params, None, Some((Era::Stateless, "2026-07-28")));
         for params in ["{}", r#"{"name":"x","arguments":{}}"#, " { } "] {
             let value: serde_json::Value = serde_json::from_slice(&stateless(params).head).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_sorted() {
+    fn frames_are_classified() {
         let sort = |text: &str| match Frame::parse(text.as_bytes()).unwrap().remove(0).classify() {
             ServerMessage::Response(id, super::super::Response::Result(raw)) => format!("{id} {}", raw.get()),
             ServerMessage::Response(id, super::super::Response::Error(error)) => format!("{id} {}", error.describe()),

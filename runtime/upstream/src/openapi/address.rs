@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn every_style_follows_its_rule() {
+    fn every_parameter_style_is_serialized_as_specified() {
         use Style::{DeepObject, Form, Json, Label, Matrix, PipeDelimited, Simple, SpaceDelimited};
         let list = r#"["b","c d"]"#;
         let map = r#"{"R":100,"G":"x&y"}"#;
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_without_a_name_is_the_whole_query_string() {
+    fn parameter_without_a_name_is_the_complete_query_string() {
         let map = r#"{"R":100,"G":"x&y"}"#;
         for (style, explode, value, expected) in [
             (Style::Json, false, map, "/x?%7B%22G%22%3A%22x%26y%22%2C%22R%22%3A100%7D"),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_cannot_leave_its_place() {
+    fn path_argument_cannot_change_the_path() {
         let path = || param(Place::Path, Style::Simple, false);
         for value in ["\"..\"", "\".\"", "\"\"", "[]", "\"../..\"", "\"a/../b\"", "\"a\\\\..\""] {
             assert!(address(path(), value).is_err(), "{value}");
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_cannot_leave_its_host() {
+    fn path_cannot_change_the_host() {
         for path in [".evil.example/x", "@evil.example/x", ":8080/x"] {
             let operation = Operation::new("op", path);
             assert_eq!(of("https://h", &operation, &LiteMap::new()), Ok(format!("https://h/{path}")));
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_url_is_sent_only_to_a_listed_origin() {
+    fn absolute_url_is_sent_only_to_a_listed_origin() {
         let spec = OpenApi { server_origins: &["https://up.example"], ..OpenApi::new("https://h/v1") };
         let get = |path: &'static str| {
             let operation = Operation { params: Params("path simple - - a"), ..Operation::new("op", path) };
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_sent_where_a_program_leaves_them_out() {
+    fn defaults_are_sent_for_omitted_arguments() {
         let operation =
             Operation { params: Params("query form explode - a"), default_args: &[("a", "3")], ..Operation::new("op", "/x") };
         assert_eq!(of("https://h", &operation, &LiteMap::new()).unwrap(), "https://h/x?a=3");
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_one_name_are_arguments_of_two() {
+    fn parameters_with_equal_names_get_distinct_arguments() {
         let params = Params("path simple - - a\nquery form explode - a\ta_query");
         let operation = Operation { params, ..Operation::new("op", "/x/{a}") };
         let (one, two) = (Value::int(1), Value::int(2));

@@ -133,7 +133,7 @@ mod tests {
     type Case<'a> = (Option<&'a str>, &'a [u8], Result<Payload, ()>);
 
     #[test]
-    fn content_type_decides_how_a_body_is_read() {
+    fn content_type_decides_the_format_of_a_body() {
         let json = |text: &str| Ok(Payload::Json(text.as_bytes().to_vec()));
         let text = |text: &str| Ok(Payload::Plain(text.to_owned()));
         let cases: [Case<'_>; 26] = [
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_can_be_left_out() {
+    fn binary_body_can_be_omitted_from_the_result() {
         let read = read(Some("image/png"), vec![1, 2], false);
         assert_eq!(read, Ok(Payload::Json(br#"{"bytes":2,"content_type":"image/png"}"#.to_vec())));
     }

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_written_in_their_charset_or_not_at_all() {
+    fn text_that_its_charset_cannot_encode_is_refused() {
         for (content_type, text, expected) in [
             ("text/csv", "café", Some("café".as_bytes())),
             ("text/csv; charset=utf-8", "café", Some("café".as_bytes())),

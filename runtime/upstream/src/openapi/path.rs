@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_are_sent_as_they_are_written() {
+    fn paths_without_dot_segments_are_sent_unchanged() {
         for (path, sent) in [
             ("/a/...", "/a/..."),
             ("/a/.b", "/a/.b"),

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_tools_with_unknown_effects_are_noticed() {
+    fn calls_of_tools_with_unknown_effects_are_recorded() {
         static UPSTREAM: Upstream =
             Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("u")), tools: &[] };
         let records = Records::default();

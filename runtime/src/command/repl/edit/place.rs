@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_at_the_cursor() {
+    fn completed_word_ends_at_the_cursor() {
         for (text, word, start) in [
             ("(ma", "ma", 1),
             ("(map ", "", 5),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_is_the_nearest_list() {
+    fn called_function_is_that_of_the_innermost_list() {
         for (text, called) in [
             ("(map ", Some("map")),
             ("(ma", Some("ma")),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_call_is_known_as_far_as_it_is_written() {
+    fn incomplete_tool_call_is_recognised() {
         assert_eq!(at("(tool/call "), Some((None, None, At::Map)));
         assert_eq!(at("(tool/call {"), Some((None, None, At::Key(vec![]))));
         assert_eq!(at("(tool/value {"), Some((None, None, At::Key(vec![]))));
