@@ -199,7 +199,7 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Like [`Walk::nested`], but for schemas of which one must be satisfied. Several schemas are compared by their types and values
-    /// only, since nothing tells which of the old ones became which of the new ones.
+    /// only, since it is not known which of the old ones became which of the new ones.
     fn alternatives(&mut self, path: &Path, was: &[&'a Json], now: &[&'a Json]) {
         let (old, new) = (self.old.union("", was, false), self.new.union("", now, false));
         let reported = kinds(&path.shown(), &old, &new, self.out);
