@@ -94,6 +94,10 @@ pub fn read(
 }
 
 /// Reads a further file of the document at `path`. It must be in the folder of that document.
+///
+/// # Errors
+///
+/// Returns the error of `reader`, such as [`Unreadable::Outside`] for a file in another folder.
 pub fn read_part(reader: &mut Reader<'_>, path: &str, name: &str, max_bytes: u64) -> Result<Text, Unreadable> {
     let folder = path.rsplit_once('/').map_or(".", |(folder, _)| if folder.is_empty() { "/" } else { folder });
     reader(&Wanted { path: &beside(path, name), max_bytes, within: Some(folder) })

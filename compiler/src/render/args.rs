@@ -80,6 +80,10 @@ struct Arg {
 
 /// Renders `pub mod args`, with a module for each upstream and a struct for each tool. The crate that includes it depends on
 /// `serde` with the feature `derive`, and on `serde_json`.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, or its text is not valid Rust. Both are faults of the compiler.
 pub fn args(deployment: &Deployment) -> Result<String, RenderError> {
     let mut names = Names::default();
     let upstreams = deployment.upstreams.iter().map(|upstream| self::upstream(upstream, &mut names)).collect();

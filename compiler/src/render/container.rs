@@ -110,6 +110,10 @@ pub fn base_images(deployment: &Deployment, pinned: &[BaseImage]) -> Result<Base
 }
 
 /// Renders the `Dockerfile` of a deployment that serves HTTP.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, which is a fault of the compiler.
 pub fn dockerfile(deployment: &Deployment, context: &Context, images: &BaseImages) -> Result<String, RenderError> {
     let programs = programs(deployment);
     let others: Vec<String> = programs.iter().filter(|program| !is_in_image(program)).map(|p| comment(p)).collect();

@@ -80,6 +80,10 @@ struct Arg {
 }
 
 /// Renders one page with every upstream and tool.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, which is a fault of the compiler.
 pub fn html(deployment: &Deployment) -> Result<String, RenderError> {
     let script = SCRIPT.trim();
     let view = View {

@@ -40,6 +40,10 @@ struct File {
 }
 
 /// Renders the manifests: deployment, service, autoscaler, disruption budget, and the session store that the replicas share.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, which is a fault of the compiler.
 pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
     let (needs, build_digest) = (Needs::of(deployment), build_digest(deployment)?);
     let view = View {

@@ -52,6 +52,10 @@ impl std::fmt::Display for RenderError {
 impl std::error::Error for RenderError {}
 
 /// Renders all files of the generated crate except its `Cargo.lock`, in a fixed order.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, or its text is not valid Rust. Both are faults of the compiler.
 pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, RenderError> {
     Ok(vec![
         File {
@@ -69,6 +73,10 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
 
 /// Renders the catalog's tables as Rust items: `DEPLOYMENT`, `CATALOG`, and the items that these refer to. The text is
 /// `src/catalog.rs` of the generated crate, and the expansion of the `catalog!` macro.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, or its text is not valid Rust. Both are faults of the compiler.
 pub fn catalog(deployment: &Deployment) -> Result<String, RenderError> {
     rust(&tables(view::Catalog::new(deployment))?)
 }
@@ -80,6 +88,10 @@ fn tables(view: view::Catalog) -> Result<String, RenderError> {
 
 /// Returns a digest of everything that the binary is built from: config, catalog, stored programs and compiler, but not the name
 /// of the output file.
+///
+/// # Errors
+///
+/// Returns [`RenderError`] if a template cannot be rendered, which is a fault of the compiler.
 pub fn build_digest(deployment: &Deployment) -> Result<String, RenderError> {
     let view = view::Catalog::new(deployment).without_name();
     Ok(crate::lock::sha256(tables(view)?.as_bytes()))

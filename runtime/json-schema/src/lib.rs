@@ -12,7 +12,6 @@
 //! - [`pattern_of`]: compiles a `pattern`.
 
 #![forbid(unsafe_code)]
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod check;
 mod compile;

@@ -26,7 +26,6 @@
 //!   another process. [`host`] is the only interface to the outside world. [`signature`] describes and checks the arguments and
 //!   results of tools.
 #![forbid(unsafe_code)]
-#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod analyzer;
 mod args;

@@ -90,6 +90,11 @@ impl std::fmt::Display for UnreadLimitExceeded {
 
 impl Scheduler {
     /// Counts an answer of `bytes` to a client until it is written.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`UnreadLimitExceeded`] if the answers that already wait for the session and for its owner exceed the owner's
+    /// share of the limit.
     pub fn hold_answer(self: &Arc<Self>, client_key: &ClientKey, bytes: usize) -> Result<AnswerReservation, UnreadLimitExceeded> {
         let limit = self.budget.limit() / ANSWER_BUDGET_DIVISOR;
         let number = self.budget.answers().add(client_key, bytes as u64, limit, Instant::now());

@@ -30,6 +30,10 @@ pub fn connections_that_fit(most: u64) -> u64 {
 #[cfg(target_os = "linux")]
 /// Restores the limit with which this process was started. It is called in a child between `fork` and `exec`, and makes one
 /// system call without allocating.
+///
+/// # Errors
+///
+/// Returns the error of `setrlimit`. Without an earlier [`raise_limit`] there is nothing to restore, which is not an error.
 pub fn restore_inherited_limit() -> std::io::Result<()> {
     match INHERITED.get() {
         Some(inherited) => Ok(setrlimit(Resource::Nofile, *inherited)?),

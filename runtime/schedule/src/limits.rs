@@ -139,6 +139,10 @@ impl ScheduleLimits {
     }
 
     /// Creates a Tokio runtime that the calling thread drives, with the limit on blocking threads.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the operating system if it does not provide the descriptors for the runtime's events.
     pub fn tokio_runtime(&self) -> io::Result<Runtime> {
         Builder::new_current_thread().max_blocking_threads(self.blocking_threads.value.max(1)).enable_all().build()
     }

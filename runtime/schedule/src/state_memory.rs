@@ -50,6 +50,10 @@ impl Scheduler {
 impl StateReservation {
     /// Counts `bytes` instead of the previous number. A state that does not grow always fits. After an error the previous number
     /// counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StateMemoryFull`] if the state grows and all states together would exceed their part of the memory budget.
     pub fn resize(&mut self, bytes: usize) -> Result<(), StateMemoryFull> {
         self.part.try_resize(bytes).map_err(|(needed, limit)| StateMemoryFull { needed, limit })?;
         self.whole.resize(bytes);

@@ -86,6 +86,11 @@ enum Failed {
 
 impl Client {
     /// Creates a client for a plan's model. Nothing is sent yet. If the server was started without the key, each request fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the URL of the model is invalid, or if the HTTP client cannot be built with the key and
+    /// `extra_roots`.
     pub fn new(plan: &Plan, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Client, String> {
         let address = format!("{}/chat/completions", plan.model.base_url);
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;

@@ -63,6 +63,10 @@ pub enum ExtractError {
 const SHOWN: usize = 200;
 
 /// Parses the body of an answer.
+///
+/// # Errors
+///
+/// Returns [`Fault::Said`] if the answer reports an error, and [`Fault::Garbage`] if it is not JSON or has no message.
 pub fn read(body: &[u8]) -> Result<Completion, Fault> {
     let shown = || excerpt(&String::from_utf8_lossy(body), SHOWN).into_owned();
     let Ok(answer) = serde_json::from_slice::<Value>(body) else {
@@ -110,6 +114,11 @@ fn usage(usage: Option<&Value>) -> Option<Usage> {
 
 impl Completion {
     /// Extracts the program.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ExtractError::CallsFunctions`] or [`ExtractError::Empty`] if there is no text, [`ExtractError::Cut`] if the
+    /// text was truncated, and [`ExtractError::Prose`] if it has no code block and does not start like a program.
     pub fn program(&self) -> Result<Cow<'_, str>, ExtractError> {
         let text = strip_reasoning(&self.text).trim();
         if text.is_empty() {

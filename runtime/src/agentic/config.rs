@@ -27,7 +27,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a file. The error contains a sentence for each fault.
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence for each fault: the file cannot be read or is not a JSON object, or it has a key that is unknown,
+    /// reserved or of an invalid value.
     pub fn read(path: &Path) -> Result<Config, Vec<String>> {
         let say = |faults: Vec<String>| {
             faults.into_iter().map(|fault| format!("--agentic-subagent-config {}: {fault}", path.display())).collect()

@@ -80,6 +80,10 @@ impl fmt::Display for Unknown {
 }
 
 /// Returns the model with this name. Also returns its provider, unless `base_url` is set.
+///
+/// # Errors
+///
+/// Returns [`Unknown`] if `base_url` is `None` and the name is neither an alias nor `provider:model` with a known provider.
 pub fn find(name: &str, base_url: Option<&str>) -> Result<(Model, Option<&'static Provider>), Unknown> {
     if let Some(base_url) = base_url {
         return Ok((Model { id: name.to_owned(), shown: name.to_owned(), base_url: base_url.to_owned(), cap: CAP }, None));

@@ -35,7 +35,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of a deployment. The error lists everything that prevents a start.
+    /// Makes the plan of a deployment.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence for each fault: there are no upstreams, a tool may write although writes are not allowed, the config
+    /// file or the summary cannot be used, the model or its credential is unknown, or the key would be sent unencrypted.
     pub fn new(deployment: &'static Deployment, settings: &Settings) -> Result<Plan, Vec<String>> {
         let agentic = &settings.agentic;
         let mut faults = Vec::new();

@@ -38,7 +38,11 @@ const CALLS: usize = 10;
 pub struct Marks(String);
 
 impl Marks {
-    /// Creates marks for a new conversation. Fails if the operating system returns no random bytes.
+    /// Creates marks for a new conversation.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system provides no random bytes.
     pub fn new() -> std::io::Result<Marks> {
         Ok(Marks(format!("data-{}", random::text::<9>()?)))
     }

@@ -25,7 +25,12 @@ impl Task {
         self.text.len() + self.context.as_deref().map_or(0, str::len)
     }
 
-    /// Parses the arguments. The error is the message of an `args_error`.
+    /// Parses the arguments.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message of an `args_error` if [`Arguments::check`] fails, if `task` is missing or blank, or if an argument
+    /// has another type than expected or is too long.
     pub fn read(arguments: &Arguments<'_>, settings: &Settings) -> Result<Task, String> {
         arguments.check()?;
         let text = arguments.get("task").ok_or("argument `task` is required")?;

@@ -280,8 +280,12 @@ pub struct Preparation<'s> {
 }
 
 impl Preparation<'_> {
-    /// Contacts the upstreams of a deployment without tools, with the settings of the server. The error lists all reasons, such
-    /// as a secret that is not set.
+    /// Contacts the upstreams of a deployment without tools, with the settings of the server.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence for each secret that cannot be resolved, or one sentence if the file of certificates cannot be used
+    /// or the Tokio runtime cannot be created.
     pub fn contacts(&self, deployment: &'static Deployment, config_dir: &Path) -> Result<Contacts, Vec<String>> {
         let open = || {
             let config_dir = self.settings.config_dir.clone().unwrap_or_else(|| config_dir.to_owned());

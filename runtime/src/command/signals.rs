@@ -15,6 +15,10 @@ pub struct ShutdownSignals(Vec<(&'static str, Signal)>);
 impl ShutdownSignals {
     /// Listens for SIGTERM, SIGHUP and SIGQUIT, and with `interrupt` for SIGINT. Signals that the parent process had set to be
     /// ignored, as `nohup` does, stay ignored. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system does not allow a handler.
     pub fn listen(interrupt: bool) -> io::Result<ShutdownSignals> {
         let ignored = ignored();
         let all = [

@@ -92,7 +92,11 @@ pub struct CallTrace {
 }
 
 impl Diagnostics {
-    /// Makes diagnostics by the settings. The error is a sentence about a trace folder that cannot be created.
+    /// Makes diagnostics by the settings.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the trace folder cannot be created or listed.
     pub fn new(settings: &DiagnosticsSettings, with_upstreams: bool, redactor: Redactor) -> Result<Diagnostics, String> {
         let ring = Mutex::new(Ring::new(if settings.tool { settings.ring_size } else { 0 }));
         let traces = settings.trace_dir.as_deref().map(|folder| {

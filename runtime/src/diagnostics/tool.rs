@@ -56,7 +56,11 @@ fn shape(operation: &str) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// Returns the members of an answer, or an error about the arguments.
+/// Returns the members of an answer.
+///
+/// # Errors
+///
+/// Returns the message of an `args_error` if an argument is unknown, missing, of another type than expected or out of range.
 pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
     check_names(arguments)?;
     let operation = read_operation(arguments)?;

@@ -51,6 +51,10 @@ pub struct TraceFile {
 
 impl Traces {
     /// Uses a folder, which is created if it does not exist. Files of earlier processes are included in the count.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be created or listed.
     pub fn new(folder: &Path, most: usize, payloads: Payloads) -> std::io::Result<Traces> {
         make(folder)?;
         let entries = std::fs::read_dir(folder)?.flatten();
@@ -117,6 +121,10 @@ impl Traces {
 
 impl TraceFile {
     /// Writes the lines of the call's end.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the lines cannot be written to the file.
     pub fn close(&mut self, record: &Record) -> std::io::Result<()> {
         let stage = |turn, start, took| Stage { turn, start_us: microseconds(start), duration_us: microseconds(took) };
         let mut spans: Vec<Span<'_>> = Vec::new();

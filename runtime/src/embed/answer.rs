@@ -41,13 +41,21 @@ impl Answer {
         }
     }
 
-    /// Returns the value, or the failure.
+    /// Returns the value.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of the run, if it failed.
     pub fn value(&self) -> Result<&Value, &Failure> {
         static NIL: Value = Value::Nil;
         self.evaluation.outcome.as_ref().map(|_| self.evaluation.value.as_ref().unwrap_or(&NIL))
     }
 
-    /// Returns the value as readable text, truncated if long, or the reason of the failure, such as `timeout`.
+    /// Returns the value as readable text, truncated if long.
+    ///
+    /// # Errors
+    ///
+    /// Returns the name of the reason if the run failed.
     pub fn preview(&self) -> Result<&str, &'static str> {
         self.evaluation.outcome.as_ref().map(|value| value.text.as_str()).map_err(|failure| failure.reason.name())
     }
@@ -59,6 +67,11 @@ impl Answer {
 
     /// Deserializes the value, if the request had a signature or a schema. A failed run returns its failure. A value that does
     /// not deserialize is a `validation_error`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of the run, if it failed. Returns a `validation_error` if the request had neither a signature nor a
+    /// schema, or if the value does not deserialize as `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         self.value().map_err(Clone::clone)?;
         let invalid = |message: String| Failure::plain(Reason::ValidationError, message);

@@ -174,6 +174,11 @@ impl Builder {
     }
 
     /// Resolves credentials and prepares upstreams. Nothing is started or sent before a program needs it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BuildError`] if the allocator does not count memory, two tools have the same name, a secret cannot be
+    /// resolved, a limit of the scheduler is 0, a certificate is invalid, or the engine's own runtime cannot be started.
     pub fn build(self) -> Result<Engine, BuildError> {
         if !crate::alloc::counts() {
             return Err(BuildError::Allocator);

@@ -45,6 +45,11 @@ impl Request {
     }
 
     /// Sets the data that the program reads as `data/key`. The value must serialize to a JSON object.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the value cannot be serialized, such as a map whose keys are not strings. A value that serializes to
+    /// something other than an object makes the run fail with an `args_error`.
     pub fn context<T: Serialize + ?Sized>(self, context: &T) -> Result<Request, serde_json::Error> {
         Ok(self.context_json(serde_json::to_string(context)?))
     }

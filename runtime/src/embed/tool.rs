@@ -265,6 +265,11 @@ impl Args {
     }
 
     /// Deserializes the arguments from their JSON form. Keywords become strings, instants ISO 8601 text.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ToolFailure`] if an argument has no JSON form, the JSON text is too long or does not fit into the memory of
+    /// the program, the program ends meanwhile, or `T` does not accept the arguments.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolFailure> {
         let failure = |why| match why {
             Unsendable::TooLarge => ToolFailure::new(format!("the arguments are longer than {MAX_BYTES} bytes as JSON")),

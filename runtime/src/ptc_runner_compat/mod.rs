@@ -117,6 +117,10 @@ impl std::error::Error for ArgsFault {}
 /// let wrong = validate_program(Some(&json!(42))).unwrap_err();
 /// assert_eq!(wrong.to_string(), "lisp_eval `program` must be a string, got 42.");
 /// ```
+///
+/// # Errors
+///
+/// Returns [`ArgsFault`] if the argument is missing, null, not a string or blank.
 pub fn validate_program(program: Option<&serde_json::Value>) -> Result<&str, ArgsFault> {
     match program {
         None | Some(serde_json::Value::Null) => {
@@ -138,6 +142,10 @@ pub fn validate_program(program: Option<&serde_json::Value>) -> Result<&str, Arg
 /// Maximum bytes of an invalid argument in a message.
 const SHOWN: usize = 200;
 /// Parses a signature; see [`ptc_lisp::signature`] for the grammar.
+///
+/// # Errors
+///
+/// Returns the first error of the text, with its position.
 pub fn parse_signature(text: &str) -> Result<Signature, ptc_lisp::Error> {
     Signature::parse(text)
 }
@@ -148,6 +156,10 @@ pub fn atomize_value(value: &Value, of: &Type) -> Value {
 }
 
 /// Validates a value against the result of a signature. Without a signature every value is valid.
+///
+/// # Errors
+///
+/// Returns the mismatches.
 pub fn validate_return(signature: Option<&Signature>, value: &Value) -> Result<(), Findings> {
     signature.map_or(Ok(()), |signature| signature.output.validate(value))
 }

@@ -78,6 +78,11 @@ impl InFlight {
     }
 
     /// Registers the call with this raw id. `cancel` stops it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Denied::ShutDown`] after the client sent `shutdown`, and [`Denied::DuplicateId`] if a call with this id is not
+    /// answered yet. Null ids are never duplicates.
     pub fn enter(self: &Arc<Self>, id: &str, cancel: Cancel) -> Result<Registration, Denied> {
         let mut state = self.lock();
         let key = match id {

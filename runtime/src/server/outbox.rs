@@ -32,6 +32,10 @@ const CURRENT_POSITION: u64 = u64::MAX;
 /// Where answers are written.
 pub trait Output: Write + Send + 'static {
     /// Writes as much as is possible without blocking, and returns how many bytes that is.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the output, such as that of a closed pipe. An output that takes no bytes now is not an error.
     fn write_now(&mut self, bytes: &[u8]) -> std::io::Result<usize>;
 }
 

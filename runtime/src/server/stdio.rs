@@ -16,11 +16,19 @@ use crate::schedule::{ClientKey, session_number};
 use ptc_engine::protocol::frame::{Frame, Frames};
 
 /// Returns standard input without the buffer and lock of the standard library.
+///
+/// # Errors
+///
+/// Returns an error if the descriptor of standard input cannot be duplicated.
 pub fn input() -> std::io::Result<File> {
     Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
 }
 
 /// Returns standard output without the line buffer of the standard library.
+///
+/// # Errors
+///
+/// Returns an error if the descriptor of standard output cannot be duplicated.
 pub fn output() -> std::io::Result<File> {
     Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
 }
@@ -52,6 +60,10 @@ impl End {
 }
 
 /// Serves until the input ends or the client sends `exit`.
+///
+/// # Errors
+///
+/// Returns the error of `input` if it cannot be read.
 pub fn serve(server: &Server, input: impl Read, caller: &Caller, answers: &Arc<dyn ResponseSink>) -> std::io::Result<End> {
     let mut frames = Frames::new(input, server.settings().max_frame_bytes);
     while let Some(frame) = frames.next_frame()? {

@@ -54,6 +54,10 @@ pub struct Usage {
 
 impl SessionState {
     /// Returns the state after a successful evaluation, with the names that it defined or changed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Limit`] if a binding, the number of bindings or all bindings together exceed a limit.
     pub fn updated_by(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), Fault> {
         let (mut kept, changed) = self
             .with_values(evaluation, limits)
@@ -65,7 +69,11 @@ impl SessionState {
     }
 
     /// Returns the state with the definitions, the result and the calls of a successful evaluation, and the names that it defined
-    /// or changed. The error is a sentence about the limit that it exceeds.
+    /// or changed.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if a binding, the number of bindings or all bindings together exceed a limit.
     pub fn with_values(&self, evaluation: &Evaluation, limits: &StateLimits) -> Result<(SessionState, Vec<String>), String> {
         let bindings = evaluation.bindings.clone();
         let changed: Vec<String> = bindings.changes(&self.bindings).map(|(name, _)| name.to_owned()).collect();

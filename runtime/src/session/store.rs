@@ -36,21 +36,50 @@ pub trait Store: Debug + Send + Sync {
     fn count(&self) -> usize;
 
     /// Opens a session. `id` must be unused.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Limit`] if the owner or the server has the maximum number of sessions, and [`Fault::Unavailable`] if a
+    /// remote store cannot be used.
     fn start(&self, owner: &str, id: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault>;
 
     /// Returns the owner's sessions, oldest first. This does not count as use of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Unavailable`] if a remote store cannot be used.
     fn list(&self, owner: &str) -> Result<Vec<Metadata>, Fault>;
 
     /// Returns the state of a session, without a lease.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::NotFound`] if the owner has no such session, [`Fault::Closed`] if it was closed or has expired,
+    /// [`Fault::StateLost`] if its stored state cannot be decoded, and [`Fault::Unavailable`] if a remote store cannot be used.
     fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, SessionState), Fault>;
 
     /// Ends a session and cancels its evaluation: at once in this process, and at the next renewal in another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::NotFound`] if the owner has no such session, [`Fault::Closed`] if it was closed or has expired, and
+    /// [`Fault::Unavailable`] if a remote store cannot be used.
     fn close(&self, owner: &str, id: &str) -> Result<(), Fault>;
 
     /// Acquires the lease to evaluate. `cancel` is triggered when the session ends.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Busy`] if another evaluation holds the lease, and otherwise the errors of [`Store::peek`].
     fn begin(&self, owner: &str, id: &str, cancel: &Cancel) -> Result<(EvalLease, SessionState), Fault>;
 
     /// Releases the lease and stores the new state. `None` if the session was closed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Limit`] if there is no room for the new state, and [`Fault::NotStorable`] if the store cannot represent
+    /// it. The lease is still held then. Returns [`Fault::Unavailable`] if a remote store cannot be used, or if the lease was
+    /// lost to another holder.
     fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault>;
 }
 
@@ -142,7 +171,12 @@ pub struct Lease {
 
 impl Sessions {
     /// Opens the session store of the settings, for the deployment of that name; `None` if sessions are off. Sessions in the
-    /// memory of the process count in the budget of `scheduler`. The error is a sentence.
+    /// memory of the process count in the budget of `scheduler`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the store at the configured URL cannot be used: it does not answer, its key is missing, or this
+    /// binary was built without such stores.
     pub fn open(settings: &Settings, deployment: &str, scheduler: &Arc<Scheduler>) -> Result<Option<Arc<Sessions>>, String> {
         if !settings.sessions {
             return Ok(None);
@@ -168,6 +202,11 @@ impl Sessions {
 
     /// Runs work that may block on the store and returns its result: here for a local store, otherwise on a thread that may
     /// block, while the calling fiber waits.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`JobError`] if work on another thread panics, or if the operating system has no thread for it. Work for a local
+    /// store does not fail.
     pub fn wait_for<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, JobError> {
         let Some(pool) = &self.waiting else { return Ok(work()) };
         let (send, receive) = oneshot::channel();
@@ -187,12 +226,20 @@ impl Sessions {
     }
 
     /// Opens a session.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::start`], and [`Fault::Limit`] if the operating system provides no random bytes.
     pub fn start(&self, owner: &str, title: Option<&str>, ttl: Duration) -> Result<Metadata, Fault> {
         let id = random::text::<18>().map_err(|why| Fault::Limit(format!("no random id for a session: {why}")))?;
         self.store.start(owner, &format!("ptcs_{id}"), title, ttl)
     }
 
     /// Changes the state of a session, unless an evaluation runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::begin`] and [`Store::end`], and [`Fault::Closed`] if the session was closed meanwhile.
     pub fn change<T>(
         self: &Arc<Self>,
         owner: &str,
@@ -207,12 +254,20 @@ impl Sessions {
     }
 
     /// Acquires the lease for an evaluation, which `cancel` stops.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::begin`].
     pub fn begin(self: &Arc<Self>, owner: &str, id: &str, cancel: &Cancel) -> Result<Lease, Fault> {
         let (lease, kept) = self.store.begin(owner, id, cancel)?;
         Ok(Lease { sessions: Arc::clone(self), token: lease, ended: false, copy: self.copy(kept) })
     }
 
     /// Returns the state of a session, without a lease.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Store::peek`].
     pub fn peek(&self, owner: &str, id: &str) -> Result<(Metadata, StateCopy), Fault> {
         let (metadata, kept) = self.store.peek(owner, id)?;
         Ok((metadata, self.copy(kept)))
@@ -237,6 +292,10 @@ impl StateCopy {
 impl Lease {
     /// Commits a successful evaluation to the session and releases the lease. If a limit or the store rejects the new state, the
     /// evaluation becomes a failure. Records in the evaluation what the session stored.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Sessions::wait_for`]. A rejected state is a failure of the returned evaluation instead.
     pub fn commit(self, mut evaluation: Box<Evaluation>) -> Result<Box<Evaluation>, JobError> {
         let sessions = Arc::clone(&self.sessions);
         sessions.wait_for(move || {

@@ -140,6 +140,11 @@ pub struct SessionCommand {
 
 impl SessionCommand {
     /// Parses the arguments.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Fault::Args`] if an argument is unknown, missing, of another type than expected or out of range, and for
+    /// [`Tool::Eval`], which runs a program.
     pub fn read(tool: Tool, limits: &SessionLimits, arguments: &Arguments<'_>) -> Result<SessionCommand, Fault> {
         check_names(tool, arguments)?;
         let most = limits.ttl;
@@ -182,6 +187,11 @@ impl SessionCommand {
     }
 
     /// Executes the call. Returns the members of the answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of the called method: [`Sessions::start`], [`Sessions::peek`], [`Sessions::change`], or `list` or
+    /// `close` of the [`Store`](super::store::Store).
     pub fn answer(self, sessions: &Arc<Sessions>, owner: &str) -> Result<Map<String, Json>, Fault> {
         let SessionCommand { tool, id, label, ttl, view, names, parts } = self;
         let shown = match tool {
@@ -242,6 +252,10 @@ impl SessionCommand {
 }
 
 /// Returns the id of the session in which a program is to run.
+///
+/// # Errors
+///
+/// Returns [`Fault::Args`] if `session_id` is missing, not a string or empty.
 pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     let missing = || Fault::Args("`session_id` is required: the id that lisp_session_start gave".into());
     let raw = arguments.get("session_id").ok_or_else(missing)?;
@@ -252,7 +266,11 @@ pub fn session_id(arguments: &Arguments<'_>) -> Result<String, Fault> {
     }
 }
 
-/// Returns an error if a call has an unknown argument.
+/// Checks that a call has only known arguments.
+///
+/// # Errors
+///
+/// Returns [`Fault::Args`] if an argument is unknown, or if [`Arguments::check`] fails.
 pub fn check_names(tool: Tool, arguments: &Arguments<'_>) -> Result<(), Fault> {
     arguments.check().map_err(Fault::Args)?;
     let known = tool.arguments();

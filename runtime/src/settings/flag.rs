@@ -258,7 +258,12 @@ impl Flag {
         matches!(self.kind, Kind::Secret { .. }) && value.to_str().is_some_and(is_secret)
     }
 
-    /// Parses and stores a value. The error describes what was expected.
+    /// Parses and stores a value.
+    ///
+    /// # Errors
+    ///
+    /// Returns the accepted values, as [`Flag::expected`] describes them, if the text is not one of them. A path of the wrong
+    /// kind is an error too.
     pub fn apply(&self, settings: &mut Settings, text: &OsStr) -> Result<(), String> {
         let word = || text.to_str().ok_or_else(|| self.expected());
         match self.kind {

@@ -175,6 +175,10 @@ impl HttpSettings {
     /// Generates a token if there is none and authentication is not disabled, since other users of the machine can reach its
     /// loopback address. Returns the generated token, if any. On a Unix socket the permissions of the file replace
     /// authentication.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system provides no random bytes.
     pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
         if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
             return Ok(None);

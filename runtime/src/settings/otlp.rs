@@ -43,6 +43,10 @@ pub struct HeaderText(Zeroizing<String>);
 
 impl OtlpSettings {
     /// Reads the settings and warnings. The settings are `None` without an endpoint or with `OTEL_SDK_DISABLED`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a fault for each variable with an invalid value, unless the export is off.
     pub fn read(flag: Option<&str>, var: impl Fn(&str) -> Option<OsString>) -> Result<(Option<Self>, Vec<String>), Vec<Fault>> {
         let mut faults = Vec::new();
         let mut text = |name: &'static str| match var(name).filter(|value| !value.is_empty())?.into_string() {

@@ -24,6 +24,11 @@ impl StoreUrl {
     }
 
     /// Checks the rest of the URL.
+    ///
+    /// # Errors
+    ///
+    /// Returns a clause that says what is wrong: TLS that this binary was built without, no host, a database that is not a
+    /// number, or options after the host.
     pub fn check(&self) -> Result<(), String> {
         let tls = self.has_tls();
         if tls && let Some(how_to_enable) = how_to_enable("session-redis-tls") {

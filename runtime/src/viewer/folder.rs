@@ -68,6 +68,10 @@ impl Folder {
     }
 
     /// Returns at most `most` of the newest calls. Only files that are new or have changed are read.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be listed. Files that cannot be read are omitted.
     pub fn newest(&self, most: usize) -> io::Result<Listing> {
         // Folders, links and pipes with such a name are ignored.
         let files =

@@ -43,6 +43,10 @@ impl StandaloneViewer {
     ///
     /// Other users of the machine can connect to loopback too, but may not be permitted to read the folder. A token is therefore
     /// required.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the port cannot be bound, or if the operating system provides no random bytes.
     pub async fn bind(folder: &Path, port: u16) -> io::Result<StandaloneViewer> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let token = crate::secrets::random::text::<24>()?;
@@ -63,6 +67,10 @@ impl StandaloneViewer {
     }
 
     /// Returns the URL for the browser. The token is in the fragment, which browsers do not send.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system does not return the address of the socket.
     pub fn url(&self) -> io::Result<String> {
         Ok(format!("http://{}{}/#token={}", self.socket.local_addr()?, routes::PATH, self.token))
     }

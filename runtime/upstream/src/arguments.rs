@@ -36,6 +36,10 @@ impl Bounds {
     }
 
     /// Reserves bytes in the memory of the program, if there is a run.
+    ///
+    /// # Errors
+    ///
+    /// Returns the fault that ends the program if its values and reservations together would exceed its limit.
     pub fn reserve(&self, bytes: usize) -> Result<Option<Reservation>, Fault> {
         self.account.as_ref().map(|account| account.reserve(bytes)).transpose()
     }
@@ -58,6 +62,11 @@ pub enum Unsendable {
 }
 
 /// Returns the bytes of the JSON text of `value`, at most `max_bytes`.
+///
+/// # Errors
+///
+/// Returns [`Unsendable::Invalid`] if the value nests more than 10,000 levels deep, [`Unsendable::TooLarge`] if the text is
+/// longer than `max_bytes`, and [`Unsendable::Fault`] if the program ends meanwhile.
 pub fn measure(value: &Value, max_bytes: usize, bounds: &Bounds) -> Result<usize, Unsendable> {
     if value.depth() > MAX_DEPTH {
         return Err(Unsendable::Invalid(format!("it nests more than {MAX_DEPTH} levels deep")));
@@ -70,6 +79,11 @@ pub fn measure(value: &Value, max_bytes: usize, bounds: &Bounds) -> Result<usize
 }
 
 /// Appends the JSON text of a value, whose size [`measure`] returned as `bytes`.
+///
+/// # Errors
+///
+/// Returns [`Unsendable::Invalid`] if the value has no JSON form, [`Unsendable::TooLarge`] if the text is longer than `bytes`,
+/// and [`Unsendable::Fault`] if the program ends meanwhile.
 pub fn encode(text: &mut String, value: &Value, bytes: usize, bounds: &Bounds) -> Result<(), Unsendable> {
     json::encode_to(text, value, bytes, &|| bounds.is_over()).map_err(|why| match why {
         EncodeError::TooLarge { .. } if bounds.is_over() => Unsendable::Fault(Bounds::stopped()),

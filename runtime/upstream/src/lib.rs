@@ -162,6 +162,11 @@ impl Upstreams {
 
     /// Connects to an MCP upstream, lists its tools and keeps the connection. Only the definitions of the tools in `granted` are
     /// kept, and the names of the others. `None` grants all. Must be called inside a Tokio runtime. Messages are redacted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the deployment has no MCP upstream of that name, if the upstream cannot be reached in time, or if its
+    /// list of tools is invalid or exceeds the limits of its entry.
     pub async fn list_granted_tools(&self, name: &str, granted: Option<BTreeSet<String>>) -> Result<Listing, UpstreamError> {
         let connection = self.connection(name).ok_or_else(|| UpstreamError::unavailable("there is no such upstream"))?;
         let listed = stage::followed(Box::pin(connection.list(query_tools::keep(granted), &self.secrets, &self.settings))).await;
@@ -248,7 +253,11 @@ impl Upstreams {
     }
 }
 
-/// Checks that a PEM text contains certificates. The error names what is missing.
+/// Checks that a PEM text contains certificates.
+///
+/// # Errors
+///
+/// Returns a clause if the text contains no certificate, or one that cannot be read.
 #[cfg(feature = "http")]
 pub fn check_certificates(pem: &[u8]) -> Result<(), String> {
     http::tls::roots(pem).map(drop)

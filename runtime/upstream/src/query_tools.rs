@@ -42,6 +42,11 @@ pub struct Listing {
 
 /// Connects to an MCP upstream, lists its tools and disconnects. Must be called inside a Tokio runtime. An OpenAPI upstream has
 /// no list of tools. Messages are redacted.
+///
+/// # Errors
+///
+/// Returns an error if the upstream is not an MCP upstream or cannot be reached in time, or if its list of tools is invalid or
+/// exceeds the limits of its entry.
 pub async fn list_tools(
     upstream: &'static Upstream,
     secrets: &Secrets,
@@ -51,6 +56,10 @@ pub async fn list_tools(
 }
 
 /// Like [`list_tools`], but keeps only the definitions of `granted` tools, and the names of the others. `None` grants all.
+///
+/// # Errors
+///
+/// Returns an error as [`list_tools`] does.
 pub async fn list_granted_tools(
     upstream: &'static Upstream,
     granted: Option<BTreeSet<String>>,
@@ -173,6 +182,11 @@ impl Drop for Contacts {
 
 /// Fetches an OpenAPI document of at most `max_bytes` with the `auth`, `static_headers` and timeouts of a config entry. Must be
 /// called inside a Tokio runtime. Messages are redacted.
+///
+/// # Errors
+///
+/// Returns an error if the URL or an option of the entry is invalid, if the server cannot be reached or does not answer with
+/// success in time, or if the document is larger than `max_bytes`.
 #[cfg(feature = "http")]
 pub async fn fetch_document(
     url: &'static str,

@@ -39,6 +39,10 @@ impl Call {
     }
 
     /// Creates a call without a context.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message of an `args_error` if the program is blank or longer than `limits.program_bytes`.
     pub fn of_program(program: String, limits: ArgumentLimits) -> Result<Call, String> {
         if program.trim().is_empty() {
             return Err("argument `program` must be a non-empty string".into());
@@ -51,6 +55,11 @@ impl Call {
     }
 
     /// Creates a call of a stored program. The arguments are validated when they are decoded, on the evaluation's thread.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message of an `args_error` if [`Arguments::check`] fails, or if the arguments as JSON are longer than
+    /// `limits.context_bytes`.
     pub fn of_stored(program: &'static StoredProgram, arguments: &Arguments<'_>, limits: ArgumentLimits) -> Result<Call, String> {
         arguments.check()?;
         let most = limits.context_bytes;
@@ -77,7 +86,12 @@ impl Call {
         Ok(Call { program: program.source.to_owned(), context: Some(context), output_schema: None, stored: Some(program) })
     }
 
-    /// Parses the arguments. The error is the message of an `args_error`.
+    /// Parses the arguments.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message of an `args_error` if [`Arguments::check`] fails, if `program` is missing, or if an argument has
+    /// another type than expected or is too long. `signature` and misspelt names of arguments are errors too.
     pub fn read(arguments: &Arguments<'_>, limits: ArgumentLimits) -> Result<Call, String> {
         arguments.check()?;
         let program = arguments.get("program").ok_or("argument `program` is required")?;
@@ -111,6 +125,10 @@ impl Call {
     }
 
     /// Sets the context, which is valid JSON or an error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message of an `args_error` if the context is not an object, or is longer than `limits.context_bytes`.
     pub fn with_context(self, context: String, limits: ArgumentLimits) -> Result<Call, String> {
         let (found, most) = (context.len(), limits.context_bytes);
         match kind(&context) {

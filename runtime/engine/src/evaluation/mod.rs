@@ -72,6 +72,10 @@ pub trait EvalHooks: Sync {
     }
 
     /// Checks or replaces the context before the program uses it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of the program if the context is invalid. The program is not run then.
     fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {
         Ok(context)
     }

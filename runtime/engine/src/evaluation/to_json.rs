@@ -41,6 +41,11 @@ impl std::error::Error for NotJson {}
 /// assert_eq!(fault.to_string(), "non-JSON-encodable value at rows[0].ts: a function has no JSON form");
 /// # Ok::<(), ptc_lisp::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns [`NotJson`] for the first value or key without a JSON form, for two keys with the same text, and for a JSON text of more
+/// than 64 MiB.
 pub fn to_json_value(value: &Value) -> Result<Box<RawValue>, NotJson> {
     let at = |path: String| if path.is_empty() { "<root>".to_owned() } else { path };
     let text = json::encode_named_until(value, MAX_JSON_BYTES, &|| false).map_err(|why| match why {

@@ -36,6 +36,10 @@ impl<R: Read> Frames<R> {
     }
 
     /// Returns the next frame, or `None` at the end of input. A last line without a newline is a frame.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the input if it cannot be read. Interrupted reads are repeated.
     pub fn next_frame(&mut self) -> std::io::Result<Option<Frame<'_>>> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', self.bytes(self.scanned, self.end)) {

@@ -103,7 +103,11 @@ impl<'a> Arguments<'a> {
         self.members.iter().rev().find(|(n, _)| n == name).map(|(_, raw)| *raw)
     }
 
-    /// Returns an error, as a sentence, if they are neither an object nor missing, or too many.
+    /// Checks that they are an object or missing, and not too many.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if they are neither an object nor missing, or more than [`MAX_ARGUMENTS`].
     pub fn check(&self) -> Result<(), String> {
         if self.has_too_many {
             return Err(format!("`arguments` may have at most {MAX_ARGUMENTS} members"));
@@ -113,6 +117,12 @@ impl<'a> Arguments<'a> {
 }
 
 /// Parses a line. Batches are rejected, since only the oldest supported revision has them.
+///
+/// # Errors
+///
+/// Returns [`Refusal::Parse`], [`Refusal::Marked`] or [`Refusal::Utf16`] if the line is not JSON in UTF-8, [`Refusal::LongId`]
+/// for an id of more than [`MAX_ID_BYTES`], and [`Refusal::Invalid`] for other JSON that is neither a request nor a
+/// notification of JSON-RPC 2.0. A message that repeats a member that the protocol reads is invalid too.
 pub fn parse(line: &[u8]) -> Result<Message<'_>, Refusal> {
     // Ignored members must be valid UTF-8 too.
     let text = std::str::from_utf8(line).map_err(|_| unreadable(line))?;

@@ -49,6 +49,11 @@ pub fn named<'a>(params: &Params<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// Returns the era of a request, determined by its envelope. `must` is set for methods of the stateless era, which require one.
+///
+/// # Errors
+///
+/// Returns the error for the client. It has the code for invalid parameters if a required key of the envelope is missing, or if
+/// the version is not a string, and [`UNSUPPORTED_PROTOCOL_VERSION`] if the version is not in [`STATELESS`].
 pub fn era(params: &Params<'_>, must: bool) -> Result<Era, ErrorBody> {
     #[derive(Deserialize)]
     struct Envelope<'a> {

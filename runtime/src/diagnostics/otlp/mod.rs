@@ -66,6 +66,11 @@ pub struct Sums {
 
 impl Exporter {
     /// Starts the exporter. Nothing is sent before the first call has ended.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the endpoint, a header or a certificate is invalid, or if the thread of the exporter cannot be
+    /// started.
     pub fn start(
         settings: &OtlpSettings,
         secrets: &Secrets,

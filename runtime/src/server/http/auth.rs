@@ -93,6 +93,10 @@ impl Authenticator {
     }
 
     /// Returns the owner of the request's token. Takes up to a second for a wrong token after repeated failures of its address.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Denied`] if a token is required and the request has none, or a wrong one.
     pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Owner, Denied> {
         let checked = self.check(peer, headers, Instant::now());
         if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle)

@@ -68,6 +68,11 @@ impl Drop for BodyReservation<'_> {
 }
 
 /// Reads the whole body: at most `max` bytes, within the time `within`. Its bytes count in the budget of `scheduler` meanwhile.
+///
+/// # Errors
+///
+/// Returns [`BodyError`] if the body is too long or too slow, if the connection ends early, or if other bodies use all of
+/// `memory`.
 pub async fn read(
     mut body: Incoming,
     max: usize,

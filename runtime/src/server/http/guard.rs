@@ -61,6 +61,11 @@ fn strip_port(authority: &str) -> Option<&str> {
 }
 
 /// Checks `Host` and `Origin`. `authority` is that of an absolute request target and takes precedence over the header.
+///
+/// # Errors
+///
+/// Returns [`Forbidden::Host`] if a listener on a loopback address is addressed by another name, and [`Forbidden::Origin`] if
+/// the request has an origin that is not allowed.
 pub fn check_host_and_origin(settings: &HttpSettings, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Forbidden> {
     let loopback = settings.host.is_loopback();
     if loopback {

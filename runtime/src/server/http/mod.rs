@@ -87,6 +87,10 @@ pub struct HttpState {
 
 impl HttpState {
     /// Creates the state of a listener for `server`, which also serves `pages`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system provides no random bytes.
     pub fn new(server: Arc<Server>, pages: Option<Arc<dyn Pages>>) -> std::io::Result<Arc<HttpState>> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);

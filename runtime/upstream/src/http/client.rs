@@ -146,6 +146,11 @@ impl HttpClient {
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
     /// credentials nor arguments leave it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the reason `timeout` if no response has begun in time, `upstream_unavailable` if no connection can
+    /// be made or it is lost, and `upstream_error` if the answer is not HTTP. An answer with an error status is not an error.
     pub async fn send(&self, mut request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
         let (mut url, mut repeatable) = (request.url.clone(), request.repeatable);
         for followed in 0.. {
@@ -232,6 +237,11 @@ impl HttpClient {
     }
 
     /// Reads a body up to a size limit. Echoed secrets are redacted before the body is truncated or shown.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the reason `response_too_large` if the body exceeds `cap` or the memory of the program, `timeout`
+    /// after the deadline, and `upstream_unavailable` if the connection ends early or the server shuts down.
     pub async fn read_body(&self, response: &mut Answer, cap: ResponseCap, deadline: Instant) -> Result<Vec<u8>, UpstreamError> {
         let status = response.status().as_u16();
         let too_large = |seen| UpstreamError::too_large(cap, seen).with_status(status);
