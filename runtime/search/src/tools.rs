@@ -1,13 +1,12 @@
 //! Which texts of a tool are indexed.
 
-use std::collections::HashMap;
 use std::{iter, panic, thread};
 
-use foldhash::fast::FixedState;
 use memchr::{memchr, memchr_iter};
 use ptc_catalog::{Catalog, Tool, Upstream};
 
 use crate::build::{Builder, Field};
+use crate::texts::Texts;
 use crate::write::{self, Averages};
 
 /// Maximum bytes of a tool's prose, of one note on an argument or on a field of the result, and of all notes together. Later
@@ -42,28 +41,34 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     if total < MIN_PARALLEL || first.is_empty() {
         return collect(0, catalog.upstreams).finish();
     }
-    let (first, second) = both(|| collect(0, first), || collect(count(first), second));
-    let averages = Averages::of(&[&first, &second]);
-    let (first, second) = both(|| first.part(&averages), || second.part(&averages));
-    write::index(&first, Some(&second))
+    let (mut builder, mut other) = (None, None);
+    both(&mut || builder = Some(collect(0, first)), &mut || other = Some(collect(count(first), second)));
+    let (Some(builder), Some(other)) = (builder, other) else { return Vec::new() };
+    let averages = Averages::of(&[&builder, &other]);
+    let (mut first, mut second) = (None, None);
+    both(&mut || first = Some(builder.part(&averages)), &mut || second = Some(other.part(&averages)));
+    let Some(first) = first else { return Vec::new() };
+    write::index(&first, second.as_ref())
 }
 
 fn count(upstreams: &[Upstream]) -> u32 {
     upstreams.iter().map(|upstream| upstream.tools.len() as u32).sum()
 }
 
-/// Runs two functions at the same time, or one after the other if no thread can be started.
-fn both<T: Send>(first: impl FnOnce() -> T, second: impl Fn() -> T + Sync) -> (T, T) {
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, &second).ok();
-        let first = first();
-        let second = match other.map(thread::ScopedJoinHandle::join) {
-            Some(Ok(second)) => second,
+/// Runs `second` on another thread while `first` runs, or after it if no thread can be started.
+fn both(first: &mut dyn FnMut(), second: &mut (dyn FnMut() + Send)) {
+    let has_run = thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, &mut *second).ok();
+        first();
+        match other.map(thread::ScopedJoinHandle::join) {
             Some(Err(panicked)) => panic::resume_unwind(panicked),
-            None => second(),
-        };
-        (first, second)
-    })
+            Some(Ok(())) => true,
+            None => false,
+        }
+    });
+    if !has_run {
+        second();
+    }
 }
 
 /// Collects the terms of all tools of these upstreams, which come after `first` other tools.
@@ -72,18 +77,16 @@ fn collect(first: u32, upstreams: &[Upstream]) -> Builder {
     let mut builder = Builder::after(first, bytes / BYTES_OF_OCCURRENCE);
     for upstream in upstreams {
         let docs: Vec<Doc> = upstream.tools.iter().map(Doc::of).collect();
-        let mut numbers: HashMap<&str, usize, FixedState> = HashMap::with_hasher(FixedState::with_seed(0));
-        let mut often: Vec<usize> = Vec::new();
-        let mut count = |text| {
-            let number = *numbers.entry(text).or_insert(often.len());
-            match often.get_mut(number) {
-                Some(times) => *times += 1,
-                None => often.push(1),
+        let mut texts = Texts::default();
+        let numbers = docs.iter().flat_map(|doc| sentences(doc.prose)).map(|text| texts.number(text.as_bytes()));
+        let numbers: Vec<u32> = numbers.collect();
+        let mut often = vec![0_usize; texts.len()];
+        for number in &numbers {
+            if let Some(times) = often.get_mut(*number as usize) {
+                *times += 1;
             }
-            number
-        };
-        let numbers: Vec<usize> = docs.iter().flat_map(|doc| sentences(doc.prose)).map(&mut count).collect();
-        let mut is_own = numbers.iter().map(|number| often.get(*number).is_none_or(|times| *times < MAX_SAME));
+        }
+        let mut is_own = numbers.iter().map(|number| often.get(*number as usize).is_none_or(|times| *times < MAX_SAME));
         for (tool, doc) in upstream.tools.iter().zip(docs) {
             add(&mut builder, upstream, tool, doc, &mut is_own);
         }
