@@ -184,6 +184,7 @@ const MODULES: [(&str, &[&str]); 2] = [
             "programs",
             "resolve",
             "pinned",
+            "provenance",
             "serve",
             "cli",
         ],
