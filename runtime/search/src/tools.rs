@@ -29,7 +29,7 @@ const BYTES_OF_OCCURRENCE: usize = 8;
 const MIN_PARALLEL: usize = 500;
 
 /// Builds the index over all tools of a catalog, in the catalog's order. Two threads build it if the upstreams of a large catalog
-/// can be divided. Its bytes do not depend on that.
+/// can be divided. Its bytes do not depend on that, except for upstreams whose names differ only in case or separators.
 pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let total = catalog.tool_count();
     let mut tools = 0;

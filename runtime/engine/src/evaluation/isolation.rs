@@ -183,7 +183,7 @@ impl Texts<'_> {
         text
     }
 
-    /// Returns the first texts, which have at most `max` bytes together.
+    /// Returns the first texts, each truncated to `max` bytes, until they have `max` bytes together.
     fn list(&self, texts: Vec<String>, max: usize) -> Vec<String> {
         let mut left = max;
         let fits = |text: &String| {
