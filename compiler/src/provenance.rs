@@ -16,6 +16,9 @@ const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 /// The type of its predicate.
 const PREDICATE: &str = "https://slsa.dev/provenance/v1";
 
+/// The names of the sources of compiler and runtime among the dependencies.
+const SOURCES: [&str; 2] = ["urn:ptc-compile:sources:compiler", "urn:ptc-compile:sources:runtime"];
+
 /// How `ptc-compile` builds: which parameters and dependencies a statement has.
 const BUILD: &str = "urn:ptc-compile:build:v1";
 
@@ -111,14 +114,22 @@ impl Resource {
         let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
         Resource { name: name.to_owned(), digest: BTreeMap::from([("sha256".to_owned(), digest.to_owned())]) }
     }
+
+    fn digest(&self) -> String {
+        self.digest.get("sha256").map_or_else(|| "no digest".to_owned(), |digits| with_algorithm(digits))
+    }
+}
+
+/// Returns a digest with its algorithm.
+fn with_algorithm(digest: &str) -> String {
+    format!("sha256:{}", digest.strip_prefix("sha256:").unwrap_or(digest))
 }
 
 impl Statement {
     /// Makes the statement that `binary` was built from `config` and the other inputs by a builder with the URI `builder`.
     pub fn new(binary: &Input, parts: &Parts, config: &str, inputs: &[Input], builder: &str) -> Statement {
         let files = inputs.iter().map(|input| Resource::new(&input.name, &input.digest));
-        let sources = [("ptc-compile", &parts.compiler_digest), ("ptc-runtime", &parts.runtime_digest)];
-        let sources = sources.into_iter().map(|(name, digest)| Resource::new(name, digest));
+        let sources = SOURCES.into_iter().zip(parts.sources()).map(|(name, digest)| Resource::new(name, digest));
         Statement {
             kind: STATEMENT.to_owned(),
             subject: vec![Resource::new(&binary.name, &binary.digest)],
@@ -149,32 +160,64 @@ impl Statement {
         (self.kind.as_str(), self.predicate_type.as_str(), build.as_str()) == (STATEMENT, PREDICATE, BUILD)
     }
 
-    /// Returns what the statement says differently of a binary with this digest and, if they are known, of its inputs.
-    pub fn differences(&self, binary_digest: &str, inputs: Option<&[Input]>) -> Vec<String> {
-        let digest = |resource: &Resource| resource.digest.get("sha256").map(|digits| format!("sha256:{digits}"));
-        let mut out = Vec::new();
-        if !self.subject.iter().any(|subject| digest(subject).as_deref() == Some(binary_digest)) {
-            let said = self.subject.first().and_then(digest).unwrap_or_else(|| "no digest".to_owned());
-            out.push(format!("the statement is about another binary: it has {said}, and the binary {binary_digest}"));
+    /// Returns how a binary with this digest differs from the statement.
+    pub fn differences_of_binary(&self, digest: &str) -> Vec<String> {
+        match self.subject.as_slice() {
+            [subject] if subject.digest() == digest => Vec::new(),
+            [subject] => {
+                vec![format!("the statement is about another binary: it has {}, and the binary {digest}", subject.digest())]
+            }
+            _ => vec!["the statement is not about one binary".to_owned()],
         }
+    }
+
+    /// Returns how the files that a config names differ from those of the statement.
+    pub fn differences_of_inputs(&self, inputs: &[Input]) -> Vec<String> {
         let named = &self.predicate.build_definition.resolved_dependencies;
-        for input in inputs.unwrap_or_default() {
-            match named.iter().find(|resource| resource.name == input.name).and_then(digest) {
-                None => out.push(format!("the statement has no `{}`", input.name)),
-                Some(said) if said != input.digest => {
-                    out.push(format!(
-                        "`{}` is not the file of the statement: it has {}, which was {said}",
-                        input.name, input.digest
-                    ));
+        let files = || named.iter().filter(|resource| !SOURCES.contains(&resource.name.as_str()));
+        let mut out = Vec::new();
+        for input in inputs {
+            let digests: Vec<String> = files().filter(|file| file.name == input.name).map(Resource::digest).collect();
+            match digests.as_slice() {
+                [] => out.push(format!("the statement has no `{}`", input.name)),
+                [said] if *said == input.digest => {}
+                said => {
+                    let (has, said) = (&input.digest, said.join(" and "));
+                    out.push(format!("`{}` is not the file of the statement: it has {has}, which was {said}", input.name));
                 }
-                Some(_) => {}
             }
         }
+        let others = files().filter(|file| inputs.iter().all(|input| input.name != file.name));
+        out.extend(others.map(|file| format!("the statement has `{}`, which the config does not name", file.name)));
         out
+    }
+
+    /// Returns how the parts that a binary names differ from those of the statement.
+    pub fn differences_of_parts(&self, parts: &Parts) -> Vec<String> {
+        let BuildDefinition { external_parameters, internal_parameters, resolved_dependencies, .. } =
+            &self.predicate.build_definition;
+        let source = |name: &str| resolved_dependencies.iter().find(|resource| resource.name == name).map(Resource::digest);
+        let sources = SOURCES.into_iter().zip(parts.sources());
+        let has_sources = sources.into_iter().all(|(name, digest)| source(name).as_deref() == Some(&with_algorithm(digest)));
+        let compiler = self.predicate.run_details.builder.version.get("ptc-compile");
+        let checks = [
+            ("config digest", internal_parameters.config_digest == parts.config_digest),
+            ("catalog digest", internal_parameters.catalog_digest == parts.catalog_digest),
+            ("features", external_parameters.abilities == parts.abilities),
+            ("sources of compiler and runtime", has_sources),
+            ("version of the compiler", compiler == Some(&parts.compiler)),
+        ];
+        let wrong = checks.into_iter().filter(|(_, is_equal)| !is_equal);
+        wrong.map(|(what, _)| format!("the {what} of the statement and of the binary differ")).collect()
     }
 }
 
 impl Parts {
+    /// Returns the digests of the sources of compiler and runtime.
+    fn sources(&self) -> [&str; 2] {
+        [&self.compiler_digest, &self.runtime_digest]
+    }
+
     /// Returns how the parts of a binary differ from a config with its lock file, which have these digests.
     pub fn differences(&self, config_digest: &str, catalog_digest: &str) -> Vec<String> {
         let pairs = [("config", &self.config_digest, config_digest), ("catalog", &self.catalog_digest, catalog_digest)];
@@ -201,14 +244,26 @@ mod tests {
         let inputs = [input("upstreams.json", 'b'), input("upstreams.lock.json", 'c')];
         let statement = Statement::new(&binary, &Parts::default(), "upstreams.json", &inputs, "urn:example:builder");
         assert!(statement.is_of_ptc_compile());
-        assert_eq!(statement.differences(&binary.digest, Some(&inputs)), Vec::<String>::new());
+        let none: Vec<String> = Vec::new();
+        assert_eq!(statement.differences_of_binary(&binary.digest), none);
+        assert_eq!(statement.differences_of_inputs(&inputs), none);
+        assert_eq!(statement.differences_of_parts(&Parts::default()), none);
         let read: Statement = serde_json::from_str(&serde_json::to_string(&statement).unwrap()).unwrap();
         assert_eq!(read, statement);
 
-        let other = input("gate", 'd');
-        assert_eq!(statement.differences(&other.digest, None).len(), 1);
-        let changed = [input("upstreams.json", 'e'), input("api.json", 'f')];
-        let found = statement.differences(&binary.digest, Some(&changed));
-        assert!(found.len() == 2 && found[0].contains("upstreams.json") && found[1].contains("api.json"), "{found:?}");
+        assert_eq!(statement.differences_of_binary(&input("gate", 'd').digest).len(), 1);
+        let found = statement.differences_of_inputs(&[input("upstreams.json", 'e'), input("api.json", 'f')]);
+        let names = ["`upstreams.json` is not", "no `api.json`", "has `upstreams.lock.json`"];
+        assert!(found.len() == 3 && found.iter().zip(names).all(|(found, name)| found.contains(name)), "{found:?}");
+        for parts in [
+            Parts { config_digest: "sha256:1".to_owned(), ..Parts::default() },
+            Parts { catalog_digest: "sha256:1".to_owned(), ..Parts::default() },
+            Parts { compiler_digest: "sha256:1".to_owned(), ..Parts::default() },
+            Parts { runtime_digest: "sha256:1".to_owned(), ..Parts::default() },
+            Parts { compiler: "2".to_owned(), ..Parts::default() },
+            Parts { abilities: vec!["http".to_owned()], ..Parts::default() },
+        ] {
+            assert_eq!(statement.differences_of_parts(&parts).len(), 1, "{parts:?}");
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Runs `attest BINARY` and `verify BINARY`: what a binary was built from, and whether it was built from that.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use ptc_compiler::diag::Diagnostics;
@@ -13,6 +15,10 @@ use ptc_compiler::{files, pinned};
 use crate::console::Console;
 use crate::files::write_if_changed;
 use crate::{Failure, Status, load};
+
+/// Maximum size of what a binary says of itself, and maximum time that it takes.
+const MAX_VERSION_BYTES: u64 = 1 << 20;
+const MAX_VERSION_TIME: Duration = Duration::from_secs(20);
 
 /// `ptc-compile attest`
 ///
@@ -89,22 +95,33 @@ pub(crate) fn verify(args: &Verify, console: &Console) -> Result<Status, Failure
         None => None,
     };
     let mut differences = Vec::new();
+    let mut statement = None;
     if let Some(path) = &args.statement {
-        let statement: Statement = serde_json::from_str(&load::read_text(path)?)
+        let read: Statement = serde_json::from_str(&load::read_text(path)?)
             .ok()
             .filter(Statement::is_of_ptc_compile)
             .ok_or_else(|| Failure::new(format!("`{}` is not a statement of `ptc-compile attest`", path.display())))?;
-        let inputs = source.as_ref().map(|source| source.inputs.as_slice());
-        differences = statement.differences(&digest(&args.binary)?.digest, inputs);
+        differences = read.differences_of_binary(&digest(&args.binary)?.digest);
+        if let Some(source) = &source {
+            differences.extend(read.differences_of_inputs(&source.inputs));
+        }
+        statement = Some(read);
     }
-    // Only a binary that is the one of the statement is started.
+    // A binary that is not the one of the statement is not started.
     if let (Some(source), true) = (&source, differences.is_empty()) {
-        differences = parts(&args.binary)?.differences(&source.config_digest, &source.catalog_digest);
+        let parts = parts(&args.binary)?;
+        differences = parts.differences(&source.config_digest, &source.catalog_digest);
+        if let Some(statement) = &statement {
+            differences.extend(statement.differences_of_parts(&parts));
+        }
     }
     if differences.is_empty() {
-        let against = [(&args.statement, "the statement"), (&args.config, "the config and its lock file")];
-        let named: Vec<&str> = against.into_iter().filter_map(|(path, what)| path.as_ref().map(|_| what)).collect();
-        console.message(&format!("{} fits {}\n", args.binary.display(), named.join(" and ")));
+        let what = match (&statement, &source) {
+            (Some(_), Some(_)) => "fits the statement, the config and its lock file",
+            (Some(_), None) => "is the binary of the statement",
+            _ => "fits the config and its lock file",
+        };
+        console.message(&format!("{} {what}\n", args.binary.display()));
         return Ok(Status::Clean);
     }
     for difference in differences {
@@ -130,11 +147,12 @@ impl Source {
         let mut inputs: Vec<Input> = Vec::new();
         let deployment = pinned::read(&name, "verify", &mut sources, &mut diagnostics, &mut |wanted| {
             let text = files::read(&folder, wanted)?;
-            if let Ok(bytes) = std::fs::read(folder.join(wanted.path)) {
-                let input = Input { name: wanted.path.to_owned(), digest: sha256(&bytes) };
-                if !inputs.contains(&input) {
-                    inputs.push(input);
-                }
+            // The text may differ from the bytes, such as by a byte order mark.
+            let digest =
+                std::fs::read(folder.join(wanted.path)).map(|bytes| sha256(&bytes)).map_err(|error| error.to_string())?;
+            let input = Input { name: wanted.path.to_owned(), digest };
+            if !inputs.contains(&input) {
+                inputs.push(input);
             }
             Ok(text)
         });
@@ -153,13 +171,30 @@ fn digest(binary: &Path) -> Result<Input, Failure> {
     Ok(Input { name, digest: sha256(&bytes) })
 }
 
-/// Asks a binary what it was built from.
+/// Asks a binary what it was built from. It gets no variable of the environment, since it may be another one than was meant.
 fn parts(binary: &Path) -> Result<Parts, Failure> {
     // A path without a slash would be searched in `PATH`.
     let path = std::path::absolute(binary).unwrap_or_else(|_| binary.to_owned());
-    let output = Command::new(&path).args(["version", "--json"]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let output = output.map_err(|error| Failure::new(format!("cannot start `{}`: {error}", binary.display())))?;
-    let parts: Option<Parts> = serde_json::from_slice(&output.stdout).ok();
+    let cannot_start = |error: std::io::Error| Failure::new(format!("cannot start `{}`: {error}", binary.display()));
+    let mut command = Command::new(&path);
+    command.args(["version", "--json"]).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(cannot_start)?;
+    let output = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before a failure is not JSON.
+        let _ = output.map(|output| output.take(MAX_VERSION_BYTES).read_to_end(&mut bytes));
+        bytes
+    });
+    let started = Instant::now();
+    while !reader.is_finished() && started.elapsed() < MAX_VERSION_TIME {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // A binary that has ended is only reaped.
+    let _ = child.kill();
+    let _ = child.wait();
+    let bytes = if reader.is_finished() { reader.join().unwrap_or_default() } else { Vec::new() };
+    let parts: Option<Parts> = serde_json::from_slice(&bytes).ok();
     parts.filter(|parts| !parts.catalog_digest.is_empty()).ok_or_else(|| {
         Failure::new(format!("`{}` is not a binary of ptc-compile", binary.display()))
             .hint("name the file that `ptc-compile CONFIG -o PATH` has built")

@@ -34,6 +34,8 @@ fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<(Code, St
     };
     let replaced = |verb: &str| format!("{verb} {}, which was {}", shown(now), shown(was));
     let (code, what) = match (key, was, now) {
+        ("operationId", None, _) => (Code::DefinitionChanged, format!("can be called as {} too", shown(now))),
+        ("operationId", _, None) => (Code::OperationRenamed, format!("cannot be called as {} any more", shown(was))),
         ("operationId", ..) => {
             (Code::OperationRenamed, format!("cannot be called as {} any more, but as {}", shown(was), shown(now)))
         }

@@ -145,11 +145,12 @@ impl Isolation for Workers {
             kill_at: None,
         };
         let done = supervisor.supervise();
-        let Supervisor { host, worker, calls, account, input, buffered, .. } = supervisor;
+        let Supervisor { host, worker, calls, account, input, output, buffered, .. } = supervisor;
         drop(calls);
-        // A worker sends nothing after the end of its program.
-        let is_silent = input.is_empty();
-        drop(input);
+        // A worker sends nothing after the end of its program. If it has not read all replies, it would read the next program as the
+        // rest of one.
+        let is_silent = input.is_empty() && output.is_empty();
+        drop((input, output));
         let evaluation = match done {
             Ok(done) => {
                 let evaluation = finished(&run, &host, *done);

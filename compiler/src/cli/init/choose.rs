@@ -77,15 +77,18 @@ impl Tools {
     /// A part of the answer that chooses nothing, as a sentence.
     pub(super) fn choose<'a>(&self, parts: impl Iterator<Item = &'a str>) -> Result<Choice, String> {
         let mut chosen: Vec<Tool> = Vec::new();
-        for part in parts.map(str::trim).filter(|part| !part.is_empty()) {
+        let parts: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
+        let is_alone = parts.len() == 1;
+        for part in parts {
             let found = match part {
                 _ if self.named(part).is_some() => self.named(part).into_iter().collect(),
                 "all" if self.is_openapi && self.list.iter().any(|tool| !tool.is_read) => {
                     return Err(format!("operations that write are chosen by name; {} chooses the others", quoted("read-only")));
                 }
-                "all" | "*" => return Ok(Choice::All),
-                "read-only" if self.is_openapi => return Ok(Choice::All),
-                "read-only" => self.list.iter().filter(|tool| tool.is_read).collect(),
+                "all" | "*" if is_alone => return Ok(Choice::All),
+                "read-only" if is_alone && self.is_openapi => return Ok(Choice::All),
+                "all" | "*" if !self.is_openapi => self.list.iter().collect(),
+                "all" | "*" | "read-only" => self.list.iter().filter(|tool| tool.is_read).collect(),
                 _ if part.contains('*') => self.matching(part)?,
                 _ => self.numbered(part)?,
             };
@@ -156,6 +159,8 @@ mod tests {
             ("2-3", &["read_text", "write_file"]),
             ("*_file*", &["list_files", "write_file"]),
             ("read_*,read_text,", &["read_text"]),
+            ("read-only,write_file", &["list_files", "read_text", "write_file"]),
+            ("write_file,all", &["write_file", "list_files", "read_text"]),
         ] {
             assert_eq!(choose(answer).unwrap_or_default(), expected, "{answer}");
         }
@@ -166,6 +171,7 @@ mod tests {
             ("0", "the upstream has no `0`"),
             ("2-9", "the upstream has no `2-9`"),
             ("3-2", "the upstream has no `3-2`"),
+            ("*,read_txt", "the upstream has no `read_txt`; did you mean `read_text`?"),
         ] {
             assert_eq!(choose(answer), Err(message.to_owned()), "{answer}");
         }
@@ -177,6 +183,8 @@ mod tests {
         assert_eq!(choose("*_file*"), Ok(vec!["list_files".to_owned()]));
         assert_eq!(choose("*"), Ok(vec!["*".to_owned()]));
         assert_eq!(choose("read-only"), Ok(vec!["*".to_owned()]));
+        let all = ["list_files", "read_text", "write_file"].map(str::to_owned);
+        assert_eq!(choose("read-only,write_file"), Ok(all.to_vec()));
         assert_eq!(choose("all"), Err("operations that write are chosen by name; `read-only` chooses the others".to_owned()));
         assert_eq!(choose("write_file"), Ok(vec!["write_file".to_owned()]));
         assert_eq!(choose("write*"), Err("`write*` matches only operations that write, which are chosen by name".to_owned()));
