@@ -8,6 +8,7 @@ mod config_guide;
 mod definitions;
 mod documents;
 mod drift;
+mod drift_commands;
 mod drift_markdown;
 mod explain;
 mod generated;

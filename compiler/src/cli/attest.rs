@@ -182,7 +182,7 @@ fn parts(binary: &Path) -> Result<Parts, Failure> {
     let output = child.stdout.take();
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before a failure is not JSON.
+        // After a failure the bytes are incomplete, so that they do not parse as JSON.
         let _ = output.map(|output| output.take(MAX_VERSION_BYTES).read_to_end(&mut bytes));
         bytes
     });

@@ -142,20 +142,20 @@ impl Compared {
     }
 }
 
-/// What a comparison found, for output in several formats.
+/// The outcome of a comparison. Each format of the output is made from it.
 struct Outcome<'a> {
     checked: &'a Checked,
     /// `None` if the upstreams could not be compared.
     compared: Option<&'a Compared>,
-    /// Whether all upstreams were compared.
+    /// Whether the comparison covers all upstreams.
     is_whole: bool,
-    /// Whether each change is shown, instead of one line for each tool.
+    /// Whether the output shows each change. Otherwise it has one line for each tool.
     has_details: bool,
 }
 
 impl Outcome<'_> {
-    /// Prints the findings and the report on changes: a document for Markdown, messages for people. For programs there is no report,
-    /// since they read the findings.
+    /// Prints the findings, and then the report on changes. The report is a document in Markdown, or text for people. The formats for
+    /// programs have no report, because their findings contain each change.
     fn print(&self, console: &Console) -> Status {
         let has_changes = console.is_for_tools() || self.has_details;
         let status = console.findings(&self.checked.sources, &self.findings(has_changes));

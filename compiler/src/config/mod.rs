@@ -51,6 +51,7 @@ use fields::{Fields, Subject};
 pub(crate) use headers::can_carry_key;
 pub use model::Config;
 use reader::ConfigReader;
+pub use urls::is_loopback;
 
 /// Reads a config and reports all faults.
 ///

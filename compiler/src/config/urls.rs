@@ -152,7 +152,8 @@ fn needless(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, key: &str, neede
     reader.report(diagnostic);
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether the host of a URL is this machine.
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),

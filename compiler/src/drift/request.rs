@@ -2,7 +2,7 @@
 //!
 //! Every member is compared. A member that this module does not know counts as a changed request, because it may affect calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diag::{Code, quoted};
 use crate::json::Json;
@@ -63,10 +63,13 @@ fn member(key: &str, was: Option<&Json>, now: Option<&Json>) -> Option<(Code, St
 
 /// Reports parameters that are sent in another way. Added and removed parameters are reported as arguments.
 fn params(was: &Json, now: &Json, out: &mut Vec<(Code, String)>) {
-    let name = |param: &Json| param.get("arg").or_else(|| param.get("name")).and_then(Json::as_str).map(str::to_owned);
-    let [known, current] = [was, now].map(|ptc| ptc.get("params").map(Json::elements).unwrap_or_default());
-    let differing = current.iter().filter(|now| known.iter().any(|was| name(was) == name(now) && was != *now));
-    let names: Vec<String> = differing.filter_map(name).map(|name| quoted(&name)).collect();
+    let [known, current] = [was, now].map(|ptc| {
+        let params = ptc.get("params").map(Json::elements).unwrap_or_default().iter();
+        let named = params.filter_map(|param| Some((param.get("arg").or_else(|| param.get("name"))?.as_str()?, param)));
+        named.collect::<BTreeMap<&str, &Json>>()
+    });
+    let differing = current.iter().filter(|(name, param)| known.get(*name).is_some_and(|was| was != *param));
+    let names: Vec<String> = differing.map(|(name, _)| quoted(name)).collect();
     if !names.is_empty() {
         out.push((Code::RequestChanged, format!("sends {} differently", names.join(", "))));
     }
@@ -89,15 +92,17 @@ fn needs(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
 
 /// Reports defaults that the schemas of the arguments do not show, where they are reported as arguments.
 fn defaults(before: &Json, after: &Json, out: &mut Vec<(Code, String)>) {
-    let [was, now] = [before, after].map(|definition| definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs")));
-    let members = |defaults: Option<&Json>| defaults.map(Json::members).unwrap_or_default().to_vec();
-    let names: BTreeSet<String> = members(was).into_iter().chain(members(now)).map(|(name, _)| name).collect();
-    for name in names {
-        let value = |defaults: Option<&Json>| defaults.and_then(|defaults| defaults.get(&name)).cloned();
-        let in_schema = |definition: &Json| argument(definition, &name).map(|schema| schema.get("default").cloned());
-        if value(was) != value(now) && in_schema(before) == in_schema(after) {
-            let sent = value(now).map_or_else(|| "nothing".to_owned(), |value| one_line(&value.canonical(), SHOWN));
-            out.push((Code::RequestChanged, format!("sends {sent} for {} by default", quoted(&name))));
+    let [was, now] = [before, after].map(|definition| {
+        let defaults = definition.get("_ptc").and_then(|ptc| ptc.get("defaultArgs"));
+        let members = defaults.map(Json::members).unwrap_or_default().iter();
+        members.map(|(name, value)| (name.as_str(), value)).collect::<BTreeMap<&str, &Json>>()
+    });
+    let names: BTreeSet<&str> = was.keys().chain(now.keys()).copied().collect();
+    for name in names.into_iter().filter(|name| was.get(name) != now.get(name)) {
+        let in_schema = |definition| argument(definition, name).map(|schema| schema.get("default"));
+        if in_schema(before) == in_schema(after) {
+            let sent = now.get(name).map_or_else(|| "nothing".to_owned(), |value| one_line(&value.canonical(), SHOWN));
+            out.push((Code::RequestChanged, format!("sends {sent} for {} by default", quoted(name))));
         }
     }
 }

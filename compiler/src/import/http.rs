@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use url::{Host, Url};
+use url::Url;
 
 use super::Context;
 use super::entry::{Draft, Entry, Kind, Refusal, refuse};
@@ -13,6 +13,7 @@ use super::secrets::{self, variable_name};
 use super::text::{Part, parts};
 use super::words::{plain, resolve};
 use crate::clients::Client;
+use crate::config::is_loopback;
 use crate::config::placeholder::is_variable;
 use crate::diag::{Code, quoted};
 use crate::json::Json;
@@ -232,13 +233,7 @@ fn insecure(context: &mut Context<'_>, entry: &Entry, node: &Node, url: &Url, se
     if url.scheme() != "http" {
         return;
     }
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    if is_here {
+    if is_loopback(url) {
         draft.with("allow_insecure_http", Json::Bool(true), vec!["the server is on this machine".to_owned()]);
         if sends_auth {
             draft.add("allow_insecure_auth", Json::Bool(true));

@@ -1,9 +1,10 @@
 //! Warns of upstreams that will not work, or only slowly, in the image of a deployment.
 
-use url::{Host, Url};
+use url::Url;
 
 use super::base_images::BaseImages;
 use super::container::{installable, is_in_image};
+use crate::config::is_loopback;
 use crate::config::model::{McpStdio, Sandbox, Spanned, Transport};
 use crate::config::packages::{Fetched, fetched};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
@@ -81,13 +82,7 @@ fn is_of_host(path: &str) -> bool {
 }
 
 fn address(upstream: &str, url: &Spanned<String>, diagnostics: &mut Diagnostics) {
-    let is_loopback = Url::parse(&url.value).is_ok_and(|url| match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    });
-    if is_loopback {
+    if Url::parse(&url.value).is_ok_and(|url| is_loopback(&url)) {
         let message = format!("the address of the upstream {} is the container itself", quoted(upstream));
         diagnostics.push(
             Diagnostic::new(Code::LoopbackInContainer, message)

@@ -13,7 +13,7 @@
 //! - [`message`]: the messages, and their form on the socket.
 //! - `workers`: the workers of a server. `idle`: those that run no program. `process`: one of them. `process_thread`: the thread
 //!   that starts and reaps them.
-//! - `supervisor`: the server's side of one evaluation.
+//! - `supervisor`: the server's side of one evaluation. `outcome`: its end.
 //! - [`worker`]: the worker's side.
 //! - `connection`, `remote_host`, `remote_share`: the server as seen by the worker.
 //! - [`confinement`]: confines a worker.
@@ -22,6 +22,7 @@ pub mod confinement;
 mod connection;
 mod idle;
 pub mod message;
+mod outcome;
 mod process;
 mod process_thread;
 mod remote_host;

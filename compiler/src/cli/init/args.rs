@@ -26,7 +26,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "DOCUMENT", help_heading = "Upstream")]
     pub(crate) openapi: Option<String>,
 
-    /// What the paths of its operations are appended to [default: the first server of the document]
+    /// The URL of the service, to which the paths of operations are appended [default: the first server of the document]
     #[arg(long, value_name = "URL", value_parser = web_address, requires = "openapi", help_heading = "Upstream")]
     pub(crate) base_url: Option<String>,
 

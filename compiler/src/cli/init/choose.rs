@@ -14,9 +14,9 @@ const MAX_LINE: usize = 110;
 /// A tool or an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tool {
-    /// Its name in the config.
+    /// The name that the config has for it.
     pub(super) name: String,
-    /// What it does, in one line.
+    /// A line of its description.
     pub(super) summary: String,
     /// Whether it only reads, as its upstream declares.
     pub(super) is_read: bool,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ptc_compiler::config::packages;
+use ptc_compiler::config::{is_loopback, packages};
 use ptc_compiler::diag::quoted;
 use ptc_compiler::import::{Description, looks_like_a_secret};
 use ptc_compiler::json::Json;
@@ -294,15 +294,7 @@ fn is_fetched(kind: &Kind) -> bool {
 
 /// Whether a URL is without TLS and leads to this machine.
 fn is_plain_http_here(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| {
-        url.scheme() == "http"
-            && match url.host() {
-                Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-                Some(Host::Ipv4(address)) => address.is_loopback(),
-                Some(Host::Ipv6(address)) => address.is_loopback(),
-                None => false,
-            }
-    })
+    Url::parse(url).is_ok_and(|url| url.scheme() == "http" && is_loopback(&url))
 }
 
 fn absolute(here: Option<&Path>, path: &str) -> String {
