@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// Members of the embedded workspace: the crates that a deployment links.
-const MEMBERS: [&str; 14] = [
+/// Members of the embedded workspace: the crates that a deployment can link.
+const MEMBERS: [&str; 15] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
@@ -21,6 +21,7 @@ const MEMBERS: [&str; 14] = [
     "runtime/schedule",
     "runtime/search",
     "runtime/secrets",
+    "runtime/session-redis",
     "runtime/text",
     "runtime/upstream",
 ];

@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// Folders of the packages that are linked into every pinned binary, relative to this one.
-const PACKAGES: [&str; 14] = [
+/// Folders of the packages that pinned binaries link, relative to this one.
+const PACKAGES: [&str; 15] = [
     "",
     "catalog",
     "check",
@@ -21,6 +21,7 @@ const PACKAGES: [&str; 14] = [
     "schedule",
     "search",
     "secrets",
+    "session-redis",
     "text",
     "upstream",
 ];

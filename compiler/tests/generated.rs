@@ -13,6 +13,11 @@ use ptc_compiler::{leak, lower, render};
 
 /// Returns the `Cargo.toml` of a deployment with these entries of `upstreams`.
 fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
+    file("Cargo.toml", upstreams, abilities)
+}
+
+/// Returns a generated file of a deployment with these entries of `upstreams`.
+fn file(path: &str, upstreams: &str, abilities: impl Into<Abilities>) -> String {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let file = sources.add("upstreams.json", format!("{{\"upstreams\": {{{upstreams}}}}}"));
@@ -20,7 +25,7 @@ fn manifest(upstreams: &str, abilities: impl Into<Abilities>) -> String {
     assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
     let deployment = lower::deployment(&config, &Lock::default(), "gate");
     let files = render::files(&deployment, &Manifest::new("ptc-gate", &deployment, abilities, "[profile.release]")).unwrap();
-    files.into_iter().find(|file| file.path == "Cargo.toml").unwrap().text
+    files.into_iter().find(|file| file.path == path).unwrap().text
 }
 
 #[test]
@@ -45,21 +50,38 @@ fn only_http_upstreams_enable_the_http_client() {
 
 #[test]
 fn generated_manifest_enables_the_requested_features() {
-    let shared = Abilities { session_store: SessionStore::Redis, ..Serve::Http.into() };
-    let encrypted = Abilities { session_store: SessionStore::Rediss, ..Serve::Http.into() };
     let edited = Abilities { line_editing: true, ..Serve::Stdio.into() };
     for (abilities, features) in [
         (Serve::Stdio.into(), "features = []"),
         (Serve::Http.into(), r#"features = ["http-server"]"#),
         (Serve::Https.into(), r#"features = ["https-server"]"#),
         (Abilities { viewer: true, ..Serve::Http.into() }, r#"features = ["http-server", "viewer"]"#),
-        (shared, r#"features = ["http-server", "session-redis"]"#),
-        (encrypted, r#"features = ["http-server", "session-redis-tls"]"#),
         (edited, r#"features = ["line-editing"]"#),
         (Abilities { otlp: true, ..Serve::Stdio.into() }, r#"features = ["http", "otlp"]"#),
     ] {
         let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");
+    }
+}
+
+#[test]
+fn optional_parts_are_dependencies_that_main_passes() {
+    let main = |abilities: Abilities| file("src/main.rs", "", abilities);
+    let plain = Abilities::from(Serve::Http);
+    assert!(!manifest("", plain).contains("ptc-session") && main(plain).contains("ptc_runtime::main(&catalog::DEPLOYMENT)"));
+    let shared = Abilities { session_store: SessionStore::Redis, ..plain };
+    let encrypted = Abilities { session_store: SessionStore::Rediss, ..plain };
+    for (abilities, dependency, field) in [
+        (shared, r#"ptc-session-redis = { version = "=0.1.0" }"#, "session_stores: Some(&ptc_session_redis::REDIS)"),
+        (
+            encrypted,
+            r#"ptc-session-redis = { version = "=0.1.0", features = ["tls"] }"#,
+            "session_stores: Some(&ptc_session_redis::REDIS)",
+        ),
+    ] {
+        let (manifest, main) = (manifest("", abilities), main(abilities));
+        assert!(manifest.lines().any(|line| line == dependency), "{manifest}");
+        assert!(main.contains(field) && main.contains("ptc_runtime::main_with(&catalog::DEPLOYMENT, &PARTS)"), "{main}");
     }
 }
 

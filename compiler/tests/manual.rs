@@ -4,7 +4,11 @@
 
 use std::process::Command;
 
+use ptc_runtime::Parts;
 use ptc_runtime::settings::{Flag, Purpose, flags};
+
+/// The optional parts of `ptc-compile`.
+static PARTS: Parts = Parts::NONE;
 
 fn ptc_compile(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).output().unwrap();
@@ -38,7 +42,7 @@ fn bash_completes_ptc_compile() {
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--catalog-m"]), ["--catalog-mode"]);
     assert_eq!(offered(&script, &["ptc-compile", "repl", "--max-tool-c"]), ["--max-tool-calls"]);
     assert_eq!(offered(&script, &["ptc-compile", "run", "--catalog-mode", "i"]), ["inline"]);
-    for flag in flags().filter(|flag| flag.is_built() && flag.applies_to(Purpose::Serve)) {
+    for flag in flags().filter(|flag| flag.is_built(PARTS.linked()) && flag.applies_to(Purpose::Serve)) {
         let name = format!("--{}", flag.name);
         assert!(offered(&script, &["ptc-compile", "run", &name]).contains(&name), "{name}");
     }
@@ -90,7 +94,7 @@ fn every_command_and_setting_is_in_a_manual_page() {
     let plain = |flag: &Flag| flag.feature().is_none_or(|needed| ["http", "http-server"].contains(&needed));
     for flag in flags() {
         let shown = format!("--{}\\fR", flag.name);
-        let serves = flag.is_built() && flag.applies_to(Purpose::Serve);
+        let serves = flag.is_built(PARTS.linked()) && flag.applies_to(Purpose::Serve);
         assert_eq!(run.contains(&shown) && run.contains(flag.env), serves, "{}", flag.name);
         // A name alone means a binary that was built without further options.
         assert_eq!(gate.contains(&shown), !flag.is_of_config() && plain(flag), "{}", flag.name);

@@ -13,6 +13,9 @@
 //! }
 //! ```
 //!
+//! The optional parts of a server are crates above this one. The `main` of a binary passes those that it links as [`Parts`] to
+//! [`main_with`].
+//!
 //! The path of a call:
 //!
 //! ```text
@@ -58,6 +61,7 @@ pub mod embed;
 #[doc(hidden)]
 pub mod fuzzing;
 mod json_shape;
+mod parts;
 pub mod ptc_runner_compat;
 pub mod server;
 pub mod session;
@@ -66,7 +70,8 @@ pub mod tools_list;
 #[cfg(feature = "viewer")]
 pub mod viewer;
 
-pub use command::main;
+pub use command::{main, main_with};
+pub use parts::Parts;
 
 /// SHA-256 of the runtime's sources, as `sha256:` and lower-case hex. Dependencies are pinned by the lock file of the binary.
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");

@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
@@ -60,6 +60,7 @@ const CRATES: [(&str, &[&str]); 16] = [
             "ptc-upstream",
         ],
     ),
+    ("ptc-session-redis", &["ptc-lisp", "ptc-runtime"]),
     ("ptc-compiler", &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime", "ptc-search", "ptc-secrets", "ptc-text"]),
     ("ptc-macros", &["ptc-compiler"]),
 ];
@@ -120,7 +121,7 @@ fn http_server_links_no_http_client_or_tls() {
 
 #[test]
 fn only_one_tls_library_is_linked() {
-    let linked = packages(&[]);
+    let linked: BTreeSet<String> = packages(&[]).into_iter().chain(tree("ptc-session-redis", &["--features", "tls"])).collect();
     for name in ["native-tls", "openssl-sys", "aws-lc-rs", "aws-lc-sys"] {
         assert!(!linked.contains(name), "{name} is linked beside rustls with ring");
     }
@@ -151,6 +152,7 @@ const MODULES: [(&str, &[&str]); 2] = [
             "embed",
             "ptc_runner_compat",
             "server",
+            "parts",
             "viewer",
             "command",
             "fuzzing",

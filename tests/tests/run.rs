@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 
+use ptc_runtime::Parts;
 use ptc_runtime::settings::{Flag, Purpose};
 use ptc_tests::deployment::ptc_compile;
 use ptc_tests::mcp::Client;
@@ -221,7 +222,7 @@ fn run_has_the_flags_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
     // These tests are built with features that ptc-compile lacks.
-    let built = |flag: &Flag| flag.is_built() && flag.feature() != Some("https-server");
+    let built = |flag: &Flag| flag.is_built(Parts::NONE.linked()) && flag.feature() != Some("https-server");
     for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.applies_to(Purpose::Serve)) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }

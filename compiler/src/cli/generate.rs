@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ptc_compiler::ir::Deployment;
 use ptc_compiler::pinned;
-use ptc_compiler::render::{self, Abilities, DEPENDENCIES, Manifest, toml_string};
+use ptc_compiler::render::{self, Abilities, Manifest, toml_string};
 
 use crate::source::Source;
 use crate::{Failure, files};
@@ -42,7 +42,7 @@ pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>,
         files::write_if_changed(&folder.join("Cargo.lock"), origin)?;
     }
     files::write_if_changed(&folder.join("Cargo.lock.origin"), origin)?;
-    files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root).as_bytes())?;
+    files::write_if_changed(&folder.join(".cargo/config.toml"), patches(&source.root, &manifest).as_bytes())?;
     let (manifest, others): (Vec<_>, Vec<_>) = rendered.into_iter().partition(|file| file.path == MANIFEST);
     for file in others.into_iter().chain(manifest) {
         files::write_if_changed(&folder.join(file.path), file.text.as_bytes())?;
@@ -51,9 +51,9 @@ pub(crate) fn generate(deployment: &Deployment, abilities: impl Into<Abilities>,
 }
 
 /// Returns cargo's configuration that maps the runtime's packages to its sources.
-fn patches(root: &Path) -> String {
+fn patches(root: &Path, manifest: &Manifest) -> String {
     let mut text = String::from("[patch.crates-io]\n");
-    for (package, folder) in DEPENDENCIES {
+    for (package, folder) in manifest.dependencies() {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{package} = {{ path = {} }}", toml_string(&root.join(folder).display().to_string()));
     }

@@ -60,6 +60,7 @@ mod load;
 mod manual;
 mod notices;
 mod operations;
+mod parts;
 mod program;
 mod progress;
 mod query_upstreams;

@@ -13,6 +13,7 @@ use ptc_runtime::settings::{Flag, Purpose, REPL_NAMES, REPL_VARIABLES, flags};
 
 use crate::args::{Cli, Completions, Man};
 use crate::console::Console;
+use crate::parts::PARTS;
 use crate::{Failure, Status};
 
 /// The properties of a pinned binary that decide its command line.
@@ -100,7 +101,7 @@ fn own() -> Command {
     let served = |command: Command, purpose: Purpose| {
         let usage = format!("ptc-compile {} [CONFIG] [OPTIONS]", command.get_name());
         let command = command.disable_help_flag(false).override_usage(usage);
-        let command = command.args(flags().filter(|flag| flag.is_built() && flag.applies_to(purpose)).map(option));
+        let command = command.args(flags().filter(|flag| flag.is_built(PARTS.linked()) && flag.applies_to(purpose)).map(option));
         command.mut_arg("rest", |rest| rest.value_name("CONFIG").num_args(0..=1).value_hint(ValueHint::FilePath))
     };
     let run = |command: Command| served(command, Purpose::Serve);

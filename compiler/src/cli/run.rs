@@ -15,16 +15,17 @@ use ptc_runtime::settings::SnapshotMode;
 use crate::args::{Color, Messages, Serve};
 use crate::console::Console;
 use crate::load::{self, Checked};
+use crate::parts::PARTS;
 use crate::{Failure, Status, commands, deployment, generate, resolve_lock, version};
 
 /// Serves until the client disconnects.
 pub(crate) fn run(args: &Serve) -> ExitCode {
-    command::run(Invocation { program: "ptc-compile run", version: version::render, args: &args.rest }, open)
+    command::run(Invocation { program: "ptc-compile run", version: version::render, args: &args.rest, parts: &PARTS }, open)
 }
 
 /// Evaluates programs one after another.
 pub(crate) fn repl(args: &Serve) -> ExitCode {
-    command::repl(Invocation { program: "ptc-compile repl", version: version::render, args: &args.rest }, open)
+    command::repl(Invocation { program: "ptc-compile repl", version: version::render, args: &args.rest, parts: &PARTS }, open)
 }
 
 /// Opens the deployment of a config, or one without upstreams if there is no config. Prints the findings.

@@ -64,10 +64,51 @@ pub struct Manifest {
     pub profile: String,
 }
 
-/// The packages of this workspace that a generated crate depends on, with their folders in the runtime's sources.
+/// The packages of this workspace that every generated crate depends on, with their folders in the runtime's sources.
 pub const DEPENDENCIES: [(&str, &str); 2] = [("ptc-catalog", "runtime/catalog"), ("ptc-runtime", "runtime")];
 
+/// A package that is an optional part of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Part {
+    /// Its name.
+    package: &'static str,
+    /// Its folder in the runtime's sources.
+    #[serde(skip)]
+    folder: &'static str,
+    /// Its features, as in the manifest.
+    features: &'static str,
+    /// The field of `ptc_runtime::Parts` that it fills.
+    field: &'static str,
+    /// The path of its value.
+    value: &'static str,
+}
+
+impl Abilities {
+    /// Returns the packages that provide optional parts.
+    pub(super) fn parts(self) -> Vec<Part> {
+        let redis = Part {
+            package: "ptc-session-redis",
+            folder: "runtime/session-redis",
+            features: "",
+            field: "session_stores",
+            value: "ptc_session_redis::REDIS",
+        };
+        let store = match self.session_store {
+            SessionStore::Memory => None,
+            SessionStore::Redis => Some(redis),
+            SessionStore::Rediss => Some(Part { features: "\"tls\"", ..redis }),
+        };
+        store.into_iter().collect()
+    }
+}
+
 impl Manifest {
+    /// Returns the packages of this workspace that the generated crate depends on, with their folders in the runtime's sources.
+    pub fn dependencies(&self) -> Vec<(&'static str, &'static str)> {
+        let parts = self.abilities.parts();
+        DEPENDENCIES.into_iter().chain(parts.iter().map(|part| (part.package, part.folder))).collect()
+    }
+
     /// Makes the manifest of a deployment.
     pub fn new(
         package: impl Into<String>,
@@ -87,21 +128,17 @@ impl Manifest {
             Serve::Http => Some("\"http-server\""),
             Serve::Https => Some("\"https-server\""),
         };
-        let store = match self.abilities.session_store {
-            SessionStore::Memory => None,
-            SessionStore::Redis => Some("\"session-redis\""),
-            SessionStore::Rediss => Some("\"session-redis-tls\""),
-        };
         let viewer = self.abilities.viewer.then_some("\"viewer\"");
         let agentic = self.abilities.agentic.then_some("\"agentic\"");
         let otlp = self.abilities.otlp.then_some("\"otlp\"");
         let editing = self.abilities.line_editing.then_some("\"line-editing\"");
         let http = self.http.then_some("\"http\"");
-        let features: Vec<&str> = [agentic, http, server, store, viewer, otlp, editing].into_iter().flatten().collect();
+        let features: Vec<&str> = [agentic, http, server, viewer, otlp, editing].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),
             features: features.join(", "),
+            parts: self.abilities.parts(),
             http: self.http,
             profile: self.profile.trim().to_owned(),
         }
@@ -113,6 +150,7 @@ pub(super) struct View {
     compiler: &'static str,
     package: String,
     features: String,
+    parts: Vec<Part>,
     http: bool,
     profile: String,
 }

@@ -66,7 +66,7 @@ pub fn files(deployment: &Deployment, manifest: &Manifest) -> Result<Vec<File>, 
         File { path: "src/catalog.rs", text: catalog(deployment)? },
         File {
             path: "src/main.rs",
-            text: rust(&template("main.rs", include_str!("../../../templates/main.rs.j2"), AutoEscape::None, ())?)?,
+            text: rust(&template("main.rs", include_str!("../../../templates/main.rs.j2"), AutoEscape::None, manifest.view())?)?,
         },
     ])
 }

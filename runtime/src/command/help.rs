@@ -6,7 +6,7 @@ use ptc_catalog::Deployment;
 
 use super::show::Display;
 use crate::settings::flag::{Default, Flag, Group, Purpose};
-use crate::settings::{REPL_NAMES, REPL_VARIABLES, flags};
+use crate::settings::{LinkedParts, REPL_NAMES, REPL_VARIABLES, flags};
 
 /// A command of a pinned binary.
 pub struct Usage {
@@ -110,7 +110,7 @@ impl Evaluating {
 }
 
 /// Returns the help text of a pinned binary.
-pub(super) fn pinned(deployment: &'static Deployment) -> String {
+pub(super) fn pinned(deployment: &'static Deployment, linked: LinkedParts) -> String {
     let catalog = deployment.catalog;
     let with_upstreams = !catalog.upstreams.is_empty();
     let mut text = format!(
@@ -124,12 +124,12 @@ pub(super) fn pinned(deployment: &'static Deployment) -> String {
         row(&mut text, &usage, what);
     }
     common(&mut text, &EVALUATING);
-    settings(&mut text, with_upstreams, |flag| !flag.is_of_config());
+    settings(&mut text, with_upstreams, linked, |flag| !flag.is_of_config());
     text
 }
 
 /// Returns the help text of `ptc-compile repl`.
-pub(super) fn repl(program: &str) -> String {
+pub(super) fn repl(program: &str, linked: LinkedParts) -> String {
     let mut text = format!(
         "Evaluates programs one after the other: those of -e and of files, else one on standard input, else\n\
          those of a terminal.\n\nUsage:\n  {program} [CONFIG] [-l FILE]... [-e PROGRAM|FILE.clj|-]... [flags]\n",
@@ -141,19 +141,19 @@ pub(super) fn repl(program: &str) -> String {
     for (name, other) in REPL_VARIABLES {
         row(&mut text, name, &format!("Goes before {other}"));
     }
-    settings(&mut text, true, |flag| flag.applies_to(Purpose::Repl));
+    settings(&mut text, true, linked, |flag| flag.applies_to(Purpose::Repl));
     text
 }
 
 /// Returns the help text of `ptc-compile run`.
-pub(super) fn run(program: &str) -> String {
+pub(super) fn run(program: &str, linked: LinkedParts) -> String {
     let mut text = format!(
         "Serves a config as its pinned binary would, without building one: MCP on standard input and\noutput.\n\n\
          Usage:\n  {program} [CONFIG] [flags]\n\n\
          CONFIG is usually upstreams.json. The lock file beside it is used where it covers an upstream;\nnothing is written.\n",
     );
     common(&mut text, &[]);
-    settings(&mut text, true, |flag| flag.applies_to(Purpose::Serve));
+    settings(&mut text, true, linked, |flag| flag.applies_to(Purpose::Serve));
     text
 }
 
@@ -167,8 +167,8 @@ fn common<'o>(text: &mut String, own: impl IntoIterator<Item = &'o Evaluating>) 
     row(text, "-V, --version", "Show the version");
 }
 
-fn settings(text: &mut String, with_upstreams: bool, shown: impl Fn(&Flag) -> bool) {
-    let shown = |flag: &Flag| flag.is_built() && shown(flag);
+fn settings(text: &mut String, with_upstreams: bool, linked: LinkedParts, shown: impl Fn(&Flag) -> bool) {
+    let shown = |flag: &Flag| flag.is_built(linked) && shown(flag);
     for (group, heading) in Group::ALL {
         if !flags().any(|flag| flag.group == group && shown(flag)) {
             continue;

@@ -10,7 +10,7 @@ use lexopt::Arg;
 
 use super::help::COMMANDS;
 use super::show::{Display, ResultOptions};
-use crate::settings::{Fault, Flag, Purpose, Settings, SettingsParser};
+use crate::settings::{Fault, Flag, LinkedParts, Purpose, Settings, SettingsParser};
 
 /// Which command line is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,10 +91,11 @@ pub(super) fn read(
     var: impl Fn(&str) -> Option<OsString>,
     with_upstreams: bool,
     grammar: Grammar,
+    linked: LinkedParts,
 ) -> Result<Line, Vec<Fault>> {
     let unpinned = grammar != Grammar::Pinned;
     let mut parser = lexopt::Parser::from_args(args);
-    let mut reading = SettingsParser::new(with_upstreams, unpinned);
+    let mut reading = SettingsParser::new(with_upstreams, unpinned, linked);
     let mut word = (grammar == Grammar::Repl).then_some(Word::Repl);
     if word.is_some() {
         reading.of_repl();
@@ -247,7 +248,8 @@ mod tests {
     }
 
     fn parse(args: &[&str]) -> Result<Line, String> {
-        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned).map_err(|faults| said(&faults))
+        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned, LinkedParts::default())
+            .map_err(|faults| said(&faults))
     }
 
     fn shown(display: Display) -> ResultOptions {
@@ -299,7 +301,7 @@ mod tests {
     fn config_is_an_argument_or_a_flag() {
         let config = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
         let read = |args: &[&str]| {
-            let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run);
+            let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run, LinkedParts::default());
             line.map(|line| (line.command, line.settings.upstreams_config, line.settings.catalog_snapshot_mode))
                 .map_err(|faults| said(&faults))
         };
@@ -318,12 +320,13 @@ mod tests {
             for (flag, command) in
                 [("--version", Command::Version(false)), ("-V", Command::Version(false)), ("-h", Command::Help)]
             {
-                let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar);
+                let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar, LinkedParts::default());
                 assert_eq!(line.map(|line| line.command).map_err(|faults| said(&faults)), Ok(command), "{grammar:?} {flag}");
             }
             // Only the flag is reported, not the argument that may be its value.
             let args = ["--max-tool-cals", "3"].map(OsString::from);
-            let faults = said(&read(args.into_iter(), |_| None, true, grammar).expect_err("no such flag"));
+            let faults =
+                said(&read(args.into_iter(), |_| None, true, grammar, LinkedParts::default()).expect_err("no such flag"));
             let near = if grammar == Grammar::Repl { "did you mean --max-tool-calls?" } else { "--help lists all flags" };
             assert_eq!(faults, format!("unknown flag --max-tool-cals; {near}"));
         }
@@ -334,7 +337,7 @@ mod tests {
     fn flags_without_effect_cause_a_warning() {
         let warnings = |args: &[&str]| {
             let var = |name: &str| (name == "PTC_RUNNER_MCP_HTTP").then(|| "true".into());
-            let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned);
+            let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned, LinkedParts::default());
             line.map(|line| line.warnings).map_err(|faults| said(&faults))
         };
         let folder = std::env::temp_dir();
@@ -359,7 +362,7 @@ mod tests {
     fn faults_name_the_flag_or_variable_as_written() {
         let read = |args: &[&str], set: (&'static str, &'static str), grammar| {
             let var = |name: &str| (name == set.0).then(|| OsString::from(set.1));
-            said(&read(args.iter().map(OsString::from), var, true, grammar).expect_err("a fault"))
+            said(&read(args.iter().map(OsString::from), var, true, grammar, LinkedParts::default()).expect_err("a fault"))
         };
         let none = ("", "");
         for (found, expected) in [
@@ -378,7 +381,8 @@ mod tests {
             ["Cargo.toml", "src/lib.rs", "README.md"].map(|name| format!("{}/{name}", env!("CARGO_MANIFEST_DIR")));
         let read = |args: &[&str], set: &[(&str, &str)]| {
             let var = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, value)| OsString::from(value));
-            let line = read(args.iter().map(OsString::from), var, true, Grammar::Repl).map_err(|faults| said(&faults));
+            let line = read(args.iter().map(OsString::from), var, true, Grammar::Repl, LinkedParts::default())
+                .map_err(|faults| said(&faults));
             line.map(|line| line.settings.upstreams_config)
         };
         let variables = [("PTC_RUNNER_UPSTREAMS", two.as_str()), ("PTC_RUNNER_MCP_UPSTREAMS", three.as_str())];

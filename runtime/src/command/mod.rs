@@ -37,7 +37,8 @@ use std::sync::Arc;
 use ptc_catalog::Deployment;
 
 use crate::log;
-use crate::settings::{Settings, SnapshotMode, unknown_env_vars};
+use crate::parts::Parts;
+use crate::settings::{LinkedParts, Settings, SnapshotMode, unknown_env_vars};
 use crate::upstream::{Contacts, Load};
 pub use help::{COMMANDS, EVALUATING, Evaluating, Usage};
 use line::{Command, Grammar, Line};
@@ -65,26 +66,32 @@ pub struct Origin {
     pub is_pinned: bool,
 }
 
-/// Runs a pinned binary. Its `main` only calls this function.
+/// Runs a pinned binary without optional parts. Its `main` only calls this function.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
+    main_with(deployment, &Parts::NONE)
+}
+
+/// Runs a pinned binary with optional parts. Its `main` only calls this function.
+pub fn main_with(deployment: &'static Deployment, parts: &'static Parts) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == ptc_isolation::worker::ARGUMENT) {
         return ptc_isolation::worker::main(deployment);
     }
     crate::secrets::seal();
     log::report_panics();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
-    let line = match line::read(std::env::args_os().skip(1), |name| std::env::var_os(name), with_upstreams, Grammar::Pinned) {
+    let (args, linked) = (std::env::args_os().skip(1), parts.linked());
+    let line = match line::read(args, |name| std::env::var_os(name), with_upstreams, Grammar::Pinned, linked) {
         Ok(line) => line,
         Err(faults) => return unusable(deployment.name, &faults),
     };
     let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default(), is_pinned: true };
     let Line { command, settings, warnings } = line;
     log::set_level(settings.log_level);
-    warn(&warnings, &command);
+    warn(&warnings, &command, linked);
     match command {
-        Command::Help => written(&help::pinned(deployment)),
-        Command::Version(json) => written(&version::render(deployment, &settings.schedule, json)),
-        Command::Start => start::run(&origin, settings),
+        Command::Help => written(&help::pinned(deployment, linked)),
+        Command::Version(json) => written(&version::render(deployment, &settings.schedule, linked, json)),
+        Command::Start => start::run(&origin, parts, settings),
         Command::Eval(program, context, options) => eval::run(&origin, settings, &program, context, options),
         Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
     }
@@ -99,6 +106,8 @@ pub struct Invocation<'a> {
     pub version: fn(bool) -> String,
     /// The arguments after the command's name.
     pub args: &'a [OsString],
+    /// The optional parts of `ptc-compile`.
+    pub parts: &'static Parts,
 }
 
 /// The config of a command that reads one.
@@ -152,9 +161,10 @@ fn unpinned(
 ) -> ExitCode {
     crate::secrets::seal();
     log::report_panics();
-    let Invocation { program, version, args } = invocation;
-    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar);
-    let (help, usual): (fn(&str) -> String, _) = match grammar {
+    let Invocation { program, version, args, parts } = invocation;
+    let linked = parts.linked();
+    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar, linked);
+    let (help, usual): (fn(&str, LinkedParts) -> String, _) = match grammar {
         Grammar::Repl => (help::repl, SnapshotMode::Live),
         _ => (help::run, SnapshotMode::Frozen),
     };
@@ -164,7 +174,7 @@ fn unpinned(
         Err(faults) => return unusable(program, &faults),
     };
     let json = match line.command {
-        Command::Help => return written(&help(program)),
+        Command::Help => return written(&help(program, linked)),
         Command::Version(json) => return written(&version(json)),
         Command::Repl(_, options) => options.display == Display::Envelope,
         Command::Start | Command::Eval(..) => false,
@@ -186,11 +196,11 @@ fn unpinned(
     // Parse again: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
         Ok(Line { mut settings, warnings, command }) => {
-            warn(&warnings, &command);
+            warn(&warnings, &command, linked);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
                 Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
-                _ => start::run(&origin, settings),
+                _ => start::run(&origin, parts, settings),
             }
         }
         Err(faults) => unusable(program, &faults),
@@ -208,10 +218,10 @@ fn color(_: &Settings) -> Option<bool> {
 }
 
 /// Logs warnings about settings without effect, settings that expose a secret, and variables that look like settings.
-fn warn(warnings: &[String], command: &Command) {
+fn warn(warnings: &[String], command: &Command, linked: LinkedParts) {
     let reads = !matches!(command, Command::Help | Command::Version(_));
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok().filter(|_| reads));
-    for warning in warnings.iter().chain(&unknown_env_vars(variables)) {
+    for warning in warnings.iter().chain(&unknown_env_vars(variables, linked)) {
         log::line(log::Level::Warn, "settings", &[("reason", warning)]);
     }
 }

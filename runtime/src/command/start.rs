@@ -18,6 +18,7 @@ use crate::digest::{hex, sha256};
 #[cfg(feature = "agentic")]
 use crate::log::Field;
 use crate::log::{self, Level};
+use crate::parts::Parts;
 use crate::schedule::Scheduler;
 use crate::server::caller::{OutboxSink, ResponseSink};
 use crate::server::outbox::Outbox;
@@ -37,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
 /// Serves clients.
-pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
+pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings) -> ExitCode {
     let deployment = origin.deployment;
     settings.serves = true;
     let token = match settings.http.generate_token() {
@@ -66,7 +67,7 @@ pub(super) fn run(origin: &Origin, mut settings: Settings) -> ExitCode {
         return ended_early(deployment.name, services, &why);
     }
     let scheduler = Scheduler::new(settings.schedule.clone());
-    let sessions = match Sessions::open(&settings, deployment.name, &scheduler) {
+    let sessions = match Sessions::open(&settings, deployment.name, &scheduler, parts.session_stores) {
         Ok(sessions) => sessions,
         Err(why) => return ended_early(deployment.name, services, &why),
     };

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::build_info::{Digests, compiler, digests};
 use crate::schedule::ScheduleLimits;
-use crate::settings::FEATURES;
+use crate::settings::{FEATURES, LinkedParts};
 
 /// The output of `version --json` of a pinned binary.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub struct BinaryVersion {
     upstreams: usize,
     /// Number of tools.
     tools: usize,
-    /// The features of the runtime in this binary.
+    /// The features of this binary.
     abilities: Vec<&'static str>,
     /// The limits of a server that is started in the same way.
     limits: BTreeMap<&'static str, LimitInForce>,
@@ -41,7 +41,7 @@ struct LimitInForce {
 }
 
 /// Formats the version as one line or as a JSON object.
-pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, json: bool) -> String {
+pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, linked: LinkedParts, json: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if !json {
         return format!("{} {version}\n", deployment.name);
@@ -53,14 +53,14 @@ pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, j
         compiler: compiler(deployment).0,
         upstreams: deployment.catalog.upstreams.len(),
         tools: deployment.catalog.tool_count(),
-        abilities: features().collect(),
+        abilities: features(linked).collect(),
         limits: limits.collect(),
         digests: digests(deployment),
     };
     format!("{}\n", serde_json::json!(version))
 }
 
-/// Iterates over the features of the runtime in this binary.
-fn features() -> impl Iterator<Item = &'static str> {
-    FEATURES.iter().filter(|feature| feature.is_built).map(|feature| feature.name)
+/// Iterates over the features of a binary that links these parts.
+fn features(linked: LinkedParts) -> impl Iterator<Item = &'static str> {
+    FEATURES.iter().filter(move |feature| feature.is_built(linked)).map(|feature| feature.name)
 }

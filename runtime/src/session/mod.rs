@@ -1,9 +1,9 @@
 //! Sessions: definitions, recent results and histories that outlive a call, within limits.
 //!
 //! - [`state`]: the state that a session keeps between evaluations.
-//! - [`store`]: stores sessions by owner and id, with one evaluation at a time in each and expiry by age and idleness.
+//! - [`store`]: stores sessions by owner and id, with one evaluation at a time in each and expiry by age and idleness. Other crates
+//!   implement stores that several replicas share.
 //! - [`memory`]: the store in the memory of the process, which is the default.
-//! - `redis`: the store in a Redis or Valkey server for several replicas, with the feature `session-redis`.
 //! - [`tools`]: the tools `lisp_session_start list eval inspect forget close`.
 //! - [`inspect`]: the content of `lisp_session_inspect`.
 //!
@@ -12,35 +12,17 @@
 
 pub mod inspect;
 pub mod memory;
-#[cfg(feature = "session-redis")]
-pub mod redis;
 pub mod state;
 pub mod store;
 pub mod tools;
 
 use std::fmt;
-use std::sync::Arc;
 
 pub use state::SessionState;
 pub use store::{Lease, Sessions};
 
-use crate::schedule::Scheduler;
 pub use crate::settings::SessionLimits;
-use crate::settings::{Settings, StoreUrl};
 use ptc_engine::evaluation::Reason;
-use store::Store;
-
-/// Opens the store at a URL.
-#[cfg(feature = "session-redis")]
-fn remote(url: &StoreUrl, deployment: &str, settings: &Settings, scheduler: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
-    Ok(Box::new(redis::Redis::open(url, deployment, settings, scheduler)?))
-}
-
-#[cfg(not(feature = "session-redis"))]
-fn remote(_: &StoreUrl, _: &str, _: &Settings, _: &Arc<Scheduler>) -> Result<Box<dyn Store>, String> {
-    // The settings have rejected the URL before.
-    Err("--session-store: this binary was built without a store beside its memory".into())
-}
 
 /// The error of a session tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +84,7 @@ impl Fault {
     }
 
     /// Returns the error for a maximum number of sessions.
-    fn full(whose: &str, count: usize) -> Fault {
+    pub fn full(whose: &str, count: usize) -> Fault {
         Fault::Limit(format!("{whose} {count} sessions, which is the most; lisp_session_close ends one"))
     }
 }

@@ -140,7 +140,6 @@ impl SessionState {
 
 impl Log {
     /// Creates a log of these entries, which must be within its limits.
-    #[cfg(feature = "session-redis")]
     pub fn from_entries(entries: Vec<String>) -> Log {
         Log { bytes: entries.iter().map(String::len).sum(), entries: entries.into() }
     }

@@ -15,7 +15,7 @@ use crate::fibers;
 use crate::pool::{JobError, Pool};
 use crate::schedule::{BudgetReservation, ProcessorLease, Scheduler};
 use crate::secrets::random;
-use crate::settings::Settings;
+use crate::settings::{Settings, StoreUrl};
 use ptc_engine::evaluation::{Evaluation, Failure, InSession, Reason};
 
 /// Stores sessions. An owner has access only to its own sessions and cannot find out whether another one exists.
@@ -81,6 +81,25 @@ pub trait Store: Debug + Send + Sync {
     /// it. The lease is still held then. Returns [`Fault::Unavailable`] if a remote store cannot be used, or if the lease was
     /// lost to another holder.
     fn end(&self, lease: &EvalLease, outcome: LeaseOutcome<'_>) -> Result<Option<Metadata>, Fault>;
+}
+
+/// Opens stores outside of the process. Crates above this one implement it.
+pub trait SessionStores: Debug + Sync {
+    /// Whether it can connect with TLS.
+    fn has_tls(&self) -> bool;
+
+    /// Opens the store at a URL for the deployment with this name. `scheduler` has the memory budget of replies and commands.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the store cannot be used, or if there is no key for the sessions.
+    fn open(
+        &self,
+        url: &StoreUrl,
+        deployment: &str,
+        settings: &Settings,
+        scheduler: &Arc<Scheduler>,
+    ) -> Result<Box<dyn Store>, String>;
 }
 
 /// A lease to evaluate in a session.
@@ -171,20 +190,29 @@ pub struct Lease {
 
 impl Sessions {
     /// Opens the session store of the settings, for the deployment of that name; `None` if sessions are off. Sessions in the
-    /// memory of the process count in the budget of `scheduler`.
+    /// memory of the process count in the budget of `scheduler`. `stores` opens a store at a URL.
     ///
     /// # Errors
     ///
     /// Returns a sentence if the store at the configured URL cannot be used: it does not answer, its key is missing, or this
     /// binary was built without such stores.
-    pub fn open(settings: &Settings, deployment: &str, scheduler: &Arc<Scheduler>) -> Result<Option<Arc<Sessions>>, String> {
+    pub fn open(
+        settings: &Settings,
+        deployment: &str,
+        scheduler: &Arc<Scheduler>,
+        stores: Option<&dyn SessionStores>,
+    ) -> Result<Option<Arc<Sessions>>, String> {
         if !settings.sessions {
             return Ok(None);
         }
         let limits = settings.session_limits.clone();
         let store: Box<dyn Store> = match &settings.session_store {
             None => Box::new(Memory::new(limits.clone()).within(Arc::clone(scheduler))),
-            Some(url) => super::remote(url, deployment, settings, scheduler)?,
+            Some(url) => {
+                // The settings have rejected the URL before.
+                let stores = stores.ok_or("--session-store: this binary was built without a store beside its memory")?;
+                stores.open(url, deployment, settings, scheduler)?
+            }
         };
         let waiting = store.is_remote().then(|| Pool::new(WAITING_STACK, scheduler.limits().store_threads.value));
         Ok(Some(Arc::new(Sessions { limits, store, waiting, scheduler: Arc::clone(scheduler) })))

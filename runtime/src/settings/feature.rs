@@ -1,44 +1,79 @@
-//! The optional features of this crate, and the option of `ptc-compile` that enables each.
+//! The optional features of a binary, and the option of `ptc-compile` that adds each. A feature is one of this crate, or it is a crate
+//! above this one.
 
-/// A feature of `ptc-runtime`.
+/// An optional feature of a binary.
 #[derive(Debug)]
 pub struct Feature {
     /// The name of the feature.
     pub name: &'static str,
-    /// The option of `ptc-compile` that enables it. Empty if upstreams enable it.
+    /// The option of `ptc-compile` that adds it. Empty if upstreams add it.
     option: &'static str,
-    /// Whether this binary was built with it.
-    pub is_built: bool,
+    source: Source,
 }
 
-macro_rules! features {
-    ($($feature:tt by $option:literal;)*) => {
-        &[$(Feature { name: $feature, option: $option, is_built: cfg!(feature = $feature) }),*]
+/// The code that a feature consists of.
+#[derive(Debug)]
+enum Source {
+    /// A feature of this crate, and whether it is enabled.
+    Own(bool),
+    /// A crate above this one. Contains its name for messages, and whether a binary links it.
+    Above(&'static str, fn(LinkedParts) -> bool),
+}
+
+/// The crates above this one that a binary links: a summary of [`Parts`](crate::Parts) for the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkedParts {
+    /// Whether sessions can be stored in Redis.
+    pub session_redis: bool,
+    /// Whether sessions can be stored in Redis over TLS.
+    pub session_redis_tls: bool,
+}
+
+macro_rules! own {
+    ($feature:tt, $option:literal) => {
+        Feature { name: $feature, option: $option, source: Source::Own(cfg!(feature = $feature)) }
     };
 }
 
-/// All features.
-pub static FEATURES: &[Feature] = features! {
-    "http" by "";
-    "http-server" by "--serve http";
-    "https-server" by "--serve https";
-    "session-redis" by "--session-store redis";
-    "session-redis-tls" by "--session-store rediss";
-    "viewer" by "--viewer";
-    "agentic" by "--agentic";
-    "otlp" by "--otlp";
-    "line-editing" by "--line-editing";
-};
+const fn above(name: &'static str, option: &'static str, package: &'static str, is_linked: fn(LinkedParts) -> bool) -> Feature {
+    Feature { name, option, source: Source::Above(package, is_linked) }
+}
 
-/// Returns a clause that says how to enable a feature. `None` if this binary has it.
-pub fn how_to_enable(name: &str) -> Option<String> {
-    let feature = FEATURES.iter().find(|feature| feature.name == name && !feature.is_built)?;
-    Some(format!("build it with `{}` (feature {name} of ptc-runtime)", feature.option))
+/// All features.
+pub static FEATURES: &[Feature] = &[
+    own!("http", ""),
+    own!("http-server", "--serve http"),
+    own!("https-server", "--serve https"),
+    above("session-redis", "--session-store redis", "crate ptc-session-redis", |linked| linked.session_redis),
+    above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
+    own!("viewer", "--viewer"),
+    own!("agentic", "--agentic"),
+    own!("otlp", "--otlp"),
+    own!("line-editing", "--line-editing"),
+];
+
+impl Feature {
+    /// Whether a binary that links these parts has it.
+    pub fn is_built(&self, linked: LinkedParts) -> bool {
+        match self.source {
+            Source::Own(is_enabled) => is_enabled,
+            Source::Above(_, is_linked) => is_linked(linked),
+        }
+    }
+}
+
+/// Returns a clause that says how to enable a feature. `None` if a binary that links these parts has it.
+pub fn how_to_enable(name: &str, linked: LinkedParts) -> Option<String> {
+    let Feature { name, option, source } = FEATURES.iter().find(|feature| feature.name == name && !feature.is_built(linked))?;
+    Some(match source {
+        Source::Own(_) => format!("build it with `{option}` (feature {name} of ptc-runtime)"),
+        Source::Above(package, _) => format!("build it with `{option}` ({package})"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::FEATURES;
+    use super::{FEATURES, Source};
 
     #[test]
     fn features_match_the_manifest() {
@@ -49,7 +84,8 @@ mod tests {
         // Features that do not concern pinned binaries are excluded: these are for embedders and for fuzz targets.
         let names = names.filter(|name| !["default", "fuzzing", "own-allocator", "schemars"].contains(name));
         let mut names: Vec<&str> = names.collect();
-        let mut known: Vec<&str> = FEATURES.iter().map(|feature| feature.name).collect();
+        let own = FEATURES.iter().filter(|feature| matches!(feature.source, Source::Own(_)));
+        let mut known: Vec<&str> = own.map(|feature| feature.name).collect();
         names.sort_unstable();
         known.sort_unstable();
         assert_eq!(known, names);

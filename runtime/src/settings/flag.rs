@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::feature::how_to_enable;
+use super::feature::{LinkedParts, how_to_enable};
 use super::{Settings, flags};
 
 /// One setting.
@@ -167,7 +167,7 @@ impl Flag {
         self.group == Group::Config
     }
 
-    /// Returns the feature of `ptc-runtime` that it requires.
+    /// Returns the feature that it requires.
     pub fn feature(&self) -> Option<&'static str> {
         match (self.group, self.name) {
             (Group::Agentic, _) => Some("agentic"),
@@ -180,9 +180,9 @@ impl Flag {
         }
     }
 
-    /// Whether this binary was built with the feature that it requires.
-    pub fn is_built(&self) -> bool {
-        self.feature().is_none_or(|needed| how_to_enable(needed).is_none())
+    /// Whether a binary that links these parts has the feature that it requires.
+    pub fn is_built(&self, linked: LinkedParts) -> bool {
+        self.feature().is_none_or(|needed| how_to_enable(needed, linked).is_none())
     }
 
     /// Whether it has an effect on a command.

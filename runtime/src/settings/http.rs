@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::feature::how_to_enable;
+use super::feature::{LinkedParts, how_to_enable};
 
 /// Minimum length of a bearer token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
@@ -98,8 +98,8 @@ impl fmt::Debug for AuthToken {
 }
 
 impl HttpSettings {
-    /// Returns a sentence for each contradiction between settings.
-    pub fn contradictions(&self) -> Vec<String> {
+    /// Returns a sentence for each contradiction between settings, and for each setting that needs a part that is not `linked`.
+    pub fn contradictions(&self, linked: LinkedParts) -> Vec<String> {
         let mut faults = Vec::new();
         if !self.on {
             return faults;
@@ -109,7 +109,8 @@ impl HttpSettings {
             (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
             (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
         ] {
-            faults.extend(how_to_enable(feature).filter(|_| is_on).map(|how_to_enable| format!("{sentence}; {how_to_enable}")));
+            let missing = how_to_enable(feature, linked).filter(|_| is_on);
+            faults.extend(missing.map(|how_to_enable| format!("{sentence}; {how_to_enable}")));
         }
         let mut wrong = |sentence: &str| faults.push(sentence.to_owned());
         let loopback = self.host.is_loopback();
@@ -317,7 +318,7 @@ mod tests {
         let on = || HttpSettings { on: true, path: "/mcp".into(), ..HttpSettings::default() };
         let token = AuthToken::of(&"x".repeat(32));
         let outside: IpAddr = [0, 0, 0, 0].into();
-        assert_eq!(on().contradictions().len(), usize::from(!cfg!(feature = "http-server")));
+        assert_eq!(on().contradictions(LinkedParts::default()).len(), usize::from(!cfg!(feature = "http-server")));
         let socket = || HttpSettings { unix_socket: Some("/run/x.sock".into()), ..on() };
         let rows: [(HttpSettings, &[&str]); 14] = [
             (HttpSettings { viewer: true, disable_auth: true, ..on() }, &["--http-viewer does not go with"]),
@@ -339,7 +340,7 @@ mod tests {
             ),
         ];
         for (settings, expected) in rows {
-            let mut found = settings.contradictions();
+            let mut found = settings.contradictions(LinkedParts::default());
             found.retain(|sentence| !sentence.contains("built without"));
             assert_eq!(found.len(), expected.len(), "{found:?}");
             assert!(found.iter().zip(expected).all(|(found, part)| found.contains(part)), "{found:?}");

@@ -1,7 +1,7 @@
 //! Settings of the operator, read once at start. The command line has precedence over the environment, and the environment over
 //! defaults.
 //!
-//! - [`feature`]: features that a binary may have been built without.
+//! - [`feature`]: features and crates that a binary may have been built without.
 //! - [`agentic`]: the planner of `lisp_task`.
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
@@ -34,7 +34,7 @@ use ptc_lisp::limits::Limits;
 #[cfg(feature = "agentic")]
 pub use agentic::AgenticSettings;
 pub use diagnostics::{DiagnosticsSettings, Payloads};
-pub use feature::FEATURES;
+pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;

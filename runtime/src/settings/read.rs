@@ -6,7 +6,7 @@ use std::fmt;
 use litemap::LiteMap;
 
 use super::Settings;
-use super::feature::how_to_enable;
+use super::feature::{LinkedParts, how_to_enable};
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
 use crate::schedule::Source;
@@ -22,6 +22,7 @@ pub struct SettingsParser {
     unpinned: bool,
     /// Whether the REPL's names of settings are accepted too.
     repl: bool,
+    linked: LinkedParts,
     /// The settings that were given, with the name of the source: `--flag`, `CONFIG` or a variable.
     given: LiteMap<&'static str, String>,
     faults: Vec<Fault>,
@@ -100,10 +101,12 @@ impl fmt::Display for Fault {
 }
 
 impl SettingsParser {
-    /// Starts with the defaults. `unpinned` is whether the command reads a config.
-    pub fn new(with_upstreams: bool, unpinned: bool) -> Self {
+    /// Starts with the defaults. `unpinned` is whether the command reads a config, and `linked` are the optional parts of the
+    /// binary.
+    pub fn new(with_upstreams: bool, unpinned: bool, linked: LinkedParts) -> Self {
         let settings = Settings::defaults(with_upstreams);
-        SettingsParser { settings, unpinned, repl: false, given: LiteMap::new(), faults: Vec::new(), warnings: Vec::new() }
+        let (given, faults, warnings) = (LiteMap::new(), Vec::new(), Vec::new());
+        SettingsParser { settings, unpinned, repl: false, linked, given, faults, warnings }
     }
 
     /// Accepts the documented names of `repl` from now on.
@@ -116,7 +119,7 @@ impl SettingsParser {
     pub fn flag(&mut self, written: &str, inline: Option<OsString>, next: impl FnOnce() -> Option<OsString>) -> bool {
         let of_repl = REPL_NAMES.iter().find(|(short, _)| self.repl && *short == written);
         let Some(flag) = Flag::find(of_repl.map_or(written, |(_, name)| name)) else {
-            let is_disabled = disabled_settings().find(|(optional, _)| written.starts_with(optional.prefix));
+            let is_disabled = disabled_settings(self.linked).find(|(optional, _)| written.starts_with(optional.prefix));
             let flag = format!("--{written}");
             self.faults.push(match is_disabled {
                 Some((_, how_to_enable)) => Fault::Unbuilt { flag, how_to_enable },
@@ -194,8 +197,8 @@ impl SettingsParser {
                 self.set(flag, name.to_owned(), &value);
             }
         }
-        for (Optional { env: name, .. }, how_to_enable) in disabled_settings().filter(|(optional, _)| var(optional.env).is_some())
-        {
+        let disabled = disabled_settings(self.linked).filter(|(optional, _)| var(optional.env).is_some());
+        for (Optional { env: name, .. }, how_to_enable) in disabled {
             self.warnings.push(format!("{name} is ignored: this binary was built without it; {how_to_enable}"));
         }
         #[cfg(feature = "otlp")]
@@ -241,7 +244,7 @@ impl SettingsParser {
 
     /// Records contradictions between settings of a server.
     fn contradictions(&mut self) {
-        self.faults.extend(self.settings.http.contradictions().into_iter().map(Fault::Refused));
+        self.faults.extend(self.settings.http.contradictions(self.linked).into_iter().map(Fault::Refused));
         for (text, file) in [
             ("http-auth-token", "http-auth-token-file"),
             ("session-store", "session-store-file"),
@@ -262,10 +265,10 @@ impl SettingsParser {
             self.warnings.extend(port.map(|place| format!("{place} has no effect with --http-unix-socket")));
         }
         if let Some(url) = &self.settings.session_store {
-            if let Some(how_to_enable) = how_to_enable("session-redis") {
+            if let Some(how_to_enable) = how_to_enable("session-redis", self.linked) {
                 let why = format!("--session-store: this binary keeps sessions in its memory only; {how_to_enable}");
                 self.faults.push(Fault::Refused(why));
-            } else if let Err(why) = url.check() {
+            } else if let Err(why) = url.check(self.linked) {
                 self.faults.push(Fault::Refused(format!("--session-store: {why}")));
             } else if !self.settings.sessions {
                 self.warnings.push("--session-store has no effect without --sessions".into());
@@ -283,7 +286,7 @@ impl SettingsParser {
             self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));
         }
         if self.settings.diagnostics.otlp_endpoint.is_some()
-            && let Some(how_to_enable) = how_to_enable("otlp")
+            && let Some(how_to_enable) = how_to_enable("otlp", self.linked)
         {
             self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), how_to_enable });
         }
@@ -358,7 +361,7 @@ mod tests {
         args: &[(&str, Option<&str>)],
         env: &[(&str, &str)],
     ) -> Result<(Settings, Vec<String>), Vec<String>> {
-        let mut reading = SettingsParser::new(false, false);
+        let mut reading = SettingsParser::new(false, false, LinkedParts::default());
         for (name, value) in args {
             reading.flag(name, value.map(OsString::from), || None);
         }
@@ -376,7 +379,11 @@ mod tests {
             assert!(flag.env == variable || flag.env == "PTC_RUNNER_MCP_UPSTREAMS", "{}", flag.name);
             assert!(Group::ALL.iter().any(|(group, _)| *group == flag.group));
             assert!(!flag.help.is_empty() && !flag.help.ends_with('.'), "{}", flag.name);
-            assert!(!disabled_settings().any(|(optional, _)| flag.name.starts_with(optional.prefix)), "{} exists", flag.name);
+            assert!(
+                !disabled_settings(LinkedParts::default()).any(|(optional, _)| flag.name.starts_with(optional.prefix)),
+                "{} exists",
+                flag.name
+            );
             for with_upstreams in [false, true] {
                 let mut settings = Settings::defaults(with_upstreams);
                 match flag.default_text(with_upstreams) {
@@ -389,7 +396,7 @@ mod tests {
 
     #[test]
     fn misspelt_variables_are_reported() {
-        let told = |name: &str| crate::settings::unknown_env_vars([name.to_owned()].into_iter());
+        let told = |name: &str| crate::settings::unknown_env_vars([name.to_owned()].into_iter(), LinkedParts::default());
         assert_eq!(
             told("PTC_RUNNER_MCP_MAX_FRAME_BYTS"),
             ["PTC_RUNNER_MCP_MAX_FRAME_BYTS is not a setting; did you mean PTC_RUNNER_MCP_MAX_FRAME_BYTES?"]
@@ -495,7 +502,7 @@ mod tests {
         for (purpose, faults) in
             [(Purpose::Serve, 2 + usize::from(cfg!(feature = "otlp"))), (Purpose::Eval, 0), (Purpose::Repl, 0)]
         {
-            let mut reading = SettingsParser::new(false, false);
+            let mut reading = SettingsParser::new(false, false, LinkedParts::default());
             reading.environment(purpose, wrong);
             let found = reading.finish(purpose).map_or_else(|faults| faults.len(), |(_, warnings)| warnings.len());
             assert_eq!(found, faults, "{purpose:?}");

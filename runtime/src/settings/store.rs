@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use zeroize::Zeroizing;
 
-use super::feature::how_to_enable;
+use super::feature::{LinkedParts, how_to_enable};
 
 /// `redis://[[user]:password@]host[:port][/db]`, or the same with `rediss` for TLS. Its `Debug` and `Display` output omits user
 /// and password, and it is overwritten when it is dropped.
@@ -23,15 +23,15 @@ impl StoreUrl {
         (!rest.is_empty()).then(|| StoreUrl(Zeroizing::new(text.to_owned())))
     }
 
-    /// Checks the rest of the URL.
+    /// Checks the rest of the URL for a binary that links these parts.
     ///
     /// # Errors
     ///
     /// Returns a clause that says what is wrong: TLS that this binary was built without, no host, a database that is not a
     /// number, or options after the host.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, linked: LinkedParts) -> Result<(), String> {
         let tls = self.has_tls();
-        if tls && let Some(how_to_enable) = how_to_enable("session-redis-tls") {
+        if tls && let Some(how_to_enable) = how_to_enable("session-redis-tls", linked) {
             return Err(format!("rediss:// is not spoken by this binary; {how_to_enable}"));
         }
         let rest = self.0.strip_prefix(if tls { WITH_TLS } else { SCHEME }).unwrap_or_default();
@@ -88,7 +88,9 @@ impl fmt::Debug for StoreUrl {
 
 #[cfg(test)]
 mod tests {
-    use super::StoreUrl;
+    use super::{LinkedParts, StoreUrl};
+
+    const LINKED: LinkedParts = LinkedParts { session_redis: true, session_redis_tls: true };
 
     #[test]
     fn passwords_of_store_urls_are_secrets_and_hidden() {
@@ -99,7 +101,7 @@ mod tests {
         ] {
             let url = StoreUrl::of(text).expect("a URL");
             assert_eq!(
-                (url.check(), url.to_string().as_str(), url.secrets()),
+                (url.check(LINKED), url.to_string().as_str(), url.secrets()),
                 (Ok(()), shown, secrets.into_iter().map(str::to_owned).collect())
             );
             assert_eq!(format!("{url:?}"), format!("StoreUrl({shown})"));
@@ -109,10 +111,14 @@ mod tests {
         }
         // Options that would disable the verification of certificates are rejected.
         for wrong in ["redis://store/two", "redis://:p@/1", "rediss://store/1/#insecure", "rediss://store#insecure"] {
-            assert!(StoreUrl::of(wrong).is_some_and(|url| url.check().is_err()), "{wrong}");
+            assert!(StoreUrl::of(wrong).is_some_and(|url| url.check(LINKED).is_err()), "{wrong}");
         }
         let encrypted = StoreUrl::of("rediss://:p@store:6380").expect("a URL");
-        assert_eq!(encrypted.check().is_ok(), cfg!(feature = "session-redis-tls"));
+        assert_eq!(encrypted.check(LINKED), Ok(()));
+        assert_eq!(
+            encrypted.check(LinkedParts { session_redis_tls: false, ..LINKED }).expect_err("it is not built"),
+            "rediss:// is not spoken by this binary; build it with `--session-store rediss` (feature tls of ptc-session-redis)"
+        );
         assert_eq!(encrypted.to_string(), "rediss://store:6380");
     }
 }

@@ -11,7 +11,7 @@ use ptc_lisp::image::{self, DecodeError, DecodeLimits};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{Bindings, Value, print};
 use ptc_runtime::alloc::live_bytes;
-use ptc_runtime::fuzzing;
+use ptc_session_redis::decode_sealed;
 
 const MEMORY: u64 = 1 << 20;
 /// Memory above the limit: the last block between two checks, and what a program takes to compile.
@@ -27,8 +27,12 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn decode(bytes: &[u8]) -> Result<(Bindings, Vec<Value>), DecodeError> {
     let started = Instant::now();
-    let limits =
-        DecodeLimits { memory: Some((MEMORY, live_bytes)), until: Some(started + WALL_CLOCK), cancel: Cancel::default() };
+    let limits = DecodeLimits {
+        memory: Some((MEMORY, live_bytes)),
+        until: Some(started + WALL_CLOCK),
+        cancel: Cancel::default(),
+        data_only: false,
+    };
     allocator::take_peak();
     let before = live_bytes();
     let decoded = image::decode_within(bytes, &limits);
@@ -59,19 +63,18 @@ fn check_image(bytes: &[u8]) {
 
 fn check_sealed(bytes: &[u8]) {
     // The lengths of the parts are arbitrary, or fit: an image and two empty histories.
-    let _ = fuzzing::decode_sealed(bytes, |_| (), MEMORY);
+    let _ = decode_sealed(bytes, |_| (), MEMORY);
     let mut state = (bytes.len() as u64).to_le_bytes().to_vec();
     state.extend_from_slice(bytes);
     for part in [&b"[]"[..], b"[]"] {
         state.extend((part.len() as u64).to_le_bytes());
         state.extend_from_slice(part);
     }
-    if fuzzing::decode_sealed(&state, |_| (), MEMORY).is_ok() {
+    if decode_sealed(&state, |_| (), MEMORY).is_ok() {
         let (at, flip) = (bytes.len(), bytes.last().copied().unwrap_or_default() | 1);
-        let altered =
-            fuzzing::decode_sealed(&state, |sealed| sealed.get_mut(at).into_iter().for_each(|byte| *byte ^= flip), MEMORY);
+        let altered = decode_sealed(&state, |sealed| sealed.get_mut(at).into_iter().for_each(|byte| *byte ^= flip), MEMORY);
         assert!(altered.is_err(), "a changed state opens");
     }
-    let replaced = fuzzing::decode_sealed(b"", |sealed| *sealed = bytes.to_vec(), MEMORY);
+    let replaced = decode_sealed(b"", |sealed| *sealed = bytes.to_vec(), MEMORY);
     assert!(replaced.is_err() || bytes.is_empty(), "a state opens that was not sealed");
 }

@@ -23,7 +23,7 @@ use std::path::Path;
 use ptc_text::closest_match;
 use zeroize::Zeroizing;
 
-use super::feature::how_to_enable;
+use super::feature::{LinkedParts, how_to_enable};
 use super::flag::Flag;
 
 /// Returns the text of a file with one secret, without trailing white space. `None` if the file cannot be read.
@@ -65,10 +65,10 @@ static OPTIONAL: [Optional; 3] = [
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];
 
-/// Iterates over the groups of settings that this binary was built without, with instructions to enable them. The use of such a
-/// setting is an error with these instructions instead of a suggestion of a similar name.
-pub fn disabled_settings() -> impl Iterator<Item = (&'static Optional, String)> {
-    OPTIONAL.iter().filter_map(|optional| Some((optional, how_to_enable(optional.feature)?)))
+/// Iterates over the groups of settings that a binary with these parts was built without, with instructions to enable them. The use
+/// of such a setting is an error with these instructions instead of a suggestion of a similar name.
+pub fn disabled_settings(linked: LinkedParts) -> impl Iterator<Item = (&'static Optional, String)> {
+    OPTIONAL.iter().filter_map(move |optional| Some((optional, how_to_enable(optional.feature, linked)?)))
 }
 
 /// Prefix of the environment variables of settings.
@@ -76,11 +76,11 @@ const VARIABLE: &str = "PTC_RUNNER_MCP_";
 
 /// Returns a warning for each variable that has the prefix but is not a setting. A misspelt setting would have no effect
 /// otherwise.
-pub fn unknown_env_vars(variables: impl Iterator<Item = String>) -> Vec<String> {
+pub fn unknown_env_vars(variables: impl Iterator<Item = String>, linked: LinkedParts) -> Vec<String> {
     let own = |flag: &'static Flag| flag.env.strip_prefix(VARIABLE);
     let unknown = variables.filter_map(|variable| {
         let name = variable.strip_prefix(VARIABLE)?;
-        let is_disabled = disabled_settings().any(|(optional, _)| variable.starts_with(optional.env));
+        let is_disabled = disabled_settings(linked).any(|(optional, _)| variable.starts_with(optional.env));
         if is_disabled || flags().filter_map(own).any(|known| known == name) {
             return None;
         }

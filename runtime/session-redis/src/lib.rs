@@ -6,6 +6,8 @@
 //! - `form`: the stored form of a session's state, and the limits of its size.
 //! - `seal`: encrypts and authenticates states and titles.
 //!
+//! A server has these sessions if its `main` passes [`REDIS`] in [`Parts::session_stores`](ptc_runtime::Parts::session_stores).
+//!
 //! A session is a hash that expires after its lifetime or its idle timeout. The lease to evaluate is a lock that expires `LEASE`
 //! after the last renewal. It has a fencing token that grows with every lease: a write is rejected if a later lease exists,
 //! however late it arrives. Every step is idempotent, since a reply can be lost and the request repeated.
@@ -26,24 +28,49 @@ use std::time::Duration;
 use jiff::Timestamp;
 use ptc_lisp::limits::Cancel;
 
+use ptc_runtime::digest::{hex, sha256, short};
+use ptc_runtime::log::{self, Level};
+use ptc_runtime::schedule::Scheduler;
+use ptc_runtime::secrets::random;
+use ptc_runtime::session::store::{EvalLease, LeaseOutcome, Metadata, SessionStores, Store};
+use ptc_runtime::session::{Fault, SessionLimits, SessionState};
+use ptc_runtime::settings::{Settings, StoreUrl};
+
 use self::form::Codec;
 use self::lease_renewer::LeaseRenewer;
 use self::pool::RedisPool;
 use self::scripts::{Reply, Step};
 use self::seal::{Sealer, SessionRef};
-use super::store::{EvalLease, LeaseOutcome, Metadata, Store};
-use super::{Fault, SessionLimits, SessionState};
-use crate::digest::{hex, sha256, short};
-use crate::log::{self, Level};
-use crate::schedule::Scheduler;
-use crate::secrets::random;
-use crate::settings::{Settings, StoreUrl};
 
 #[cfg(feature = "fuzzing")]
-pub(crate) use form::decode_sealed;
+#[doc(hidden)]
+pub use form::decode_sealed;
 
 /// Duration of a lease after its last renewal.
 const LEASE: Duration = Duration::from_secs(10);
+
+/// Opens stores of sessions in Redis or Valkey: the part that `main` passes to the runtime.
+pub static REDIS: RedisStores = RedisStores;
+
+/// Opens stores of sessions in Redis or Valkey.
+#[derive(Debug)]
+pub struct RedisStores;
+
+impl SessionStores for RedisStores {
+    fn has_tls(&self) -> bool {
+        cfg!(feature = "tls")
+    }
+
+    fn open(
+        &self,
+        url: &StoreUrl,
+        deployment: &str,
+        settings: &Settings,
+        scheduler: &Arc<Scheduler>,
+    ) -> Result<Box<dyn Store>, String> {
+        Ok(Box::new(Redis::open(url, deployment, settings, scheduler)?))
+    }
+}
 
 /// The store of sessions in a Redis server.
 pub struct Redis {

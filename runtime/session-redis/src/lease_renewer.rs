@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use ptc_lisp::limits::Cancel;
 
-use super::scripts::{COUNT, RENEW};
-use super::{LEASE, Shared, owner_key};
-use crate::session::store::EvalLease;
+use ptc_runtime::session::store::EvalLease;
+
+use crate::scripts::{COUNT, RENEW};
+use crate::{LEASE, Shared, owner_key};
 
 /// Interval between two renewals. A lease lasts four of them.
 const RENEW_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The leases that this process holds.
 #[derive(Default)]
-pub(super) struct LeaseRenewer {
+pub(crate) struct LeaseRenewer {
     held: Mutex<Vec<HeldLease>>,
     /// Number of sessions at the last renewal.
     sessions: AtomicUsize,
@@ -33,12 +34,12 @@ struct HeldLease {
 
 impl LeaseRenewer {
     /// Renews a lease from now on.
-    pub(super) fn track(&self, lease: &EvalLease, holder: String, cancel: &Cancel) {
+    pub(crate) fn track(&self, lease: &EvalLease, holder: String, cancel: &Cancel) {
         self.held().push(HeldLease { lease: lease.clone(), holder, cancel: cancel.clone() });
     }
 
     /// Cancels the evaluation in a session that has ended.
-    pub(super) fn cancel(&self, owner: &str, id: &str) {
+    pub(crate) fn cancel(&self, owner: &str, id: &str) {
         let running = |held: &&HeldLease| held.lease.owner == owner && held.lease.id == id;
         let ended: Vec<Cancel> = self.held().iter().filter(running).map(|held| held.cancel.clone()).collect();
         for cancel in ended {
@@ -47,14 +48,14 @@ impl LeaseRenewer {
     }
 
     /// Stops renewing a lease. Returns the name of its holder.
-    pub(super) fn release(&self, lease: &EvalLease) -> String {
+    pub(crate) fn release(&self, lease: &EvalLease) -> String {
         let mut held = self.held();
         let at = held.iter().position(|held| held.lease.id == lease.id && held.lease.fence == lease.fence);
         at.map_or_else(String::new, |at| held.swap_remove(at).holder)
     }
 
     /// Returns the number of sessions of all owners at the last renewal.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.sessions.load(Ordering::Relaxed)
     }
 
@@ -64,7 +65,7 @@ impl LeaseRenewer {
 }
 
 /// Starts the thread. It ends with the store.
-pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<()> {
+pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<()> {
     let shared = Arc::downgrade(shared);
     let rounds = move || {
         while let Some(shared) = shared.upgrade() {

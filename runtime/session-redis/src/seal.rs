@@ -13,11 +13,10 @@
 
 use std::fmt;
 
+use ptc_runtime::secrets::random;
+use ptc_runtime::settings::SessionKeys;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, MAX_TAG_LEN, NONCE_LEN, Nonce, UnboundKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
-
-use crate::secrets::random;
-use crate::settings::SessionKeys;
 
 /// The first bytes of sealed data: a name and the version of the format.
 const HEAD: &[u8] = b"ptc-sealed\x01";
@@ -25,7 +24,7 @@ const KEY_ID_LEN: usize = 8;
 const CIPHERTEXT_START: usize = HEAD.len() + KEY_ID_LEN + NONCE_LEN;
 
 /// Bytes that sealing adds.
-pub(super) const OVERHEAD: usize = CIPHERTEXT_START + MAX_TAG_LEN;
+pub(crate) const OVERHEAD: usize = CIPHERTEXT_START + MAX_TAG_LEN;
 
 const SALT: &[u8] = b"ptc-runner session store";
 const KEY_ID_INFO: &[u8] = b"key id";
@@ -33,21 +32,21 @@ const SESSION_INFO: &[u8] = b"session";
 
 /// What sealed data is. It is part of the associated data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DataKind {
+pub(crate) enum DataKind {
     State,
     Title,
 }
 
 /// The session to which data belongs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SessionRef<'a> {
-    pub(super) owner: &'a str,
-    pub(super) id: &'a str,
+pub(crate) struct SessionRef<'a> {
+    pub(crate) owner: &'a str,
+    pub(crate) id: &'a str,
 }
 
 /// Why data does not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OpenError {
+pub(crate) enum OpenError {
     /// It does not have the format. Earlier versions of the server did not seal.
     NotSealed,
     /// It was sealed with a key that this server does not have.
@@ -58,7 +57,7 @@ pub(super) enum OpenError {
 
 /// Why data cannot be sealed.
 #[derive(Debug)]
-pub(super) enum SealError {
+pub(crate) enum SealError {
     Random(std::io::Error),
     Cipher,
 }
@@ -83,7 +82,7 @@ impl fmt::Display for SealError {
 }
 
 /// Seals and opens data with the keys of a deployment.
-pub(super) struct Sealer {
+pub(crate) struct Sealer {
     deployment: String,
     /// The first one seals.
     keys: Vec<Key>,
@@ -120,11 +119,11 @@ impl Key {
 }
 
 impl Sealer {
-    pub(super) fn new(deployment: &str, keys: &SessionKeys) -> Sealer {
+    pub(crate) fn new(deployment: &str, keys: &SessionKeys) -> Sealer {
         Sealer { deployment: deployment.to_owned(), keys: keys.iter().filter_map(Key::derive).collect() }
     }
 
-    pub(super) fn seal(&self, kind: DataKind, session: SessionRef<'_>, data: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(crate) fn seal(&self, kind: DataKind, session: SessionRef<'_>, data: &[u8]) -> Result<Vec<u8>, SealError> {
         let context = self.context(session);
         let key = self.keys.first().ok_or(SealError::Cipher)?;
         let mut nonce = [0; NONCE_LEN];
@@ -142,7 +141,7 @@ impl Sealer {
     }
 
     /// Opens sealed data in place.
-    pub(super) fn open<'a>(&self, kind: DataKind, session: SessionRef<'_>, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
+    pub(crate) fn open<'a>(&self, kind: DataKind, session: SessionRef<'_>, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
         let rest = sealed.strip_prefix(HEAD).ok_or(OpenError::NotSealed)?;
         let (id, rest) = rest.split_first_chunk::<KEY_ID_LEN>().ok_or(OpenError::Altered)?;
         let nonce = *rest.first_chunk::<NONCE_LEN>().ok_or(OpenError::Altered)?;

@@ -5,33 +5,33 @@ use std::time::Instant;
 use ptc_lisp::image::{self, DecodeError, DecodeLimits};
 use ptc_lisp::limits::{Cancel, Limits};
 
-use super::seal::{DataKind, Sealer, SessionRef};
-use crate::alloc;
-use crate::session::state::Log;
-use crate::session::{Fault, SessionState};
-use ptc_engine::evaluation::CalledTools;
+use crate::seal::{DataKind, Sealer, SessionRef};
+use ptc_runtime::alloc;
+use ptc_runtime::evaluation::CalledTools;
+use ptc_runtime::session::state::Log;
+use ptc_runtime::session::{Fault, SessionState};
 
 /// What to do about a session whose state cannot be used.
 const ADVICE: &str = "its state is lost; lisp_session_start opens another";
 
 /// Encodes, seals, opens and decodes states, each within the limits of a program.
-pub(super) struct Codec {
+pub(crate) struct Codec {
     sealer: Sealer,
     limits: Limits,
 }
 
 impl Codec {
-    pub(super) fn new(sealer: Sealer, limits: Limits) -> Codec {
+    pub(crate) fn new(sealer: Sealer, limits: Limits) -> Codec {
         Codec { sealer, limits }
     }
 
     /// Returns the maximum size in bytes of a stored state: the memory of a program.
-    pub(super) fn max_bytes(&self) -> u64 {
+    pub(crate) fn max_bytes(&self) -> u64 {
         self.limits.memory_bytes
     }
 
     /// Encodes and seals a state. Returns an error if it contains a value that cannot be stored, or if it is too large.
-    pub(super) fn encode(&self, session: SessionRef<'_>, kept: &SessionState) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn encode(&self, session: SessionRef<'_>, kept: &SessionState) -> Result<Vec<u8>, Fault> {
         let image = image::encode(&kept.bindings, &kept.results).map_err(|refused| {
             let advice = "give a function that makes it, or the items that are needed; nothing of this evaluation was kept";
             Fault::NotStorable(format!("{refused} with the other replicas' sessions: {advice}"))
@@ -58,7 +58,7 @@ impl Codec {
     }
 
     /// Opens and decodes a state. It is empty for a session that never stored one.
-    pub(super) fn decode(&self, session: SessionRef<'_>, mut sealed: Vec<u8>, cancel: &Cancel) -> Result<SessionState, Fault> {
+    pub(crate) fn decode(&self, session: SessionRef<'_>, mut sealed: Vec<u8>, cancel: &Cancel) -> Result<SessionState, Fault> {
         if sealed.is_empty() {
             return Ok(SessionState::default());
         }
@@ -91,28 +91,32 @@ impl Codec {
     }
 
     /// Returns the error for a stored state of this size in bytes.
-    pub(super) fn too_large(&self, size: u64) -> Fault {
+    pub(crate) fn too_large(&self, size: u64) -> Fault {
         lost(&format!("it takes {size} bytes in the store, it may take {} (--program-memory-limit-bytes)", self.max_bytes()))
     }
 
     /// Seals a title. A missing title is empty.
-    pub(super) fn encode_title(&self, session: SessionRef<'_>, title: Option<&str>) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn encode_title(&self, session: SessionRef<'_>, title: Option<&str>) -> Result<Vec<u8>, Fault> {
         let Some(title) = title else { return Ok(Vec::new()) };
         self.sealer.seal(DataKind::Title, session, title.as_bytes()).map_err(|why| Fault::Unavailable(why.to_string()))
     }
 
     /// Opens a title. A title that does not open is omitted, so that the session can be listed and closed.
-    pub(super) fn decode_title(&self, session: SessionRef<'_>, mut sealed: Vec<u8>) -> Option<String> {
+    pub(crate) fn decode_title(&self, session: SessionRef<'_>, mut sealed: Vec<u8>) -> Option<String> {
         let title = self.sealer.open(DataKind::Title, session, &mut sealed).ok()?;
         std::str::from_utf8(title).ok().map(str::to_owned)
     }
 }
 
 /// Seals contents as the state of a session, changes the sealed bytes with `alter`, and decodes the state, for the fuzz targets.
+///
+/// # Errors
+///
+/// Returns why the state cannot be used.
 #[cfg(feature = "fuzzing")]
-pub(crate) fn decode_sealed(contents: &[u8], alter: impl FnOnce(&mut Vec<u8>), memory_bytes: u64) -> Result<SessionState, Fault> {
+pub fn decode_sealed(contents: &[u8], alter: impl FnOnce(&mut Vec<u8>), memory_bytes: u64) -> Result<SessionState, Fault> {
     let session = SessionRef { owner: "owner", id: "ptcs_1" };
-    let keys = crate::settings::SessionKeys::parse(&"k".repeat(32)).ok_or(Fault::NotFound)?;
+    let keys = ptc_runtime::settings::SessionKeys::parse(&"k".repeat(32)).ok_or(Fault::NotFound)?;
     let codec = Codec::new(Sealer::new("fuzzing", &keys), Limits::default().memory_bytes(memory_bytes));
     let sealed = codec.sealer.seal(DataKind::State, session, contents);
     let mut sealed = sealed.map_err(|why| Fault::NotStorable(why.to_string()))?;
@@ -140,8 +144,8 @@ fn log(text: &[u8]) -> Result<Log, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::SessionKeys;
     use ptc_lisp::{Bindings, Program, Run, Value};
+    use ptc_runtime::settings::SessionKeys;
 
     const SESSION: SessionRef<'_> = SessionRef { owner: "stdio", id: "ptcs_1" };
 

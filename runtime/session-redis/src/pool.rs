@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ptc_runtime::log::{self, Level};
+use ptc_runtime::session::Fault;
+use ptc_runtime::settings::StoreUrl;
 use redis::{Client, Connection, ConnectionLike, ErrorKind, RedisError, RedisResult, ServerErrorKind};
-
-use crate::log::{self, Level};
-use crate::session::Fault;
-use crate::settings::StoreUrl;
 
 /// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,7 +21,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_IDLE_CONNECTIONS: usize = 16;
 
 /// A pool of connections to the server.
-pub(super) struct RedisPool {
+pub(crate) struct RedisPool {
     client: Client,
     /// The URL of the server, without user and password.
     address: String,
@@ -41,13 +40,13 @@ struct State {
 
 impl RedisPool {
     /// Makes a pool without connections.
-    pub(super) fn new(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisPool, String> {
+    pub(crate) fn new(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisPool, String> {
         let client = open(url, roots)?.map_err(|why| format!("--session-store {url}: {}", said(&why)))?;
         Ok(RedisPool { client, address: url.to_string(), idle: Mutex::default(), state: Mutex::default() })
     }
 
     /// Tests the server at start. Wrong credentials are an error; other failures may be temporary.
-    pub(super) fn ping(&self) -> Result<(), String> {
+    pub(crate) fn ping(&self) -> Result<(), String> {
         match self.try_once(false, |connection| redis::cmd("PING").query::<String>(connection)) {
             Err((why, _)) if refuses(&why) || why.kind() == ErrorKind::Server(ServerErrorKind::ResponseError) => {
                 Err(format!("--session-store {}: {}", self.address, said(&why)))
@@ -61,19 +60,19 @@ impl RedisPool {
     }
 
     /// Returns the error of the last attempt, if it failed.
-    pub(super) fn health_error(&self) -> Option<String> {
+    pub(crate) fn health_error(&self) -> Option<String> {
         self.state().health_error.clone()
     }
 
     /// Returns the remaining back-off after a failure.
-    pub(super) fn backoff(&self) -> Duration {
+    pub(crate) fn backoff(&self) -> Duration {
         let ends = self.state().backoff_until;
         ends.map_or(Duration::ZERO, |ends| ends.saturating_duration_since(Instant::now()))
     }
 
     /// Runs `work` on a connection. If an idle connection turns out to be dead, `work` runs a second time on a new one; it must
     /// be idempotent.
-    pub(super) fn with<T>(&self, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, Fault> {
+    pub(crate) fn with<T>(&self, work: impl Fn(&mut Connection) -> RedisResult<T>) -> Result<T, Fault> {
         if let (Some(health_error), backoff) = (self.health_error(), self.backoff())
             && !backoff.is_zero()
         {
@@ -147,7 +146,7 @@ impl RedisPool {
 
 /// Opens a client. With TLS, the certificates in `roots` replace those of the system: the library has no way to combine them, and
 /// a store with private certificates does not need the others.
-#[cfg(feature = "session-redis-tls")]
+#[cfg(feature = "tls")]
 fn open(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisResult<Client>, String> {
     // This fails if a provider is already installed, which is sufficient.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -158,7 +157,7 @@ fn open(url: &StoreUrl, roots: Option<&Path>) -> Result<RedisResult<Client>, Str
     }
 }
 
-#[cfg(not(feature = "session-redis-tls"))]
+#[cfg(not(feature = "tls"))]
 fn open(url: &StoreUrl, _: Option<&Path>) -> Result<RedisResult<Client>, String> {
     Ok(Client::open(url.text()))
 }

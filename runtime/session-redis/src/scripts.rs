@@ -9,12 +9,11 @@
 use std::ops::Deref;
 use std::sync::LazyLock;
 
+use ptc_runtime::session::Fault;
 use redis::{Script, Value};
 
-use crate::session::Fault;
-
 /// A script of one step.
-pub(super) struct Step(LazyLock<Script>);
+pub(crate) struct Step(LazyLock<Script>);
 
 impl Deref for Step {
     type Target = Script;
@@ -83,7 +82,7 @@ macro_rules! step {
 
 /// Further arguments: maximum lifetime, maximum number of the owner's sessions, maximum number of all sessions, the sealed
 /// title.
-pub(super) static START: Step = step!(
+pub(crate) static START: Step = step!(
     "",
     r"
 redis.call('ZREMRANGEBYSCORE', all, '-inf', text(now))
@@ -102,7 +101,7 @@ append_metadata(out, id, session, right)
 return out"
 );
 
-pub(super) static LIST: Step = step!(
+pub(crate) static LIST: Step = step!(
     "",
     r"
 local out = {'ok'}
@@ -113,7 +112,7 @@ end
 return out"
 );
 
-pub(super) static LOOK: Step = step!(
+pub(crate) static LOOK: Step = step!(
     FIND_STATE,
     r"
 local running = redis.call('EXISTS', right) == 1
@@ -124,7 +123,7 @@ out[#out + 1] = redis.call('HGET', session, 'image') or ''
 return out"
 );
 
-pub(super) static CLOSE: Step = step!(
+pub(crate) static CLOSE: Step = step!(
     FIND,
     r"
 redis.call('DEL', session, right)
@@ -134,7 +133,7 @@ return {'ok'}"
 );
 
 /// Further arguments: the holder, and the duration of the lease in milliseconds.
-pub(super) static BEGIN: Step = step!(
+pub(crate) static BEGIN: Step = step!(
     FIND_STATE,
     r"
 local holder = redis.call('GET', right)
@@ -147,7 +146,7 @@ return {'ok', fence, redis.call('HGET', session, 'image') or ''}"
 
 /// Further arguments: the holder, its fencing token, and the duration of the lease in milliseconds. An expired lease is renewed
 /// if no later lease exists.
-pub(super) static RENEW: Step = step!(
+pub(crate) static RENEW: Step = step!(
     FIND,
     r"
 if redis.call('HGET', session, 'fence') ~= ARGV[6] then return {'lost'} end
@@ -158,7 +157,7 @@ return {'ok'}"
 
 /// Further arguments: the holder and its fencing token. If a state is to be stored, they are followed by 1 for an evaluation, the
 /// number of bindings, their bytes, and the state.
-pub(super) static END: Step = step!(
+pub(crate) static END: Step = step!(
     FIND,
     r"
 local again = redis.call('HGET', session, 'done') == ARGV[6]
@@ -180,36 +179,36 @@ return out"
 );
 
 /// Returns the number of open sessions.
-pub(super) static COUNT: Step = step!("", "return {'ok', redis.call('ZCOUNT', all, '(' .. text(now), '+inf')}");
+pub(crate) static COUNT: Step = step!("", "return {'ok', redis.call('ZCOUNT', all, '(' .. text(now), '+inf')}");
 
 /// The reply of a script: a word, and then its parts in order.
-pub(super) struct Reply {
+pub(crate) struct Reply {
     word: String,
     parts: std::vec::IntoIter<Value>,
 }
 
 impl Reply {
-    pub(super) fn new(parts: Vec<Value>) -> Reply {
+    pub(crate) fn new(parts: Vec<Value>) -> Reply {
         let mut reply = Reply { word: String::new(), parts: parts.into_iter() };
         reply.word = reply.text().unwrap_or_default();
         reply
     }
 
-    pub(super) fn word(&self) -> &str {
+    pub(crate) fn word(&self) -> &str {
         &self.word
     }
 
     /// Returns the bytes of its remaining parts.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let bytes = |part: &Value| if let Value::BulkString(bytes) = part { bytes.len() } else { 0 };
         self.parts.as_slice().iter().map(bytes).sum()
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.parts.len() == 0
     }
 
-    pub(super) fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, Fault> {
         match self.parts.next() {
             Some(Value::BulkString(bytes)) => Ok(bytes),
             Some(Value::Int(number)) => Ok(number.to_string().into_bytes()),
@@ -217,16 +216,16 @@ impl Reply {
         }
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Fault> {
+    pub(crate) fn text(&mut self) -> Result<String, Fault> {
         String::from_utf8(self.bytes()?).map_err(|_| unexpected())
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, Fault> {
+    pub(crate) fn number(&mut self) -> Result<u64, Fault> {
         self.text()?.parse().map_err(|_| unexpected())
     }
 }
 
 /// Returns the error for data that this version did not write.
-pub(super) fn unexpected() -> Fault {
+pub(crate) fn unexpected() -> Fault {
     Fault::Unavailable("the session store holds something that this version of the server did not write".into())
 }

@@ -1,0 +1,6 @@
+//! The optional parts of the runtime that `run` and `repl` have.
+
+use ptc_runtime::Parts;
+
+/// All parts of this program.
+pub(crate) static PARTS: Parts = Parts::NONE;

@@ -1,0 +1,14 @@
+//! A server without upstreams and with optional parts.
+
+use std::process::ExitCode;
+
+use ptc_catalog::Deployment;
+use ptc_runtime::Parts;
+
+static DEPLOYMENT: Deployment = Deployment { name: "plain", compiler: "none", ..Deployment::EMPTY };
+
+static PARTS: Parts = Parts { session_stores: Some(&ptc_session_redis::REDIS) };
+
+fn main() -> ExitCode {
+    ptc_runtime::main_with(&DEPLOYMENT, &PARTS)
+}
