@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment can link.
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 16] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
@@ -24,6 +24,7 @@ const MEMBERS: [&str; 15] = [
     "runtime/session-redis",
     "runtime/text",
     "runtime/upstream",
+    "runtime/viewer",
 ];
 
 /// Parts of each member that are embedded beside its manifest. Cargo requires the files of declared targets even if it does not

@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that pinned binaries link, relative to this one.
-const PACKAGES: [&str; 15] = [
+const PACKAGES: [&str; 16] = [
     "",
     "catalog",
     "check",
@@ -24,6 +24,7 @@ const PACKAGES: [&str; 15] = [
     "session-redis",
     "text",
     "upstream",
+    "viewer",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

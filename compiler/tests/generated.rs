@@ -55,7 +55,6 @@ fn generated_manifest_enables_the_requested_features() {
         (Serve::Stdio.into(), "features = []"),
         (Serve::Http.into(), r#"features = ["http-server"]"#),
         (Serve::Https.into(), r#"features = ["https-server"]"#),
-        (Abilities { viewer: true, ..Serve::Http.into() }, r#"features = ["http-server", "viewer"]"#),
         (edited, r#"features = ["line-editing"]"#),
         (Abilities { otlp: true, ..Serve::Stdio.into() }, r#"features = ["http", "otlp"]"#),
     ] {
@@ -78,6 +77,7 @@ fn optional_parts_are_dependencies_that_main_passes() {
             r#"ptc-session-redis = { version = "=0.1.0", features = ["tls"] }"#,
             "session_stores: Some(&ptc_session_redis::REDIS)",
         ),
+        (Abilities { viewer: true, ..plain }, r#"ptc-viewer = { version = "=0.1.0" }"#, "viewer: Some(&ptc_viewer::VIEWER)"),
     ] {
         let (manifest, main) = (manifest("", abilities), main(abilities));
         assert!(manifest.lines().any(|line| line == dependency), "{manifest}");

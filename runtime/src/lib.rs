@@ -26,8 +26,7 @@
 //! Modules of this crate, each above those that it uses:
 //!
 //! - [`command`]: the command lines `start`, `eval`, `repl` and `version`, and those of `ptc-compile run` and `ptc-compile repl`.
-//! - [`server`]: the methods of MCP, over standard input and output and over HTTP. `viewer`: a web page that shows traces, with the
-//!   feature of that name.
+//! - [`server`]: the methods of MCP, over standard input and output and over HTTP.
 //! - [`agentic`]: `lisp_task`, for which a model of the server writes programs.
 //! - [`embed`]: the runtime as a library in a program with its own tools. [`ptc_runner_compat`]: the description and answers of
 //!   `lisp_eval` in such a program.
@@ -67,8 +66,6 @@ pub mod server;
 pub mod session;
 pub mod settings;
 pub mod tools_list;
-#[cfg(feature = "viewer")]
-pub mod viewer;
 
 pub use command::{main, main_with};
 pub use parts::Parts;

@@ -1,5 +1,7 @@
 //! The optional parts of a server. Each is a crate above this one, so that a binary links only the parts that its `main` passes.
 
+#[cfg(feature = "http-server")]
+use crate::server::http::TraceViewer;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
 
@@ -8,15 +10,27 @@ use crate::settings::LinkedParts;
 pub struct Parts {
     /// Opens the stores of `--session-store`: `ptc_session_redis::REDIS`.
     pub session_stores: Option<&'static dyn SessionStores>,
+    /// The page of `--http-viewer`: `ptc_viewer::VIEWER`.
+    #[cfg(feature = "http-server")]
+    pub viewer: Option<&'static dyn TraceViewer>,
 }
 
 impl Parts {
     /// No part.
-    pub const NONE: Parts = Parts { session_stores: None };
+    pub const NONE: Parts = Parts {
+        session_stores: None,
+        #[cfg(feature = "http-server")]
+        viewer: None,
+    };
 
     /// Returns which parts there are.
     pub fn linked(&self) -> LinkedParts {
+        #[cfg(feature = "http-server")]
+        let viewer = self.viewer.is_some();
+        #[cfg(not(feature = "http-server"))]
+        let viewer = false;
         LinkedParts {
+            viewer,
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),
         }

@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 17] = [
+const CRATES: [(&str, &[&str]); 18] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
@@ -61,7 +61,11 @@ const CRATES: [(&str, &[&str]); 17] = [
         ],
     ),
     ("ptc-session-redis", &["ptc-lisp", "ptc-runtime"]),
-    ("ptc-compiler", &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime", "ptc-search", "ptc-secrets", "ptc-text"]),
+    ("ptc-viewer", &["ptc-runtime"]),
+    (
+        "ptc-compiler",
+        &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime", "ptc-search", "ptc-secrets", "ptc-text", "ptc-viewer"],
+    ),
     ("ptc-macros", &["ptc-compiler"]),
 ];
 
@@ -153,7 +157,6 @@ const MODULES: [(&str, &[&str]); 2] = [
             "ptc_runner_compat",
             "server",
             "parts",
-            "viewer",
             "command",
             "fuzzing",
         ],

@@ -217,12 +217,15 @@ fn plain_repl_starts_without_any_config() {
     assert!(both.stderr.contains("--plain starts without upstreams and does not go with CONFIG"), "{}", both.stderr);
 }
 
+/// The optional parts of `ptc-compile`.
+static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), ..Parts::NONE };
+
 #[test]
 fn run_has_the_flags_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
     // These tests are built with features that ptc-compile lacks.
-    let built = |flag: &Flag| flag.is_built(Parts::NONE.linked()) && flag.feature() != Some("https-server");
+    let built = |flag: &Flag| flag.is_built(PARTS.linked()) && flag.feature() != Some("https-server");
     for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.applies_to(Purpose::Serve)) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }

@@ -146,6 +146,24 @@ fn viewer_serves_only_traces_and_only_to_valid_hosts() {
 }
 
 #[test]
+fn viewer_of_a_server_needs_a_token() {
+    let (folder, port) = (tempfile::tempdir().expect("a folder"), free_port());
+    let server = || {
+        let mut command = Command::new(plain());
+        command.args(["--http", "--http-port", &port.to_string(), "--http-viewer", "--trace-dir"]).arg(folder.path());
+        command
+    };
+    let refused = run(server().arg("--http-disable-auth"));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--http-viewer does not go with --http-disable-auth"), "{}", refused.stderr);
+    let _server = Background::start(&mut server()).ready_on(port);
+    let address = format!("127.0.0.1:{port}");
+    let request = format!("GET /viewer/api/calls HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let (head, _) = asked(&address, &request);
+    assert!(head.starts_with("HTTP/1.1 401"), "{head}");
+}
+
+#[test]
 fn missing_trace_folder_is_an_error() {
     let finished = run(Command::new(ptc_compile()).args(["viewer", "/no/such/folder"]));
     assert_eq!(finished.code, Some(2));

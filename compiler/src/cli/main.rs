@@ -209,7 +209,7 @@ fn run(cli: &Cli) -> ExitCode {
         }
         Some(Command::Run(args)) => return run::run(args),
         Some(Command::Repl(args)) => return run::repl(args),
-        Some(Command::Viewer(args)) => return ptc_runtime::command::viewer("ptc-compile viewer", &args.folder, args.port),
+        Some(Command::Viewer(args)) => return ptc_viewer::command::run("ptc-compile viewer", &args.folder, args.port),
         None if cli.build.check => check::run(&cli.build, &console),
         None => build::run(&cli.build, &console),
     };

@@ -98,7 +98,14 @@ impl Abilities {
             SessionStore::Redis => Some(redis),
             SessionStore::Rediss => Some(Part { features: "\"tls\"", ..redis }),
         };
-        store.into_iter().collect()
+        let viewer = self.viewer.then_some(Part {
+            package: "ptc-viewer",
+            folder: "runtime/viewer",
+            features: "",
+            field: "viewer",
+            value: "ptc_viewer::VIEWER",
+        });
+        [store, viewer].into_iter().flatten().collect()
     }
 }
 
@@ -128,12 +135,11 @@ impl Manifest {
             Serve::Http => Some("\"http-server\""),
             Serve::Https => Some("\"https-server\""),
         };
-        let viewer = self.abilities.viewer.then_some("\"viewer\"");
         let agentic = self.abilities.agentic.then_some("\"agentic\"");
         let otlp = self.abilities.otlp.then_some("\"otlp\"");
         let editing = self.abilities.line_editing.then_some("\"line-editing\"");
         let http = self.http.then_some("\"http\"");
-        let features: Vec<&str> = [agentic, http, server, viewer, otlp, editing].into_iter().flatten().collect();
+        let features: Vec<&str> = [agentic, http, server, otlp, editing].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

@@ -8,7 +8,6 @@
 //! - `repl`: evaluates programs in sequence.
 //! - `show`, `paint`: formats results, with colours.
 //! - `signals`: signals that request a shutdown.
-//! - `viewer`: shows traces in a browser.
 //! - `version`: reports what the binary was built from.
 
 mod eval;
@@ -23,8 +22,6 @@ mod show;
 mod signals;
 mod start;
 pub(crate) mod version;
-#[cfg(feature = "viewer")]
-mod viewer;
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -147,13 +144,6 @@ pub fn repl(
     unpinned(Grammar::Repl, invocation, open)
 }
 
-/// Shows the traces of a folder in a browser: `ptc-compile viewer`. `program` is the command's name on the command line. With
-/// port 0 the system chooses a free port.
-#[cfg(feature = "viewer")]
-pub fn viewer(program: &str, folder: &Path, port: u16) -> ExitCode {
-    viewer::run(program, folder, port)
-}
-
 fn unpinned(
     grammar: Grammar,
     invocation: Invocation<'_>,
@@ -226,8 +216,8 @@ fn warn(warnings: &[String], command: &Command, linked: LinkedParts) {
     }
 }
 
-/// Prints the reasons for not starting on standard error.
-fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
+/// Prints the reasons for not starting on standard error. Returns the exit code of a program that cannot start.
+pub fn unusable(name: &str, faults: &[impl fmt::Display]) -> ExitCode {
     let mut text = String::new();
     for fault in faults {
         // Writing to a string cannot fail.
@@ -243,8 +233,8 @@ fn ended_early(name: &str, services: services::Services, why: &str) -> ExitCode 
     unusable(name, &[why])
 }
 
-/// Writes to standard output. A closed reader is not an error.
-fn written(text: &str) -> ExitCode {
+/// Writes to standard output. Returns the exit code of a program that has done so. A closed reader is not an error.
+pub fn written(text: &str) -> ExitCode {
     let mut output = std::io::stdout().lock();
     // A prompt does not end with a line break, so that the output must be flushed.
     match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {

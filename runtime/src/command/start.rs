@@ -99,8 +99,11 @@ pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);
-    let ended =
-        if over_http { http(deployment, server, services, token.as_ref()) } else { standard(deployment, &server, services) };
+    let ended = if over_http {
+        http(deployment, parts, server, services, token.as_ref())
+    } else {
+        standard(deployment, &server, services)
+    };
     #[cfg(feature = "otlp")]
     if let Some(exporter) = exporter {
         exporter.end(LAST_SPANS);
@@ -206,17 +209,15 @@ fn standard(deployment: &'static Deployment, server: &Arc<Server>, mut services:
 #[cfg(feature = "http-server")]
 fn http(
     deployment: &'static Deployment,
+    parts: &'static Parts,
     server: Arc<Server>,
     mut services: Services,
     generated: Option<&AuthToken>,
 ) -> Result<&'static str, String> {
-    use crate::server::http::{HttpState, Listener, Pages};
+    use crate::server::http::{HttpState, Listener};
 
     let settings = server.settings().http.clone();
-    #[cfg(feature = "viewer")]
-    let pages = server.settings().traces_to_view().map(|folder| crate::viewer::Viewer::new(folder) as Arc<dyn Pages>);
-    #[cfg(not(feature = "viewer"))]
-    let pages: Option<Arc<dyn Pages>> = None;
+    let pages = parts.viewer.zip(server.settings().traces_to_view()).map(|(viewer, folder)| viewer.pages(folder));
     let state = HttpState::new(server, pages).map_err(|fault| format!("cannot start: {fault}"))?;
     let listener = match services.until(async { Listener::bind(state) }) {
         Ended::Done(Ok(listener)) => listener,
@@ -247,9 +248,8 @@ fn http(
     let mut fields = vec![("deployment", deployment.name), ("catalog", deployment.catalog.digest), ("url", &url)];
     fields.extend(admin.as_deref().map(|admin| ("admin_url", admin)));
     log::line(Level::Info, "serving", &fields);
-    #[cfg(feature = "viewer")]
-    if settings.viewer {
-        log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", crate::viewer::routes::PATH))]);
+    if let Some(viewer) = parts.viewer.filter(|_| settings.viewer) {
+        log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", viewer.path()))]);
     }
     let Ended::Signal(name) = services.until(listener.serve());
     log::line(Level::Info, "draining", &[("reason", name)]);
@@ -260,7 +260,13 @@ fn http(
 }
 
 #[cfg(not(feature = "http-server"))]
-fn http(_: &'static Deployment, _: Arc<Server>, services: Services, _: Option<&AuthToken>) -> Result<&'static str, String> {
+fn http(
+    _: &'static Deployment,
+    _: &'static Parts,
+    _: Arc<Server>,
+    services: Services,
+    _: Option<&AuthToken>,
+) -> Result<&'static str, String> {
     // The settings have rejected `--http` before.
     services.shut_down();
     Err("--http: this binary was built without its HTTP server".into())

@@ -25,9 +25,9 @@ use crate::log::{self, Level};
 use ptc_engine::evaluation::Reason;
 
 /// Prefix of the names of trace files.
-pub(crate) const PREFIX: &str = "ptc-";
+pub const PREFIX: &str = "ptc-";
 /// Suffix of the names of trace files.
-pub(crate) const SUFFIX: &str = ".jsonl";
+pub const SUFFIX: &str = ".jsonl";
 
 /// A folder of trace files, of which the newest are kept.
 #[derive(Debug)]
@@ -218,7 +218,7 @@ fn make(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Whether a file name is that of a trace: microseconds, process, number and tool. Other files in the folder are ignored.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let inner = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     let parts: Vec<&str> = inner.unwrap_or_default().splitn(4, '-').collect();
     let [time, process, number, tool] = parts[..] else { return false };

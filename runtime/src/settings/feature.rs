@@ -27,6 +27,8 @@ pub struct LinkedParts {
     pub session_redis: bool,
     /// Whether sessions can be stored in Redis over TLS.
     pub session_redis_tls: bool,
+    /// Whether there is a page that shows traces.
+    pub viewer: bool,
 }
 
 macro_rules! own {
@@ -46,7 +48,7 @@ pub static FEATURES: &[Feature] = &[
     own!("https-server", "--serve https"),
     above("session-redis", "--session-store redis", "crate ptc-session-redis", |linked| linked.session_redis),
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
-    own!("viewer", "--viewer"),
+    above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     own!("otlp", "--otlp"),
     own!("line-editing", "--line-editing"),

@@ -7,7 +7,7 @@ use ptc_runtime::Parts;
 
 static DEPLOYMENT: Deployment = Deployment { name: "plain", compiler: "none", ..Deployment::EMPTY };
 
-static PARTS: Parts = Parts { session_stores: Some(&ptc_session_redis::REDIS) };
+static PARTS: Parts = Parts { session_stores: Some(&ptc_session_redis::REDIS), viewer: Some(&ptc_viewer::VIEWER) };
 
 fn main() -> ExitCode {
     ptc_runtime::main_with(&DEPLOYMENT, &PARTS)

@@ -37,7 +37,7 @@ const READ_AHEAD: usize = 32 * 1024;
 /// Timeout for the first byte of a new connection.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay before the next attempt to accept, if the system has no descriptor for another connection.
-pub(crate) const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
+pub const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Minimum interval between log lines about refused connections, which contain their number since the last line.
 const REFUSALS_LOGGED_EVERY: Duration = Duration::from_secs(5);
 /// Time limit for connections to close after the last call has ended or was cancelled.
@@ -373,7 +373,7 @@ where
 }
 
 /// Serves the requests of one connection until it ends or `end` is set.
-pub(crate) async fn serve_connection<S, R>(
+pub async fn serve_connection<S, R>(
     stream: S,
     request_timeout: Duration,
     mut end: watch::Receiver<bool>,

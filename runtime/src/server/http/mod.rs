@@ -30,8 +30,10 @@ mod tls;
 mod unix_socket;
 pub mod write_timeout;
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::net::IpAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,6 +64,15 @@ pub trait Pages: Send + Sync {
         peer: IpAddr,
         request: &'a Parts,
     ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>>;
+}
+
+/// Makes the pages that show traces. A crate above this one implements it.
+pub trait TraceViewer: Debug + Sync {
+    /// Returns the path of the page.
+    fn path(&self) -> &'static str;
+
+    /// Returns the pages that show the traces of a folder.
+    fn pages(&self, folder: &Path) -> Arc<dyn Pages>;
 }
 
 /// State that all connections share.

@@ -19,29 +19,33 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn empty(status: StatusCode) -> Reply {
+    /// Creates a reply without a body.
+    pub fn empty(status: StatusCode) -> Reply {
         Reply { status, content_type: None, headers: Vec::new(), body: Bytes::new() }
     }
 
-    pub(crate) fn of(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    /// Creates a reply with a body of this media type.
+    pub fn of(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         Reply { content_type: Some(content_type), body: body.into(), ..Reply::empty(status) }
     }
 
-    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+    /// Creates a reply with a JSON document.
+    pub fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
         Reply::of(status, "application/json", body)
     }
 
-    pub(crate) fn text(status: StatusCode, body: &'static str) -> Reply {
+    /// Creates a reply with plain text.
+    pub fn text(status: StatusCode, body: &'static str) -> Reply {
         Reply::of(status, "text/plain; charset=utf-8", body)
     }
 
     /// Creates the reply to a method that the path does not support.
-    pub(crate) fn not_allowed(allowed: &str) -> Reply {
+    pub fn not_allowed(allowed: &str) -> Reply {
         Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
     }
 
     /// Creates the reply to a request whose authentication failed.
-    pub(crate) fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
+    pub fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
         let challenge = match denied {
             Denied::Missing => "Bearer",
             Denied::Invalid => "Bearer error=\"invalid_token\"",
@@ -54,13 +58,14 @@ impl Reply {
     }
 
     /// Adds a header. A value that a header cannot contain is omitted.
-    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Reply {
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &str) -> Reply {
         self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         self
     }
 
     /// Converts the reply. Caching is disabled for all replies.
-    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+    pub fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();

@@ -25,8 +25,6 @@ pub(super) const TESTS: &[Test] = &[
     ("http::token_is_generated_without_one", token_is_generated_without_one),
     ("http::unix_socket_serves_its_owner", unix_socket_serves_its_owner),
     ("http::token_is_read_from_a_file", token_is_read_from_a_file),
-    #[cfg(feature = "viewer")]
-    ("http::viewer_needs_a_token", viewer_needs_a_token),
 ];
 
 const WRONG: &str = "a-wrong-token-0123456789-0123456789-0123456789";
@@ -240,16 +238,4 @@ fn token_is_read_from_a_file() {
         assert!(refused.status.code() == Some(2) && said.contains(part) && !said.contains(TOKEN), "{said}");
     }
     std::fs::remove_file(&file).expect("it is there");
-}
-
-#[cfg(feature = "viewer")]
-fn viewer_needs_a_token() {
-    let folder = std::env::temp_dir();
-    let folder = folder.to_str().expect("plain text");
-    let viewer = ["--http", "--http-port", "0", "--http-viewer", "--trace-dir", folder];
-    let refused = server("plain").args(viewer).arg("--http-disable-auth").output().expect("it runs");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && said.contains("--http-viewer does not go with --http-disable-auth"), "{said}");
-    let site = Site::of(server("plain").args(viewer));
-    assert_eq!(site.client().ask("GET", "/viewer/api/calls", &[], "").status, 401);
 }

@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use litemap::LiteMap;
+use ptc_runtime::diagnostics::trace::{PREFIX, SUFFIX, is_name};
+use ptc_runtime::digest::short;
 use rustix::fs::OFlags;
 use serde_json::{Map, Value};
 
-use super::row;
-use crate::diagnostics::trace::{PREFIX, SUFFIX, is_name};
-use crate::digest::short;
+use crate::row;
 
 /// Maximum bytes of a file that are read. A call writes a context, a result and printed lines, each within limits of the server.
 const MAX_BYTES: u64 = 32 << 20;

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ptc_runtime::command::{unusable, written};
+use ptc_runtime::schedule::ScheduleLimits;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{unusable, written};
-use crate::schedule::ScheduleLimits;
-use crate::viewer::standalone::StandaloneViewer;
+use crate::standalone::StandaloneViewer;
 
-/// Serves until a signal arrives. Prints the URL on standard output.
-pub(super) fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
+/// Serves until a signal arrives. Prints the URL on standard output. `program` is the command's name on the command line. With port 0
+/// the system chooses a free port.
+pub fn run(program: &str, folder: &Path, port: u16) -> ExitCode {
     let served = || -> Result<ExitCode, String> {
         let cannot = |fault: std::io::Error| format!("cannot start: {fault}");
         std::fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;

@@ -22,14 +22,14 @@ use hyper::header::{
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, StatusCode};
+use ptc_runtime::server::http::Pages;
+use ptc_runtime::server::http::auth::{Authenticator, Owner};
+use ptc_runtime::server::http::guard::{self, text};
+use ptc_runtime::server::http::reply::Reply;
+use ptc_runtime::settings::HttpSettings;
 use serde_json::json;
 
-use super::folder::Folder;
-use crate::server::http::Pages;
-use crate::server::http::auth::{Authenticator, Owner};
-use crate::server::http::guard::{self, text};
-use crate::server::http::reply::Reply;
-use crate::settings::HttpSettings;
+use crate::folder::Folder;
 
 /// The path of the page, on every listener.
 pub const PATH: &str = "/viewer";

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use ptc_runtime::secrets::random;
+use ptc_runtime::server::http::Pages as _;
+use ptc_runtime::server::http::auth::Authenticator;
+use ptc_runtime::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
+use ptc_runtime::server::http::reply::Reply;
+use ptc_runtime::settings::HttpSettings;
+use ptc_runtime::settings::http::AuthToken;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-use super::routes::{self, Viewer};
-use crate::server::http::Pages as _;
-use crate::server::http::auth::Authenticator;
-use crate::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
-use crate::server::http::reply::Reply;
-use crate::settings::HttpSettings;
-use crate::settings::http::AuthToken;
+use crate::routes::{self, Viewer};
 
 /// Maximum number of connections. A browser opens six; further ones wait in the backlog of the socket.
 const MAX_CONNECTIONS: usize = 64;
@@ -49,7 +50,7 @@ impl StandaloneViewer {
     /// Returns an error if the port cannot be bound, or if the operating system provides no random bytes.
     pub async fn bind(folder: &Path, port: u16) -> io::Result<StandaloneViewer> {
         let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let token = crate::secrets::random::text::<24>()?;
+        let token = random::text::<24>()?;
         let settings = HttpSettings {
             on: true,
             auth_token: AuthToken::of(&token),
