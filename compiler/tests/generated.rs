@@ -56,7 +56,7 @@ fn generated_manifest_enables_the_requested_features() {
         (Serve::Http.into(), r#"features = ["http-server"]"#),
         (Serve::Https.into(), r#"features = ["https-server"]"#),
         (edited, r#"features = ["line-editing"]"#),
-        (Abilities { otlp: true, ..Serve::Stdio.into() }, r#"features = ["http", "otlp"]"#),
+        (Abilities { otlp: true, ..Serve::Stdio.into() }, r#"features = ["http"]"#),
     ] {
         let text = manifest("", abilities);
         assert!(text.contains(features), "{text}");
@@ -78,6 +78,7 @@ fn optional_parts_are_dependencies_that_main_passes() {
             "session_stores: Some(&ptc_session_redis::REDIS)",
         ),
         (Abilities { viewer: true, ..plain }, r#"ptc-viewer = { version = "=0.1.0" }"#, "viewer: Some(&ptc_viewer::VIEWER)"),
+        (Abilities { otlp: true, ..plain }, r#"ptc-otlp = { version = "=0.1.0" }"#, "exporter: Some(&ptc_otlp::OTLP)"),
     ] {
         let (manifest, main) = (manifest("", abilities), main(abilities));
         assert!(manifest.lines().any(|line| line == dependency), "{manifest}");

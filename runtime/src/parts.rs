@@ -1,5 +1,6 @@
 //! The optional parts of a server. Each is a crate above this one, so that a binary links only the parts that its `main` passes.
 
+use crate::diagnostics::export::ExporterSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
 use crate::session::store::SessionStores;
@@ -13,6 +14,8 @@ pub struct Parts {
     /// The page of `--http-viewer`: `ptc_viewer::VIEWER`.
     #[cfg(feature = "http-server")]
     pub viewer: Option<&'static dyn TraceViewer>,
+    /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
+    pub exporter: Option<&'static dyn ExporterSource>,
 }
 
 impl Parts {
@@ -21,6 +24,7 @@ impl Parts {
         session_stores: None,
         #[cfg(feature = "http-server")]
         viewer: None,
+        exporter: None,
     };
 
     /// Returns which parts there are.
@@ -31,6 +35,7 @@ impl Parts {
         let viewer = false;
         LinkedParts {
             viewer,
+            otlp: self.exporter.is_some(),
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),
         }

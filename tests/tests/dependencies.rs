@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 18] = [
+const CRATES: [(&str, &[&str]); 19] = [
     ("ptc-catalog", &[]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
@@ -62,9 +62,20 @@ const CRATES: [(&str, &[&str]); 18] = [
     ),
     ("ptc-session-redis", &["ptc-lisp", "ptc-runtime"]),
     ("ptc-viewer", &["ptc-runtime"]),
+    ("ptc-otlp", &["ptc-runtime"]),
     (
         "ptc-compiler",
-        &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-runtime", "ptc-search", "ptc-secrets", "ptc-text", "ptc-viewer"],
+        &[
+            "ptc-catalog",
+            "ptc-check",
+            "ptc-lisp",
+            "ptc-otlp",
+            "ptc-runtime",
+            "ptc-search",
+            "ptc-secrets",
+            "ptc-text",
+            "ptc-viewer",
+        ],
     ),
     ("ptc-macros", &["ptc-compiler"]),
 ];

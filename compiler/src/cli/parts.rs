@@ -3,4 +3,4 @@
 use ptc_runtime::Parts;
 
 /// All parts of this program.
-pub(crate) static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), ..Parts::NONE };
+pub(crate) static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };

@@ -105,7 +105,14 @@ impl Abilities {
             field: "viewer",
             value: "ptc_viewer::VIEWER",
         });
-        [store, viewer].into_iter().flatten().collect()
+        let otlp = self.otlp.then_some(Part {
+            package: "ptc-otlp",
+            folder: "runtime/otlp",
+            features: "",
+            field: "exporter",
+            value: "ptc_otlp::OTLP",
+        });
+        [store, viewer, otlp].into_iter().flatten().collect()
     }
 }
 
@@ -136,10 +143,9 @@ impl Manifest {
             Serve::Https => Some("\"https-server\""),
         };
         let agentic = self.abilities.agentic.then_some("\"agentic\"");
-        let otlp = self.abilities.otlp.then_some("\"otlp\"");
         let editing = self.abilities.line_editing.then_some("\"line-editing\"");
         let http = self.http.then_some("\"http\"");
-        let features: Vec<&str> = [agentic, http, server, otlp, editing].into_iter().flatten().collect();
+        let features: Vec<&str> = [agentic, http, server, editing].into_iter().flatten().collect();
         View {
             compiler: crate::VERSION,
             package: toml_string(&self.package),

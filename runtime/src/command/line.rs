@@ -10,7 +10,9 @@ use lexopt::Arg;
 
 use super::help::COMMANDS;
 use super::show::{Display, ResultOptions};
-use crate::settings::{Fault, Flag, LinkedParts, Purpose, Settings, SettingsParser};
+use crate::diagnostics::export::ExporterSettings;
+use crate::parts::Parts;
+use crate::settings::{Fault, Flag, Purpose, Settings, SettingsParser};
 
 /// Which command line is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(super) enum Grammar {
 pub(super) struct Line {
     pub(super) command: Command,
     pub(super) settings: Settings,
+    /// The settings of the exporter, if calls are to be exported.
+    pub(super) exporter: Option<Box<dyn ExporterSettings>>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -85,17 +89,17 @@ impl Word {
     }
 }
 
-/// Parses a command line without the name of the program.
+/// Parses a command line without the name of the program, for a binary with these parts.
 pub(super) fn read(
     args: impl Iterator<Item = OsString>,
     var: impl Fn(&str) -> Option<OsString>,
     with_upstreams: bool,
     grammar: Grammar,
-    linked: LinkedParts,
+    parts: &Parts,
 ) -> Result<Line, Vec<Fault>> {
     let unpinned = grammar != Grammar::Pinned;
     let mut parser = lexopt::Parser::from_args(args);
-    let mut reading = SettingsParser::new(with_upstreams, unpinned, linked);
+    let mut reading = SettingsParser::new(with_upstreams, unpinned, parts.linked());
     let mut word = (grammar == Grammar::Repl).then_some(Word::Repl);
     if word.is_some() {
         reading.of_repl();
@@ -218,12 +222,15 @@ pub(super) fn read(
         }
     };
     match word {
-        Word::Version => reading.limits_of_environment(var),
+        Word::Version => reading.limits_of_environment(&var),
         Word::Help => {}
-        _ => reading.environment(purpose, var),
+        _ => reading.environment(purpose, &var),
     }
+    let source = parts.exporter.filter(|_| word == Word::Start);
+    let exporter =
+        source.and_then(|source| reading.part(|settings| source.read(settings.diagnostics.otlp_endpoint.as_deref(), &var)));
     let (settings, warnings) = reading.finish(purpose)?;
-    Ok(Line { command, settings, warnings })
+    Ok(Line { command, settings, exporter, warnings })
 }
 
 /// Whether an argument is a value of a switch.
@@ -248,8 +255,7 @@ mod tests {
     }
 
     fn parse(args: &[&str]) -> Result<Line, String> {
-        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned, LinkedParts::default())
-            .map_err(|faults| said(&faults))
+        read(args.iter().map(OsString::from), |_| None, false, Grammar::Pinned, &Parts::NONE).map_err(|faults| said(&faults))
     }
 
     fn shown(display: Display) -> ResultOptions {
@@ -301,7 +307,7 @@ mod tests {
     fn config_is_an_argument_or_a_flag() {
         let config = env!("CARGO_MANIFEST_DIR").to_owned() + "/Cargo.toml";
         let read = |args: &[&str]| {
-            let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run, LinkedParts::default());
+            let line = read(args.iter().map(OsString::from), |_| None, true, Grammar::Run, &Parts::NONE);
             line.map(|line| (line.command, line.settings.upstreams_config, line.settings.catalog_snapshot_mode))
                 .map_err(|faults| said(&faults))
         };
@@ -320,13 +326,12 @@ mod tests {
             for (flag, command) in
                 [("--version", Command::Version(false)), ("-V", Command::Version(false)), ("-h", Command::Help)]
             {
-                let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar, LinkedParts::default());
+                let line = read([OsString::from(flag)].into_iter(), |_| None, true, grammar, &Parts::NONE);
                 assert_eq!(line.map(|line| line.command).map_err(|faults| said(&faults)), Ok(command), "{grammar:?} {flag}");
             }
             // Only the flag is reported, not the argument that may be its value.
             let args = ["--max-tool-cals", "3"].map(OsString::from);
-            let faults =
-                said(&read(args.into_iter(), |_| None, true, grammar, LinkedParts::default()).expect_err("no such flag"));
+            let faults = said(&read(args.into_iter(), |_| None, true, grammar, &Parts::NONE).expect_err("no such flag"));
             let near = if grammar == Grammar::Repl { "did you mean --max-tool-calls?" } else { "--help lists all flags" };
             assert_eq!(faults, format!("unknown flag --max-tool-cals; {near}"));
         }
@@ -337,7 +342,7 @@ mod tests {
     fn flags_without_effect_cause_a_warning() {
         let warnings = |args: &[&str]| {
             let var = |name: &str| (name == "PTC_RUNNER_MCP_HTTP").then(|| "true".into());
-            let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned, LinkedParts::default());
+            let line = read(args.iter().map(OsString::from), var, true, Grammar::Pinned, &Parts::NONE);
             line.map(|line| line.warnings).map_err(|faults| said(&faults))
         };
         let folder = std::env::temp_dir();
@@ -362,7 +367,7 @@ mod tests {
     fn faults_name_the_flag_or_variable_as_written() {
         let read = |args: &[&str], set: (&'static str, &'static str), grammar| {
             let var = |name: &str| (name == set.0).then(|| OsString::from(set.1));
-            said(&read(args.iter().map(OsString::from), var, true, grammar, LinkedParts::default()).expect_err("a fault"))
+            said(&read(args.iter().map(OsString::from), var, true, grammar, &Parts::NONE).expect_err("a fault"))
         };
         let none = ("", "");
         for (found, expected) in [
@@ -381,8 +386,8 @@ mod tests {
             ["Cargo.toml", "src/lib.rs", "README.md"].map(|name| format!("{}/{name}", env!("CARGO_MANIFEST_DIR")));
         let read = |args: &[&str], set: &[(&str, &str)]| {
             let var = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, value)| OsString::from(value));
-            let line = read(args.iter().map(OsString::from), var, true, Grammar::Repl, LinkedParts::default())
-                .map_err(|faults| said(&faults));
+            let line =
+                read(args.iter().map(OsString::from), var, true, Grammar::Repl, &Parts::NONE).map_err(|faults| said(&faults));
             line.map(|line| line.settings.upstreams_config)
         };
         let variables = [("PTC_RUNNER_UPSTREAMS", two.as_str()), ("PTC_RUNNER_MCP_UPSTREAMS", three.as_str())];

@@ -77,18 +77,18 @@ pub fn main_with(deployment: &'static Deployment, parts: &'static Parts) -> Exit
     log::report_panics();
     let with_upstreams = !deployment.catalog.upstreams.is_empty();
     let (args, linked) = (std::env::args_os().skip(1), parts.linked());
-    let line = match line::read(args, |name| std::env::var_os(name), with_upstreams, Grammar::Pinned, linked) {
+    let line = match line::read(args, |name| std::env::var_os(name), with_upstreams, Grammar::Pinned, parts) {
         Ok(line) => line,
         Err(faults) => return unusable(deployment.name, &faults),
     };
     let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default(), is_pinned: true };
-    let Line { command, settings, warnings } = line;
+    let Line { command, settings, exporter, warnings } = line;
     log::set_level(settings.log_level);
     warn(&warnings, &command, linked);
     match command {
         Command::Help => written(&help::pinned(deployment, linked)),
         Command::Version(json) => written(&version::render(deployment, &settings.schedule, linked, json)),
-        Command::Start => start::run(&origin, parts, settings),
+        Command::Start => start::run(&origin, parts, settings, exporter.as_deref()),
         Command::Eval(program, context, options) => eval::run(&origin, settings, &program, context, options),
         Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
     }
@@ -153,7 +153,7 @@ fn unpinned(
     log::report_panics();
     let Invocation { program, version, args, parts } = invocation;
     let linked = parts.linked();
-    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar, linked);
+    let read = |with_upstreams| line::read(args.iter().cloned(), |name| std::env::var_os(name), with_upstreams, grammar, parts);
     let (help, usual): (fn(&str, LinkedParts) -> String, _) = match grammar {
         Grammar::Repl => (help::repl, SnapshotMode::Live),
         _ => (help::run, SnapshotMode::Frozen),
@@ -185,12 +185,12 @@ fn unpinned(
     };
     // Parse again: defaults depend on whether there are upstreams.
     match read(!origin.deployment.catalog.upstreams.is_empty()) {
-        Ok(Line { mut settings, warnings, command }) => {
+        Ok(Line { mut settings, exporter, warnings, command }) => {
             warn(&warnings, &command, linked);
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
                 Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
-                _ => start::run(&origin, parts, settings),
+                _ => start::run(&origin, parts, settings, exporter.as_deref()),
             }
         }
         Err(faults) => unusable(program, &faults),

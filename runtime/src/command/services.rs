@@ -14,12 +14,9 @@ use super::signals::{Interrupts, ShutdownSignals};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
-#[cfg(feature = "otlp")]
-use crate::diagnostics::otlp::Exporter;
+use crate::diagnostics::export::{Exporter, ExporterSettings};
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
-#[cfg(feature = "otlp")]
-use crate::settings::OtlpSettings;
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::{Evaluator, Isolation};
@@ -72,11 +69,16 @@ pub(super) enum Ended<T> {
 impl Services {
     /// Resolves secrets and prepares upstreams. Connects to them only with `--connect eager`.
     pub(super) fn new(origin: &Origin, settings: &Settings) -> Result<Services, StartupError> {
-        Services::with(origin, settings, None)
+        Services::with(origin, settings, None, None)
     }
 
-    /// Like [`Services::new`], with an additional secret of the server itself.
-    pub(super) fn with(origin: &Origin, settings: &Settings, own: Option<&'static Binding>) -> Result<Services, StartupError> {
+    /// Like [`Services::new`], with an additional secret of the server itself, and with the settings of an exporter.
+    pub(super) fn with(
+        origin: &Origin,
+        settings: &Settings,
+        own: Option<&'static Binding>,
+        exporter: Option<&dyn ExporterSettings>,
+    ) -> Result<Services, StartupError> {
         if !alloc::counts() {
             return Err(StartupError::System(io::Error::other(alloc::NOT_COUNTING)));
         }
@@ -93,8 +95,7 @@ impl Services {
         for key in settings.session_keys.iter().flat_map(SessionKeys::iter) {
             redactor = redactor.with(key);
         }
-        #[cfg(feature = "otlp")]
-        for secret in settings.diagnostics.otlp.iter().flat_map(OtlpSettings::secrets) {
+        for secret in exporter.iter().flat_map(|exporter| exporter.secrets()) {
             redactor = redactor.with(secret);
         }
         log::set_redactor(redactor.clone());
@@ -184,13 +185,9 @@ impl Services {
         Ok(Planner::new(plan, client, self.evaluator(settings), self.redactor(), self.runtime.handle().clone()))
     }
 
-    /// Returns the exporter to the configured collector, if any.
-    #[cfg(feature = "otlp")]
-    pub(super) fn exporter(&self, settings: &Settings, deployment: &str) -> Result<Option<Arc<Exporter>>, String> {
-        let Some(otlp) = &settings.diagnostics.otlp else { return Ok(None) };
-        let exporter = Exporter::start(otlp, self.upstreams.secrets(), self.upstreams.extra_roots(), &self.redactor, deployment)?;
-        log::line(Level::Info, "spans are exported", &[("url", &otlp.url)]);
-        Ok(Some(exporter))
+    /// Starts an exporter.
+    pub(super) fn start_exporter(&self, settings: &dyn ExporterSettings, deployment: &str) -> Result<Arc<dyn Exporter>, String> {
+        settings.start(self.upstreams.secrets(), self.upstreams.extra_roots(), &self.redactor, deployment)
     }
 
     /// Returns the upstreams.

@@ -13,6 +13,7 @@ use super::{Origin, ended_early, unusable};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, tool};
 use crate::diagnostics::Diagnostics;
+use crate::diagnostics::export::ExporterSettings;
 #[cfg(feature = "agentic")]
 use crate::digest::{hex, sha256};
 #[cfg(feature = "agentic")]
@@ -34,11 +35,15 @@ const STDIO_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Time limit for exporting the last spans during shutdown.
-#[cfg(feature = "otlp")]
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
 /// Serves clients.
-pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings) -> ExitCode {
+pub(super) fn run(
+    origin: &Origin,
+    parts: &'static Parts,
+    mut settings: Settings,
+    exporter: Option<&dyn ExporterSettings>,
+) -> ExitCode {
     let deployment = origin.deployment;
     settings.serves = true;
     let token = match settings.http.generate_token() {
@@ -56,10 +61,10 @@ pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings
         Err(why) => return unusable(deployment.name, &why),
     };
     #[cfg(feature = "agentic")]
-    let services = Services::with(origin, &settings, plan.as_ref().and_then(|plan| plan.key));
+    let key = plan.as_ref().and_then(|plan| plan.key);
     #[cfg(not(feature = "agentic"))]
-    let services = Services::new(origin, &settings);
-    let mut services = match services {
+    let key = None;
+    let mut services = match Services::with(origin, &settings, key, exporter) {
         Ok(services) => services,
         Err(why) => return unusable(deployment.name, &why.sentences()),
     };
@@ -81,12 +86,10 @@ pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings
         Ok(diagnostics) => diagnostics,
         Err(why) => return ended_early(deployment.name, services, &why),
     };
-    #[cfg(feature = "otlp")]
-    let exporter = match services.exporter(&settings, deployment.name) {
+    let exporter = match exporter.map(|exporter| services.start_exporter(exporter, deployment.name)).transpose() {
         Ok(exporter) => exporter,
         Err(why) => return ended_early(deployment.name, services, &why),
     };
-    #[cfg(feature = "otlp")]
     let diagnostics = diagnostics.with_exporter(exporter.clone());
     let evaluator = services.evaluator(&settings);
     let limits: Vec<_> =
@@ -104,7 +107,6 @@ pub(super) fn run(origin: &Origin, parts: &'static Parts, mut settings: Settings
     } else {
         standard(deployment, &server, services)
     };
-    #[cfg(feature = "otlp")]
     if let Some(exporter) = exporter {
         exporter.end(LAST_SPANS);
     }

@@ -277,8 +277,9 @@ pub struct Stage {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Eval {
+    /// Its time.
     #[serde(flatten)]
-    pub(super) stage: Stage,
+    pub stage: Stage,
     /// The program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) program: Option<Payload>,
@@ -287,7 +288,7 @@ pub struct Eval {
     pub(super) status: Option<&'static str>,
     /// The documented reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<&'static str>,
+    pub reason: Option<&'static str>,
     #[serde(flatten)]
     pub(super) failure: Failure,
 }
@@ -303,18 +304,19 @@ impl From<Stage> for Eval {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Planner {
+    /// Its time.
     #[serde(flatten)]
-    pub(super) stage: Stage,
+    pub stage: Stage,
     /// Number of HTTP requests.
-    pub(super) attempts: u32,
+    pub attempts: u32,
     /// Bytes of the prompt.
     pub(super) prompt_bytes: usize,
     /// Bytes of the completion.
     pub(super) completion_bytes: usize,
     /// Tokens, if the planner counted them.
-    pub(super) tokens: Option<Tokens>,
+    pub tokens: Option<Tokens>,
     /// The documented reason of a failure, or `no_program`.
-    pub(super) reason: Option<&'static str>,
+    pub reason: Option<&'static str>,
     /// Why the completion contains no program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
@@ -329,10 +331,13 @@ pub struct Planner {
 /// Tokens of a request to the planner.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub(super) struct Tokens {
-    pub(super) input: u64,
-    pub(super) output: u64,
-    pub(super) total: u64,
+pub struct Tokens {
+    /// Tokens of the prompt.
+    pub input: u64,
+    /// Tokens of the completion.
+    pub output: u64,
+    /// All tokens.
+    pub total: u64,
 }
 
 /// A message of a prompt.

@@ -6,16 +6,15 @@
 //! - [`counters`]: counters for Prometheus.
 //! - [`stats`]: statistics over records.
 //! - [`trace`]: a trace file for each call.
-//! - `otlp`: export to an OpenTelemetry collector, with the feature of that name.
+//! - [`export`]: exporters of calls to a collector.
 //! - [`task`]: the record of a `lisp_task`.
 //! - [`tool`]: the tool `lisp_debug`.
 //!
 //! Diagnostics are off by default. All texts are redacted.
 
 pub mod counters;
+pub mod export;
 pub mod lines;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 pub mod record;
 pub mod ring;
 pub mod stats;
@@ -34,6 +33,7 @@ use crate::schedule::WaitTimes;
 use crate::secrets::Redactor;
 pub use crate::settings::{DiagnosticsSettings, Payloads};
 use counters::{Counters, Gauge, Labelled};
+use export::Exporter;
 use ptc_engine::evaluation::{Call, Evaluation};
 use ptc_engine::response::{Budget, answer};
 use record::{Outcome, Record};
@@ -77,8 +77,7 @@ pub struct Diagnostics {
     ring: Mutex<Ring>,
     counters: Mutex<Counters>,
     traces: Option<Traces>,
-    #[cfg(feature = "otlp")]
-    exporter: Option<Arc<otlp::Exporter>>,
+    exporter: Option<Arc<dyn Exporter>>,
 }
 
 /// The record of a running call. If it is never finished, the call ended in a panic.
@@ -110,24 +109,20 @@ impl Diagnostics {
             ring,
             counters: Mutex::default(),
             traces: traces.transpose()?,
-            #[cfg(feature = "otlp")]
             exporter: None,
         })
     }
 
-    /// Adds an exporter of spans.
-    #[cfg(feature = "otlp")]
+    /// Adds an exporter.
     #[must_use]
-    pub fn with_exporter(mut self, exporter: Option<Arc<otlp::Exporter>>) -> Diagnostics {
+    pub fn with_exporter(mut self, exporter: Option<Arc<dyn Exporter>>) -> Diagnostics {
         self.exporter = exporter;
         self
     }
 
     /// Returns the diagnostics; `None` if all of them are off.
     pub fn if_enabled(self) -> Option<Arc<Diagnostics>> {
-        let is_enabled = self.settings.tool || self.settings.counted || self.traces.is_some();
-        #[cfg(feature = "otlp")]
-        let is_enabled = is_enabled || self.exporter.is_some();
+        let is_enabled = self.settings.tool || self.settings.counted || self.traces.is_some() || self.exporter.is_some();
         is_enabled.then(|| Arc::new(self))
     }
 
@@ -144,14 +139,9 @@ impl Diagnostics {
 
     /// Returns the metrics in the text format of Prometheus. `refusals` are the rejected calls by reason.
     pub fn metrics(&self, gauges: &[Gauge], labelled: &[Labelled], refusals: &[(&'static str, u64)]) -> String {
-        let text = self.counters().render(gauges, labelled, refusals);
-        #[cfg(feature = "otlp")]
-        let mut text = text;
-        #[cfg(feature = "otlp")]
-        if let Some(exporter) = &self.exporter {
-            let sums = exporter.sums();
-            counters::sum(&mut text, "ptc_spans_exported_total", "Spans that the collector has taken.", sums.exported);
-            counters::sum(&mut text, "ptc_spans_lost_total", "Spans that it has not, or that found no room.", sums.lost);
+        let mut text = self.counters().render(gauges, labelled, refusals);
+        for counter in self.exporter.iter().flat_map(|exporter| exporter.counters()) {
+            counters::sum(&mut text, counter.name, counter.help, counter.value);
         }
         text
     }
@@ -242,7 +232,6 @@ impl CallTrace {
         if let Some(Err(fault)) = self.file.take().map(|mut file| file.close(&self.record)) {
             log::line(Level::Warn, "trace not written", &[("reason", &fault.to_string())]);
         }
-        #[cfg(feature = "otlp")]
         if let Some(exporter) = &self.diagnostics.exporter {
             exporter.enqueue(&self.record, self.diagnostics.settings.payloads);
         }

@@ -215,6 +215,15 @@ impl Record {
         text
     }
 
+    /// Returns the spans of a `lisp_task`, in order.
+    pub fn task_spans(&self) -> &[lines::Span<'static>] {
+        #[cfg(feature = "agentic")]
+        let spans = self.task.as_ref().map_or(&[][..], |told| &told.spans);
+        #[cfg(not(feature = "agentic"))]
+        let spans = &[];
+        spans
+    }
+
     /// Whether it is a `lisp_task`, whose programs are written while it runs.
     pub fn is_task(&self) -> bool {
         self.task_text().is_some()

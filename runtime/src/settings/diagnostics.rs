@@ -42,9 +42,6 @@ pub struct DiagnosticsSettings {
     pub payloads: Payloads,
     /// The collector of `--otlp-endpoint`.
     pub otlp_endpoint: Option<String>,
-    /// How spans are exported.
-    #[cfg(feature = "otlp")]
-    pub otlp: Option<super::OtlpSettings>,
 }
 
 impl Default for DiagnosticsSettings {
@@ -59,8 +56,6 @@ impl Default for DiagnosticsSettings {
             trace_max_files: 0,
             payloads: Payloads::Summary,
             otlp_endpoint: None,
-            #[cfg(feature = "otlp")]
-            otlp: None,
         }
     }
 }

@@ -22,6 +22,7 @@ enum Source {
 
 /// The crates above this one that a binary links: a summary of [`Parts`](crate::Parts) for the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "the parts are independent")]
 pub struct LinkedParts {
     /// Whether sessions can be stored in Redis.
     pub session_redis: bool,
@@ -29,6 +30,8 @@ pub struct LinkedParts {
     pub session_redis_tls: bool,
     /// Whether there is a page that shows traces.
     pub viewer: bool,
+    /// Whether calls can be exported to a collector.
+    pub otlp: bool,
 }
 
 macro_rules! own {
@@ -50,7 +53,7 @@ pub static FEATURES: &[Feature] = &[
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
-    own!("otlp", "--otlp"),
+    above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),
     own!("line-editing", "--line-editing"),
 ];
 

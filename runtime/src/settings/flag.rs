@@ -304,7 +304,7 @@ impl Flag {
 }
 
 /// Parses a URL without query and fragment. The result is normalised so that a path can be appended.
-pub(super) fn base_url(text: &str) -> Option<String> {
+pub fn base_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let plain = !rest.is_empty() && !rest.contains(['?', '#', '@']) && !rest.contains(char::is_whitespace);
     (["http", "https"].contains(&scheme) && plain && !rest.starts_with('/')).then(|| text.trim_end_matches('/').to_owned())

@@ -6,7 +6,6 @@
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
 //! - [`http`]: the HTTP listener.
-//! - `otlp`: the collector that receives spans, with the feature of that name.
 //! - [`session_key`]: the secrets that seal sessions in a store.
 //! - [`store`]: the URL of the session store.
 //! - [`read`]: parses arguments and environment into [`Settings`].
@@ -18,8 +17,6 @@ pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
-#[cfg(feature = "otlp")]
-pub mod otlp;
 pub mod read;
 pub mod session_key;
 pub mod session_limits;
@@ -38,8 +35,6 @@ pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
-#[cfg(feature = "otlp")]
-pub use otlp::OtlpSettings;
 use ptc_engine::evaluation::ArgumentLimits;
 use ptc_engine::response::Profile;
 pub use read::{Fault, SettingsParser};

@@ -201,14 +201,18 @@ impl SettingsParser {
         for (Optional { env: name, .. }, how_to_enable) in disabled {
             self.warnings.push(format!("{name} is ignored: this binary was built without it; {how_to_enable}"));
         }
-        #[cfg(feature = "otlp")]
-        if purpose == Purpose::Serve {
-            match super::OtlpSettings::read(self.settings.diagnostics.otlp_endpoint.as_deref(), var) {
-                Ok((settings, warnings)) => {
-                    self.settings.diagnostics.otlp = settings;
-                    self.warnings.extend(warnings);
-                }
-                Err(faults) => self.faults.extend(faults),
+    }
+
+    /// Reads the settings of an optional part, which depend on those read so far. Records their warnings or faults.
+    pub fn part<T>(&mut self, read: impl FnOnce(&Settings) -> Result<(Option<T>, Vec<String>), Vec<Fault>>) -> Option<T> {
+        match read(&self.settings) {
+            Ok((settings, warnings)) => {
+                self.warnings.extend(warnings);
+                settings
+            }
+            Err(faults) => {
+                self.faults.extend(faults);
+                None
             }
         }
     }
@@ -496,12 +500,9 @@ mod tests {
     fn wrong_server_variables_do_not_prevent_eval_and_repl() {
         let wrong = |name: &str| match name {
             "PTC_RUNNER_MCP_HTTP_PORT" | "PTC_RUNNER_MCP_MAX_FRAME_BYTES" => Some(OsString::from("x")),
-            "OTEL_EXPORTER_OTLP_ENDPOINT" => Some(OsString::from("no url")),
             _ => None,
         };
-        for (purpose, faults) in
-            [(Purpose::Serve, 2 + usize::from(cfg!(feature = "otlp"))), (Purpose::Eval, 0), (Purpose::Repl, 0)]
-        {
+        for (purpose, faults) in [(Purpose::Serve, 2), (Purpose::Eval, 0), (Purpose::Repl, 0)] {
             let mut reading = SettingsParser::new(false, false, LinkedParts::default());
             reading.environment(purpose, wrong);
             let found = reading.finish(purpose).map_or_else(|faults| faults.len(), |(_, warnings)| warnings.len());
@@ -542,14 +543,16 @@ mod tests {
     }
 
     #[test]
-    fn collector_endpoint_needs_the_otlp_feature() {
-        let read = read(&[("otlp-endpoint", Some("http://127.0.0.1:4318"))], &[]);
-        if cfg!(feature = "otlp") {
-            assert_eq!(read.expect("all is right").0.diagnostics.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318"));
-        } else {
-            let why = "--otlp-endpoint: this binary was built without it; build it with `--otlp` (feature otlp of ptc-runtime)";
-            assert_eq!(read.expect_err("a fault"), [why]);
-        }
+    fn collector_endpoint_needs_the_otlp_part() {
+        let read = |linked| {
+            let mut reading = SettingsParser::new(false, false, linked);
+            reading.flag("otlp-endpoint", Some("http://127.0.0.1:4318".into()), || None);
+            reading.finish(Purpose::Serve).map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        let settings = read(LinkedParts { otlp: true, ..LinkedParts::default() }).expect("all is right").0;
+        assert_eq!(settings.diagnostics.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4318"));
+        let why = "--otlp-endpoint: this binary was built without it; build it with `--otlp` (crate ptc-otlp)";
+        assert_eq!(read(LinkedParts::default()).expect_err("a fault"), [why]);
     }
 
     #[test]

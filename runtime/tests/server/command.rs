@@ -1,10 +1,7 @@
 //! The command line: `eval`, `version`, `--help`, and invalid arguments.
 
-use ptc_runtime::Parts;
-use ptc_runtime::settings::LinkedParts;
-
-use crate::Test;
 use crate::peer::server;
+use crate::{PARTS, Test};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -14,11 +11,6 @@ pub(crate) const TESTS: &[Test] = &[
     ("command::misspelt_variable_causes_one_warning", misspelt_variable_causes_one_warning),
     ("command::help_and_version_are_printed", help_and_version_are_printed),
 ];
-
-/// The server under test has no optional parts.
-fn linked() -> LinkedParts {
-    Parts::NONE.linked()
-}
 
 fn run(args: &[&str]) -> (i32, String, String) {
     let done = server("plain").args(args).output().expect("the server runs");
@@ -63,7 +55,7 @@ fn misspelt_variable_causes_one_warning() {
 fn help_and_version_are_printed() {
     let (code, help, _) = run(&["--help"]);
     assert_eq!(code, 0);
-    for flag in ptc_runtime::settings::flags().filter(|flag| !flag.is_of_config() && flag.is_built(linked())) {
+    for flag in ptc_runtime::settings::flags().filter(|flag| !flag.is_of_config() && flag.is_built(PARTS.linked())) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }
     assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
@@ -74,7 +66,8 @@ fn help_and_version_are_printed() {
     let (_, json, _) = run(&["version", "--json"]);
     let object: serde_json::Value = serde_json::from_str(&json).expect("one object");
     assert_eq!((&object["tools"], &object["compiler"]), (&0.into(), &"0.1.0".into()));
-    let built = ptc_runtime::settings::FEATURES.iter().filter(|feature| feature.is_built(linked())).map(|feature| feature.name);
+    let built =
+        ptc_runtime::settings::FEATURES.iter().filter(|feature| feature.is_built(PARTS.linked())).map(|feature| feature.name);
     assert_eq!(object["abilities"], serde_json::json!(built.collect::<Vec<_>>()));
     assert_eq!(object["compiler_digest"], "sha256:00ff");
     assert_eq!(object["runtime_digest"], ptc_runtime::DIGEST);

@@ -17,7 +17,6 @@ mod frames;
 #[cfg(feature = "http-server")]
 mod http;
 mod isolation;
-#[cfg(feature = "otlp")]
 mod otlp;
 mod outgoing;
 mod peer;
@@ -37,6 +36,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 use ptc_catalog::Deployment;
+use ptc_runtime::Parts;
 
 /// A name and a function. A failure panics.
 type Test = (&'static str, fn());
@@ -45,6 +45,14 @@ static PLAIN: Deployment = Deployment { name: "plain", compiler: "0.1.0+00ff", .
 
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_TEST_ROLE";
+
+/// The optional parts of the server under test.
+static PARTS: Parts = Parts { exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
+
+/// Runs the server under test.
+fn serve(deployment: &'static Deployment) -> ExitCode {
+    ptc_runtime::main_with(deployment, &PARTS)
+}
 
 /// Returns the deployment with this name, whose programs a worker process runs.
 fn deployment(name: &str) -> &'static Deployment {
@@ -77,34 +85,34 @@ fn main() -> ExitCode {
         if name == isolation::hostile::DEPLOYMENT.name {
             return isolation::hostile::work();
         }
-        return ptc_runtime::main(deployment(name));
+        return serve(deployment(name));
     }
     match std::env::var(ROLE).as_deref() {
-        Ok("plain") => return ptc_runtime::main(&PLAIN),
-        Ok("stored") => return ptc_runtime::main(&stored::DEPLOYMENT),
-        Ok("aggregator") => return ptc_runtime::main(upstream::deployment()),
-        Ok("oncall") => return ptc_runtime::main(upstream::on_call()),
-        Ok("crowd") => return ptc_runtime::main(upstream::crowd()),
+        Ok("plain") => return serve(&PLAIN),
+        Ok("stored") => return serve(&stored::DEPLOYMENT),
+        Ok("aggregator") => return serve(upstream::deployment()),
+        Ok("oncall") => return serve(upstream::on_call()),
+        Ok("crowd") => return serve(upstream::crowd()),
         #[cfg(feature = "http-server")]
-        Ok("pool") => return ptc_runtime::main(upstream::pool()),
+        Ok("pool") => return serve(upstream::pool()),
         #[cfg(feature = "http-server")]
-        Ok("hostile") => return ptc_runtime::main(http::hostile::deployment()),
+        Ok("hostile") => return serve(http::hostile::deployment()),
         #[cfg(feature = "http-server")]
         Ok("hostile child") => return http::hostile::serve(),
         Ok("upstream") => return upstream::serve(),
-        Ok("boundary") => return ptc_runtime::main(boundary::world::deployment()),
+        Ok("boundary") => return serve(boundary::world::deployment()),
         Ok("deaf") => return boundary::world::serve_deaf(),
         Ok("echo of arguments") => return boundary::world::serve_echo(),
         Ok("embedded") => return boundary::world::serve_embedded(),
-        Ok("canary") => return ptc_runtime::main(canary::deployment()),
+        Ok("canary") => return serve(canary::deployment()),
         Ok("panicking") => {
             process::panic_when_triggered();
-            return ptc_runtime::main(canary::deployment());
+            return serve(canary::deployment());
         }
         #[cfg(feature = "agentic")]
-        Ok("tasks") => return ptc_runtime::main(agentic::deployment()),
+        Ok("tasks") => return serve(agentic::deployment()),
         Ok("echoing") => return canary::serve(),
-        Ok("hostile worker") => return ptc_runtime::main(&isolation::hostile::DEPLOYMENT),
+        Ok("hostile worker") => return serve(&isolation::hostile::DEPLOYMENT),
         Ok("probe") => return isolation::probe(),
         _ => {}
     }
@@ -116,10 +124,6 @@ fn main() -> ExitCode {
     let agentic = agentic::TESTS;
     #[cfg(not(feature = "agentic"))]
     let agentic: &[Test] = &[];
-    #[cfg(feature = "otlp")]
-    let otlp = otlp::TESTS;
-    #[cfg(not(feature = "otlp"))]
-    let otlp: &[Test] = &[];
     let tests = [
         &http,
         agentic,
@@ -131,7 +135,7 @@ fn main() -> ExitCode {
         diagnostics::TESTS,
         frames::TESTS,
         isolation::TESTS,
-        otlp,
+        otlp::TESTS,
         outgoing::TESTS,
         process::TESTS,
         sessions::TESTS,

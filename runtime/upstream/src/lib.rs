@@ -186,13 +186,11 @@ impl Upstreams {
     }
 
     /// Returns the PEM certificates that are trusted in addition to the system's.
-    #[cfg(feature = "http")]
     pub fn extra_roots(&self) -> Option<Arc<[u8]>> {
         self.settings.extra_roots.clone()
     }
 
     /// Returns the deployment's secrets.
-    #[cfg(feature = "http")]
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }

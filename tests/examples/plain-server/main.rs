@@ -7,7 +7,8 @@ use ptc_runtime::Parts;
 
 static DEPLOYMENT: Deployment = Deployment { name: "plain", compiler: "none", ..Deployment::EMPTY };
 
-static PARTS: Parts = Parts { session_stores: Some(&ptc_session_redis::REDIS), viewer: Some(&ptc_viewer::VIEWER) };
+static PARTS: Parts =
+    Parts { session_stores: Some(&ptc_session_redis::REDIS), viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP) };
 
 fn main() -> ExitCode {
     ptc_runtime::main_with(&DEPLOYMENT, &PARTS)

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
+use ptc_runtime::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
+use ptc_runtime::upstream::{Reason, UpstreamError};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use tokio::runtime::Runtime;
 use url::Url;
 
-use crate::secrets::Secrets;
 use crate::settings::OtlpSettings;
-use crate::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
-use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
-use crate::upstream::{Reason, UpstreamError};
 
 /// Maximum number of attempts for a batch.
 const MAX_ATTEMPTS: u32 = 4;
@@ -25,7 +25,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends batches over HTTP.
-pub(super) struct BatchSender {
+pub(crate) struct BatchSender {
     http: HttpClient,
     url: Url,
     headers: HeaderMap,
@@ -35,11 +35,11 @@ pub(super) struct BatchSender {
 
 /// Spans that the collector did not accept.
 #[derive(Debug)]
-pub(super) struct DroppedSpans {
+pub(crate) struct DroppedSpans {
     /// Their number, if it accepted part of the batch.
-    pub(super) spans: Option<u64>,
+    pub(crate) spans: Option<u64>,
     /// The reason.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// Why an attempt failed.
@@ -51,7 +51,7 @@ enum SendFailure {
 
 impl BatchSender {
     /// Creates a client for the configured endpoint. Nothing is sent yet.
-    pub(super) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<BatchSender, String> {
+    pub(crate) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<BatchSender, String> {
         let url = Url::parse(&settings.url).map_err(|why| format!("--otlp-endpoint: {}: {why}", settings.url))?;
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         for (name, value) in &settings.headers {
@@ -80,7 +80,7 @@ impl BatchSender {
     }
 
     /// Sends a batch, with retries as long as they may help and `wait` permits the back-off.
-    pub(super) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), DroppedSpans> {
+    pub(crate) fn post(&self, body: &str, wait: impl Fn(Duration) -> bool) -> Result<(), DroppedSpans> {
         let mut pause = MIN_BACKOFF;
         for attempt in 1.. {
             let (why, named) = match self.runtime.block_on(self.attempt(body)) {

@@ -6,18 +6,18 @@
 
 use std::time::Duration;
 
+use ptc_runtime::diagnostics::record::{Outcome, Record};
+use ptc_runtime::diagnostics::{Payloads, lines};
+use ptc_runtime::digest::hex;
+use ptc_runtime::protocol::trace_context::TraceParent;
+use ptc_runtime::secrets::Redactor;
+use ptc_runtime::secrets::random;
 use serde_json::{Value, json};
 
-use crate::diagnostics::Payloads;
-#[cfg(feature = "agentic")]
-use crate::diagnostics::lines;
-use crate::diagnostics::record::{Outcome, Record};
-use crate::digest::hex;
-use crate::secrets::Redactor;
-use crate::secrets::random;
 use crate::settings::OtlpSettings;
-use ptc_engine::protocol::trace_context::TraceParent;
 
+/// The name of the instrumentation scope: the package that measures the calls.
+const SCOPE: &str = "ptc-runtime";
 /// Kinds of spans.
 const INTERNAL: u8 = 1;
 const SERVER: u8 = 2;
@@ -31,11 +31,11 @@ const REMOTE: u32 = 0x200;
 
 /// The encoded spans of a call.
 #[derive(Debug)]
-pub(super) struct EncodedSpans {
+pub(crate) struct EncodedSpans {
     /// Its spans as JSON, with commas between them.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Number of spans.
-    pub(super) spans: u64,
+    pub(crate) spans: u64,
 }
 
 /// An interval of a call.
@@ -70,7 +70,7 @@ impl Span {
 }
 
 /// Encodes the resource attributes: the service, and the attributes that the operator configured.
-pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
+pub(crate) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
     let service = settings.service.as_deref().unwrap_or(deployment);
     let own = [("service.name", service), ("service.version", env!("CARGO_PKG_VERSION"))];
     let said = settings.resource.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -80,9 +80,9 @@ pub(super) fn resource(settings: &OtlpSettings, deployment: &str) -> String {
 }
 
 /// Encodes the body of a request.
-pub(super) fn body(resource: &str, calls: &[EncodedSpans]) -> String {
+pub(crate) fn body(resource: &str, calls: &[EncodedSpans]) -> String {
     let spans: Vec<&str> = calls.iter().map(|encoded| encoded.text.as_str()).collect();
-    let scope = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
+    let scope = json!({ "name": SCOPE, "version": env!("CARGO_PKG_VERSION") });
     format!(
         r#"{{"resourceSpans":[{{"resource":{{"attributes":{resource}}},"scopeSpans":[{{"scope":{scope},"spans":[{}]}}]}}]}}"#,
         spans.join(",")
@@ -90,7 +90,7 @@ pub(super) fn body(resource: &str, calls: &[EncodedSpans]) -> String {
 }
 
 /// Encodes a call that has ended; `None` if the client's trace is not sampled.
-pub(super) fn encode(record: &Record, payloads: Payloads, redactor: &Redactor) -> Option<EncodedSpans> {
+pub(crate) fn encode(record: &Record, payloads: Payloads, redactor: &Redactor) -> Option<EncodedSpans> {
     let parent = record.traceparent.as_deref().and_then(TraceParent::parse);
     if parent.is_some_and(|parent| !parent.sampled) {
         return None;
@@ -163,8 +163,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
     }
     let mut spans = vec![call];
     spans.extend(record.stages().map(|(name, start, took)| Span::within(name, start, took)));
-    #[cfg(feature = "agentic")]
-    spans.extend(record.task.iter().flat_map(|encoded| &encoded.spans).filter_map(of_task));
+    spans.extend(record.task_spans().iter().filter_map(of_task));
     let programs: Vec<(usize, Duration, Duration)> =
         spans.iter().enumerate().filter(|(_, span)| span.name == "eval").map(|(at, s)| (at, s.start, s.start + s.took)).collect();
     for upstream in &record.upstream_calls {
@@ -192,7 +191,6 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
 }
 
 /// Returns the span of a request to the planner, or of a stage of one of its programs.
-#[cfg(feature = "agentic")]
 fn of_task(part: &lines::Span<'_>) -> Option<Span> {
     let (name, stage, reason) = match part {
         lines::Span::Analyze(stage) => ("analyze", stage, None),

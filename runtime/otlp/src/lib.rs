@@ -1,5 +1,8 @@
 //! Export of spans to an OpenTelemetry collector: OTLP over HTTP, as JSON.
 //!
+//! A server has the export if its `main` passes [`OTLP`] in [`Parts::exporter`](ptc_runtime::Parts::exporter).
+//!
+//! - [`settings`]: the collector, configured with OpenTelemetry's environment variables.
 //! - `spans`: encodes a call as spans.
 //! - `sender`: sends batches.
 //!
@@ -7,20 +10,57 @@
 //! dropped and counted. Exporting never blocks a call and never makes one fail.
 
 mod sender;
+pub mod settings;
 mod spans;
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ptc_runtime::diagnostics::Payloads;
+use ptc_runtime::diagnostics::export::{Counter, Exporter, ExporterSettings, ExporterSource, ReadSettings};
+use ptc_runtime::diagnostics::record::Record;
+use ptc_runtime::log::{self, Field, Level};
+use ptc_runtime::secrets::{Redactor, Secrets};
+use ptc_runtime::settings::Fault;
+
 use self::sender::{BatchSender, DroppedSpans};
+use self::settings::OtlpSettings;
 use self::spans::EncodedSpans;
-use super::Payloads;
-use super::record::Record;
-use crate::log::{self, Field, Level};
-use crate::secrets::{Redactor, Secrets};
-use crate::settings::OtlpSettings;
+
+/// The export to a collector: the part that `main` passes to the runtime.
+pub static OTLP: Otlp = Otlp;
+
+/// Reads the settings of the collector.
+#[derive(Debug)]
+pub struct Otlp;
+
+impl ExporterSource for Otlp {
+    fn read(&self, endpoint: Option<&str>, var: &dyn Fn(&str) -> Option<OsString>) -> Result<ReadSettings, Vec<Fault>> {
+        let (settings, warnings) = OtlpSettings::read(endpoint, var)?;
+        Ok((settings.map(|settings| Box::new(settings) as Box<dyn ExporterSettings>), warnings))
+    }
+}
+
+impl ExporterSettings for OtlpSettings {
+    fn secrets(&self) -> Vec<&str> {
+        self.header_secrets().collect()
+    }
+
+    fn start(
+        &self,
+        secrets: &Secrets,
+        extra_roots: Option<Arc<[u8]>>,
+        redactor: &Redactor,
+        deployment: &str,
+    ) -> Result<Arc<dyn Exporter>, String> {
+        let exporter = SpanExporter::start(self, secrets, extra_roots, redactor, deployment)?;
+        log::line(Level::Info, "spans are exported", &[("url", &self.url)]);
+        Ok(exporter)
+    }
+}
 
 /// Maximum size of the queue, in bytes.
 const QUEUE_BYTES: usize = 4 * 1024 * 1024;
@@ -32,7 +72,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 const WARN_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Exports spans to a collector.
-pub struct Exporter {
+struct SpanExporter {
     shared: Arc<Shared>,
     redactor: Redactor,
 }
@@ -55,29 +95,15 @@ struct Queue {
     ended: bool,
 }
 
-/// Sums since the start.
-#[derive(Debug, Clone, Copy)]
-pub struct Sums {
-    /// Spans that the collector accepted.
-    pub exported: u64,
-    /// Spans that it rejected, or that were dropped.
-    pub lost: u64,
-}
-
-impl Exporter {
+impl SpanExporter {
     /// Starts the exporter. Nothing is sent before the first call has ended.
-    ///
-    /// # Errors
-    ///
-    /// Returns a sentence if the endpoint, a header or a certificate is invalid, or if the thread of the exporter cannot be
-    /// started.
-    pub fn start(
+    fn start(
         settings: &OtlpSettings,
         secrets: &Secrets,
         extra_roots: Option<Arc<[u8]>>,
         redactor: &Redactor,
         deployment: &str,
-    ) -> Result<Arc<Exporter>, String> {
+    ) -> Result<Arc<SpanExporter>, String> {
         let sender = BatchSender::new(settings, secrets, extra_roots)?;
         let resource = spans::resource(settings, deployment);
         let shared = Arc::new(Shared::default());
@@ -86,11 +112,13 @@ impl Exporter {
             move || shared.send_all(&sender, &resource)
         };
         std::thread::Builder::new().name("otlp".into()).spawn(thread).map_err(|fault| format!("cannot start: {fault}"))?;
-        Ok(Arc::new(Exporter { shared, redactor: redactor.clone() }))
+        Ok(Arc::new(SpanExporter { shared, redactor: redactor.clone() }))
     }
+}
 
+impl Exporter for SpanExporter {
     /// Encodes the spans of a call that has ended and adds them to the queue.
-    pub(super) fn enqueue(&self, record: &Record, payloads: Payloads) {
+    fn enqueue(&self, record: &Record, payloads: Payloads) {
         let Some(encoded) = spans::encode(record, payloads, &self.redactor) else { return };
         let mut queue = self.shared.queue();
         if queue.ending || queue.bytes + encoded.text.len() > QUEUE_BYTES {
@@ -103,14 +131,15 @@ impl Exporter {
         self.shared.changed.notify_all();
     }
 
-    /// Numbers of exported and dropped spans.
-    pub fn sums(&self) -> Sums {
-        let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
-        Sums { exported: read(&self.shared.exported), lost: read(&self.shared.lost) }
+    fn counters(&self) -> Vec<Counter> {
+        let counter = |name, help, sum: &AtomicU64| Counter { name, help, value: sum.load(Ordering::Relaxed) };
+        vec![
+            counter("ptc_spans_exported_total", "Spans that the collector has taken.", &self.shared.exported),
+            counter("ptc_spans_lost_total", "Spans that it has not, or that found no room.", &self.shared.lost),
+        ]
     }
 
-    /// Sends the remaining spans, for at most `most`.
-    pub fn end(&self, most: Duration) {
+    fn end(&self, most: Duration) {
         let mut queue = self.shared.queue();
         queue.ending = true;
         self.shared.changed.notify_all();
@@ -121,7 +150,7 @@ impl Exporter {
             let fields = [
                 ("reason", Field::Text("the collector did not take them before the process ended")),
                 ("waiting", Field::Number(waiting)),
-                ("lost", Field::Number(self.sums().lost)),
+                ("lost", Field::Number(self.shared.lost.load(Ordering::Relaxed))),
             ];
             log::record(Level::Warn, "spans not exported", &fields);
         }

@@ -7,11 +7,10 @@ use std::fmt;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use ptc_runtime::secrets::MIN_SECRET_CHARS;
+use ptc_runtime::settings::Fault;
+use ptc_runtime::settings::flag::base_url;
 use zeroize::Zeroizing;
-
-use super::flag::base_url;
-use super::read::Fault;
-use crate::secrets::MIN_SECRET_CHARS;
 
 /// The path of spans below the URL of a collector.
 const PATH: &str = "/v1/traces";
@@ -112,7 +111,7 @@ impl OtlpSettings {
     }
 
     /// Returns the secrets in the headers: values, and credentials after a scheme such as `Bearer`.
-    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+    pub fn header_secrets(&self) -> impl Iterator<Item = &str> {
         let texts = self.headers.iter().flat_map(|(_, value)| {
             let value = value.text();
             [Some(value), value.split_once(' ').map(|(_, token)| token)].into_iter().flatten()
@@ -193,7 +192,7 @@ mod tests {
         let settings = settings.expect("an endpoint");
         let headers: Vec<_> = settings.headers.iter().map(|(name, value)| (name.as_str(), value.text())).collect();
         assert_eq!(headers, [("authorization", "Bearer not-a-secret-0"), ("x-tenant", "a,b")]);
-        assert_eq!(settings.secrets().collect::<Vec<_>>(), ["Bearer not-a-secret-0", "not-a-secret-0"]);
+        assert_eq!(settings.header_secrets().collect::<Vec<_>>(), ["Bearer not-a-secret-0", "not-a-secret-0"]);
         assert!(!format!("{settings:?}").contains("secret"), "{settings:?}");
         assert_eq!((settings.timeout, settings.service.as_deref()), (Duration::from_millis(2500), Some("by-attribute")));
         assert_eq!(settings.resource, [("deployment.environment".to_owned(), "test".to_owned())]);
