@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,8 +89,15 @@ fn measure(tools: usize) {
     );
 }
 
-/// Returns the time from the start of the binary to its `initialize` response, and its resident memory after that.
-fn start(binary: &Path) -> (Duration, String) {
+/// A start of a binary, or the median of many.
+struct Start {
+    /// The time until its response to `initialize`.
+    took: Duration,
+    /// Its resident memory after that, in KiB.
+    resident: u64,
+}
+
+fn start(binary: &Path) -> Start {
     let started = Instant::now();
     let mut server = Command::new(binary).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let request = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
@@ -100,48 +107,72 @@ fn start(binary: &Path) -> (Duration, String) {
     let took = started.elapsed();
     assert!(answer.contains("serverInfo"), "{answer}");
     let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
-    let resident = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")).unwrap();
     drop(server.stdin.take());
     assert!(server.wait().unwrap().success());
-    (took, resident)
+    Start { took, resident: resident.parse().unwrap() }
+}
+
+/// Returns the medians of many starts of two binaries, which start in turns.
+fn starts(binaries: [&Path; 2]) -> [Start; 2] {
+    let rounds: Vec<[Start; 2]> = (0..41).map(|_| binaries.map(start)).collect();
+    [0, 1].map(|binary| {
+        let of_this = || rounds.iter().filter_map(move |round| round.get(binary));
+        let (mut times, mut sizes): (Vec<_>, Vec<_>) = of_this().map(|start| (start.took, start.resident)).unzip();
+        times.sort();
+        sizes.sort_unstable();
+        let middle = rounds.len() / 2;
+        Start { took: *times.get(middle).unwrap(), resident: *sizes.get(middle).unwrap() }
+    })
 }
 
 fn main() {
     for tools in [500, 5_000] {
         measure(tools);
     }
-    builds_and_starts();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    assert!(cargo.args(["build", "--quiet", "--release", "--package", "ptc-prebuilt"]).status().unwrap().success());
+    for tools in [5, 500, 5_000] {
+        builds_and_starts(tools);
+    }
 }
 
-fn builds_and_starts() {
+/// Compares the linkers: duration of a build, start, resident memory, and the time of two programs.
+fn builds_and_starts(tools: usize) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
     fs::create_dir_all(&folder).unwrap();
-    for tools in [100, 5_000] {
-        let (config, pinned) = inputs(tools);
-        fs::write(folder.join("large.lock.json"), lock::write::write(&pinned)).unwrap();
-        // The first build also compiles the runtime. The second build, after an edit, is the one that counts.
+    let (config, pinned) = inputs(tools);
+    fs::write(folder.join("large.lock.json"), lock::write::write(&pinned)).unwrap();
+    let linkers = ["rust", "prebuilt"];
+    for linker in linkers {
+        // The first build may also compile the runtime. The second build, after an edit, is the one that counts.
         for edit in ["first", "edited"] {
             let edited = config.replacen("\"transport\"", &format!("\"description\":\"{edit}\",\"transport\""), 1);
             fs::write(folder.join("large.json"), edited).unwrap();
             let started = Instant::now();
             let mut build = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
-            let built = build.current_dir(&folder).args(["large.json", "--locked", "-o", "large"]).output().unwrap();
+            let built =
+                build.current_dir(&folder).args(["large.json", "--locked", "--link", linker, "-o", linker]).output().unwrap();
             assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-            println!("{tools} tools: {edit} build {:.2?}", started.elapsed());
+            println!("{tools} tools, {linker}: {edit} build {:.2?}", started.elapsed());
         }
-        let binary = folder.join("large");
-        let mut starts: Vec<(Duration, String)> = (0..21).map(|_| start(&binary)).collect();
-        starts.sort();
-        let (median, resident) = starts.get(starts.len() / 2).expect("21 starts");
-        println!("{tools} tools: start to `initialize` {median:.2?}, {resident}");
+    }
+    let binaries = linkers.map(|linker| folder.join(linker));
+    let [rust, prebuilt] = starts(binaries.each_ref().map(PathBuf::as_path));
+    println!("{tools} tools, rust: start to `initialize` {:.2?}, {} KiB resident", rust.took, rust.resident);
+    println!(
+        "{tools} tools, prebuilt: start to `initialize` {:.2?} ({:.2} times), {} KiB resident ({:.2} times)",
+        prebuilt.took,
+        prebuilt.took.as_secs_f64() / rust.took.as_secs_f64(),
+        prebuilt.resident,
+        prebuilt.resident as f64 / rust.resident as f64
+    );
+    for (linker, binary) in linkers.iter().zip(&binaries) {
         for program in ["(count (tool/servers))", "(count (apropos \"thing\"))"] {
             let started = Instant::now();
-            let asked = Command::new(&binary).args(["eval", program]).output().unwrap();
-            println!(
-                "{tools} tools: eval '{program}' {:.2?}: {}",
-                started.elapsed(),
-                String::from_utf8_lossy(&asked.stdout).trim()
-            );
+            let asked = Command::new(binary).args(["eval", program]).output().unwrap();
+            let answer = String::from_utf8_lossy(&asked.stdout);
+            println!("{tools} tools, {linker}: eval '{program}' {:.2?}: {}", started.elapsed(), answer.trim());
         }
     }
 }

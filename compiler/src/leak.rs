@@ -76,7 +76,7 @@ fn upstream(upstream: &ir::Upstream) -> ptc::Upstream {
         name: text(&upstream.name),
         description: text(&upstream.description),
         transport: transport(upstream),
-        tools: list(upstream.tools.iter().map(tool)),
+        tools: ptc::Tools::table(list(upstream.tools.iter().map(tool))),
     }
 }
 

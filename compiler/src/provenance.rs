@@ -38,6 +38,8 @@ pub struct Parts {
     pub compiler: String,
     /// The optional features of the runtime in the binary.
     pub abilities: Vec<String>,
+    /// What put the catalog into the binary: `rust` or `prebuilt`.
+    pub linker: String,
 }
 
 /// A file with its digest.
@@ -81,6 +83,7 @@ struct ExternalParameters {
     /// The name of the config.
     config: String,
     abilities: Vec<String>,
+    linker: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +140,11 @@ impl Statement {
             predicate: Predicate {
                 build_definition: BuildDefinition {
                     build_type: BUILD.to_owned(),
-                    external_parameters: ExternalParameters { config: config.to_owned(), abilities: parts.abilities.clone() },
+                    external_parameters: ExternalParameters {
+                        config: config.to_owned(),
+                        abilities: parts.abilities.clone(),
+                        linker: parts.linker.clone(),
+                    },
                     internal_parameters: InternalParameters {
                         config_digest: parts.config_digest.clone(),
                         catalog_digest: parts.catalog_digest.clone(),
@@ -204,6 +211,7 @@ impl Statement {
             ("config digest", internal_parameters.config_digest == parts.config_digest),
             ("catalog digest", internal_parameters.catalog_digest == parts.catalog_digest),
             ("features", external_parameters.abilities == parts.abilities),
+            ("linker", external_parameters.linker == parts.linker),
             ("sources of compiler and runtime", has_sources),
             ("version of the compiler", compiler == Some(&parts.compiler)),
         ];
@@ -262,6 +270,7 @@ mod tests {
             Parts { runtime_digest: "sha256:1".to_owned(), ..Parts::default() },
             Parts { compiler: "2".to_owned(), ..Parts::default() },
             Parts { abilities: vec!["http".to_owned()], ..Parts::default() },
+            Parts { linker: "prebuilt".to_owned(), ..Parts::default() },
         ] {
             assert_eq!(statement.differences_of_parts(&parts).len(), 1, "{parts:?}");
         }

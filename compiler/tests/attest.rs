@@ -32,8 +32,7 @@ fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 
 /// Writes a script that prints these digests, and leaves a file when it is started.
 fn write_binary(folder: &Path, config_digest: &str, catalog_digest: &str) {
-    let version =
-        json!({ "config_digest": config_digest, "catalog_digest": catalog_digest, "compiler": "0.1.0", "abilities": ["http"] });
+    let version = json!({ "config_digest": config_digest, "catalog_digest": catalog_digest, "compiler": "0.1.0", "abilities": ["http"], "linker": "rust" });
     fs::write(folder.join("gate"), format!("#!/bin/sh\ntouch started\necho '{version}'\n")).unwrap();
     fs::set_permissions(folder.join("gate"), fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -69,7 +68,7 @@ fn statement_has_the_digests_of_binary_config_lock_and_documents() {
     for name in ["upstreams.json", "upstreams.lock.json", "shop.json"] {
         assert!(named.contains(&json!({ "name": name, "digest": { "sha256": digest(name) } })), "{name}: {named:?}");
     }
-    assert_eq!(definition["externalParameters"], json!({ "config": "upstreams.json", "abilities": ["http"] }));
+    assert_eq!(definition["externalParameters"], json!({ "config": "upstreams.json", "abilities": ["http"], "linker": "rust" }));
     assert_eq!(statement["predicate"]["runDetails"]["builder"]["id"], "https://ci.example/run");
     // Equal inputs give equal statements.
     assert_eq!(run(path, &["attest", "gate", "--builder", "https://ci.example/run"]).1, data);

@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Tool, Transport, Upstream};
+use ptc_catalog::{Catalog, Deployment, EnvPart, McpHttp, McpStdio, OpenApi, Operation, Tool, Tools, Transport, Upstream};
 use serde_json::{Value, json};
 
 use figures::resident_kib;
@@ -55,19 +55,19 @@ fn deployment() -> &'static Deployment {
             name: "api",
             description: "",
             transport: Transport::OpenApi(OpenApi::new(base)),
-            tools: Vec::from(api).leak(),
+            tools: Tools::table(Vec::from(api).leak()),
         },
         Upstream {
             name: "child",
             description: "",
             transport: Transport::McpStdio(McpStdio { env, ..McpStdio::new(exe) }),
-            tools: Vec::from(child).leak(),
+            tools: Tools::table(Vec::from(child).leak()),
         },
         Upstream {
             name: "web",
             description: "",
             transport: Transport::McpHttp(McpHttp::new(format!("{base}/mcp").leak())),
-            tools: Vec::from(["echo", "events", "hang", "reset"].map(|name| tool(name, None))).leak(),
+            tools: Tools::table(Vec::from(["echo", "events", "hang", "reset"].map(|name| tool(name, None))).leak()),
         },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.leak() }));

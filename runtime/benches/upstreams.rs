@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use ptc_catalog::{Arg, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, Catalog, Deployment, EnvPart, Era, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_lisp::host::Discovery;
 use ptc_lisp::{Host, Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, Value};
 use ptc_runtime::secrets::{Redactor, Secrets};
@@ -84,7 +84,7 @@ fn tool(name: &'static str, description: &'static str) -> Tool {
 
 fn upstreams(transport: Transport, mut tools: Vec<Tool>, handle: &tokio::runtime::Handle) -> Arc<Upstreams> {
     tools.sort_by_key(|tool| tool.name);
-    let upstream = Upstream { name: "peer", description: "", transport, tools: tools.leak() };
+    let upstream = Upstream { name: "peer", description: "", transport, tools: Tools::table(tools.leak()) };
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() }));
     let deployment = Box::leak(Box::new(Deployment { name: "bench", catalog, ..Deployment::EMPTY }));
     let secrets = Secrets::resolve(deployment, "/".as_ref()).unwrap_or_else(|missing| panic!("{missing:?}"));

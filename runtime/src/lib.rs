@@ -67,8 +67,9 @@ pub mod session;
 pub mod settings;
 pub mod tools_list;
 
-pub use command::{main, main_with};
+pub use command::{Linker, main, main_linked_by, main_with};
 pub use parts::Parts;
+pub use ptc_isolation::worker::ARGUMENT as WORKER_ARGUMENT;
 
 /// SHA-256 of the runtime's sources, as `sha256:` and lower-case hex. Dependencies are pinned by the lock file of the binary.
 pub const DIGEST: &str = env!("PTC_RUNTIME_DIGEST");

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ptc_catalog::{Auth, Binding, Catalog, Deployment, McpHttp, Source, Transport, Upstream};
+use ptc_catalog::{Auth, Binding, Catalog, Deployment, McpHttp, Source, Tools, Transport, Upstream};
 use ptc_runtime::secrets::Secrets;
 
 const SECRET: &str = "w1ped/when-it+is-dropped";
@@ -44,7 +44,7 @@ fn secrets_are_overwritten_before_they_are_freed() {
     std::fs::write(folder.join("wiped"), format!("{SECRET}\n")).expect("a file");
     let auth: &[Auth] = &[Auth::Bearer { binding: "file" }];
     let transport = Transport::McpHttp(McpHttp { auth, ..McpHttp::new("https://web.example/mcp") });
-    let upstream = Upstream { name: "web", description: "", transport, tools: &[] };
+    let upstream = Upstream { name: "web", description: "", transport, tools: Tools::NONE };
     let deployment: &'static Deployment = Box::leak(Box::new(Deployment {
         name: "wiping",
         credentials: vec![Binding { name: "file", source: Source::File { path: "wiped" } }].leak(),

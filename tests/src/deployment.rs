@@ -24,6 +24,12 @@ pub fn plain() -> &'static Path {
     PATH.get_or_init(|| built(&["--package", "ptc-tests", "--example", "plain-server"], "examples/plain-server"))
 }
 
+/// Returns the path of this workspace's prebuilt runtime, which is beside `ptc-compile` and is built if necessary.
+pub fn prebuilt_runtime() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| built(&["--package", "ptc-prebuilt"], "ptc-runtime"))
+}
+
 /// Builds a target of the workspace with cargo. Returns its path: `place` in the profile's folder.
 fn built(what: &[&str], place: &str) -> PathBuf {
     process::run(cargo().args(["build", "--quiet"]).args(what)).success();

@@ -21,8 +21,9 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 19] = [
+const CRATES: [(&str, &[&str]); 21] = [
     ("ptc-catalog", &[]),
+    ("ptc-image", &["ptc-catalog"]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
     ("ptc-lisp", &["ptc-regex", "ptc-text"]),
@@ -63,11 +64,13 @@ const CRATES: [(&str, &[&str]); 19] = [
     ("ptc-session-redis", &["ptc-lisp", "ptc-runtime"]),
     ("ptc-viewer", &["ptc-runtime"]),
     ("ptc-otlp", &["ptc-runtime"]),
+    ("ptc-prebuilt", &["ptc-image", "ptc-otlp", "ptc-runtime", "ptc-session-redis", "ptc-viewer"]),
     (
         "ptc-compiler",
         &[
             "ptc-catalog",
             "ptc-check",
+            "ptc-image",
             "ptc-lisp",
             "ptc-otlp",
             "ptc-runtime",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use ptc_tests::deployment::{cargo, ptc_compile, workspace};
+use ptc_tests::deployment::{cargo, prebuilt_runtime, ptc_compile, workspace};
 use ptc_tests::peers::python_folder;
 use ptc_tests::process::{Background, free_port, run};
 use tempfile::TempDir;
@@ -252,6 +252,7 @@ fn examples_of_programs_guide_run_as_shown() {
 #[test]
 #[ignore = "needs what .ci/peers installs"]
 fn examples_of_operating_guide_run_as_shown() {
+    prebuilt_runtime();
     guide_with_peers("operating.md");
 }
 

@@ -21,6 +21,7 @@ mod page;
 mod pages;
 mod peers;
 mod planner;
+mod prebuilt;
 mod programs;
 mod progress;
 #[path = "../../runtime/tests/server/pty.rs"]

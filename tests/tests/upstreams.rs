@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_catalog::{
-    Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
+    Catalog, Deployment, EnvPart, InheritEnv, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Tools, Transport, Upstream,
 };
 use ptc_lisp::{Limits, Program, Run, STACK_BYTES, STACK_SLACK_BYTES, print};
 use ptc_runtime::secrets::Secrets;
@@ -30,7 +30,7 @@ impl World {
         settings.call_timeout = Duration::from_mins(1);
         let mut upstreams = Vec::new();
         for (name, transport, tools) in entries {
-            let bare: &'static Upstream = Box::leak(Box::new(Upstream { name, description: "", transport, tools: &[] }));
+            let bare: &'static Upstream = Box::leak(Box::new(Upstream { name, description: "", transport, tools: Tools::NONE }));
             let secrets = resolve(deployment(Vec::new()));
             let listed = match bare.transport {
                 Transport::OpenApi(_) => tools,
@@ -46,7 +46,7 @@ impl World {
         }
         let upstreams = upstreams.into_iter().map(|(bare, mut tools)| {
             tools.sort_by_key(|tool| tool.name);
-            Upstream { name: bare.name, description: "", transport: bare.transport.clone(), tools: tools.leak() }
+            Upstream { name: bare.name, description: "", transport: bare.transport.clone(), tools: Tools::table(tools.leak()) }
         });
         let deployment = deployment(upstreams.collect());
         let upstreams = Upstreams::new(deployment, resolve(deployment), settings);

@@ -10,6 +10,8 @@ use ptc_compiler::render;
 use crate::attest::{Attest, Verify};
 use crate::client_args::{Import, Install};
 use crate::init::args::Init;
+use crate::link::Link;
+use crate::link::runtimes::Runtimes;
 use crate::schema::Kind;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output
     Schema(Schema),
+    /// List or add prebuilt runtimes, for builds without cargo and for other platforms
+    Runtimes(Runtimes),
     /// Print the completions of a shell, for ptc-compile or a pinned binary
     Completions(Completions),
     /// Write man pages, of ptc-compile or a pinned binary
@@ -408,6 +412,14 @@ pub(crate) struct Build {
 
     #[command(flatten)]
     pub(crate) connecting: Connecting,
+
+    /// What puts the catalog into the binary [default: `rust` where cargo is found, else `prebuilt`]
+    #[arg(long, value_name = "LINKER", value_enum, help_heading = "Build")]
+    pub(crate) link: Option<Link>,
+
+    /// The platform of the binary, for which `ptc-compile runtimes list` shows a prebuilt runtime [default: this one]
+    #[arg(long, value_name = "TRIPLE", help_heading = "Build")]
+    pub(crate) target: Option<String>,
 
     /// Link-time optimization: `thin` makes the build much slower, and the binary of the quickstart larger
     #[arg(long, value_name = "KIND", value_enum, default_value_t = Lto::Off, help_heading = "Build")]

@@ -14,12 +14,10 @@ use serde_json::json;
 
 use crate::args::{Build, Emit, ServeOn};
 use crate::console::Console;
-use crate::progress::Progress;
+use crate::link::Linker;
 use crate::smoke_test::{self, EvalResult};
 use crate::tools_list_size::ToolsListSize;
-use crate::{
-    Failure, Status, cargo, commands, deployment, emit, environment, files, generate, load, notices, resolve_lock, sbom, source,
-};
+use crate::{Failure, Status, commands, deployment, emit, environment, generate, load, resolve_lock, source};
 use ptc_compiler::leak::StaticDeployment;
 
 /// `ptc-compile CONFIG`
@@ -70,33 +68,21 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         let over = Diagnostic::new(Code::PromptTooLarge, message).hint(hint);
         checked.diagnostics.push(over);
     }
-    let source = source::find(args.runtime_source);
-    if let (Ok(source), None) = (&source, &args.output) {
-        commands::check_self(config, &checked.folder, Some(&source.default_output(&model.name)), &mut checked.diagnostics);
+    let linker = Linker::choose(args);
+    if let (Ok(linker), None) = (&linker, &args.output) {
+        commands::check_self(config, &checked.folder, Some(&linker.default_output(&model.name)), &mut checked.diagnostics);
     }
     let status = console.findings(&checked.sources, &checked.diagnostics);
     if status != Status::Clean {
         return Ok(status);
     }
-    let source = source?;
-    let name = model.name.as_str();
-    let output = args.output.clone().unwrap_or_else(|| source.default_output(name));
-    let generated = generate::generate(model, args.abilities(), &source)?;
-    let first = if cargo::has_compiled_runtime(&source) { "" } else { "; the first deployment on a machine takes a few minutes" };
-    let progress = Progress::start(console, &format!("compiling {name}{first}"));
-    let built = cargo::build(&generated.folder, &source, args, &progress);
-    drop(progress);
-    let size = files::copy_program(&built?, &output)?;
-    if args.sbom.is_some() || args.notices.is_some() {
-        let (metadata, lock) = cargo::resolution(&generated.folder, &source, args.offline)?;
-        if let Some(path) = &args.sbom {
-            files::write_if_changed(path, sbom::document(&deployment, &metadata, &lock)?.as_bytes())?;
-        }
-        if let Some(path) = &args.notices {
-            files::write_if_changed(path, notices::document(name, &metadata)?.as_bytes())?;
-        }
+    let linker = linker?;
+    if args.eval.is_some() && linker.target() != source::HOST {
+        return Err(Failure::new(format!("--eval: a binary for {} does not run on this machine", linker.target())));
     }
-    drop(generated);
+    let name = model.name.as_str();
+    let output = args.output.clone().unwrap_or_else(|| linker.default_output(name));
+    let size = linker.link(&deployment, &output, args, console)?;
     let build_digest = render::build_digest(model).map_err(|error| Failure::new(error.to_string()))?;
     let image = render::image_reference(&model.name, &build_digest);
     let built = || Built {
@@ -112,10 +98,12 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         image: &image,
         binary: &output,
         binary_bytes: size,
+        linker: linker.name(),
+        target: linker.target(),
         seconds: started.elapsed().as_secs_f64(),
     };
-    let text = summary(model, &prompt, &image, &output, size, started);
-    console.result(&text, || json!(BuildResult::Built(built())));
+    let text = summary(model, &prompt, &image, &linker, &binary(&output, size), started);
+    console.result(&text, || json!(BuildResult::Built(Box::new(built()))));
 
     let Some(program) = &args.eval else {
         // A program that reads the output does not need the suggestion.
@@ -131,7 +119,14 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
 }
 
 /// Describes the built binary as a small table.
-fn summary(deployment: &Deployment, prompt: &ToolsListSize, image: &str, output: &Path, size: u64, started: Instant) -> String {
+fn summary(
+    deployment: &Deployment,
+    prompt: &ToolsListSize,
+    image: &str,
+    linker: &Linker,
+    binary: &str,
+    started: Instant,
+) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| {
         // Writing to a string cannot fail.
@@ -152,9 +147,14 @@ fn summary(deployment: &Deployment, prompt: &ToolsListSize, image: &str, output:
     row("", format!("{} more with --sessions, {} with --debug-tool", grouped(sessions), grouped(debug)));
     row("catalog", deployment.catalog_digest.clone());
     row("image", image.to_owned());
-    row("binary", format!("{}, {:.1} MB", shown(output), size as f64 / 1e6));
+    row("linker", format!("{}, for {}", linker.name(), linker.target()));
+    row("binary", binary.to_owned());
     row("time", format!("{:.1} s", started.elapsed().as_secs_f64()));
     text
+}
+
+fn binary(output: &Path, size: u64) -> String {
+    format!("{}, {:.1} MB", shown(output), size as f64 / 1e6)
 }
 
 fn told(answer: &EvalResult) -> String {
@@ -181,7 +181,7 @@ fn told(answer: &EvalResult) -> String {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BuildResult<'a> {
     /// The binary.
-    Built(Built<'a>),
+    Built(Box<Built<'a>>),
     /// The result of the program of `--eval`.
     Evaluated(&'a EvalResult),
 }
@@ -208,6 +208,10 @@ pub(crate) struct Built<'a> {
     /// The path of the binary.
     binary: &'a Path,
     binary_bytes: u64,
+    /// What put the catalog into the binary: `rust` or `prebuilt`, as in `--link`.
+    linker: &'static str,
+    /// The platform of the binary.
+    target: &'a str,
     /// Duration of the build.
     seconds: f64,
 }

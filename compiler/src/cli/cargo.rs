@@ -274,6 +274,12 @@ fn cargo() -> Result<PathBuf, Failure> {
     folders.map(|folder| folder.join(&file)).find(|f| f.is_file()).ok_or_else(no_toolchain)
 }
 
+/// Whether there is a cargo that [`build`] would run.
+pub(crate) fn is_installed() -> bool {
+    // `$CARGO` may name a program that is not there. A bare name is searched in `PATH` when it is started.
+    cargo().is_ok_and(|path| path.components().count() == 1 || path.is_file())
+}
+
 fn no_toolchain() -> Failure {
     Failure::new("no Rust toolchain: `cargo` is neither on PATH nor in ~/.cargo/bin, and CARGO does not name it").hint(
         "ptc-compile generates a small crate and builds it with cargo; install Rust (with rustup, or your system's packages) and run the same command again",

@@ -26,6 +26,28 @@ pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
     })
 }
 
+/// Writes a program to `path`. The file there is replaced in one step, so that a running program is not disturbed.
+pub(crate) fn write_program(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, |file| {
+        make_executable(file)?;
+        file.write_all(bytes)
+    })
+}
+
+#[cfg(unix)]
+fn make_executable(file: &std::fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    // The mode that a linker gives a new program. The umask has applied already when the file was created.
+    let mode = file.metadata()?.permissions().mode();
+    file.set_permissions(std::fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))
+}
+
+/// The name of the file decides whether it is a program.
+#[cfg(not(unix))]
+fn make_executable(_: &std::fs::File) -> io::Result<()> {
+    Ok(())
+}
+
 /// Writes a file that may hold secrets: the new file has the permissions of the old one, or is readable by its owner only.
 pub(crate) fn replace_kept_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let old = std::fs::metadata(path).ok().map(|old| old.permissions());

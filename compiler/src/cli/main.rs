@@ -9,6 +9,7 @@
 //! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
 //! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
 //! | `deployment` | makes the deployment from config and lock file, and checks its programs |
+//! | `link` | puts the deployment into a binary; `runtimes` |
 //! | `source`, `generate`, `cargo`, `cargo_lock` | finds the runtime; writes the generated crate; builds it; checks its packages |
 //! | `check` | `--check`: the same stages without a binary |
 //! | `notices` | the licence texts of what is linked |
@@ -56,6 +57,7 @@ mod import;
 mod init;
 mod install;
 mod installed_packages;
+mod link;
 mod load;
 mod manual;
 mod notices;
@@ -196,6 +198,7 @@ fn run(cli: &Cli) -> ExitCode {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)
         }
+        Some(Command::Runtimes(args)) => link::runtimes::run(args, &console),
         Some(Command::Completions(args)) => manual::completions(args, &console),
         Some(Command::Man(args)) => manual::pages(args, &console),
         Some(Command::Version(args)) => {

@@ -16,6 +16,9 @@ pub(crate) static COMPILER_DIGEST: &str = embedded::COMPILER;
 /// The platform of this program, for which every deployment is built.
 pub(crate) static HOST: &str = embedded::HOST;
 
+/// The folder for binaries outside of a checkout, relative to the current one.
+const BINARIES: &str = "target/ptc";
+
 /// The folders and files that a build uses.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -60,6 +63,17 @@ pub(crate) fn find(wanted: Option<RuntimeSource>) -> Result<Source, Failure> {
     }
 }
 
+/// Returns the folder for binaries without an explicit output path, without looking for sources.
+pub(crate) fn binaries() -> PathBuf {
+    let this = std::env::current_exe().ok();
+    this.as_deref().and_then(checkout).map_or_else(|| PathBuf::from(BINARIES), |root| target(root).join("ptc"))
+}
+
+/// Returns the `Cargo.lock` with which the runtime was built.
+pub(crate) fn lock() -> &'static str {
+    embedded::LOCK
+}
+
 /// Returns the checkout that contains a path.
 fn checkout(path: &Path) -> Option<&Path> {
     path.ancestors().find(|folder| folder.join("runtime/catalog/Cargo.toml").is_file() && folder.join("Cargo.lock").is_file())
@@ -70,10 +84,7 @@ fn workspace(root: &Path) -> Result<Source, Failure> {
         let path = root.join(name);
         std::fs::read_to_string(&path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))
     };
-    let target = match std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
-        Some(dir) => std::path::absolute(PathBuf::from(dir)).unwrap_or_else(|_| root.join("target")),
-        None => root.join("target"),
-    };
+    let target = target(root);
     Ok(Source {
         root: root.to_owned(),
         cargo_lock: read("Cargo.lock")?,
@@ -81,6 +92,14 @@ fn workspace(root: &Path) -> Result<Source, Failure> {
         binaries: target.join("ptc"),
         target,
     })
+}
+
+/// Returns cargo's target directory of a checkout.
+fn target(root: &Path) -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => std::path::absolute(PathBuf::from(dir)).unwrap_or_else(|_| root.join("target")),
+        None => root.join("target"),
+    }
 }
 
 fn embedded() -> Result<Source, Failure> {
@@ -92,7 +111,7 @@ fn embedded() -> Result<Source, Failure> {
         cargo_lock: embedded::LOCK.to_owned(),
         profile: profile(embedded::MANIFEST),
         target: cache.join("target"),
-        binaries: PathBuf::from("target/ptc"),
+        binaries: PathBuf::from(BINARIES),
     })
 }
 

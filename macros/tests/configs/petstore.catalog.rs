@@ -42,7 +42,7 @@ pub static CATALOG: ptc::Catalog = ptc::Catalog {
                 max_response_bytes: 2097152,
                 max_concurrent_calls: 1000,
             }),
-            tools: &TOOLS_0,
+            tools: ptc::Tools::table(&TOOLS_0),
         },
     ],
 };

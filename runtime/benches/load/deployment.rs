@@ -1,6 +1,6 @@
 //! The server under test, with three upstreams that are separate mocks.
 
-use ptc_catalog::{Catalog, Deployment, OpenApi, Operation, Tool, Transport, Upstream};
+use ptc_catalog::{Catalog, Deployment, OpenApi, Operation, Tool, Tools, Transport, Upstream};
 
 use crate::mock::{HANG, NOW, WAIT};
 
@@ -15,7 +15,12 @@ pub(crate) fn deployment() -> &'static Deployment {
         let base: &'static str = std::env::var(variable).unwrap().leak();
         let operation: &'static Operation = Box::leak(Box::new(Operation::new("call", path)));
         let tool = Tool { name: "call", operation: Some(operation), ..Tool::EMPTY };
-        Upstream { name, description: "", transport: Transport::OpenApi(OpenApi::new(base)), tools: vec![tool].leak() }
+        Upstream {
+            name,
+            description: "",
+            transport: Transport::OpenApi(OpenApi::new(base)),
+            tools: Tools::table(vec![tool].leak()),
+        }
     });
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: Vec::from(upstreams).leak() }));
     Box::leak(Box::new(Deployment { name: "load", catalog, ..Deployment::EMPTY }))

@@ -44,6 +44,7 @@ impl Deployment {
 
 /// A program that clients can call as a tool. The arguments of the call become its context.
 #[derive(Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StoredProgram {
     /// The name of the tool.
     pub name: &'static str,
@@ -88,12 +89,13 @@ impl Catalog {
 
     /// Iterates over every tool with its upstream, in the order of upstreams, then tools.
     pub fn tools(&self) -> impl Iterator<Item = (&'static Upstream, &'static Tool)> {
-        self.upstreams.iter().flat_map(|u| u.tools.iter().map(move |t| (u, t)))
+        self.upstreams.iter().flat_map(|u| u.tools.all().iter().map(move |t| (u, t)))
     }
 }
 
 /// A credential binding: the source from which a secret is read when the binary starts.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Binding {
     /// The name that `auth` entries refer to.
     pub name: &'static str,
@@ -102,6 +104,7 @@ pub struct Binding {
 }
 
 /// The source of a secret.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Source {
     /// An environment variable of the server process.
     Env {

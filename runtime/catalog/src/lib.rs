@@ -7,7 +7,7 @@
 //! A catalog that is built at run time is leaked to obtain the same types.
 //!
 //! ```
-//! use ptc_catalog::{Catalog, McpStdio, Transport, Upstream};
+//! use ptc_catalog::{Catalog, McpStdio, Tools, Transport, Upstream};
 //!
 //! static CATALOG: Catalog = Catalog {
 //!     digest: "sha256:0000",
@@ -16,7 +16,7 @@
 //!         name: "notes",
 //!         description: "Notes on disk.",
 //!         transport: Transport::McpStdio(McpStdio::new("notes-server")),
-//!         tools: &[],
+//!         tools: Tools::NONE,
 //!     }],
 //! };
 //! assert!(CATALOG.upstream("notes").is_some());
@@ -30,15 +30,19 @@
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
 //! - [`tool`]: tools with their arguments and effects.
+//! - [`tools`]: the tools of an upstream, as a table or in an image that is read when they are needed.
 
 #![forbid(unsafe_code)]
 
 pub mod body_kind;
 pub mod deployment;
 pub mod effect;
+#[cfg(feature = "serde")]
+mod leaked;
 pub mod paging;
 pub mod sandbox;
 pub mod tool;
+pub mod tools;
 pub mod upstream;
 
 pub use body_kind::{BodyKind, RequestKind};
@@ -47,6 +51,7 @@ pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
 pub use sandbox::Sandbox;
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
+pub use tools::{Deferred, ToolFacts, Tools};
 pub use upstream::{
     Auth, EnvPart, Era, HttpTransport, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX,
     Transport, Upstream,

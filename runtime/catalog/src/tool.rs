@@ -4,12 +4,14 @@ use std::fmt;
 
 /// One granted tool.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tool {
     /// The name that programs use in `:tool`.
     pub name: &'static str,
     /// One line, truncated by the compiler. Empty if the upstream has no description.
     pub description: &'static str,
     /// Required arguments in the schema's order, then optional ones by name.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub args: &'static [Arg],
     /// Whether undeclared arguments are rejected.
     pub closed: bool,
@@ -25,6 +27,7 @@ pub struct Tool {
     /// whose annotations the config trusts.
     pub effects: Annotations,
     /// The request of an OpenAPI operation. `None` for MCP tools.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::option"))]
     pub operation: Option<&'static Operation>,
     /// How the tool's list is paged, as formatted by [`Paging`](crate::Paging). [`NOT_PAGED`](crate::paging::NOT_PAGED) if paging
     /// is disabled by configuration. Empty if it is inferred from the first response.
@@ -58,6 +61,7 @@ impl Tool {
 
 /// One argument of a tool.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Arg {
     /// The name in `:args`.
     pub name: &'static str,
@@ -114,6 +118,7 @@ impl Type {
 
 /// A set of JSON types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Types(pub u8);
 
 impl Types {
@@ -143,6 +148,7 @@ impl Types {
 
 /// The effects that a tool declares. A field is `None` if the tool does not declare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Annotations {
     /// Whether the tool changes nothing.
     pub read_only: Option<bool>,
@@ -161,6 +167,7 @@ impl Annotations {
 
 /// An operation of an OpenAPI service.
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Operation {
     /// The original `operationId`, or the method and the path if the document has none.
     pub id: &'static str,
@@ -171,6 +178,7 @@ pub struct Operation {
     /// The parameters, in the document's order.
     pub params: Params,
     /// Default values that are sent for missing arguments, as name and JSON text.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub default_args: &'static [(&'static str, &'static str)],
     /// What the document declares of its successful answers.
     pub answers: Answers,
@@ -188,6 +196,7 @@ impl Operation {
 
 /// The body of an operation's requests. Its members are parameters in [`Place::Body`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Body {
     /// The media type. Empty for no body.
     pub media_type: &'static str,
@@ -205,6 +214,7 @@ impl Body {
 /// The declared media types and headers of an operation's successful answers, one per line: `type text/csv`, `header x-total`.
 /// The types are in order of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Answers(pub &'static str);
 
 impl Answers {
@@ -229,6 +239,7 @@ impl Answers {
 /// follows after one more tab. This is one text, since rows with
 /// their pointers would cost rustc more than everything else of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Params(pub &'static str);
 
 impl Params {

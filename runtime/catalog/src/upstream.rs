@@ -1,6 +1,6 @@
 //! Upstreams and their transports.
 
-use crate::{Sandbox, Tool};
+use crate::{Sandbox, Tool, Tools};
 
 /// One configured upstream with its granted tools.
 #[derive(Debug, Clone)]
@@ -12,15 +12,16 @@ pub struct Upstream {
     /// The transport to the upstream.
     pub transport: Transport,
     /// The granted tools, sorted by exposed name.
-    pub tools: &'static [Tool],
+    pub tools: Tools,
 }
 
 impl Upstream {
     /// Returns the tool with this exposed name or, for OpenAPI, with this original `operationId`.
     pub fn tool(&self, name: &str) -> Option<&'static Tool> {
-        match self.tools.binary_search_by(|t| t.name.cmp(name)) {
-            Ok(at) => self.tools.get(at),
-            Err(_) => self.tools.iter().find(|t| t.operation.is_some_and(|o| o.id == name)),
+        let tools = self.tools.all();
+        match tools.binary_search_by(|t| t.name.cmp(name)) {
+            Ok(at) => tools.get(at),
+            Err(_) => tools.iter().find(|t| t.operation.is_some_and(|o| o.id == name)),
         }
     }
 
@@ -36,6 +37,8 @@ impl Upstream {
 
 /// The three kinds of upstreams.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "'de: 'static")))]
 pub enum Transport {
     /// An MCP server that is started as a child process.
     McpStdio(McpStdio),
@@ -68,12 +71,15 @@ impl Transport {
 
 /// A child process that speaks MCP on its standard input and output.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct McpStdio {
     /// The program. It is looked up in `PATH` if it has no slash.
     pub command: &'static str,
     /// The arguments of the program.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub args: &'static [&'static str],
     /// Environment variables of the child. A value is a list of parts, so that `${VAR}` is resolved when the server starts.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::pairs"))]
     pub env: &'static [(&'static str, &'static [EnvPart])],
     /// The server's own variables that the child inherits in addition to the base set.
     pub inherit_env: InheritEnv,
@@ -97,6 +103,7 @@ pub struct McpStdio {
 
 /// Limits on the tools that an MCP server lists, over all pages of `tools/list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ListingLimits {
     /// Maximum bytes of all pages together.
     pub max_bytes: u64,
@@ -131,6 +138,7 @@ impl McpStdio {
 
 /// A part of the value of a child's environment variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EnvPart {
     /// Literal text.
     Text(&'static str),
@@ -144,17 +152,20 @@ pub const RESERVED_PREFIX: &str = "PTC_RUNNER_";
 /// The server's variables that a child inherits in addition to `PATH HOME USER LANG LC_* TMPDIR TERM SHELL`. Variables of the
 /// server's own settings and of credentials are never inherited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "'de: 'static")))]
 pub enum InheritEnv {
     /// No further variables.
     Base,
     /// These variables, if they are set.
-    Names(&'static [&'static str]),
+    Names(#[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))] &'static [&'static str]),
     /// All other variables.
     All,
 }
 
 /// The two transports of MCP over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum HttpTransport {
     /// Streamable HTTP, of protocol revisions from 2025-03-26 on.
     Streamable,
@@ -174,12 +185,15 @@ impl HttpTransport {
 
 /// An MCP server over HTTP.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct McpHttp {
     /// The URL of the endpoint, or of the event stream of HTTP+SSE.
     pub url: &'static str,
     /// The credentials that requests carry, in order.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub static_headers: &'static [(&'static str, &'static str)],
     /// Milliseconds for connect and handshake.
     pub handshake_timeout_ms: u64,
@@ -224,18 +238,22 @@ impl McpHttp {
 
 /// A JSON service described by an OpenAPI document.
 #[derive(Debug, Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OpenApi {
     /// Prefix of every operation's path, without a trailing slash.
     pub base_url: &'static str,
     /// Further origins to which operations may send requests, such as `https://uploads.example.com`.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub server_origins: &'static [&'static str],
     /// The header that carries a key with each write.
     pub idempotency_header: Option<&'static str>,
     /// Maximum bytes of a request body.
     pub max_request_bytes: u64,
     /// The credentials that requests carry, in order.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub auth: &'static [Auth],
     /// Literal, non-secret headers.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub static_headers: &'static [(&'static str, &'static str)],
     /// Milliseconds of one request.
     pub request_timeout_ms: u64,
@@ -267,6 +285,7 @@ impl OpenApi {
 
 /// How an upstream is authenticated: the scheme, and the credential binding that it uses. `T` is the type of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Auth<T = &'static str> {
     /// `Authorization: Bearer v`.
     Bearer {
@@ -303,6 +322,7 @@ pub enum Auth<T = &'static str> {
 
 /// Where a key is that is not in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum KeyPlace {
     /// A parameter of the query.
     Query,
@@ -349,6 +369,7 @@ impl<T: AsRef<str>> Auth<T> {
 
 /// The two protocol eras of MCP: with `initialize` and sessions, and stateless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Era {
     /// Protocol revisions up to 2025-11-25.
     Handshake,

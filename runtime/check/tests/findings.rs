@@ -1,6 +1,6 @@
 //! Programs with their findings.
 
-use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_check::HostTool;
 use ptc_lisp::signature::{Mode, Signature};
 use ptc_lisp::{Bindings, Program};
@@ -27,12 +27,12 @@ static CATALOG: Catalog = Catalog {
         name: "files",
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: &[
+        tools: Tools::table(&[
             tool("find", &[LIMIT, ORDER, VERSION], false),
             tool("list", &[], true),
             tool("read", &[arg("path", true), arg("page_size", false)], true),
             tool("search", &[arg("pattern", true)], false),
-        ],
+        ]),
     }],
 };
 

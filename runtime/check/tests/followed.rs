@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_lisp::{Program, Span};
 
 const fn arg(name: &'static str, required: bool) -> Arg {
@@ -21,7 +21,10 @@ static CATALOG: Catalog = Catalog {
         name: "github",
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: &[tool("repos-get", &[arg("owner", true), arg("repo", true)]), tool("repos-list-for-org", &[arg("org", true)])],
+        tools: Tools::table(&[
+            tool("repos-get", &[arg("owner", true), arg("repo", true)]),
+            tool("repos-list-for-org", &[arg("org", true)]),
+        ]),
     }],
 };
 

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use ptc_catalog::{Arg, Catalog, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, Catalog, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{Bindings, Deadline, ErrorKind, Program};
 
@@ -27,7 +27,7 @@ static CATALOG: Catalog = Catalog {
         name: "files",
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: &[tool("open", false), tool("read", true), tool("write", true)],
+        tools: Tools::table(&[tool("open", false), tool("read", true), tool("write", true)]),
     }],
 };
 

@@ -1,6 +1,6 @@
 //! Keys that a run looked up in vain, with the resulting notes.
 
-use ptc_catalog::{Catalog, McpStdio, Tool, Transport, Upstream};
+use ptc_catalog::{Catalog, McpStdio, Tool, Tools, Transport, Upstream};
 use ptc_check::keys_not_found;
 use ptc_lisp::Kind;
 use ptc_lisp::missing_keys::{LookupTarget, MissingKey};
@@ -20,11 +20,11 @@ static CATALOG: Catalog = Catalog {
         name: "shop",
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: &[
+        tools: Tools::table(&[
             tool("mystery", "{}"),
             tool("orders", ORDERS),
             tool("parts", r#"{"outputSchema":{"allOf":[{"properties":{"id":{}}}]}}"#),
-        ],
+        ]),
     }],
 };
 

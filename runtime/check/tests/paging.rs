@@ -8,7 +8,7 @@
 use crate::conventions::{
     self, CONVENTIONS, COUNTS, Convention, SIZE, Service, TROUBLES, Trouble, announces_pages, is_unnoticed,
 };
-use ptc_catalog::{McpStdio, OpenApi, Tool, Transport, Upstream};
+use ptc_catalog::{McpStdio, OpenApi, Tool, Tools, Transport, Upstream};
 use ptc_check::paging::{Pages, Progress, announced};
 use ptc_lisp::{Value, json};
 
@@ -22,7 +22,7 @@ fn upstream(convention: &Convention) -> &'static Upstream {
         Transport::McpStdio(McpStdio::new("x"))
     };
     let tools = vec![conventions::tool(convention, is_http)].leak();
-    Box::leak(Box::new(Upstream { name: "service", description: "", transport, tools }))
+    Box::leak(Box::new(Upstream { name: "service", description: "", transport, tools: Tools::table(tools) }))
 }
 
 /// Reads all pages. Returns the ids of the items and the number of calls, or the error.

@@ -1,6 +1,6 @@
 //! Programs with the findings of a review, and their cost.
 
-use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Transport, Upstream};
+use ptc_catalog::{Annotations, Catalog, McpStdio, Tool, Tools, Transport, Upstream};
 use ptc_check::FindingKind;
 use ptc_lisp::Program;
 
@@ -27,7 +27,11 @@ static CATALOG: Catalog = Catalog {
         name: "shop",
         description: "",
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: &[tool("cancel", "{}", Some(false)), tool("mystery", "{}", None), tool("orders", ORDERS, Some(true))],
+        tools: Tools::table(&[
+            tool("cancel", "{}", Some(false)),
+            tool("mystery", "{}", None),
+            tool("orders", ORDERS, Some(true)),
+        ]),
     }],
 };
 

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test panics on any error")]
 
-use ptc_catalog::{Arg, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_check::paging::UnreadPages;
 use ptc_lisp::{Value, json};
 
@@ -22,7 +22,12 @@ fn upstream() -> &'static Upstream {
     let linked = Tool { paging: "by link\nitems rows\nnext next", ..unpaged("linked", vec![arg("owner", Type::String)]) };
     let others = [unpaged("find", find), unpaged("invoice", limited), unpaged("search", search), linked];
     let tools = tools.into_iter().chain(others).collect::<Vec<_>>().leak();
-    Box::leak(Box::new(Upstream { name: "api", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }))
+    Box::leak(Box::new(Upstream {
+        name: "api",
+        description: "",
+        transport: Transport::McpStdio(McpStdio::new("x")),
+        tools: Tools::table(tools),
+    }))
 }
 
 /// Returns the notes after calls of a tool, each given by its arguments and answer. The answers stay alive, unread, as the

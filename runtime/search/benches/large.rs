@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Transport, Types, Upstream};
+use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Tools, Transport, Types, Upstream};
 use ptc_search::{Index, Query, index_of};
 
 const UPSTREAMS: usize = 50;
@@ -149,7 +149,7 @@ fn catalog() -> Catalog {
         name: format!("{}{at}", random.rare()).leak(),
         description: random.sentences(2).leak(),
         transport: Transport::McpStdio(McpStdio::new("x")),
-        tools: (0..TOOLS).map(|at| random.tool(at)).collect::<Vec<_>>().leak(),
+        tools: Tools::table((0..TOOLS).map(|at| random.tool(at)).collect::<Vec<_>>().leak()),
     });
     Catalog { digest: "", search_index: &[], upstreams: upstreams.collect::<Vec<_>>().leak() }
 }

@@ -231,7 +231,7 @@ fn start(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{Catalog, McpStdio, Operation, Tool, Transport, Upstream};
+    use ptc_catalog::{Catalog, McpStdio, Operation, Tool, Tools, Transport, Upstream};
 
     use super::{collect, index_of};
     use crate::write::{self, Averages};
@@ -250,7 +250,7 @@ mod tests {
             name: "shop",
             description: "",
             transport: Transport::McpStdio(McpStdio::new("x")),
-            tools: &[
+            tools: Tools::table(&[
                 tool(
                     "a",
                     "shop/a\nReads it. Needs a subscription. See https://reference.example.\nargs: {}\nreturns: Result<any>",
@@ -263,7 +263,7 @@ mod tests {
                 ),
                 tool("c", "shop/c\nMoves it. Needs a subscription. More.\nargs: {}\nreturns: Result<any>", Some(&OPERATION)),
                 tool("d", "shop/d\nSells it. Needs a subscription. More.\nargs: {}\nreturns: Result<any>", None),
-            ],
+            ]),
         }],
     };
 
@@ -281,8 +281,9 @@ mod tests {
     #[test]
     fn two_builders_give_the_same_index_as_one() {
         let transport = || Transport::McpStdio(McpStdio::new("x"));
-        let upstream = |name, tools| Upstream { name, description: "Sells goods.", transport: transport(), tools };
-        let tools = CATALOG.upstreams[0].tools;
+        let upstream =
+            |name, tools| Upstream { name, description: "Sells goods.", transport: transport(), tools: Tools::table(tools) };
+        let tools = CATALOG.upstreams[0].tools.all();
         let upstreams = [upstream("shop", tools), upstream("shop2", &tools[1..]), upstream("store", tools)];
         for at in 0..=upstreams.len() {
             let (first, second) = upstreams.split_at(at);

@@ -81,14 +81,14 @@ fn url(url: &str) -> Vec<Found> {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{McpHttp, McpStdio};
+    use ptc_catalog::{McpHttp, McpStdio, Tools};
 
     use super::*;
 
     #[test]
     fn literal_secrets_are_reported_with_position() {
         let upstream = |transport| -> Vec<String> {
-            let found = in_upstream(&Upstream { name: "u", description: "", transport, tools: &[] });
+            let found = in_upstream(&Upstream { name: "u", description: "", transport, tools: Tools::NONE });
             found.iter().map(|text| text.to_string()).collect()
         };
         let stdio = McpStdio {

@@ -368,7 +368,7 @@ fn describe(source: &Source, config_dir: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{McpHttp, McpStdio};
+    use ptc_catalog::{McpHttp, McpStdio, Tools};
 
     use super::*;
 
@@ -390,7 +390,7 @@ mod tests {
             ],
             ..McpHttp::new("https://web.example/mcp")
         }),
-        tools: &[],
+        tools: Tools::NONE,
     };
     static CHILD: Upstream = Upstream {
         name: "child",
@@ -402,7 +402,7 @@ mod tests {
             ],
             ..McpStdio::new("child")
         }),
-        tools: &[],
+        tools: Tools::NONE,
     };
 
     fn run(set: &[(&str, &str)]) -> Result<Secrets, Vec<MissingSecret>> {
@@ -461,7 +461,7 @@ mod tests {
                 ],
                 ..McpStdio::new("child")
             }),
-            tools: &[],
+            tools: Tools::NONE,
         };
         let with = |db: &'static str, token: &'static str| {
             resolve(&[], None, &[&MIXED], Path::new("/"), move |name| {
@@ -501,7 +501,7 @@ mod tests {
                 inherit_env: InheritEnv::Names(&["GH_TOKEN", "REGION", "DATABASE_URL", "NOT_THERE"]),
                 ..McpStdio::new("child")
             }),
-            tools: &[],
+            tools: Tools::NONE,
         };
         let with = |token: &'static str| {
             resolve(&[], None, &[&CHILD], Path::new("/"), move |name| match name {
@@ -527,7 +527,7 @@ mod tests {
             let auth: &'static [Auth] = &[Auth::Basic { binding: "b" }];
             let web = McpHttp { auth, ..McpHttp::new("https://web.example/mcp") };
             let transport = Transport::McpHttp(web);
-            let upstream = Box::leak(Box::new(Upstream { name: "web", description: "", transport, tools: &[] }));
+            let upstream = Box::leak(Box::new(Upstream { name: "web", description: "", transport, tools: Tools::NONE }));
             match resolve(binding, None, &[upstream], Path::new("/"), |_| None).complete() {
                 Ok(secrets) => secrets.redactor().redact_str("anna-bella sw0rdfish sk-0123").into_owned(),
                 Err(missing) => missing[0].to_string(),

@@ -78,14 +78,14 @@ fn beginning(upstream: &Upstream, most: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_catalog::{McpStdio, Tool, Transport};
+    use ptc_catalog::{McpStdio, Tool, Tools, Transport};
 
     const fn tool(name: &'static str, definition: &'static str) -> Tool {
         Tool { name, definition, ..Tool::EMPTY }
     }
 
     const fn upstream(name: &'static str, tools: &'static [Tool]) -> Upstream {
-        Upstream { name, description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools }
+        Upstream { name, description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: Tools::table(tools) }
     }
 
     static CATALOG: Catalog = Catalog {

@@ -63,13 +63,37 @@ pub struct Origin {
     pub is_pinned: bool,
 }
 
-/// Runs a pinned binary without optional parts. Its `main` only calls this function.
+/// What put the deployment into a binary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linker {
+    /// `rustc`, as static tables.
+    Rust,
+    /// `ptc-compile --link prebuilt`, as an image in the executable of a prebuilt runtime.
+    Prebuilt,
+}
+
+impl Linker {
+    /// Returns the name as in `--link`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Linker::Rust => "rust",
+            Linker::Prebuilt => "prebuilt",
+        }
+    }
+}
+
+/// Runs a pinned binary that `rustc` linked without optional parts. Its `main` only calls this function.
 pub fn main(deployment: &'static Deployment) -> ExitCode {
     main_with(deployment, &Parts::NONE)
 }
 
-/// Runs a pinned binary with optional parts. Its `main` only calls this function.
+/// Runs a pinned binary that `rustc` linked with optional parts. Its `main` only calls this function.
 pub fn main_with(deployment: &'static Deployment, parts: &'static Parts) -> ExitCode {
+    main_linked_by(deployment, parts, Linker::Rust)
+}
+
+/// Runs a pinned binary whose deployment `linker` has put into it.
+pub fn main_linked_by(deployment: &'static Deployment, parts: &'static Parts, linker: Linker) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == ptc_isolation::worker::ARGUMENT) {
         return ptc_isolation::worker::main(deployment);
     }
@@ -87,7 +111,7 @@ pub fn main_with(deployment: &'static Deployment, parts: &'static Parts) -> Exit
     warn(&warnings, &command, linked);
     match command {
         Command::Help => written(&help::pinned(deployment, linked)),
-        Command::Version(json) => written(&version::render(deployment, &settings.schedule, linked, json)),
+        Command::Version(json) => written(&version::render(deployment, linker, &settings.schedule, linked, json)),
         Command::Start => start::run(&origin, parts, settings, exporter.as_deref()),
         Command::Eval(program, context, options) => eval::run(&origin, settings, &program, context, options),
         Command::Repl(script, options) => repl::run(&origin, settings, &script, options),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Deployment, Tool};
+use ptc_catalog::Deployment;
 use tokio::sync::Notify;
 
 use super::services::{Ended, Services};
@@ -123,8 +123,11 @@ pub(super) fn run(
 fn warn_of_long_calls(deployment: &Deployment, settings: &Settings) {
     let limit = settings.program_timeout.as_millis();
     for upstream in deployment.catalog.upstreams {
-        let is_longer = |tool: &&Tool| tool.call_timeout_ms.is_some_and(|time| u128::from(time) > limit);
-        if let Some(tool) = upstream.tools.iter().find(is_longer) {
+        let is_longer = |time: u64| u128::from(time) > limit;
+        if !upstream.tools.facts().longest_call_ms.is_some_and(is_longer) {
+            continue;
+        }
+        if let Some(tool) = upstream.tools.iter().find(|tool| tool.call_timeout_ms.is_some_and(is_longer)) {
             let reason = "call_timeout_ms is longer than --program-timeout-ms, which ends the program first";
             log::line(
                 Level::Warn,

@@ -9,6 +9,8 @@ use crate::build_info::{Digests, compiler, digests};
 use crate::schedule::ScheduleLimits;
 use crate::settings::{FEATURES, LinkedParts};
 
+use super::Linker;
+
 /// The output of `version --json` of a pinned binary.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -19,6 +21,8 @@ pub struct BinaryVersion {
     version: &'static str,
     /// The version of the compiler.
     compiler: &'static str,
+    /// What put the deployment into the binary: `rust` or `prebuilt`.
+    linker: &'static str,
     /// Number of upstreams.
     upstreams: usize,
     /// Number of tools.
@@ -41,7 +45,13 @@ struct LimitInForce {
 }
 
 /// Formats the version as one line or as a JSON object.
-pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, linked: LinkedParts, json: bool) -> String {
+pub(super) fn render(
+    deployment: &'static Deployment,
+    linker: Linker,
+    limits: &ScheduleLimits,
+    linked: LinkedParts,
+    json: bool,
+) -> String {
     let version = env!("CARGO_PKG_VERSION");
     if !json {
         return format!("{} {version}\n", deployment.name);
@@ -51,6 +61,7 @@ pub(super) fn render(deployment: &'static Deployment, limits: &ScheduleLimits, l
         name: deployment.name,
         version,
         compiler: compiler(deployment).0,
+        linker: linker.name(),
         upstreams: deployment.catalog.upstreams.len(),
         tools: deployment.catalog.tool_count(),
         abilities: features(linked).collect(),

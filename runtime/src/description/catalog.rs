@@ -86,7 +86,7 @@ fn line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ptc_catalog::{Arg, McpStdio, Transport, Types, Upstream};
+    use ptc_catalog::{Arg, McpStdio, Tools, Transport, Types, Upstream};
 
     const fn tool(name: &'static str, description: &'static str) -> Tool {
         Tool {
@@ -107,7 +107,7 @@ mod tests {
             name: "fs",
             description: "Files.",
             transport: Transport::McpStdio(McpStdio::new("x")),
-            tools: &[tool("list", "Lists\na   folder."), tool("read", "")],
+            tools: Tools::table(&[tool("list", "Lists\na   folder."), tool("read", "")]),
         }],
     };
 

@@ -8,22 +8,22 @@ pub mod catalog;
 pub mod output;
 pub mod text;
 
-use ptc_catalog::{Catalog, Deployment, Effect};
+use ptc_catalog::{Catalog, Deployment, ToolFacts};
 
 use crate::settings::Settings;
 
-/// Whether the effect of every granted tool satisfies `says`. The tools of an upstream without tools may not have been fetched
-/// yet.
-fn all_tools(catalog: &Catalog, says: fn(Effect) -> bool) -> bool {
-    catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty()) && catalog.tools().all(|(_, tool)| says(tool.effect()))
+/// Whether the facts about the tools of every upstream satisfy `says`. The tools of an upstream without tools may not have been
+/// fetched yet.
+fn all_upstreams(catalog: &Catalog, says: fn(ToolFacts) -> bool) -> bool {
+    catalog.upstreams.iter().all(|upstream| !upstream.tools.is_empty() && says(upstream.tools.facts()))
 }
 
 /// Whether programs cannot change anything, because every granted tool or the operator declares that.
 pub(crate) fn is_read_only(deployment: &Deployment, settings: &Settings) -> bool {
-    settings.aggregator_read_only || all_tools(deployment.catalog, Effect::is_read)
+    settings.aggregator_read_only || all_upstreams(deployment.catalog, |facts| facts.only_reads)
 }
 
 /// Whether a program may destroy data outside this server.
 pub(crate) fn is_destructive(deployment: &Deployment, settings: &Settings) -> bool {
-    !is_read_only(deployment, settings) && !all_tools(deployment.catalog, |effect| !effect.may_destroy())
+    !is_read_only(deployment, settings) && !all_upstreams(deployment.catalog, |facts| !facts.may_destroy)
 }

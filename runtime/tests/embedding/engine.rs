@@ -325,7 +325,7 @@ fn tools_with_invalid_definitions_are_refused() {
 #[cfg(feature = "http")]
 fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
     use ptc_catalog::{
-        Arg, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Transport, Type, Types, Upstream,
+        Arg, Auth, Binding, Catalog, Deployment, OpenApi, Operation, Params, Source, Tools, Transport, Type, Types, Upstream,
     };
 
     const PAGES: Params = Params("query form explode - page\nquery form explode - limit");
@@ -342,7 +342,8 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
         operation: Some(Box::leak(Box::new(operation))),
         ..ptc_catalog::Tool::EMPTY
     };
-    let upstream = Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: vec![tool].leak() };
+    let upstream =
+        Upstream { name: "api", description: "", transport: Transport::OpenApi(spec), tools: Tools::table(vec![tool].leak()) };
     Box::leak(Box::new(Deployment {
         name: "made",
         credentials: vec![Binding { name: "tok", source: Source::Literal { value: "s3cr3t-token-value" } }].leak(),
@@ -500,7 +501,7 @@ fn upstream_settings_are_those_of_the_embedding_program() {
 
 #[test]
 fn connect_and_shutdown_need_no_runtime_of_the_caller() {
-    use ptc_catalog::{Catalog, Deployment, McpStdio, Transport, Upstream};
+    use ptc_catalog::{Catalog, Deployment, McpStdio, Tools, Transport, Upstream};
 
     static GONE: Deployment = Deployment {
         name: "gone",
@@ -511,7 +512,7 @@ fn connect_and_shutdown_need_no_runtime_of_the_caller() {
                 name: "absent",
                 description: "",
                 transport: Transport::McpStdio(McpStdio::new("/nowhere/no-such-program")),
-                tools: &[],
+                tools: Tools::NONE,
             }],
         },
         ..Deployment::EMPTY

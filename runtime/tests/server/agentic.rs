@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ptc_catalog::{
-    Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Type, Types, Upstream,
+    Annotations, Arg, Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Tools, Transport, Type, Types, Upstream,
 };
 use ptc_runtime::settings::Settings;
 use ptc_runtime::tools_list::tools_list_json;
@@ -79,7 +79,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let command = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
     let transport =
         Transport::McpStdio(McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("upstream")])], ..McpStdio::new(command) });
-    let upstream = Upstream { name: "child", description: "A child process.", transport, tools: &TOOLS };
+    let upstream = Upstream { name: "child", description: "A child process.", transport, tools: Tools::table(&TOOLS) };
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: Box::leak(Box::new([upstream])) }));
     let credentials = &[Binding { name: "planner-key", source: Source::Env { var: VARIABLE } }];
     Box::leak(Box::new(Deployment { name: "tasks", compiler: "none", credentials, catalog, ..Deployment::EMPTY }))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Transport,
+    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Tools, Transport,
     Upstream,
 };
 use serde_json::json;
@@ -80,7 +80,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         let path: &'static str = format!("/{name}").leak();
         tool(name, Some(Box::leak(Box::new(Operation::new(name, path)))))
     });
-    let upstream = |name, transport, tools| Upstream { name, description: BEARER, transport, tools };
+    let upstream = |name, transport, tools| Upstream { name, description: BEARER, transport, tools: Tools::table(tools) };
     let upstreams = [
         upstream("api", Transport::OpenApi(api), operations.to_vec_leaked()),
         upstream("child", Transport::McpStdio(child), tools()),

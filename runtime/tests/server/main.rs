@@ -36,7 +36,8 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 use ptc_catalog::Deployment;
-use ptc_runtime::Parts;
+use ptc_image::Image;
+use ptc_runtime::{Linker, Parts};
 
 /// A name and a function. A failure panics.
 type Test = (&'static str, fn());
@@ -46,13 +47,11 @@ static PLAIN: Deployment = Deployment { name: "plain", compiler: "0.1.0+00ff", .
 /// Environment variable that gives a child process its role.
 const ROLE: &str = "PTC_TEST_ROLE";
 
+/// Environment variable that chooses the linker of the servers under test.
+const LINKER: &str = "PTC_TEST_LINKER";
+
 /// The optional parts of the server under test.
 static PARTS: Parts = Parts { exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
-
-/// Runs the server under test.
-fn serve(deployment: &'static Deployment) -> ExitCode {
-    ptc_runtime::main_with(deployment, &PARTS)
-}
 
 /// Returns the deployment with this name, whose programs a worker process runs.
 fn deployment(name: &str) -> &'static Deployment {
@@ -76,6 +75,16 @@ fn deployment(name: &str) -> &'static Deployment {
 
 /// Beginnings of the names of tests that are ignored by default: they are slow, or need control groups.
 const IGNORED: &[&str] = &["boundary::", "http::hostile_answers", "http::few_threads_of_a_container"];
+
+/// Runs a server as a pinned binary does. With `PTC_TEST_LINKER=prebuilt` its deployment goes through an image first.
+fn serve(deployment: &'static Deployment) -> ExitCode {
+    if std::env::var_os(LINKER).is_none_or(|linker| linker != Linker::Prebuilt.name()) {
+        return ptc_runtime::main_with(deployment, &PARTS);
+    }
+    let image = ptc_image::encode(deployment, ptc_runtime::DIGEST).leak();
+    let image = Image::read(image, ptc_runtime::DIGEST, |error| panic!("{error}")).expect("an image of this runtime");
+    ptc_runtime::main_linked_by(image.deployment, &PARTS, Linker::Prebuilt)
+}
 
 fn main() -> ExitCode {
     // A worker has no environment.

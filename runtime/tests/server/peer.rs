@@ -19,11 +19,11 @@ pub(crate) struct Peer {
 /// Variable with which all tests run their programs in worker processes, or on threads.
 const ISOLATE: &str = "PTC_RUNNER_MCP_ISOLATE";
 
-/// Returns the command of a server whose environment has only its role and [`ISOLATE`].
+/// Returns the command of a server whose environment has only its role, [`ISOLATE`] and [`crate::LINKER`].
 pub(crate) fn server(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
     command.env_clear().env(crate::ROLE, role);
-    command.envs(std::env::var_os(ISOLATE).map(|isolate| (ISOLATE, isolate)));
+    command.envs([ISOLATE, crate::LINKER].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
 }
 

@@ -2,7 +2,7 @@
 
 use crate::peer::Peer;
 use crate::{PLAIN, Test};
-use ptc_catalog::{Annotations, Arg, Catalog, Deployment, McpStdio, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Annotations, Arg, Catalog, Deployment, McpStdio, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_runtime::ptc_runner_compat::Capability;
 use ptc_runtime::response::Profile;
 use ptc_runtime::settings::{CatalogMode, Settings};
@@ -63,7 +63,7 @@ static AGGREGATOR: Deployment = Deployment {
             name: "fs",
             description: "Filesystem MCP server.",
             transport: Transport::McpStdio(McpStdio::new("x")),
-            tools: &FILES,
+            tools: Tools::table(&FILES),
         }],
     },
     ..Deployment::EMPTY

@@ -8,8 +8,8 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{
-    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Transport, Type, Types,
-    Upstream,
+    Annotations, Arg, Auth, Binding, Catalog, Deployment, EnvPart, McpHttp, McpStdio, Source, Tool, Tools, Transport, Type,
+    Types, Upstream,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
@@ -75,7 +75,7 @@ pub(crate) fn crowd() -> &'static Deployment {
 pub(crate) fn on_call() -> &'static Deployment {
     let web = |name, url: String| {
         let transport = Transport::McpHttp(McpHttp { auth: &[Auth::Bearer { binding: "token" }], ..McpHttp::new(url.leak()) });
-        Upstream { name, description: "", transport, tools: &TOOLS }
+        Upstream { name, description: "", transport, tools: Tools::table(&TOOLS) }
     };
     let denied = std::env::var("PTC_TEST_URL").unwrap_or_else(|_| "http://127.0.0.1:1".to_owned());
     let upstreams = vec![child("child", 100), web("closed", "http://127.0.0.1:1".to_owned()), web("denied", denied)];
@@ -97,7 +97,7 @@ pub(crate) fn pool() -> &'static Deployment {
     static POOL_TOOLS: [Tool; 5] = tools(Some(86_400_000));
     let idle = std::env::var("PTC_TEST_IDLE_MS").ok().map(|time| time.parse().expect("milliseconds"));
     let upstream = |name| {
-        let mut upstream = Upstream { tools: &POOL_TOOLS, ..child(name, 100) };
+        let mut upstream = Upstream { tools: Tools::table(&POOL_TOOLS), ..child(name, 100) };
         if let Transport::McpStdio(spec) = &mut upstream.transport {
             (spec.idle_timeout_ms, spec.inherit_env) = (idle, ptc_catalog::InheritEnv::Names(&["PTC_TEST_LOCK"]));
         }
@@ -111,7 +111,7 @@ fn child(name: &'static str, max_concurrent_calls: u64) -> Upstream {
     let command = std::env::var("PTC_TEST_UPSTREAM").unwrap_or_else(|_| exe.to_string_lossy().into_owned()).leak();
     let env = &[(crate::ROLE, &[EnvPart::Text("upstream")] as &[_])];
     let transport = Transport::McpStdio(McpStdio { env, max_concurrent_calls, ..McpStdio::new(command) });
-    Upstream { name, description: "A child process.", transport, tools: &TOOLS }
+    Upstream { name, description: "A child process.", transport, tools: Tools::table(&TOOLS) }
 }
 
 fn deployed(name: &'static str, upstreams: Vec<Upstream>) -> &'static Deployment {

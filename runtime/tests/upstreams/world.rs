@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Arg, Binding, Catalog, Deployment, Operation, Tool, Transport, Type, Types, Upstream};
+use ptc_catalog::{Arg, Binding, Catalog, Deployment, Operation, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_lisp::host::{Fault, Host, HttpHead, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
 use ptc_runtime::secrets::Secrets;
@@ -33,7 +33,7 @@ pub(crate) fn operation(name: &'static str, operation: Operation) -> Tool {
 
 pub(crate) fn upstream(name: &'static str, transport: Transport, mut tools: Vec<Tool>) -> Upstream {
     tools.sort_by_key(|tool| tool.name);
-    Upstream { name, description: "", transport, tools: tools.leak() }
+    Upstream { name, description: "", transport, tools: Tools::table(tools.leak()) }
 }
 
 pub(crate) fn deployment(mut upstreams: Vec<Upstream>, credentials: Vec<Binding>) -> &'static Deployment {

@@ -29,7 +29,7 @@ impl CallRules {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{Annotations, OpenApi, Operation};
+    use ptc_catalog::{Annotations, OpenApi, Operation, Tools};
 
     use super::*;
 
@@ -41,7 +41,7 @@ mod tests {
             let effects = Annotations { read_only, idempotent, ..Annotations::NONE };
             let tool = Tool { name: "t", closed: true, effects, operation, ..Tool::EMPTY };
             let spec = OpenApi { idempotency_header: has_key.then_some("Idempotency-Key"), ..OpenApi::new("https://h") };
-            let upstream = Upstream { name: "u", description: "", transport: Transport::OpenApi(spec), tools: &[] };
+            let upstream = Upstream { name: "u", description: "", transport: Transport::OpenApi(spec), tools: Tools::NONE };
             let CallRules { is_read, is_write, is_repeatable, .. } = CallRules::new(&upstream, &tool);
             (is_read, is_write, is_repeatable)
         };

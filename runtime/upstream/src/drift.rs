@@ -112,7 +112,7 @@ pub(crate) async fn detect(
     };
     let frozen: usize = upstream.tools.iter().map(|tool| tool.definition.len()).sum();
     let bytes = frozen + listed.iter().map(|definition| definition.get().len()).sum::<usize>();
-    let (drift, changes) = offload(bytes, move || evaluate(upstream.name, upstream.tools, &listed, policy)).await?;
+    let (drift, changes) = offload(bytes, move || evaluate(upstream.name, upstream.tools.all(), &listed, policy)).await?;
     if !changes.is_empty() {
         let (denied, changes) = (drift.denied.keys().copied().collect::<Vec<_>>(), listing(changes.iter().map(String::as_str)));
         health.tools_changed(&changes, &listing(denied.into_iter()));

@@ -143,14 +143,14 @@ impl Snapshot {
 mod tests {
     use std::sync::atomic::AtomicU32;
 
-    use ptc_catalog::McpStdio;
+    use ptc_catalog::{McpStdio, Tools};
 
     use super::*;
 
     #[test]
     fn unusable_list_is_not_requested_at_every_call() {
         static UPSTREAMS: [Upstream; 1] =
-            [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: &[] }];
+            [Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("x")), tools: Tools::NONE }];
         static CATALOG: Catalog = Catalog { digest: "", search_index: &[], upstreams: &UPSTREAMS };
         let refuse = |_: &'static Upstream, _: Listing| Err("it is odd".to_owned());
         let snapshot = Snapshot::live(&CATALOG, Arc::new(refuse));

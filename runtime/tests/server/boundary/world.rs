@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::{
     Annotations, Body, Catalog, Deployment, EnvPart, Era, McpHttp, McpStdio, OpenApi, Operation, Params, StoredProgram, Tool,
-    Transport, Upstream,
+    Tools, Transport, Upstream,
 };
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_runtime::embed::{Args, Engine, Request, Tool as HostTool, ToolFailure};
@@ -96,7 +96,8 @@ pub(crate) fn deployment() -> &'static Deployment {
     };
     let web = McpHttp { era: Some(Era::Handshake), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let api = OpenApi { max_response_bytes: cap, ..OpenApi::new(format!("{base}/api/v1/tenant7").leak()) };
-    let upstream = |name, transport, tools: Vec<Tool>| Upstream { name, description: "", transport, tools: tools.leak() };
+    let upstream =
+        |name, transport, tools: Vec<Tool>| Upstream { name, description: "", transport, tools: Tools::table(tools.leak()) };
     let upstreams = vec![
         upstream("api", Transport::OpenApi(api), operations),
         upstream("child", Transport::McpStdio(child("deaf")), vec![tool("take", None)]),

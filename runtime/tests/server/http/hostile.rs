@@ -10,7 +10,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{
-    Annotations, Catalog, Deployment, EnvPart, Era, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Transport, Upstream,
+    Annotations, Catalog, Deployment, EnvPart, Era, McpHttp, McpStdio, OpenApi, Operation, Params, Tool, Tools, Transport,
+    Upstream,
 };
 use serde_json::{Value, json};
 
@@ -200,7 +201,7 @@ pub(crate) fn deployment() -> &'static Deployment {
     let effects = Annotations { read_only: Some(true), ..Annotations::NONE };
     let tool = || Tool { name: "answer", effects, call_timeout_ms: Some(CALL_MS), ..Tool::EMPTY };
     let operation = |path, params| Box::leak(Box::new(Operation { params: Params(params), ..Operation::new("answer", path) }));
-    let upstream = |name, transport, tool| Upstream { name, description: "", transport, tools: vec![tool].leak() };
+    let upstream = |name, transport, tool| Upstream { name, description: "", transport, tools: Tools::table(vec![tool].leak()) };
     let exe: &'static str = std::env::current_exe().expect("a test has a file").to_string_lossy().into_owned().leak();
     let child =
         McpStdio { env: &[(crate::ROLE, &[EnvPart::Text("hostile child")])], era: Some(Era::Handshake), ..McpStdio::new(exe) };

@@ -48,10 +48,11 @@ pub(crate) fn search(
 /// Returns the tool with this index in the order of the catalog.
 fn tool_at(catalog: &'static Catalog, mut at: usize) -> Option<(&'static Upstream, &'static Tool)> {
     for upstream in catalog.upstreams {
-        match upstream.tools.get(at) {
-            Some(tool) => return Some((upstream, tool)),
-            None => at -= upstream.tools.len(),
+        // Tools of an upstream that are not needed are not read from an image.
+        if at < upstream.tools.len() {
+            return upstream.tools.all().get(at).map(|tool| (upstream, tool));
         }
+        at -= upstream.tools.len();
     }
     None
 }

@@ -190,14 +190,14 @@ impl Records {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::McpStdio;
+    use ptc_catalog::{McpStdio, Tools};
 
     use super::*;
 
     #[test]
     fn calls_of_tools_with_unknown_effects_are_recorded() {
         static UPSTREAM: Upstream =
-            Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("u")), tools: &[] };
+            Upstream { name: "u", description: "", transport: Transport::McpStdio(McpStdio::new("u")), tools: Tools::NONE };
         let records = Records::default();
         let start = || records.start(&UPSTREAM, Cow::Borrowed("t"), Progress::default());
         let rules = |is_read, is_write| CallRules { is_read, is_write, is_repeatable: false, timeout_ms: None };

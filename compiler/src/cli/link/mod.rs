@@ -1,0 +1,125 @@
+//! The last stage of a build: puts a deployment into a binary.
+//!
+//! - `rust` generates a crate and builds it with cargo.
+//! - `prebuilt` adds the deployment as an image to a prebuilt runtime.
+//! - `runtimes` finds prebuilt runtimes; `runtimes list`, `runtimes add FILE`.
+
+mod prebuilt;
+pub(crate) mod runtimes;
+mod rust;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use ptc_compiler::leak::StaticDeployment;
+
+use crate::args::{Build, Lto, ServeOn};
+use crate::console::Console;
+use crate::source::{self, Source};
+use crate::{Failure, cargo};
+use runtimes::Runtime;
+
+/// `--link`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Link {
+    /// Compile the catalog as Rust tables and link them with the runtime: needs cargo, and has only the parts that are asked for
+    Rust,
+    /// Add the catalog to a prebuilt runtime, which has every optional part: takes a fraction of a second
+    Prebuilt,
+}
+
+/// A way to make the binary, with what it needs.
+pub(crate) enum Linker {
+    /// The sources of the runtime.
+    Rust(Source),
+    /// A prebuilt runtime.
+    Prebuilt(Runtime),
+}
+
+impl Linker {
+    /// Chooses as `--link` says, or prebuilt where there is no cargo or where another platform is asked for.
+    ///
+    /// # Errors
+    ///
+    /// If the sources or the runtime cannot be found, or an option does not fit the choice.
+    pub(crate) fn choose(args: &Build) -> Result<Linker, Failure> {
+        let prebuilt = || {
+            let target = args.target.as_deref().unwrap_or(source::HOST);
+            runtimes::find(target).map(Linker::Prebuilt)
+        };
+        match args.link {
+            Some(Link::Rust) => match &args.target {
+                Some(target) if target != source::HOST => {
+                    Err(Failure::new(format!("`--link rust` builds for {} only, not for {target}", source::HOST))
+                        .hint("leave `--link` out, or choose `--link prebuilt`"))
+                }
+                _ => source::find(args.runtime_source).map(Linker::Rust),
+            },
+            None if args.target.is_none() && cargo::is_installed() => source::find(args.runtime_source).map(Linker::Rust),
+            choice => {
+                if let Some(option) = option_of_rust(args) {
+                    let why = if choice.is_some() { "`--link prebuilt`" } else { "without cargo, or with `--target`," };
+                    return Err(Failure::new(format!("{option} has no effect {why}: the runtime is compiled already"))
+                        .hint("leave one of the options out, or choose `--link rust`"));
+                }
+                prebuilt()
+            }
+        }
+    }
+
+    /// Returns the name as in `--link`.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Linker::Rust(_) => "rust",
+            Linker::Prebuilt(_) => "prebuilt",
+        }
+    }
+
+    /// Returns the platform of the binary.
+    pub(crate) fn target(&self) -> &str {
+        match self {
+            Linker::Rust(_) => source::HOST,
+            Linker::Prebuilt(runtime) => &runtime.stamp.target,
+        }
+    }
+
+    /// Returns the path of a deployment's binary without an explicit output path.
+    pub(crate) fn default_output(&self, deployment: &str) -> PathBuf {
+        match self {
+            Linker::Rust(source) => source.default_output(deployment),
+            Linker::Prebuilt(runtime) => {
+                let suffix = if runtime.stamp.target.contains("windows") { ".exe" } else { "" };
+                source::binaries().join(format!("{deployment}{suffix}"))
+            }
+        }
+    }
+
+    /// Writes the binary, and the documents of `--sbom` and `--notices`. Returns the size of the binary.
+    ///
+    /// # Errors
+    ///
+    /// If cargo fails, or a file cannot be read or written.
+    pub(crate) fn link(
+        &self,
+        deployment: &StaticDeployment,
+        output: &Path,
+        args: &Build,
+        console: &Console,
+    ) -> Result<u64, Failure> {
+        match self {
+            Linker::Rust(source) => rust::link(source, deployment, output, args, console),
+            Linker::Prebuilt(runtime) => prebuilt::link(runtime, deployment, output, args),
+        }
+    }
+}
+
+/// Returns the first option that only a build with cargo can follow.
+fn option_of_rust(args: &Build) -> Option<&'static str> {
+    let options = [
+        ("--lto thin", args.lto == Lto::Thin),
+        ("--runtime-source", args.runtime_source.is_some()),
+        ("--jobs", args.jobs.is_some()),
+        ("--serve stdio", args.serve == ServeOn::Stdio),
+    ];
+    options.into_iter().find_map(|(name, is_set)| is_set.then_some(name))
+}

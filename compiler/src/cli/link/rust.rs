@@ -1,0 +1,42 @@
+//! `--link rust`: generates a crate with the catalog's tables and builds it with cargo.
+
+use std::path::Path;
+
+use ptc_compiler::leak::StaticDeployment;
+
+use crate::args::Build;
+use crate::console::Console;
+use crate::progress::Progress;
+use crate::source::Source;
+use crate::{Failure, cargo, files, generate, notices, sbom};
+
+/// Builds the binary at `output` and returns its size.
+///
+/// # Errors
+///
+/// If cargo fails, or a file cannot be written.
+pub(super) fn link(
+    source: &Source,
+    deployment: &StaticDeployment,
+    output: &Path,
+    args: &Build,
+    console: &Console,
+) -> Result<u64, Failure> {
+    let name = deployment.model.name.as_str();
+    let generated = generate::generate(&deployment.model, args.abilities(), source)?;
+    let first = if cargo::has_compiled_runtime(source) { "" } else { "; the first deployment on a machine takes a few minutes" };
+    let progress = Progress::start(console, &format!("compiling {name}{first}"));
+    let built = cargo::build(&generated.folder, source, args, &progress);
+    drop(progress);
+    let size = files::copy_program(&built?, output)?;
+    if args.sbom.is_some() || args.notices.is_some() {
+        let (metadata, lock) = cargo::resolution(&generated.folder, source, args.offline)?;
+        if let Some(path) = &args.sbom {
+            files::write_if_changed(path, sbom::document(deployment, &metadata, &lock)?.as_bytes())?;
+        }
+        if let Some(path) = &args.notices {
+            files::write_if_changed(path, notices::document(name, &metadata)?.as_bytes())?;
+        }
+    }
+    Ok(size)
+}
