@@ -118,7 +118,7 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             max_response_bytes: t.http.max_response_bytes,
             max_concurrent_calls: t.http.max_concurrent_calls,
             listing: t.listing,
-            proxy: t.proxy.as_deref().map(text),
+            proxy: proxy(&t.http),
             era: upstream.era,
             http_transport: upstream.http_transport,
         }),
@@ -133,8 +133,18 @@ fn transport(upstream: &ir::Upstream) -> ptc::Transport {
             connect_timeout_ms: t.http.connect_timeout_ms,
             max_response_bytes: t.http.max_response_bytes,
             max_concurrent_calls: t.http.max_concurrent_calls,
+            proxy: proxy(&t.http),
         }),
     }
+}
+
+/// Returns the proxy of an HTTP upstream.
+fn proxy(http: &model::HttpOptions) -> Option<ptc::Proxy> {
+    http.proxy.as_ref().map(|proxy| ptc::Proxy {
+        url: text(&proxy.url.value),
+        auth: proxy.auth.as_deref().map(text),
+        no_proxy: texts(&proxy.no_proxy),
+    })
 }
 
 fn env_part(part: &model::EnvPart) -> ptc::EnvPart {

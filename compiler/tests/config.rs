@@ -67,7 +67,8 @@ fn every_key_is_read_into_the_config_model() {
             Auth::CustomHeader { header: "X-Api-Key".to_owned(), binding: "key".to_owned() },
         ]
     );
-    assert_eq!(github.proxy.as_deref(), Some("http://proxy.example.com:3128"));
+    let proxy = github.http.proxy.as_ref().expect("a proxy");
+    assert_eq!((proxy.url.value.as_str(), &proxy.auth, proxy.no_proxy.len()), ("http://proxy.example.com:3128", &None, 0));
 
     let Some(Transport::McpHttp(older)) = config.upstreams.get("older").map(|u| &u.transport) else {
         panic!("older is reached over HTTP")
@@ -78,6 +79,11 @@ fn every_key_is_read_into_the_config_model() {
         ("mcp_sse", "https://older.example.com/sse")
     );
     assert_eq!(older.http.static_headers.len(), 1);
+    let proxy = older.http.proxy.as_ref().expect("a proxy");
+    assert_eq!(
+        (proxy.auth.as_deref(), proxy.no_proxy.as_slice()),
+        (Some("login"), &["internal.example.com", "10.0.0.0/8"].map(str::to_owned)[..])
+    );
 
     let Some(Transport::OpenApi(shop)) = config.upstreams.get("shop").map(|u| &u.transport) else {
         panic!("shop has a document")
@@ -88,6 +94,7 @@ fn every_key_is_read_into_the_config_model() {
     let limit = orders.default_args.as_ref().and_then(|args| args.get("limit"));
     assert_eq!(limit.map(|limit| limit.value.canonical()).as_deref(), Some("20"));
     assert!(orders.allow_deprecated);
+    assert_eq!(shop.http.proxy.as_ref().map(|proxy| proxy.url.value.as_str()), Some("http://proxy.example.com:3128"));
 
     assert!(matches!(
         config.credentials.get("pat").map(|binding| &binding.source),

@@ -31,6 +31,7 @@ fn sections() -> Vec<(&'static str, Vec<(&'static Key, String)>)> {
         ("`mcp_stdio`, `mcp_http` and `mcp_sse`", of(mcp)),
         ("`openapi`", of(openapi)),
         ("`mcp_http`, `mcp_sse` and `openapi`", of(http)),
+        ("`proxy` of an `mcp_http`, `mcp_sse` or `openapi` entry", all(keys::PROXY.groups)),
         ("`operation_overrides`, by operation", all(keys::OVERRIDE.groups)),
         ("`tool_overrides`, by tool", all(keys::TOOL_OVERRIDE.groups)),
         ("`credentials`, by name", distinct(&keys::CREDENTIAL)),
@@ -83,6 +84,7 @@ fn value(key: &Key) -> String {
         Kind::Secret => "text, or `user` and `pass`".to_owned(),
         Kind::Choice(words) => choices(words.iter().copied()),
         Kind::Object | Kind::Record(_) => "object".to_owned(),
+        Kind::TextOrRecord(_) => "text, or object".to_owned(),
         Kind::List => "list of objects".to_owned(),
         Kind::Paging => "`false`, or object".to_owned(),
     }

@@ -109,6 +109,36 @@ fn credentials_that_no_upstream_uses_belong_to_the_planner() {
 }
 
 #[test]
+fn proxy_is_in_the_tables_without_its_password() {
+    let deployment = |proxy: &str| {
+        let mut sources = Sources::default();
+        let mut diagnostics = Diagnostics::default();
+        let text = format!(
+            r#"{{"credentials": {{"corp": {{"source": "env", "var": "PROXY_LOGIN"}}}}, "upstreams": {{"a": {{"transport": "openapi",
+                "base_url": "https://a.example", "schema_file": "a.json", "include_operations": ["x"], "proxy": {proxy}}}}}}}"#
+        );
+        let file = sources.add("upstreams.json", text);
+        let config = config::read(&sources, file, &mut diagnostics).unwrap();
+        assert!(!diagnostics.has_errors(), "{:?}", diagnostics.sorted());
+        lower::deployment(&config, &Lock::default(), "gate")
+    };
+    let tables = |deployment| render::catalog(deployment).unwrap().split_whitespace().collect::<String>();
+    let with_login =
+        deployment(r#"{"url": "http://proxy.example:3128", "auth": "corp", "no_proxy": ["b.example", "10.0.0.0/8"]}"#);
+    let text = tables(&with_login);
+    let expected =
+        r#"proxy:Some(ptc::Proxy{url:"http://proxy.example:3128",auth:Some("corp"),no_proxy:&["b.example","10.0.0.0/8"],}),"#;
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(with_login.credentials.len(), 1, "the binary resolves the credential");
+    let leaked = leak::leak_static(&with_login).catalog.upstreams.first().unwrap().transport.proxy().unwrap();
+    let no_proxy: &[&str] = &["b.example", "10.0.0.0/8"];
+    assert_eq!((leaked.url, leaked.auth, leaked.no_proxy), ("http://proxy.example:3128", Some("corp"), no_proxy));
+    let other = deployment(r#""http://proxy.example:3128""#);
+    assert!(tables(&other).contains(r#"proxy:Some(ptc::Proxy{url:"http://proxy.example:3128",auth:None,no_proxy:&[],}),"#));
+    assert_ne!(other.config_digest, with_login.config_digest);
+}
+
+#[test]
 fn sandbox_is_in_the_tables_and_not_in_the_identity() {
     let deployment = |sandbox: &str| {
         let mut sources = Sources::default();

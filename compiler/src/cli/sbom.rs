@@ -159,15 +159,18 @@ fn component(package: &Package<'_>, checksums: &BTreeMap<(&str, &str), &str>) ->
 fn service(upstream: &ptc_catalog::Upstream) -> Value {
     let mut properties =
         vec![property("ptc:tools", &upstream.tools.len().to_string()), property("ptc:transport", upstream.transport.name())];
-    let (endpoint, auth) = match &upstream.transport {
+    let endpoint = match &upstream.transport {
         Transport::McpStdio(stdio) => {
             properties.push(property("ptc:command", stdio.command));
-            (None, None)
+            None
         }
-        Transport::McpHttp(http) => (Some(http.url), Some(http.auth)),
-        Transport::OpenApi(api) => (Some(api.base_url), Some(api.auth)),
+        Transport::McpHttp(http) => Some(http.url),
+        Transport::OpenApi(api) => Some(api.base_url),
     };
-    properties.extend(auth.into_iter().flatten().map(|auth| property("ptc:credential", auth.binding())));
+    let (auth, proxy) = (upstream.transport.auth(), upstream.transport.proxy());
+    let bindings = auth.iter().map(|auth| *auth.binding()).chain(proxy.and_then(|proxy| proxy.auth));
+    properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
+    properties.extend(proxy.map(|proxy| property("ptc:proxy", heuristics::without_query(proxy.url))));
     properties.sort_by_key(|property| (text(property.get("name")).to_owned(), text(property.get("value")).to_owned()));
     let mut out = json!({
         "bom-ref": upstream_ref(upstream.name),
@@ -181,7 +184,7 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
         }
         if let Some(url) = endpoint {
             members.insert("endpoints".to_owned(), json!([heuristics::without_query(url)]));
-            members.insert("authenticated".to_owned(), auth.is_some_and(|auth| !auth.is_empty()).into());
+            members.insert("authenticated".to_owned(), (!auth.is_empty()).into());
         }
     }
     out

@@ -31,7 +31,9 @@ fn auth_element(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, binding
     let scheme = fields.tag();
     let binding = fields.spanned(reader, "binding");
     if let Some(binding) = &binding {
-        check_binding(reader, scheme, &fields, binding, bindings);
+        let sent = fields.node("scheme").map_or_else(|| binding.place.clone(), |node| node.place(reader.file));
+        let hint = "change `scheme` in this element of `auth`, or the credential's `scheme_hint`";
+        check_binding(reader, scheme, binding, bindings, sent, hint);
     }
     match scheme {
         "bearer" | "basic" => {
@@ -117,12 +119,28 @@ fn check_header(reader: &mut ConfigReader<'_>, setter: Setter, header: Option<&S
     }
 }
 
+/// Checks the credential that a proxy receives as basic authentication.
+pub(super) fn check_proxy_binding(reader: &mut ConfigReader<'_>, binding: &Spanned<String>, bindings: &Bindings) {
+    // The text may be the credential itself, which is not repeated.
+    if binding.value.contains(':') && !bindings.has(&binding.value) {
+        let diagnostic = Diagnostic::new(Code::UnresolvedBinding, "`auth` of a proxy must be the name of a credential")
+            .at(binding.place.clone(), "not in `credentials`")
+            .hint("put `user:password` into `credentials`, and write the name of that entry here");
+        reader.report(diagnostic);
+        return;
+    }
+    let hint = "a proxy receives user and password: name another credential, or change its `scheme_hint`";
+    check_binding(reader, "basic", binding, bindings, binding.place.clone(), hint);
+}
+
+/// Checks that a binding exists and suits the scheme. `sent` is the position that chooses the scheme.
 fn check_binding(
     reader: &mut ConfigReader<'_>,
     scheme: &str,
-    fields: &Fields<'_>,
     binding: &Spanned<String>,
     bindings: &Bindings,
+    sent: Span,
+    scheme_hint: &str,
 ) {
     let name = &binding.value;
     if !bindings.has(name) {
@@ -138,14 +156,13 @@ fn check_binding(
     if let Some((hint, place)) = bindings.hint(name)
         && family(hint) != family(scheme)
     {
-        let at = fields.node("scheme").map_or_else(|| binding.place.clone(), |node| node.place(reader.file));
         let diagnostic = Diagnostic::new(
             Code::SchemeHintMismatch,
             format!("the credential {} is sent as `{scheme}`, not as `{hint}`", quoted(name)),
         )
-        .at(at, format!("sent as `{scheme}` here"))
+        .at(sent, format!("sent as `{scheme}` here"))
         .also(place.clone(), "meant for this scheme")
-        .hint("change `scheme` in this element of `auth`, or the credential's `scheme_hint`");
+        .hint(scheme_hint);
         reader.report(diagnostic);
     }
     if scheme == "basic"

@@ -180,9 +180,11 @@ fn is_pair(value: &str) -> bool {
 pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>, bindings: &Bindings) {
     let mut named = BTreeSet::new();
     for upstream in config.members("upstreams") {
-        if upstream.value.get("auth").is_some_and(is_unclear) {
+        let of_proxy = upstream.value.get("proxy").and_then(|proxy| proxy.get("auth"));
+        if upstream.value.get("auth").is_some_and(is_unclear) || of_proxy.is_some_and(|auth| auth.as_str().is_none()) {
             return;
         }
+        named.extend(of_proxy.and_then(Node::as_str));
         collect_uses(&upstream.value, &mut named);
     }
     let known = || config.members("credentials").iter().map(|member| &*member.key);

@@ -46,7 +46,11 @@ const COOKIES: &str = "`{\"scheme\": \"api_key\", \"in\": \"cookie\", \"name\": 
 /// Names in their usual spelling; they are compared without case.
 const RESERVED: &[Reserved] = &[
     Reserved { permitted: &[Setter::ApiKey], ..reserved("Authorization", "it carries a secret", BY_AUTH) },
-    reserved("Proxy-Authorization", "it carries a secret for the proxy", "give the proxy its credentials outside of this config"),
+    reserved(
+        "Proxy-Authorization",
+        "it carries a secret for the proxy",
+        "put user and password into `credentials`, and name that entry as `auth` of `proxy`",
+    ),
     reserved("Cookie", "it carries a session", COOKIES),
     reserved("Set-Cookie", "it belongs to answers", COOKIES),
     reserved("Host", "it says where the request goes", "it follows from the URL; remove it"),

@@ -1,19 +1,21 @@
 //! Reads the options that both HTTP transports share, and the entries of `mcp_http` and `mcp_sse`.
 
 use ptc_catalog::ListingLimits;
+use ptc_catalog::proxy::is_exception;
 
 use super::auth;
 use super::credentials::Bindings;
-use super::fields::Fields;
+use super::fields::{Fields, Subject};
 use super::headers::{self, Seen, Setter};
-use super::model::{HttpOptions, McpHttp};
+use super::model::{HttpOptions, McpHttp, Proxy};
 use super::reader::ConfigReader;
-use super::urls;
+use super::{keys, urls};
+use crate::diag::{Code, quoted};
+use crate::tree::Node;
 
 /// Reads the keys that only entries of `mcp_http` and `mcp_sse` have.
 pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
     let url = urls::read(reader, fields, "url");
-    urls::read(reader, fields, "proxy");
     urls::check_security(reader, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
     Some(McpHttp {
         is_sse: fields.tag() == "mcp_sse",
@@ -21,7 +23,6 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'
         url: fields.spanned(reader, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         listing: listing_limits(fields),
-        proxy: fields.text("proxy"),
     })
 }
 
@@ -30,7 +31,7 @@ pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
     ListingLimits { max_bytes: fields.number("max_listing_bytes"), max_tools: fields.number("max_listing_tools") }
 }
 
-/// Reads headers, timeouts and the maximum size of responses.
+/// Reads credentials, headers, timeouts, the maximum size of responses, and the proxy.
 pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
     let mut seen = Seen::default();
     // A single element of `auth` without brackets has been reported as an error; its contents are checked nevertheless.
@@ -55,5 +56,42 @@ pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Field
         connect_timeout_ms: fields.number("connect_timeout_ms"),
         max_response_bytes: fields.number("max_response_bytes"),
         max_concurrent_calls: fields.number("max_concurrent_calls"),
+        proxy: proxy(reader, owner, fields, bindings),
     }
+}
+
+/// Reads the proxy of an entry: its URL, or an object.
+fn proxy(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<Proxy> {
+    let member = fields.member("proxy")?;
+    if member.value.as_str().is_some() {
+        urls::read_proxy(reader, "proxy", &member.value);
+        return Some(Proxy { url: reader.spanned(&member.value)?, auth: None, no_proxy: Vec::new() });
+    }
+    let subject = Subject { name: format!("`proxy` of {owner}"), place: reader.key_place(member) };
+    let fields = Fields::read(reader, &subject, &keys::PROXY, &[], &member.value)?;
+    if let Some(node) = fields.node("url") {
+        urls::read_proxy(reader, "url", node);
+    }
+    let auth = fields.spanned(reader, "auth");
+    if let Some(binding) = &auth {
+        auth::check_proxy_binding(reader, binding, bindings);
+    }
+    for node in fields.nodes("no_proxy") {
+        check_exception(reader, node);
+    }
+    let url = fields.spanned(reader, "url")?;
+    Some(Proxy { url, auth: auth.map(|binding| binding.value), no_proxy: fields.texts("no_proxy") })
+}
+
+/// Reports an exception of a proxy that no host would match.
+fn check_exception(reader: &mut ConfigReader<'_>, node: &Node) {
+    let Some(text) = node.as_str().filter(|text| !text.trim().is_empty() && !is_exception(text)) else { return };
+    let hint = if text.contains("://") || text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        "an exception is a host without scheme and port"
+    } else if text.starts_with("*.") {
+        "a name includes all names below it: leave `*.` out"
+    } else {
+        "exceptions are names such as `internal.example.com`, addresses, blocks such as `10.0.0.0/8`, and `*`"
+    };
+    reader.fault(Code::BadUrl, node, format!("{} in `no_proxy` is not a host", quoted(text)), "no host matches it", hint);
 }

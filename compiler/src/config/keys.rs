@@ -111,7 +111,6 @@ const MCP_HTTP: &[Key] = &[
         "uri",
         "serverUrl",
     ]),
-    key("proxy", Kind::Text, Optional, "URL of a proxy"),
     HANDSHAKE_TIMEOUT,
 ];
 
@@ -128,6 +127,12 @@ const HTTP: &[Key] = &[
     )
     .or(&["timeout", "timeout_ms"]),
     key("connect_timeout_ms", MILLISECONDS, Default(5_000), "time to connect"),
+    key(
+        "proxy",
+        Kind::TextOrRecord(&PROXY),
+        Optional,
+        "proxy through which connections are made, also that for `schema_url`; a text is its `url`",
+    ),
     MAX_RESPONSE_BYTES,
     max_concurrent_calls(1_000),
     key("allow_insecure_http", Kind::Flag, Optional, "permits a URL without TLS").or(&["insecure", "allow_http"]),
@@ -294,6 +299,28 @@ pub static SANDBOX: Table = Table {
     ]],
 };
 
+/// The `proxy` of an entry that uses HTTP.
+pub static PROXY: Table = Table {
+    tag: "",
+    title: "a proxy",
+    groups: &[&[
+        key("url", Kind::Text, Required, "`http://` or `https://`, and the host and port of the proxy")
+            .or(&["server", "address"]),
+        key("auth", Kind::Text, Optional, "the entry of `credentials` with the user and password for the proxy").or(&[
+            "binding",
+            "credential",
+            "credentials",
+        ]),
+        key(
+            "no_proxy",
+            Kind::Names,
+            Optional,
+            "hosts that are reached without it: names, with all names below them, addresses, and blocks such as `10.0.0.0/8`",
+        )
+        .or(&["noProxy", "bypass", "exceptions"]),
+    ]],
+};
+
 const PAGING: Key =
     key("paging", Kind::Paging, Optional, "how its list is paged, where its schemas do not tell; false where it is not");
 
@@ -411,7 +438,7 @@ mod tests {
 
     fn tables() -> Vec<&'static Table> {
         let cases = [&UPSTREAM, &CREDENTIAL, &AUTH].into_iter().flat_map(|variants| variants.cases);
-        [&CONFIG, &OVERRIDE, &PROGRAM, &SANDBOX].into_iter().chain(cases).collect()
+        [&CONFIG, &OVERRIDE, &PROGRAM, &PROXY, &SANDBOX].into_iter().chain(cases).collect()
     }
 
     #[test]

@@ -13,9 +13,9 @@ pub(super) fn check(reader: &mut ConfigReader<'_>, key: &Key, node: &Node) -> bo
         (Kind::AnyText, Tree::String(_))
         | (Kind::Flag | Kind::FlagOrNames, Tree::Bool(_))
         | (Kind::Paging, Tree::Bool(false))
-        | (Kind::Object | Kind::Record(_), Tree::Object(_))
+        | (Kind::Object | Kind::Record(_) | Kind::TextOrRecord(_), Tree::Object(_))
         | (Kind::List, Tree::Array(_)) => {}
-        (Kind::Text | Kind::Secret, Tree::String(text)) => {
+        (Kind::Text | Kind::TextOrRecord(_) | Kind::Secret, Tree::String(text)) => {
             if text.trim().is_empty() {
                 empty(reader, key, node);
             }
@@ -161,6 +161,7 @@ pub(super) fn expected(kind: Kind) -> &'static str {
         Kind::TextMap => "an object of strings",
         Kind::Secret => "a string, or an object with `user` and `pass`",
         Kind::Object | Kind::Record(_) => "an object",
+        Kind::TextOrRecord(_) => "a string or an object",
         Kind::List => "an array",
         Kind::Paging => "`false` or an object",
     }

@@ -63,10 +63,27 @@ fn mask_member(reader: &mut ConfigReader<'_>, member: &Member) {
             for (node, suspect) in suspects::of_member(key, &member.value) {
                 reader.mask_part(node, &suspect.range);
             }
+            if key == "proxy" {
+                mask_proxy(reader, &member.value);
+            }
             mask_userinfo(reader, &member.value, suspects::URL_KEYS.contains(&key));
         }
         None if matches!(member.value.value, Tree::Number(_)) => {}
         None => mask_except(reader, &member.value, &[]),
+    }
+}
+
+/// Masks possible passwords in the members of a proxy.
+fn mask_proxy(reader: &mut ConfigReader<'_>, proxy: &Node) {
+    for Member { key, value, .. } in proxy.members() {
+        match &**key {
+            "url" => mask_userinfo(reader, value, true),
+            "no_proxy" => {}
+            // The name of a credential has no colon, unlike a user with a password.
+            "auth" if value.as_str().is_some_and(|name| !name.contains(':')) => {}
+            "auth" => mask_except(reader, value, PUBLIC_AUTH_KEYS),
+            _ => mask_except(reader, value, &[]),
+        }
     }
 }
 
@@ -217,7 +234,7 @@ fn strings(line: &str) -> Option<Vec<(usize, usize)>> {
 /// Whether a text is a key, an alias or a tag of the config.
 fn is_own_word(text: &str) -> bool {
     let variants = [&keys::UPSTREAM, &keys::CREDENTIAL, &keys::AUTH].into_iter().flat_map(|variants| variants.cases);
-    [&keys::CONFIG, &keys::OVERRIDE, &keys::PROGRAM]
+    [&keys::CONFIG, &keys::OVERRIDE, &keys::PROGRAM, &keys::PROXY]
         .into_iter()
         .chain(variants)
         .any(|table| table.tag == text || table.keys().any(|key| key.name == text || key.aliases.contains(&text)))

@@ -9,7 +9,7 @@ use crate::json::Json;
 use crate::source::{FileId, Span};
 
 /// A value and its position.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
@@ -113,6 +113,20 @@ impl Transport {
             Transport::OpenApi(_) => "openapi",
         }
     }
+
+    /// Returns the options of a transport over HTTP.
+    pub fn http(&self) -> Option<&HttpOptions> {
+        match self {
+            Transport::McpStdio(_) => None,
+            Transport::McpHttp(http) => Some(&http.http),
+            Transport::OpenApi(api) => Some(&api.http),
+        }
+    }
+
+    /// Returns the proxy through which connections are made.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.http()?.proxy.as_ref()
+    }
 }
 
 /// `mcp_stdio`
@@ -209,6 +223,19 @@ pub struct HttpOptions {
     pub max_response_bytes: u64,
     /// `max_concurrent_calls`
     pub max_concurrent_calls: u64,
+    /// `proxy`
+    pub proxy: Option<Proxy>,
+}
+
+/// `proxy`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// `url`
+    pub url: Spanned<String>,
+    /// `auth`: the credential binding with user and password.
+    pub auth: Option<String>,
+    /// `no_proxy`
+    pub no_proxy: Vec<String>,
 }
 
 impl HttpOptions {
@@ -237,8 +264,6 @@ pub struct McpHttp {
     pub handshake_timeout_ms: u64,
     /// `max_listing_bytes` and `max_listing_tools`
     pub listing: ListingLimits,
-    /// `proxy`
-    pub proxy: Option<String>,
 }
 
 /// `openapi`

@@ -123,6 +123,7 @@ fn kind(name: &str, kind: Kind) -> Value {
             None => json!({ "type": "object" }),
         },
         Kind::Record(inner) => table(inner, None),
+        Kind::TextOrRecord(inner) => json!({ "anyOf": [text(), table(inner, None)] }),
         Kind::List => match inner() {
             Some(inner) => json!({ "type": "array", "items": self::inner(inner) }),
             None => json!({ "type": "array" }),

@@ -32,6 +32,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
             found
         }
         key if URL_KEYS.contains(&key) => {
+            let value = if key == "proxy" { value.get("url").unwrap_or(value) } else { value };
             let text = value.as_str().unwrap_or("");
             scan_query(text).into_iter().map(|suspect| (value, suspect)).collect()
         }

@@ -65,6 +65,8 @@ pub enum Kind {
     Object,
     /// An object with the keys of a table.
     Record(&'static Table),
+    /// A non-empty string that is one key of a table, or an object with all keys of the table.
+    TextOrRecord(&'static Table),
     /// An array whose elements are read by separate code.
     List,
     /// `false`, or an object that describes how a list is paged.

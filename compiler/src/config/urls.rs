@@ -17,7 +17,15 @@ pub(super) struct Named<'n> {
 
 /// Reads the URL of a key and reports its faults. Returns `None` if it is absent or cannot be used.
 pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: &'static str) -> Option<Named<'n>> {
-    let node = fields.node(key)?;
+    parse(reader, key, fields.node(key)?, false)
+}
+
+/// Checks the URL of a proxy, which is the value of a key.
+pub(super) fn read_proxy(reader: &mut ConfigReader<'_>, key: &'static str, node: &Node) {
+    parse(reader, key, node, true);
+}
+
+fn parse<'n>(reader: &mut ConfigReader<'_>, key: &'static str, node: &'n Node, is_proxy: bool) -> Option<Named<'n>> {
     let text = node.as_str()?;
     let before = reader.errors();
     let url = match Url::parse(text) {
@@ -45,15 +53,15 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
         reader.fault(Code::BadUrl, node, format!("`{key}` has `{wrong}` in the name of its host"), "", hint);
     } else if !is_http(&url) {
         let hint = match text.split_once("://") {
-            _ if key == "proxy" => "a proxy is reached by `http://` or `https://`",
+            _ if is_proxy => "a proxy is reached by `http://` or `https://`",
             None => "a URL starts with `https://`",
             Some(_) => "only `https` URLs can be used, and `http` ones with an opt-in",
         };
         reader.fault(Code::BadUrl, node, format!("`{key}` has the scheme `{}`", url.scheme()), "expected `https`", hint);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        let hint = if key == "proxy" {
-            "name a proxy that needs none, or one on this machine that adds them"
+        let hint = if is_proxy {
+            "put `user:password` into `credentials`, and name that entry as `auth` of the proxy: \"proxy\": { \"url\": …, \"auth\": … }"
         } else {
             "put the secret into `credentials` and send it with the `basic` scheme in `auth`"
         };

@@ -60,8 +60,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
             }
         })
         .collect();
-    let used: BTreeSet<&str> =
-        config.upstreams.values().flat_map(|u| auth(&u.transport)).map(|auth| auth.binding().as_str()).collect();
+    let used: BTreeSet<&str> = config.upstreams.values().flat_map(|u| bindings(&u.transport)).collect();
     let credentials = credentials(config, |name| used.contains(name));
     Deployment {
         name: config.name.clone().unwrap_or_else(|| name.to_owned()),
@@ -183,11 +182,13 @@ fn description(configured: Option<&str>, locked: Option<&LockedUpstream>) -> Str
 
 /// Returns the elements of `auth` of a transport.
 pub fn auth(transport: &Transport) -> &[Auth] {
-    match transport {
-        Transport::McpStdio(_) => &[],
-        Transport::McpHttp(http) => &http.http.auth,
-        Transport::OpenApi(api) => &api.http.auth,
-    }
+    transport.http().map_or(&[], |http| &http.auth)
+}
+
+/// Returns the credential bindings that a transport uses: of `auth`, and of its proxy.
+fn bindings(transport: &Transport) -> impl Iterator<Item = &str> {
+    let of_proxy = transport.proxy().and_then(|proxy| proxy.auth.as_deref());
+    auth(transport).iter().map(|auth| auth.binding().as_str()).chain(of_proxy)
 }
 
 /// Returns the effects that a definition declares.

@@ -18,8 +18,11 @@ pub fn check(deployment: &Deployment, diagnostics: &mut Diagnostics) {
     for upstream in &deployment.upstreams {
         match &upstream.transport {
             Transport::McpStdio(stdio) => child(&upstream.name, stdio, diagnostics),
-            Transport::McpHttp(http) => address(&upstream.name, &http.url, diagnostics),
-            Transport::OpenApi(api) => address(&upstream.name, &api.base_url, diagnostics),
+            Transport::McpHttp(http) => address("upstream", &upstream.name, &http.url, diagnostics),
+            Transport::OpenApi(api) => address("upstream", &upstream.name, &api.base_url, diagnostics),
+        }
+        if let Some(proxy) = upstream.transport.proxy() {
+            address("proxy of the upstream", &upstream.name, &proxy.url, diagnostics);
         }
     }
 }
@@ -81,9 +84,9 @@ fn is_of_host(path: &str) -> bool {
     (path.starts_with('/') && path.len() > 1 || path.starts_with("~/")) && !in_image
 }
 
-fn address(upstream: &str, url: &Spanned<String>, diagnostics: &mut Diagnostics) {
+fn address(what: &str, upstream: &str, url: &Spanned<String>, diagnostics: &mut Diagnostics) {
     if Url::parse(&url.value).is_ok_and(|url| is_loopback(&url)) {
-        let message = format!("the address of the upstream {} is the container itself", quoted(upstream));
+        let message = format!("the address of the {what} {} is the container itself", quoted(upstream));
         diagnostics.push(
             Diagnostic::new(Code::LoopbackInContainer, message)
                 .at(url.place.clone(), "a loopback address")

@@ -146,6 +146,15 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
         };
         fact("auth", format!("{scheme} from binding {}", auth.binding()));
     }
+    if let Some(proxy) = upstream.transport.proxy() {
+        fact("proxy", heuristics::without_query(&proxy.url.value).to_owned());
+        if let Some(binding) = &proxy.auth {
+            fact("auth of the proxy", format!("from binding {binding}"));
+        }
+        if !proxy.no_proxy.is_empty() {
+            fact("without the proxy", proxy.no_proxy.join(", "));
+        }
+    }
     facts
 }
 

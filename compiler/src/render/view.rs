@@ -8,7 +8,7 @@ use serde::Serialize;
 use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits};
 
 use super::literal::{boolean, bytes, option, string, strings};
-use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Sandbox, Transport};
+use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Proxy, Sandbox, Transport};
 use crate::ir;
 
 /// The values of `catalog.rs`. All fields are Rust expressions.
@@ -180,13 +180,12 @@ fn transport(upstream: &ir::Upstream) -> String {
             )
         }
         Transport::McpHttp(t) => format!(
-            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, listing: {}, proxy: {}, era: {era}, \
+            "ptc::Transport::McpHttp(ptc::McpHttp {{ url: {}, {}, handshake_timeout_ms: {}, listing: {}, era: {era}, \
              http_transport: {http_transport} }})",
             string(&t.url.value),
             http(&t.http),
             t.handshake_timeout_ms,
             listing_limits(t.listing),
-            option(t.proxy.as_deref().map(string)),
         ),
         Transport::OpenApi(t) => {
             let origins = strings(t.server_origins.iter().map(|origin| origin.value.as_str()));
@@ -215,13 +214,23 @@ fn http(options: &HttpOptions) -> String {
         options.static_headers.iter().map(|(name, value)| format!("({}, {})", string(name), string(value))).collect();
     format!(
         "auth: &[{}], static_headers: &[{}], request_timeout_ms: {}, connect_timeout_ms: {}, max_response_bytes: {}, \
-         max_concurrent_calls: {}",
+         max_concurrent_calls: {}, proxy: {}",
         auth.join(", "),
         headers.join(", "),
         options.request_timeout_ms,
         options.connect_timeout_ms,
         options.max_response_bytes,
         options.max_concurrent_calls,
+        option(options.proxy.as_ref().map(proxy)),
+    )
+}
+
+fn proxy(proxy: &Proxy) -> String {
+    format!(
+        "ptc::Proxy {{ url: {}, auth: {}, no_proxy: &[{}] }}",
+        string(&proxy.url.value),
+        option(proxy.auth.as_deref().map(string)),
+        strings(proxy.no_proxy.iter().map(String::as_str)),
     )
 }
 

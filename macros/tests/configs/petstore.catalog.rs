@@ -41,6 +41,7 @@ pub static CATALOG: ptc::Catalog = ptc::Catalog {
                 connect_timeout_ms: 5000,
                 max_response_bytes: 2097152,
                 max_concurrent_calls: 1000,
+                proxy: None,
             }),
             tools: ptc::Tools::table(&TOOLS_0),
         },

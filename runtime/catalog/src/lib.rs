@@ -27,6 +27,7 @@
 //! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
+//! - [`proxy`]: the proxy of an upstream, and its exceptions.
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
 //! - [`tool`]: tools with their arguments and effects.
@@ -40,6 +41,7 @@ pub mod effect;
 #[cfg(feature = "serde")]
 mod leaked;
 pub mod paging;
+pub mod proxy;
 pub mod sandbox;
 pub mod tool;
 pub mod tools;
@@ -49,6 +51,7 @@ pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
+pub use proxy::Proxy;
 pub use sandbox::Sandbox;
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
 pub use tools::{Deferred, ToolFacts, Tools};

@@ -1,6 +1,6 @@
 //! Upstreams and their transports.
 
-use crate::{Sandbox, Tool, Tools};
+use crate::{Proxy, Sandbox, Tool, Tools};
 
 /// One configured upstream with its granted tools.
 #[derive(Debug, Clone)]
@@ -56,6 +56,24 @@ impl Transport {
             Transport::McpHttp(McpHttp { http_transport: Some(HttpTransport::Sse), .. }) => "mcp_sse",
             Transport::McpHttp(_) => "mcp_http",
             Transport::OpenApi(_) => "openapi",
+        }
+    }
+
+    /// Returns the elements of `auth`, none for a child process.
+    pub fn auth(&self) -> &'static [Auth] {
+        match self {
+            Transport::McpStdio(_) => &[],
+            Transport::McpHttp(spec) => spec.auth,
+            Transport::OpenApi(spec) => spec.auth,
+        }
+    }
+
+    /// Returns the proxy through which connections are made.
+    pub fn proxy(&self) -> Option<Proxy> {
+        match self {
+            Transport::McpStdio(_) => None,
+            Transport::McpHttp(spec) => spec.proxy,
+            Transport::OpenApi(spec) => spec.proxy,
         }
     }
 
@@ -207,8 +225,8 @@ pub struct McpHttp {
     pub max_concurrent_calls: u64,
     /// Limits on the list of its tools.
     pub listing: ListingLimits,
-    /// The URL of a proxy.
-    pub proxy: Option<&'static str>,
+    /// The proxy through which connections are made.
+    pub proxy: Option<Proxy>,
     /// The protocol era that was observed when the catalog was frozen.
     pub era: Option<Era>,
     /// The only transport that is used: that of the config, or that which was agreed when the catalog was frozen. `None` tries
@@ -263,6 +281,8 @@ pub struct OpenApi {
     pub max_response_bytes: u64,
     /// Maximum calls in flight. Further calls are queued.
     pub max_concurrent_calls: u64,
+    /// The proxy through which connections are made.
+    pub proxy: Option<Proxy>,
 }
 
 impl OpenApi {
@@ -279,6 +299,7 @@ impl OpenApi {
             connect_timeout_ms: 5_000,
             max_response_bytes: 2 * 1024 * 1024,
             max_concurrent_calls: 1_000,
+            proxy: None,
         }
     }
 }

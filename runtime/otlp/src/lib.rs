@@ -20,11 +20,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_runtime::diagnostics::Payloads;
-use ptc_runtime::diagnostics::export::{Counter, Exporter, ExporterSettings, ExporterSource, ReadSettings};
+use ptc_runtime::diagnostics::export::{Connection, Counter, Exporter, ExporterSettings, ExporterSource, ReadSettings};
 use ptc_runtime::diagnostics::record::Record;
 use ptc_runtime::log::{self, Field, Level};
 use ptc_runtime::secrets::{Redactor, Secrets};
 use ptc_runtime::settings::Fault;
+use ptc_runtime::upstream::http::proxy::ResolvedProxy;
 
 use self::sender::{BatchSender, DroppedSpans};
 use self::settings::OtlpSettings;
@@ -52,11 +53,12 @@ impl ExporterSettings for OtlpSettings {
     fn start(
         &self,
         secrets: &Secrets,
-        extra_roots: Option<Arc<[u8]>>,
+        connection: Connection,
         redactor: &Redactor,
         deployment: &str,
     ) -> Result<Arc<dyn Exporter>, String> {
-        let exporter = SpanExporter::start(self, secrets, extra_roots, redactor, deployment)?;
+        let Connection { extra_roots, proxy, .. } = connection;
+        let exporter = SpanExporter::start(self, secrets, extra_roots, proxy, redactor, deployment)?;
         log::line(Level::Info, "spans are exported", &[("url", &self.url)]);
         Ok(exporter)
     }
@@ -101,10 +103,11 @@ impl SpanExporter {
         settings: &OtlpSettings,
         secrets: &Secrets,
         extra_roots: Option<Arc<[u8]>>,
+        proxy: Option<ResolvedProxy>,
         redactor: &Redactor,
         deployment: &str,
     ) -> Result<Arc<SpanExporter>, String> {
-        let sender = BatchSender::new(settings, secrets, extra_roots)?;
+        let sender = BatchSender::new(settings, secrets, extra_roots, proxy)?;
         let resource = spans::resource(settings, deployment);
         let shared = Arc::new(Shared::default());
         let thread = {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
+use ptc_runtime::upstream::http::proxy::ResolvedProxy;
 use ptc_runtime::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use ptc_runtime::upstream::{Reason, UpstreamError};
 use reqwest::Method;
@@ -51,7 +52,12 @@ enum SendFailure {
 
 impl BatchSender {
     /// Creates a client for the configured endpoint. Nothing is sent yet.
-    pub(crate) fn new(settings: &OtlpSettings, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<BatchSender, String> {
+    pub(crate) fn new(
+        settings: &OtlpSettings,
+        secrets: &Secrets,
+        extra_roots: Option<Arc<[u8]>>,
+        proxy: Option<ResolvedProxy>,
+    ) -> Result<BatchSender, String> {
         let url = Url::parse(&settings.url).map_err(|why| format!("--otlp-endpoint: {}: {why}", settings.url))?;
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         for (name, value) in &settings.headers {
@@ -68,7 +74,7 @@ impl BatchSender {
             auth: &[],
             static_headers: &[],
             connect_timeout: CONNECT_TIMEOUT,
-            proxy: None,
+            proxy,
             extra_roots,
             posts: true,
         };
@@ -117,6 +123,10 @@ impl BatchSender {
     }
 
     fn of_world(&self, fault: UpstreamError) -> SendFailure {
+        // A proxy refuses the credentials.
+        if fault.reason == Reason::AuthFailed {
+            return SendFailure::Final(DroppedSpans { spans: None, why: fault.message.into_owned() });
+        }
         let late = fault.reason == Reason::Timeout && fault.message.is_empty();
         SendFailure::Retry(
             if late { format!("no answer within {} ms", self.timeout.as_millis()) } else { fault.message.into_owned() },

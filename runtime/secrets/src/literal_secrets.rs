@@ -29,7 +29,6 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
         }
         Transport::McpHttp(http) => {
             found.extend(url(http.url));
-            found.extend(http.proxy.into_iter().flat_map(url));
             found.extend(headers(http.static_headers));
         }
         Transport::OpenApi(api) => {
@@ -37,6 +36,7 @@ pub(super) fn in_upstream(upstream: &Upstream) -> Vec<Found> {
             found.extend(headers(api.static_headers));
         }
     }
+    found.extend(upstream.transport.proxy().iter().flat_map(|proxy| url(proxy.url)));
     found
 }
 
@@ -81,7 +81,7 @@ fn url(url: &str) -> Vec<Found> {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{McpHttp, McpStdio, Tools};
+    use ptc_catalog::{McpHttp, McpStdio, Proxy, Tools};
 
     use super::*;
 
@@ -108,12 +108,12 @@ mod tests {
         assert_eq!(upstream(Transport::McpStdio(stdio)), ["hunter2-hunter2", "abcdefghij", "l1teral-l1teral", "l1teral-t0ken"]);
         let http = McpHttp {
             static_headers: &[("X-Tenant", "tenant-number-one"), ("X-Secret-Token", "0123456789")],
-            proxy: Some("http://me:pass-pass-pass@proxy:3128"),
+            proxy: Some(Proxy::new("http://me:pass-pass-pass@proxy:3128")),
             ..McpHttp::new("https://h/mcp?access_token=qwertyuiop&v=2")
         };
         assert_eq!(
             upstream(Transport::McpHttp(http)),
-            ["qwertyuiop", "me:pass-pass-pass", "me:pass-pass-pass", "pass-pass-pass", "pass-pass-pass", "0123456789"]
+            ["qwertyuiop", "0123456789", "me:pass-pass-pass", "me:pass-pass-pass", "pass-pass-pass", "pass-pass-pass"]
         );
     }
 

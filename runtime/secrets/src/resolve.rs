@@ -298,26 +298,24 @@ fn long_enough(value: &str) -> Result<(), Problem> {
     if chars < MIN_SECRET_CHARS { Err(Problem::TooShort(chars)) } else { Ok(()) }
 }
 
-fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str, &'static Auth)> {
+/// Returns the upstreams that send the value of a binding, and how. A proxy receives it as basic authentication.
+fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str, Auth)> {
     let mut users = Vec::new();
     for upstream in upstreams {
-        let auth = match &upstream.transport {
-            Transport::McpStdio(_) => &[],
-            Transport::McpHttp(t) => t.auth,
-            Transport::OpenApi(t) => t.auth,
-        };
-        users.extend(auth.iter().filter(|a| *a.binding() == binding).map(|a| (upstream.name, a)));
+        let by_proxy = upstream.transport.proxy().and_then(|proxy| proxy.auth).map(|binding| Auth::Basic { binding });
+        let auth = upstream.transport.auth().iter().copied().chain(by_proxy);
+        users.extend(auth.filter(|a| *a.binding() == binding).map(|a| (upstream.name, a)));
     }
     users
 }
 
-fn names(users: &[(&'static str, &'static Auth)]) -> Vec<&'static str> {
+fn names(users: &[(&'static str, Auth)]) -> Vec<&'static str> {
     let mut names: Vec<_> = users.iter().map(|(name, _)| *name).collect();
     names.dedup();
     names
 }
 
-fn check(value: &str, users: &[(&'static str, &'static Auth)]) -> Result<(), Problem> {
+fn check(value: &str, users: &[(&'static str, Auth)]) -> Result<(), Problem> {
     long_enough(value)?;
     for (_, auth) in users {
         // A basic credential is sent as base64, and a certificate is not sent as text, so that they may contain any characters.
@@ -368,7 +366,7 @@ fn describe(source: &Source, config_dir: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::{McpHttp, McpStdio, Tools};
+    use ptc_catalog::{McpHttp, McpStdio, OpenApi, Proxy, Tools};
 
     use super::*;
 
@@ -543,6 +541,22 @@ mod tests {
             let known = format!("the secret half of its user and password has {found} characters; at least 8 are needed");
             assert!(told.contains(&known) && !told.contains("0123") && !told.contains("anna-bella"), "{told}");
         }
+    }
+
+    #[test]
+    fn credential_of_a_proxy_is_a_basic_credential() {
+        let with = |value: &'static str| {
+            let binding: &'static [Binding] = vec![Binding { name: "b", source: Source::Literal { value } }].leak();
+            let proxy = Some(Proxy { auth: Some("b"), ..Proxy::new("http://proxy.example:3128") });
+            let transport = Transport::OpenApi(OpenApi { proxy, ..OpenApi::new("https://api.example") });
+            let upstream = Box::leak(Box::new(Upstream { name: "api", description: "", transport, tools: &[] }));
+            resolve(binding, None, &[upstream], Path::new("/"), |_| None).complete()
+        };
+        let secrets = with("ann:sw0rdfish").unwrap_or_else(|missing| panic!("{missing:?}"));
+        assert_eq!(secrets.binding("b"), Some("ann:sw0rdfish"));
+        assert_eq!(secrets.redactor().redact_str("ann sw0rdfish YW5uOnN3MHJkZmlzaA=="), "ann [REDACTED] [REDACTED]");
+        let missing = with("no-pair-at-all").err().expect("not a pair");
+        assert_eq!((missing[0].upstreams.as_slice(), &missing[0].problem), (&["api"][..], &Problem::NotBasic));
     }
 
     #[test]

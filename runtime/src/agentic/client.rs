@@ -17,6 +17,7 @@ use super::model::Model;
 use super::plan::Plan;
 use crate::secrets::Secrets;
 use crate::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
+use crate::upstream::http::proxy::ResolvedProxy;
 use crate::upstream::http::status::{ERROR_BODY_BYTES, Head, retry_after};
 use crate::upstream::{Reason, UpstreamError, stage};
 
@@ -91,7 +92,12 @@ impl Client {
     ///
     /// Returns a sentence if the URL of the model is invalid, or if the HTTP client cannot be built with the key and
     /// `extra_roots`.
-    pub fn new(plan: &Plan, secrets: &Secrets, extra_roots: Option<Arc<[u8]>>) -> Result<Client, String> {
+    pub fn new(
+        plan: &Plan,
+        secrets: &Secrets,
+        extra_roots: Option<Arc<[u8]>>,
+        proxy: Option<ResolvedProxy>,
+    ) -> Result<Client, String> {
         let address = format!("{}/chat/completions", plan.model.base_url);
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
         // There is one client for the life of the process, so that leaking its URL is harmless.
@@ -101,7 +107,7 @@ impl Client {
             auth: plan.auth().leak(),
             static_headers: &[],
             connect_timeout: CONNECT,
-            proxy: None,
+            proxy,
             extra_roots,
             posts: true,
         };
@@ -183,6 +189,8 @@ fn of_world(fault: UpstreamError) -> Failed {
         Reason::Timeout if said.is_empty() => Failed::Ended(Fault::Late),
         // The endpoint could not be reached, or the connection was lost.
         Reason::UpstreamUnavailable | Reason::Timeout => Failed::Again(format!("the endpoint: {said}"), None),
+        // A proxy refuses the credentials.
+        Reason::AuthFailed => Failed::Ended(Fault::Config(said)),
         _ => Failed::Ended(Fault::Planner(format!("the endpoint: {said}"))),
     }
 }

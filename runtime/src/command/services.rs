@@ -14,7 +14,7 @@ use super::signals::{Interrupts, ShutdownSignals};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
-use crate::diagnostics::export::{Exporter, ExporterSettings};
+use crate::diagnostics::export::{Connection, Exporter, ExporterSettings};
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
@@ -94,6 +94,10 @@ impl Services {
         }
         for key in settings.session_keys.iter().flat_map(SessionKeys::iter) {
             redactor = redactor.with(key);
+        }
+        #[cfg(feature = "proxy")]
+        for secret in settings.proxy.secrets() {
+            redactor = redactor.with(&secret);
         }
         for secret in exporter.iter().flat_map(|exporter| exporter.secrets()) {
             redactor = redactor.with(secret);
@@ -181,13 +185,23 @@ impl Services {
     /// Returns the planner that runs tasks.
     #[cfg(feature = "agentic")]
     pub(super) fn planner(&self, plan: Plan, settings: &Settings) -> Result<Arc<Planner>, String> {
-        let client = Client::new(&plan, self.upstreams.secrets(), self.upstreams.extra_roots())?;
+        let client = Client::new(&plan, self.upstreams.secrets(), self.upstreams.extra_roots(), settings.proxy.resolved())?;
         Ok(Planner::new(plan, client, self.evaluator(settings), self.redactor(), self.runtime.handle().clone()))
     }
 
     /// Starts an exporter.
-    pub(super) fn start_exporter(&self, settings: &dyn ExporterSettings, deployment: &str) -> Result<Arc<dyn Exporter>, String> {
-        settings.start(self.upstreams.secrets(), self.upstreams.extra_roots(), &self.redactor, deployment)
+    pub(super) fn start_exporter(
+        &self,
+        exporter: &dyn ExporterSettings,
+        settings: &Settings,
+        deployment: &str,
+    ) -> Result<Arc<dyn Exporter>, String> {
+        let connection = Connection {
+            extra_roots: self.upstreams.extra_roots(),
+            #[cfg(feature = "proxy")]
+            proxy: settings.proxy.resolved(),
+        };
+        exporter.start(self.upstreams.secrets(), connection, &self.redactor, deployment)
     }
 
     /// Returns the upstreams.

@@ -86,7 +86,7 @@ pub(super) fn run(
         Ok(diagnostics) => diagnostics,
         Err(why) => return ended_early(deployment.name, services, &why),
     };
-    let exporter = match exporter.map(|exporter| services.start_exporter(exporter, deployment.name)).transpose() {
+    let exporter = match exporter.map(|exporter| services.start_exporter(exporter, &settings, deployment.name)).transpose() {
         Ok(exporter) => exporter,
         Err(why) => return ended_early(deployment.name, services, &why),
     };

@@ -9,6 +9,8 @@ use super::Payloads;
 use super::record::Record;
 use crate::secrets::{Redactor, Secrets};
 use crate::settings::Fault;
+#[cfg(feature = "proxy")]
+use crate::upstream::http::proxy::ResolvedProxy;
 
 /// Reads the settings of an exporter.
 pub trait ExporterSource: Debug + Sync {
@@ -36,10 +38,20 @@ pub trait ExporterSettings: Debug {
     fn start(
         &self,
         secrets: &Secrets,
-        extra_roots: Option<Arc<[u8]>>,
+        connection: Connection,
         redactor: &Redactor,
         deployment: &str,
     ) -> Result<Arc<dyn Exporter>, String>;
+}
+
+/// How the connections of an exporter are made.
+#[non_exhaustive]
+pub struct Connection {
+    /// Certificates that are trusted beside those of the system, as PEM.
+    pub extra_roots: Option<Arc<[u8]>>,
+    /// The proxy.
+    #[cfg(feature = "proxy")]
+    pub proxy: Option<ResolvedProxy>,
 }
 
 /// Exports calls. It never blocks a call and never makes one fail.

@@ -192,7 +192,14 @@ impl Flag {
             (Group::Sessions | Group::Http | Group::Agentic, _)
             | (
                 Group::Server,
-                "max-frame-bytes" | "max-context-bytes" | "max-concurrent-calls" | "queue-timeout-ms" | "memory-budget-bytes",
+                "max-frame-bytes"
+                | "max-context-bytes"
+                | "max-concurrent-calls"
+                | "queue-timeout-ms"
+                | "memory-budget-bytes"
+                | "proxy"
+                | "proxy-file"
+                | "no-proxy",
             )
             | (Group::Answers, "response-profile" | "aggregator-read-only")
             | (Group::Upstreams, "allow-missing-secrets") => serves,

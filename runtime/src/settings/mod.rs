@@ -6,6 +6,7 @@
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
 //! - [`http`]: the HTTP listener.
+//! - `proxy`: the proxy of the planner and of the collector that receives spans, with the feature of that name.
 //! - [`session_key`]: the secrets that seal sessions in a store.
 //! - [`store`]: the URL of the session store.
 //! - [`read`]: parses arguments and environment into [`Settings`].
@@ -17,6 +18,8 @@ pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 pub mod read;
 pub mod session_key;
 pub mod session_limits;
@@ -35,6 +38,8 @@ pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
+#[cfg(feature = "proxy")]
+pub use proxy::ProxySettings;
 use ptc_engine::evaluation::ArgumentLimits;
 use ptc_engine::response::Profile;
 pub use read::{Fault, SettingsParser};
@@ -100,6 +105,9 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
+    /// The proxy of the planner and of the collector.
+    #[cfg(feature = "proxy")]
+    pub proxy: ProxySettings,
     /// Whether the process serves clients. Then all secrets must be available, and failures of upstreams are logged.
     pub serves: bool,
     /// Whether the process may serve clients although secrets are missing.
@@ -217,6 +225,8 @@ impl Settings {
             max_children: None,
             connect_timeout: Duration::from_mins(3),
             ca_file: None,
+            #[cfg(feature = "proxy")]
+            proxy: ProxySettings::default(),
             diagnostics: DiagnosticsSettings::default(),
             http: HttpSettings::default(),
             #[cfg(feature = "agentic")]

@@ -25,6 +25,8 @@ pub struct SettingsParser {
     linked: LinkedParts,
     /// The settings that were given, with the name of the source: `--flag`, `CONFIG` or a variable.
     given: LiteMap<&'static str, String>,
+    /// Whether an optional part has settings of its own.
+    has_parts: bool,
     faults: Vec<Fault>,
     warnings: Vec<String>,
 }
@@ -106,7 +108,7 @@ impl SettingsParser {
     pub fn new(with_upstreams: bool, unpinned: bool, linked: LinkedParts) -> Self {
         let settings = Settings::defaults(with_upstreams);
         let (given, faults, warnings) = (LiteMap::new(), Vec::new(), Vec::new());
-        SettingsParser { settings, unpinned, repl: false, linked, given, faults, warnings }
+        SettingsParser { settings, unpinned, repl: false, linked, given, has_parts: false, faults, warnings }
     }
 
     /// Accepts the documented names of `repl` from now on.
@@ -208,6 +210,7 @@ impl SettingsParser {
         match read(&self.settings) {
             Ok((settings, warnings)) => {
                 self.warnings.extend(warnings);
+                self.has_parts |= settings.is_some();
                 settings
             }
             Err(faults) => {
@@ -253,6 +256,7 @@ impl SettingsParser {
             ("http-auth-token", "http-auth-token-file"),
             ("session-store", "session-store-file"),
             ("session-key", "session-key-file"),
+            ("proxy", "proxy-file"),
         ] {
             if let (Some(text), Some(file)) = (self.given.get(text), self.given.get(file)) {
                 self.faults.push(Fault::Refused(format!("{file} does not go with {text}: give one of them")));
@@ -310,11 +314,31 @@ impl SettingsParser {
             }
         }
         self.idle(Group::Http, "http", self.settings.http.on);
+        #[cfg(feature = "proxy")]
+        self.idle_proxy();
         #[cfg(feature = "agentic")]
         {
             self.faults.extend(self.settings.agentic.contradictions().into_iter().map(Fault::Refused));
             self.idle(Group::Agentic, "agentic", self.settings.agentic.on);
         }
+    }
+
+    /// Warns of a proxy that no request would use, and of exceptions without a proxy.
+    #[cfg(feature = "proxy")]
+    fn idle_proxy(&mut self) {
+        #[cfg(feature = "agentic")]
+        let has_planner = self.settings.agentic.on;
+        #[cfg(not(feature = "agentic"))]
+        let has_planner = false;
+        let given = |name| self.given.get(name).map(String::as_str);
+        let warning = match (given("proxy").or(given("proxy-file")), given("no-proxy")) {
+            (Some(place), _) if !has_planner && !self.has_parts => {
+                format!("{place} has no effect without --agentic or --otlp-endpoint; upstreams have `proxy` in the config")
+            }
+            (None, Some(place)) => format!("{place} has no effect without --proxy"),
+            _ => return,
+        };
+        self.warnings.push(warning);
     }
 
     /// Returns a flag with a similar name that this command accepts.

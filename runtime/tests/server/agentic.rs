@@ -17,6 +17,7 @@ use ptc_runtime::tools_list::tools_list_json;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::forward_proxy::ForwardProxy;
 use crate::peer::{Peer, server};
 use crate::web::{Answer, End, Web};
 
@@ -36,6 +37,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("agentic::flags_take_precedence_over_the_config_file", flags_take_precedence_over_the_config_file),
     ("agentic::cancelled_task_sends_no_further_requests", cancelled_task_sends_no_further_requests),
     ("agentic::server_ends_during_a_model_request", server_ends_during_a_model_request),
+    ("agentic::model_is_asked_through_the_proxy", model_is_asked_through_the_proxy),
     ("agentic::waiting_tasks_use_no_threads", scheduling::waiting_tasks_use_no_threads),
     (
         "agentic::wait_times_of_a_task_are_in_its_response_and_diagnostics",
@@ -377,6 +379,31 @@ fn model_request_has_documented_headers_and_body() {
     let roles: Vec<_> = body["messages"].as_array().into_iter().flatten().map(|message| message["role"].clone()).collect();
     assert_eq!(roles, ["system", "user"]);
     assert!(body.get("tools").is_none(), "the planner writes programs");
+}
+
+fn model_is_asked_through_the_proxy() {
+    let planner = replay(vec![json!({ "say": "(return \"not-a-secret\")" }), json!({ "say": "(return 2)" })]);
+    let proxy = ForwardProxy::start(Some("Basic YW5uYTpub3QtYS1zZWNyZXQ="));
+    let file = tempfile().with_extension("proxy");
+    let path = file.display().to_string();
+    let ask = |password: &str, flags: &[&str]| {
+        std::fs::write(&file, format!("http://anna:{password}@{}\n", proxy.address())).expect("a file");
+        let flags = [&["--agentic-allow-writes", "--proxy-file", &path], flags].concat();
+        let mut server = Peer::of(&mut with_planner("tasks", &planner, &flags));
+        let answer = call(&mut server, &json!({ "task": "x" }))["structuredContent"].clone();
+        drop(server.input.take());
+        let (_, log) = server.end();
+        assert!(!log.contains("not-a-secret") && !answer.to_string().contains("not-a-secret"), "{answer} {log}");
+        answer
+    };
+    assert_eq!(ask("not-a-secret", &[])["answer"], "[REDACTED]");
+    assert_eq!((proxy.heads().len(), planner.requests()[0].header("proxy-authorization")), (1, None));
+    let refused = ask("not-a-secret-either", &[]);
+    assert_eq!(refused["message"], "the proxy refuses its credentials (407 Proxy Authentication Required)", "{refused}");
+    assert_eq!((proxy.heads().len(), planner.requests().len()), (2, 1));
+    assert_eq!(ask("not-a-secret", &["--no-proxy", "127.0.0.1"])["answer"], "2");
+    assert_eq!((proxy.heads().len(), planner.requests().len()), (2, 2));
+    std::fs::remove_file(file).expect("the file was there");
 }
 
 fn key_echoed_by_the_model_is_redacted() {

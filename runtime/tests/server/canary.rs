@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Source, Tool, Tools, Transport,
-    Upstream,
+    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Proxy, Source, Tool, Tools,
+    Transport, Upstream,
 };
 use serde_json::json;
 
@@ -30,7 +30,9 @@ const CHILD: &str = "ch1ld\\c4nary=four";
 const ARGUMENT: &str = "arg-c4nary-five";
 const QUERY: &str = "qu3ry/c4nary &six+";
 const COOKIE: &str = "c00kie/c4nary;seven=";
-const CANARIES: [&str; 7] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT, QUERY, COOKIE];
+const PROXY: &str = "bob:pr0xy/c4nary+eight%41";
+const PROXY_PASSWORD: &str = "pr0xy/c4nary+eight%41";
+const CANARIES: [&str; 8] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT, QUERY, COOKIE, PROXY_PASSWORD];
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     // The texts simulate a server that returned the secrets when the catalog was frozen.
@@ -74,6 +76,7 @@ pub(crate) fn deployment() -> &'static Deployment {
             Auth::ApiKey { place: KeyPlace::Query, name: "key", binding: "query" },
             Auth::ApiKey { place: KeyPlace::Cookie, name: "sid", binding: "cookie" },
         ],
+        proxy: Some(Proxy { auth: Some("proxy"), ..Proxy::new(base) }),
         ..OpenApi::new(base)
     };
     let operations = OPERATIONS.map(|name| {
@@ -91,6 +94,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         Binding { name: "bearer", source: Source::Env { var: "CANARY_BEARER" } },
         Binding { name: "cookie", source: Source::Literal { value: COOKIE } },
         Binding { name: "header", source: Source::File { path: variable("CANARY_FILE") } },
+        Binding { name: "proxy", source: Source::Literal { value: PROXY } },
         Binding { name: "query", source: Source::Literal { value: QUERY } },
     ];
     let catalog = Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: upstreams.to_vec_leaked() }));

@@ -145,12 +145,18 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Answers as an MCP server over HTTP and as a JSON service, with the secrets from the headers, the
+/// Answers as an MCP server over HTTP, as a JSON service, and as the proxy of that service, with the secrets from the headers, the
 /// query and the cookies of the request.
 pub(crate) fn web(asked: &Asked) -> Answer {
     let authorization = asked.header("authorization").unwrap_or_default();
-    let decoded = authorization.strip_prefix("Basic ").and_then(|bits| String::from_utf8(STANDARD.decode(bits).ok()?).ok());
-    let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
+    let proxy_authorization = asked.header("proxy-authorization").unwrap_or_default();
+    let password = |header: &str| {
+        let pair = String::from_utf8(STANDARD.decode(header.strip_prefix("Basic ")?).ok()?).ok()?;
+        pair.split_once(':').map(|(_, password)| password.to_owned())
+    };
+    // A proxy receives the whole URL.
+    let absolute = asked.target.strip_prefix("http://").and_then(|rest| rest.find('/').and_then(|at| rest.get(at..)));
+    let (path, query) = absolute.unwrap_or(&asked.target).split_once('?').unwrap_or((absolute.unwrap_or(&asked.target), ""));
     let value = |texts: &str, separator: char, name: &str| {
         let value = texts.split(separator).find_map(|text| text.trim_start().strip_prefix(name)?.strip_prefix('='))?;
         Some(percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned())
@@ -161,13 +167,14 @@ pub(crate) fn web(asked: &Asked) -> Answer {
         value(cookies, ';', "sid"),
         authorization.strip_prefix("Bearer ").map(str::to_owned),
         asked.header("x-key").map(str::to_owned),
-        decoded.as_deref().and_then(|pair| pair.split_once(':')).map(|(_, password)| password.to_owned()),
+        password(authorization),
+        password(proxy_authorization),
     ]
     .into_iter()
     .flatten()
     .collect();
     assert!(!secrets.is_empty(), "{asked:?}");
-    let known = format!("{authorization} {} {cookies} {}", asked.target, known(&secrets));
+    let known = format!("{authorization} {proxy_authorization} {} {cookies} {}", asked.target, known(&secrets));
     let line = known.replace(['\r', '\n'], " ");
     let plain = |status: u16, kind: &str, body: String| {
         let headers = vec![

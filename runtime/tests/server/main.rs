@@ -13,6 +13,10 @@ mod canary;
 mod command;
 mod diagnostics;
 mod echoing;
+#[cfg(feature = "proxy")]
+#[path = "../upstreams/forward_proxy.rs"]
+#[expect(clippy::unwrap_used, reason = "a failure of the fake is a failure of the test")]
+mod forward_proxy;
 mod frames;
 #[cfg(feature = "http-server")]
 mod http;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::forward_proxy::ForwardProxy;
 use crate::peer::{Peer, server};
 use crate::web::{Answer, Web};
 
@@ -17,6 +18,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("otlp::rejected_spans_are_counted_and_reported_once", rejected_spans_are_counted_and_reported_once),
     ("otlp::hanging_collector_does_not_delay_calls", hanging_collector_does_not_delay_calls),
     ("otlp::wrong_otlp_variable_is_named", wrong_otlp_variable_is_named),
+    ("otlp::spans_are_sent_through_the_proxy", spans_are_sent_through_the_proxy),
 ];
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -209,4 +211,50 @@ fn wrong_otlp_variable_is_named() {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.code() == Some(2) && said.contains(part), "{said}");
     }
+}
+
+fn spans_are_sent_through_the_proxy() {
+    let proxy = ForwardProxy::start(Some("Basic YW5uYTpub3QtYS1zZWNyZXQ="));
+    let export = |web: &Web, password: &str, flags: &[&str]| {
+        let mut command = server("plain");
+        command
+            .args(["--otlp-endpoint", web.url("")])
+            .args(flags)
+            .env("PTC_RUNNER_MCP_PROXY", format!("http://anna:{password}@{}", proxy.address()));
+        let mut server = Peer::of(&mut command);
+        let answer = call(&mut server, 1, &json!(password).to_string(), &Value::Null);
+        let log = end(server);
+        for text in [&answer, &log] {
+            assert!(!text.contains("not-a-secret") && !text.contains("YW5uYTp"), "{text}");
+        }
+        log
+    };
+    let web = collector();
+    let log = export(&web, "not-a-secret", &[]);
+    assert!(!log.contains("not exported"), "{log}");
+    assert_eq!((web.requests().len(), proxy.heads().len()), (1, 1));
+    assert_eq!(web.requests()[0].header("proxy-authorization"), None, "it is for the proxy alone");
+
+    let log = export(&web, "not-a-secret-either", &[]);
+    assert!(log.contains("the proxy refuses its credentials (407 Proxy Authentication Required)"), "{log}");
+    assert_eq!((web.requests().len(), proxy.heads().len()), (1, 2), "it is not repeated");
+
+    export(&web, "not-a-secret", &["--no-proxy", "internal.example, 127.0.0.0/8"]);
+    assert_eq!((web.requests().len(), proxy.heads().len()), (2, 2));
+
+    for (flag, part) in [
+        ("--proxy=socks5://proxy:1080", "--proxy: expected http[s]://[user:password@]host[:port]"),
+        ("--proxy=http://anna:short@proxy", "found '23 bytes'"),
+        ("--no-proxy=http://internal.example", "--no-proxy: expected hosts, addresses or blocks"),
+        ("--proxy-file=/nowhere", "--proxy-file: expected a readable file"),
+    ] {
+        let done = server("plain").arg(flag).output().expect("it runs");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && said.contains(part) && !said.contains("short"), "{said}");
+    }
+    let mut idle = Peer::of(server("plain").arg("--proxy=http://anna:not-a-secret@proxy.example"));
+    call(&mut idle, 1, "1", &Value::Null);
+    let log = end(idle);
+    assert!(log.contains("--proxy has no effect without --agentic or --otlp-endpoint"), "{log}");
+    assert!(log.contains("use PTC_RUNNER_MCP_PROXY or --proxy-file") && !log.contains("not-a-secret"), "{log}");
 }

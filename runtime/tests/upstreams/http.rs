@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use ptc_catalog::{Auth, Binding, Era, McpHttp, Source, Transport};
+use ptc_catalog::{Auth, Binding, Era, McpHttp, Proxy, Source, Transport};
 use serde_json::{Value, json};
 
 use crate::web::{Answer, Asked, Web};
@@ -393,7 +393,7 @@ data: {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"resume
 fn proxy_of_the_entry_is_used() {
     let sessions = Arc::default();
     let proxy = Web::start(legacy(Arc::clone(&sessions)));
-    let world = world(McpHttp { proxy: Some(proxy.url("")), ..McpHttp::new("http://upstream.invalid/mcp") });
+    let world = world(McpHttp { proxy: Some(Proxy::new(proxy.url(""))), ..McpHttp::new("http://upstream.invalid/mcp") });
     assert_eq!(world.program().call("web", "echo", r#"{"message":"x"}"#), "text x");
     assert!(proxy.requests().iter().all(|asked| asked.target == "http://upstream.invalid/mcp"));
 }

@@ -7,12 +7,14 @@
 mod discovery;
 mod drift;
 mod faults;
+mod forward_proxy;
 mod http;
 mod http_sse;
 mod openapi;
 mod pages;
 mod parallel;
 mod peer;
+mod proxy;
 mod rate_limit;
 #[cfg(target_os = "linux")]
 mod sandbox;

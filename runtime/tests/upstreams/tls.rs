@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use ptc_catalog::{Auth, Binding, McpHttp, OpenApi, Operation, Source, Transport};
+use ptc_catalog::{Auth, Binding, McpHttp, OpenApi, Operation, Proxy, Source, Transport};
 use ptc_lisp::host::{Reply, WaitOutcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
@@ -177,7 +177,7 @@ fn client_certificate_is_presented() {
     // A proxy with TLS does not get it for an upstream without TLS.
     let value: &'static str = pem.leak();
     let auth: &[Auth] = &[Auth::ClientCertificate { binding: "certificate" }];
-    let api = Transport::McpHttp(McpHttp { auth, proxy: Some(url), ..McpHttp::new("http://api.example.com/mcp") });
+    let api = Transport::McpHttp(McpHttp { auth, proxy: Some(Proxy::new(url)), ..McpHttp::new("http://api.example.com/mcp") });
     let bindings = vec![Binding { name: "certificate", source: Source::Literal { value } }];
     let tools = vec![operation("fine", Operation::new("fine", "/"))];
     let roots = Arc::from(certificate.as_bytes());

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use ptc_catalog::{Era, McpHttp, Transport};
+use ptc_catalog::{Era, McpHttp, Proxy as Entry, Transport};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::web::{Answer, Web};
 use crate::world::{World, tool, upstream};
 
 /// Listens on a new port and calls `serve` for each connection.
-fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
+pub(crate) fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     world: &World,
     serve: impl Fn(TcpStream) -> F + Send + 'static,
 ) -> SocketAddr {
@@ -98,7 +98,7 @@ fn https_passes_a_proxy_encrypted() {
     // The connection to the proxy uses HTTP/1.1, even if the proxy supports HTTP/2.
     let (of_proxy, more) = crate::tls::acceptor(&[b"h2", b"http/1.1"]);
     let world = |proxy: &Proxy| {
-        let spec = McpHttp { proxy: Some(proxy.url), era: Some(Era::Handshake), ..McpHttp::new(url) };
+        let spec = McpHttp { proxy: Some(Entry::new(proxy.url)), era: Some(Era::Handshake), ..McpHttp::new(url) };
         let roots = Arc::from(format!("{certificate}{more}").as_bytes());
         World::with(vec![upstream("web", Transport::McpHttp(spec), vec![tool("echo")])], Vec::new(), |settings| {
             settings.extra_roots = Some(roots);
@@ -124,7 +124,7 @@ fn https_passes_a_proxy_encrypted() {
     }
 
     let before = web.requests().len();
-    let closed = proxy(&home, "407 Proxy Authentication Required", None);
+    let closed = proxy(&home, "403 Forbidden", None);
     let answer = world(&closed).program().call("web", "echo", "{}");
     assert!(answer.starts_with("upstream_unavailable: cannot connect"), "{answer}");
     assert_eq!(web.requests().len(), before, "nothing goes around the proxy");

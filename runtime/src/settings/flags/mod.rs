@@ -5,7 +5,7 @@
 //! - `session`: sessions.
 //! - `http`: the HTTP listener.
 //! - `diagnostics`: traces and `lisp_debug`.
-//! - `agentic`: `lisp_task`.
+//! - `agentic`: `lisp_task`. `proxy`: the proxy of its model and of the collector.
 //! - `terminal`: `repl` on a terminal, with the feature `line-editing`.
 
 #[cfg(feature = "agentic")]
@@ -13,6 +13,8 @@ mod agentic;
 mod config;
 mod diagnostics;
 mod http;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod server;
 mod session;
 #[cfg(feature = "line-editing")]
@@ -42,11 +44,15 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let agentic = agentic::ROWS;
     #[cfg(not(feature = "agentic"))]
     let agentic: &[Flag] = &[];
+    #[cfg(feature = "proxy")]
+    let proxy = proxy::ROWS;
+    #[cfg(not(feature = "proxy"))]
+    let proxy: &[Flag] = &[];
     #[cfg(feature = "line-editing")]
     let terminal = terminal::ROWS;
     #[cfg(not(feature = "line-editing"))]
     let terminal: &[Flag] = &[];
-    [config::ROWS, server::ROWS, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
+    [config::ROWS, server::ROWS, proxy, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
 }
 
 /// A group of settings that a binary may have been built without.

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::Auth;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use reqwest::{Client, Method, Proxy, Request};
+use reqwest::{Client, Method, Request, StatusCode};
 use url::Url;
 
 use super::answer::Answer;
 use super::body::RequestBody;
 use super::connecting::ConnectingLayer;
 use super::credentials::Credentials;
+use super::proxy::ResolvedProxy;
 use super::tls;
 use crate::OutgoingFrame;
 use crate::fault::{Delivery, UpstreamError};
@@ -42,13 +43,14 @@ pub struct HttpClient {
     /// The headers of every request: those of the client itself, static headers, and credentials in headers.
     headers: HeaderMap,
     credentials: Arc<Credentials>,
+    proxy: Option<Arc<ResolvedProxy>>,
     upstream: Option<&'static str>,
     connect_timeout: Duration,
     redactor: Redactor,
     posts: bool,
 }
 
-/// The configuration of a client, without secrets.
+/// The configuration of a client. Only its proxy contains secrets.
 pub struct Endpoint {
     /// The name of the upstream, for messages.
     pub upstream: Option<&'static str>,
@@ -60,8 +62,8 @@ pub struct Endpoint {
     pub static_headers: &'static [(&'static str, &'static str)],
     /// Time limit for making a connection.
     pub connect_timeout: Duration,
-    /// The URL of a proxy.
-    pub proxy: Option<&'static str>,
+    /// The proxy through which connections are made.
+    pub proxy: Option<ResolvedProxy>,
     /// PEM certificates that are trusted in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
     /// Whether the client sends `POST` requests, for which only redirects that preserve method and body are followed.
@@ -99,11 +101,9 @@ impl HttpClient {
     ///
     /// A header, the proxy or a certificate is invalid, or a credential has no value.
     pub fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
-        for url in [Some(endpoint.url), endpoint.proxy].into_iter().flatten() {
-            refuse_user(url)?;
-        }
+        refuse_user(endpoint.url)?;
         let is_plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
-        let uses_tls = !is_plain(endpoint.url) || !endpoint.proxy.is_none_or(is_plain);
+        let uses_tls = !is_plain(endpoint.url) || !endpoint.proxy.as_ref().is_none_or(|proxy| is_plain(proxy.url()));
         let builder = tls::configure(Client::builder(), uses_tls, endpoint.extra_roots.as_deref())?;
         let mut credentials = Credentials::read(endpoint.auth, secrets)?;
         let mut builder = builder
@@ -124,10 +124,8 @@ impl HttpClient {
         {
             builder = builder.tcp_user_timeout(KEEPALIVE * 2);
         }
-        if let Some(proxy) = endpoint.proxy {
-            let proxy = Proxy::all(proxy)
-                .map_err(|why| UpstreamError::unavailable(format!("the proxy cannot be used: {}", innermost(&why))))?;
-            builder = builder.proxy(proxy);
+        if let Some(proxy) = &endpoint.proxy {
+            builder = builder.proxy(proxy.to_reqwest()?);
         }
         if let Some(identity) = credentials.identity.take() {
             // A proxy with TLS must not get it either.
@@ -141,7 +139,8 @@ impl HttpClient {
         headers.extend(std::mem::take(&mut credentials.headers));
         let Endpoint { upstream, connect_timeout, posts, .. } = *endpoint;
         let credentials = Arc::new(credentials);
-        Ok(HttpClient { inner, headers, credentials, upstream, connect_timeout, redactor: secrets.redactor(), posts })
+        let proxy = endpoint.proxy.clone().map(Arc::new);
+        Ok(HttpClient { inner, headers, credentials, proxy, upstream, connect_timeout, redactor: secrets.redactor(), posts })
     }
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
@@ -211,6 +210,11 @@ impl HttpClient {
         match stage::until(deadline, self.inner.execute(request)).await {
             None => Err(SendError::Fault(UpstreamError::timed_out())),
             Some(Ok(response)) => {
+                if let Some(proxy) =
+                    self.proxy.as_ref().filter(|_| response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED)
+                {
+                    return Err(SendError::Fault(self.refused_by(proxy)));
+                }
                 stage::enter(Stage::Reading);
                 Ok(Answer::new(response, url.clone()))
             }
@@ -229,11 +233,19 @@ impl HttpClient {
         if let Some(cause) = parse_error(why) {
             return UpstreamError::upstream(format!("the answer is not HTTP: {cause}"));
         }
+        if let Some(proxy) = self.proxy.as_ref().filter(|_| is_refused_by_proxy(why)) {
+            return self.refused_by(proxy);
+        }
         if why.is_connect() {
             UpstreamError { delivery: Delivery::Never, ..unavailable(&format!("cannot connect{target}"), why) }
         } else {
             unavailable("the request failed", why)
         }
+    }
+
+    /// Creates the error for a proxy that refuses the request.
+    fn refused_by(&self, proxy: &ResolvedProxy) -> UpstreamError {
+        UpstreamError { delivery: Delivery::Never, ..proxy.refusal(self.upstream) }
     }
 
     /// Reads a body up to a size limit. Echoed secrets are redacted before the body is truncated or shown.
@@ -317,6 +329,11 @@ fn parse_error(why: &reqwest::Error) -> Option<&hyper::Error> {
     causes(why).find_map(|cause| cause.downcast_ref::<hyper::Error>()).filter(|cause| cause.is_parse())
 }
 
+/// Whether a proxy answered `CONNECT` with 407. The type of this error is private to `hyper-util`.
+fn is_refused_by_proxy(why: &reqwest::Error) -> bool {
+    why.is_connect() && causes(why).any(|cause| cause.to_string() == "tunnel error: proxy authorization required")
+}
+
 /// Iterates over an error's causes, outermost first.
 fn causes<'e>(why: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(why.source(), |cause| (*cause).source())
@@ -343,7 +360,7 @@ fn headers(endpoint: &Endpoint) -> Result<HeaderMap, UpstreamError> {
 
 /// Rejects a URL with user and password, which would not be sent. The compiler rejects such configs, but a handwritten deployment
 /// may contain one.
-fn refuse_user(url: &str) -> Result<(), UpstreamError> {
+pub(super) fn refuse_user(url: &str) -> Result<(), UpstreamError> {
     match Url::parse(url) {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(UpstreamError::unavailable(format!(
             "the URL {} holds a user or password: credentials are bindings, which `auth` sends",

@@ -8,6 +8,7 @@ use ptc_secrets::Secrets;
 use url::Url;
 
 use super::client::{Endpoint, HttpClient};
+use super::proxy::ResolvedProxy;
 use super::session::{Reader, Session, Wire};
 use super::shared_stream::{self, SharedStream};
 use crate::fault::{Reason, UpstreamError};
@@ -28,7 +29,7 @@ pub(crate) async fn connect(
         auth: spec.auth,
         static_headers: spec.static_headers,
         connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
-        proxy: spec.proxy,
+        proxy: ResolvedProxy::resolve(spec.proxy, secrets)?,
         extra_roots: settings.extra_roots.clone(),
         posts: true,
     };

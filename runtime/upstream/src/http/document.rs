@@ -8,11 +8,12 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use url::Url;
 
 use super::client::{Endpoint, HttpClient, OutgoingRequest};
+use super::proxy::ResolvedProxy;
 use super::status::{ERROR_BODY_BYTES, Head};
 use crate::fault::{Reason, UpstreamError};
 use ptc_secrets::Secrets;
 
-/// Fetches the document at `url`, of at most `max_bytes`, with the headers, credentials and timeouts of its config entry.
+/// Fetches the document at `url`, of at most `max_bytes`, with the headers, credentials, proxy and timeouts of its config entry.
 pub(crate) async fn fetch(
     url: &'static str,
     max_bytes: u64,
@@ -23,8 +24,9 @@ pub(crate) async fn fetch(
     let connect_timeout = Duration::from_millis(entry.connect_timeout_ms);
     let request_timeout = Duration::from_millis(entry.request_timeout_ms);
     let address = Url::parse(url).map_err(|why| UpstreamError::unavailable(format!("'{url}' is not a URL: {why}")))?;
+    let proxy = ResolvedProxy::resolve(entry.proxy, secrets)?;
     let client = HttpClient::new(
-        &Endpoint { upstream: None, url, auth, static_headers, connect_timeout, proxy: None, extra_roots: None, posts: false },
+        &Endpoint { upstream: None, url, auth, static_headers, connect_timeout, proxy, extra_roots: None, posts: false },
         secrets,
     )?;
     let deadline = Instant::now() + request_timeout;

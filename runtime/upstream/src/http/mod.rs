@@ -3,6 +3,7 @@
 //! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
 //! - `credentials`: headers, cookies, query parameters and certificates that carry secrets.
 //! - `connecting`: the stage of a call while its connection is made. `tls`: trusted certificates.
+//! - [`proxy`]: the proxy of a client, with its credentials and exceptions.
 //! - `body`: the body of a request.
 //! - [`answer`]: a response. [`status`]: the meaning of its status for a program.
 //! - `sse`: parses server-sent events. `stream`: reads a response that is an event stream.
@@ -17,6 +18,7 @@ pub(crate) mod connect;
 mod connecting;
 mod credentials;
 pub(crate) mod document;
+pub mod proxy;
 pub(crate) mod session;
 mod shared_stream;
 pub(super) mod sse;

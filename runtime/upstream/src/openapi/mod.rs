@@ -29,6 +29,7 @@ use reqwest::{Method, StatusCode};
 use super::call_rules::CallRules;
 use super::fault::{Delivery, UpstreamError};
 use super::http::client::{Endpoint, HttpClient, OutgoingRequest};
+use super::http::proxy::ResolvedProxy;
 use super::http::status::{ERROR_BODY_BYTES, Head};
 use super::mcp::outcome::Payload;
 use super::mcp::wire::OutgoingFrame;
@@ -58,7 +59,7 @@ impl Service {
             auth: spec.auth,
             static_headers: spec.static_headers,
             connect_timeout: Duration::from_millis(spec.connect_timeout_ms),
-            proxy: None,
+            proxy: ResolvedProxy::resolve(spec.proxy, secrets)?,
             extra_roots: settings.extra_roots.clone(),
             posts: false,
         };
