@@ -4,12 +4,14 @@ use std::net::IpAddr;
 
 /// A proxy through which the connections of an upstream are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Proxy {
     /// The URL of the proxy, with `http://` or `https://` and without user and password.
     pub url: &'static str,
     /// The credential binding with user and password, which the proxy receives as basic authentication (RFC 7617).
     pub auth: Option<&'static str>,
     /// Hosts that are reached without the proxy, in the forms that [`is_exception`] accepts.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
     pub no_proxy: &'static [&'static str],
 }
 

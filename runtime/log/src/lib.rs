@@ -1,20 +1,22 @@
-//! Log lines on standard error, one JSON object each.
+//! Log lines on standard error, one JSON object each, or in the [sinks](add_sink) of an embedding program.
 //!
 //! Standard output is reserved for the protocol. All logged texts are redacted, and payloads (programs, contexts, results) are
 //! logged at `debug` only. Panics are logged in the same way. They replace the standard hook, which would print their messages
 //! unredacted.
 
+mod sink;
+
 use std::borrow::Cow;
+use std::fmt;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
-
 use ptc_secrets::Redactor;
 use ptc_text::panic_message;
 use ptc_text::truncate_utf8;
+pub use sink::{SinkGuard, add_sink};
 
 /// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +33,8 @@ pub enum Level {
 }
 
 impl Level {
-    fn name(self) -> &'static str {
+    /// Returns the name in log lines, such as `warn`.
+    pub fn name(self) -> &'static str {
         match self {
             Level::Debug => "debug",
             Level::Info => "info",
@@ -99,7 +102,7 @@ pub fn line(level: Level, event: &str, fields: &[(&str, &str)]) {
 /// since the operator has no other way to learn the credential.
 pub fn generated_credential(event: &str, fields: &[(&str, &str)]) {
     let fields: Vec<_> = fields.iter().map(|(name, text)| (*name, Field::Text(text))).collect();
-    write(&render(now_ms(), Level::Warn, event, &fields, None));
+    write(&LogLine::new(now_ms(), Level::Warn, event, &fields, &[]));
 }
 
 /// Writes a line with an event and fields of all types.
@@ -107,52 +110,109 @@ pub fn record(level: Level, event: &str, fields: &[(&str, Field<'_>)]) {
     if !enabled(level) {
         return;
     }
-    write(&render(now_ms(), level, event, fields, REDACTOR.get()));
+    let sinks = sink::all();
+    let redactors: Vec<&Redactor> = REDACTOR.get().into_iter().chain(sinks.iter().map(|sink| &sink.redactor)).collect();
+    let line = LogLine::new(now_ms(), level, event, fields, &redactors);
+    if sinks.is_empty() {
+        write(&line);
+    }
+    for sink in &sinks {
+        sink.call(&line);
+    }
+}
+
+/// A redacted line. Its `Display` output is the JSON object that is written to standard error.
+#[derive(Debug, Clone)]
+pub struct LogLine<'a> {
+    time_ms: u64,
+    level: Level,
+    event: &'a str,
+    fields: Vec<(&'a str, LogValue<'a>)>,
+}
+
+/// The redacted value of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogValue<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// A number.
+    Number(u64),
+}
+
+impl<'a> LogLine<'a> {
+    fn new(time_ms: u64, level: Level, event: &'a str, fields: &[(&'a str, Field<'a>)], redactors: &[&Redactor]) -> LogLine<'a> {
+        let value = |field: &Field<'a>| match *field {
+            Field::Text(text) => LogValue::Text(redacted(text, redactors)),
+            Field::Payload(text) => {
+                let text = redacted(text, redactors);
+                LogValue::Text(match truncate_utf8(&text, MAX_PAYLOAD_BYTES) {
+                    (_, false) => text,
+                    (head, true) => format!("{head}… and {} more bytes", text.len() - head.len()).into(),
+                })
+            }
+            Field::Number(number) => LogValue::Number(number),
+        };
+        LogLine { time_ms, level, event, fields: fields.iter().map(|(name, field)| (*name, value(field))).collect() }
+    }
+
+    /// Returns the time in milliseconds since the Unix epoch.
+    pub fn time_ms(&self) -> u64 {
+        self.time_ms
+    }
+
+    /// Returns the severity.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Returns the event, such as `upstream unavailable`.
+    pub fn event(&self) -> &str {
+        self.event
+    }
+
+    /// Returns the fields in order.
+    pub fn fields(&self) -> &[(&'a str, LogValue<'a>)] {
+        &self.fields
+    }
+
+    /// Returns the text of a field. `None` if there is no such field, or if it is a number.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(own, _)| *own == name).and_then(|(_, value)| match value {
+            LogValue::Text(text) => Some(&**text),
+            LogValue::Number(_) => None,
+        })
+    }
+}
+
+impl fmt::Display for LogLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = |text: &str| serde_json::to_string(text).map_err(|_| fmt::Error);
+        write!(f, "{{\"time_ms\":{},\"level\":{},\"event\":{}", self.time_ms, json(self.level.name())?, json(self.event)?)?;
+        for (name, value) in &self.fields {
+            match value {
+                LogValue::Text(text) => write!(f, ",{}:{}", json(name)?, json(text)?)?,
+                LogValue::Number(number) => write!(f, ",{}:{number}", json(name)?)?,
+            }
+        }
+        f.write_str("}")
+    }
 }
 
 fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }
 
-fn write(line: &str) {
+fn write(line: &LogLine<'_>) {
     // `eprintln!` would panic if standard error is closed or a full non-blocking pipe. Losing a line is less harmful.
     let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
-fn render(time_ms: u64, level: Level, event: &str, fields: &[(&str, Field<'_>)], redactor: Option<&Redactor>) -> String {
-    #[derive(Serialize)]
-    struct Head<'a> {
-        time_ms: u64,
-        level: &'a str,
-        event: &'a str,
-    }
-    let mut text = serde_json::to_string(&Head { time_ms, level: level.name(), event }).unwrap_or_default();
-    text.pop();
-    for (name, value) in fields {
-        let value = match value {
-            Field::Text(text) => serde_json::to_string(&*redacted(text, redactor)),
-            Field::Payload(text) => {
-                let text = redacted(text, redactor);
-                match truncate_utf8(&text, MAX_PAYLOAD_BYTES) {
-                    (_, false) => serde_json::to_string(&*text),
-                    (head, true) => serde_json::to_string(&format!("{head}… and {} more bytes", text.len() - head.len())),
-                }
-            }
-            Field::Number(number) => Ok(number.to_string()),
-        };
-        if let (Ok(name), Ok(value)) = (serde_json::to_string(name), value) {
-            text.push(',');
-            text.push_str(&name);
-            text.push(':');
-            text.push_str(&value);
-        }
-    }
-    text.push('}');
-    text
-}
-
-fn redacted<'t>(text: &'t str, redactor: Option<&Redactor>) -> Cow<'t, str> {
-    redactor.map_or(text.into(), |redactor| redactor.redact_str(text))
+fn redacted<'t>(text: &'t str, redactors: &[&Redactor]) -> Cow<'t, str> {
+    redactors.iter().fold(text.into(), |text, redactor| match text {
+        Cow::Borrowed(text) => redactor.redact_str(text),
+        Cow::Owned(text) => redactor.redact_string(text).into(),
+    })
 }
 
 #[cfg(test)]
@@ -162,20 +222,20 @@ mod tests {
     #[test]
     fn long_payload_is_truncated() {
         let long = "x".repeat(MAX_PAYLOAD_BYTES + 10);
-        let text = render(5, Level::Debug, "call", &[("program", Field::Payload(&long)), ("id", Field::Payload("1"))], None);
+        let fields = [("program", Field::Payload(&long)), ("id", Field::Payload("1"))];
+        let text = LogLine::new(5, Level::Debug, "call", &fields, &[]).to_string();
         assert!(text.ends_with("x… and 10 more bytes\",\"id\":\"1\"}"), "{}", text.len());
         assert!(text.len() < MAX_PAYLOAD_BYTES + 200, "{}", text.len());
     }
 
     #[test]
     fn log_line_is_one_json_object() {
-        let text = render(
-            5,
-            Level::Warn,
-            "frame refused",
-            &[("reason", Field::Text("bad \"quote\"\n")), ("status", Field::Number(400))],
-            None,
+        let fields = [("reason", Field::Text("bad \"quote\"\n")), ("status", Field::Number(400))];
+        let line = LogLine::new(5, Level::Warn, "frame refused", &fields, &[]);
+        assert_eq!((line.event(), line.text("reason"), line.text("status")), ("frame refused", Some("bad \"quote\"\n"), None));
+        assert_eq!(
+            line.to_string(),
+            r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n","status":400}"#
         );
-        assert_eq!(text, r#"{"time_ms":5,"level":"warn","event":"frame refused","reason":"bad \"quote\"\n","status":400}"#);
     }
 }

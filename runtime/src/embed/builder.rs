@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::engine::Engine;
 use super::tool::{Tool, ToolDefinitionError};
 use crate::fibers::Fibers;
+use crate::log::{self, LogLine};
 use crate::schedule::{Limit, ScheduleLimits, Scheduler, Source};
 use crate::secrets::{MissingSecret, Secrets};
 use crate::settings::Settings;
@@ -34,7 +35,11 @@ pub struct Builder {
     upstreams: Vec<Adjust>,
     load: Option<Arc<dyn Load>>,
     connections: Option<Arc<Upstreams>>,
+    log_sink: Option<LogSink>,
 }
+
+/// The receiver of log lines.
+type LogSink = Box<dyn Fn(&LogLine<'_>) + Send + Sync>;
 
 /// A change of the settings of upstreams by the embedding program.
 type Adjust = Box<dyn FnOnce(&mut UpstreamSettings) + Send>;
@@ -173,6 +178,27 @@ impl Builder {
         self
     }
 
+    /// Passes log lines to `sink` and not to standard error, for as long as the engine exists. The lines are redacted. They report
+    /// starts, failures and recoveries of upstreams, changed tools, and threads that the system does not start; the upstreams of
+    /// an engine without a sink only report changed tools.
+    ///
+    /// The log belongs to the process: with several engines, each sink receives the lines of all of them. [`log::set_level`] sets
+    /// the minimum level, which is `info` at first. A sink is called on the thread that logs. It must not block or use the engine,
+    /// because programs may wait for it. Its panics are ignored.
+    ///
+    /// ```
+    /// # use ptc_runtime::embed::Engine;
+    /// let engine = Engine::builder().log_sink(|line| {
+    ///     let upstream = line.text("upstream").unwrap_or("-");
+    ///     eprintln!("{} {upstream}: {}", line.level().name(), line.event());
+    /// });
+    /// # let _ = engine;
+    /// ```
+    pub fn log_sink(mut self, sink: impl Fn(&LogLine<'_>) + Send + Sync + 'static) -> Builder {
+        self.log_sink = Some(Box::new(sink));
+        self
+    }
+
     /// Resolves credentials and prepares upstreams. Nothing is started or sent before a program needs it.
     ///
     /// # Errors
@@ -208,6 +234,7 @@ impl Builder {
             (driver.handle.clone(), Some(driver))
         };
         let mut upstream_settings = UpstreamSettings::new(settings.config_dir(), handle.clone());
+        upstream_settings.logs_health = self.log_sink.is_some();
         for change in self.upstreams {
             change(&mut upstream_settings);
         }
@@ -215,6 +242,7 @@ impl Builder {
         if let Some(pem) = &upstream_settings.extra_roots {
             crate::upstream::check_certificates(pem).map_err(BuildError::Certificates)?;
         }
+        let log_guard = self.log_sink.map(|sink| log::add_sink(redactor.clone(), sink));
         let upstreams = match (self.load, self.connections) {
             (Some(load), _) => Upstreams::live(deployment, secrets, upstream_settings, load),
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, &earlier),
@@ -234,6 +262,7 @@ impl Builder {
             fibers: Arc::new(Fibers::new(limits.threads.value)),
             scheduler: Scheduler::new(limits),
             _driver: driver,
+            _log_guard: log_guard,
         })
     }
 }

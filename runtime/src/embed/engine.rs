@@ -19,6 +19,7 @@ use super::host::{AppHost, Calls};
 use super::request::Request;
 use super::tool::Tool;
 use crate::fibers::Fibers;
+use crate::log::SinkGuard;
 use crate::schedule::{AdmissionPermit, Scheduler};
 use crate::secrets::Redactor;
 use crate::upstream::{ProgramHost, UpstreamError, Upstreams};
@@ -35,6 +36,7 @@ pub struct Engine {
     pub(super) handle: Handle,
     pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
+    pub(super) _log_guard: Option<SinkGuard>,
     // The last field, since it must outlive everything that runs on it.
     pub(super) _driver: Option<Driver>,
 }

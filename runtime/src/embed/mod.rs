@@ -39,6 +39,8 @@
 //!
 //! **Events.** [`Request::on_event`] receives printed lines and calls while the program runs.
 //!
+//! **Logs.** [`Builder::log_sink`] receives the log lines that would otherwise be written to standard error.
+//!
 //! **Signatures** check arguments and results of tools ([`Tool::new`]) and of programs ([`Request::signature`]). Their grammar is
 //! that of [`ptc_lisp::signature`]. With the feature `schemars` they are derived from Rust types (`Tool::typed`,
 //! `Request::returns`).
@@ -57,6 +59,7 @@ mod tool;
 #[cfg(feature = "schemars")]
 mod typed;
 
+pub use crate::log::{LogLine, LogValue};
 pub use answer::Answer;
 pub use builder::{BuildError, Builder};
 pub use engine::Engine;

@@ -6,6 +6,7 @@ mod arguments;
 mod engine;
 mod examples;
 mod limits;
+mod log;
 mod protocol;
 #[path = "../../examples/service.rs"]
 #[expect(dead_code, reason = "`main` of the example is not called")]
