@@ -1,4 +1,4 @@
-//! Tells the program for which platform it is built.
+//! Passes the platform of the build to the program.
 
 fn main() -> Result<(), std::env::VarError> {
     println!("cargo:rerun-if-changed=build.rs");

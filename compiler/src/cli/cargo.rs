@@ -280,6 +280,14 @@ pub(crate) fn is_installed() -> bool {
     cargo().is_ok_and(|path| path.components().count() == 1 || path.is_file())
 }
 
+/// Reports that neither linker can be used.
+pub(crate) fn no_toolchain_and_no_runtime(how_to_add: &str) -> Failure {
+    Failure::new(
+        "no Rust toolchain and no prebuilt runtime: `cargo` is neither on PATH nor in ~/.cargo/bin, and CARGO does not name it",
+    )
+    .hint(format!("install Rust (with rustup, or your system's packages), or {how_to_add}"))
+}
+
 fn no_toolchain() -> Failure {
     Failure::new("no Rust toolchain: `cargo` is neither on PATH nor in ~/.cargo/bin, and CARGO does not name it").hint(
         "ptc-compile generates a small crate and builds it with cargo; install Rust (with rustup, or your system's packages) and run the same command again",

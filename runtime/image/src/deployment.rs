@@ -39,7 +39,7 @@ pub enum ImageError {
     /// The first bytes are not those of an image.
     NotAnImage,
     /// The content has another digest than the image says: the file is damaged.
-    Damaged,
+    DigestMismatch,
     /// It was made for a runtime with other sources.
     OtherRuntime,
 }
@@ -48,7 +48,7 @@ impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ImageError::NotAnImage => "the section of the catalog has another format",
-            ImageError::Damaged => "the catalog does not have the digest that was computed when it was added",
+            ImageError::DigestMismatch => "the catalog does not have the digest that was computed when it was added",
             ImageError::OtherRuntime => "the catalog was made for a runtime with other sources",
         })
     }
@@ -99,8 +99,8 @@ impl Part {
     }
 
     fn of(self, parts: &'static [u8]) -> Result<&'static [u8], ImageError> {
-        let end = self.start.checked_add(self.length).ok_or(ImageError::Damaged)?;
-        parts.get(self.start..end).ok_or(ImageError::Damaged)
+        let end = self.start.checked_add(self.length).ok_or(ImageError::DigestMismatch)?;
+        parts.get(self.start..end).ok_or(ImageError::DigestMismatch)
     }
 }
 
@@ -157,21 +157,21 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// Returns [`ImageError`] if the bytes are no image, the head is damaged, or the image belongs to another runtime.
+    /// Returns [`ImageError`] if the bytes are not an image, the head is damaged, or the image belongs to another runtime.
     pub fn read(image: &'static [u8], runtime: &str, damaged: fn(ImageError) -> !) -> Result<Image, ImageError> {
         let rest = image.strip_prefix(MAGIC).ok_or(ImageError::NotAnImage)?;
-        let (digest, rest) = rest.split_at_checked(DIGEST_BYTES).ok_or(ImageError::Damaged)?;
-        let (length, rest) = rest.split_first_chunk().ok_or(ImageError::Damaged)?;
+        let (digest, rest) = rest.split_at_checked(DIGEST_BYTES).ok_or(ImageError::DigestMismatch)?;
+        let (length, rest) = rest.split_first_chunk().ok_or(ImageError::DigestMismatch)?;
         let length = u32::from_le_bytes(*length) as usize;
-        let (head, parts) = rest.split_at_checked(length).ok_or(ImageError::Damaged)?;
+        let (head, parts) = rest.split_at_checked(length).ok_or(ImageError::DigestMismatch)?;
         if Sha256::digest(head).as_slice() != digest {
-            return Err(ImageError::Damaged);
+            return Err(ImageError::DigestMismatch);
         }
-        let (made_for, head) = postcard::take_from_bytes::<&str>(head).map_err(|_| ImageError::Damaged)?;
+        let (made_for, head) = postcard::take_from_bytes::<&str>(head).map_err(|_| ImageError::DigestMismatch)?;
         if made_for != runtime {
             return Err(ImageError::OtherRuntime);
         }
-        let head: Head<Vec<Binding>, Vec<StoredProgram>> = postcard::from_bytes(head).map_err(|_| ImageError::Damaged)?;
+        let head: Head<Vec<Binding>, Vec<StoredProgram>> = postcard::from_bytes(head).map_err(|_| ImageError::DigestMismatch)?;
         let index = head.search_index;
         let all: Vec<Part> = head.upstreams.iter().map(|entry| entry.tools).chain([index]).collect();
         let upstream = |entry: Entry| {
@@ -203,7 +203,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// Returns [`ImageError::Damaged`] if a part has another digest or cannot be read.
+    /// Returns [`ImageError::DigestMismatch`] if a part has another digest or cannot be read.
     pub fn verify(&self, mut read: impl FnMut(usize, &mut [u8]) -> std::io::Result<()>) -> Result<(), ImageError> {
         let mut buffer = vec![0; 64 * 1024];
         for part in &self.parts {
@@ -211,13 +211,13 @@ impl Image {
             let mut done = 0;
             while done < part.length {
                 let length = buffer.len().min(part.length - done);
-                let chunk = buffer.get_mut(..length).ok_or(ImageError::Damaged)?;
-                read(self.head + part.start + done, chunk).map_err(|_| ImageError::Damaged)?;
+                let chunk = buffer.get_mut(..length).ok_or(ImageError::DigestMismatch)?;
+                read(self.head + part.start + done, chunk).map_err(|_| ImageError::DigestMismatch)?;
                 digest.update(chunk);
                 done += length;
             }
             if digest.finalize().as_slice() != part.digest {
-                return Err(ImageError::Damaged);
+                return Err(ImageError::DigestMismatch);
             }
         }
         Ok(())
@@ -246,11 +246,11 @@ impl Deferred for DeferredTools {
     fn all(&self) -> &'static [Tool] {
         self.read.get_or_init(|| {
             if Sha256::digest(self.bytes).as_slice() != self.digest {
-                (self.damaged)(ImageError::Damaged)
+                (self.damaged)(ImageError::DigestMismatch)
             }
             match postcard::from_bytes::<Vec<Tool>>(self.bytes) {
                 Ok(tools) if tools.len() == self.count => Box::leak(tools.into_boxed_slice()),
-                _ => (self.damaged)(ImageError::Damaged),
+                _ => (self.damaged)(ImageError::DigestMismatch),
             }
         })
     }
@@ -323,7 +323,7 @@ mod tests {
                 Ok((bytes, image)) => verify(bytes, &image),
                 Err(error) => Err(error),
             };
-            let expected = if at < MAGIC.len() { ImageError::NotAnImage } else { ImageError::Damaged };
+            let expected = if at < MAGIC.len() { ImageError::NotAnImage } else { ImageError::DigestMismatch };
             assert_eq!(found, Err(expected), "byte {at}");
             assert!(read(image[..at].to_vec()).is_err(), "the first {at} bytes");
         }

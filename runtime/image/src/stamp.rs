@@ -18,7 +18,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Finds the stamp among the bytes of an executable. Returns `None` if the file is no prebuilt runtime.
+    /// Finds the stamp among the bytes of an executable. Returns `None` if the file is not a prebuilt runtime.
     pub fn find(executable: &[u8]) -> Option<Stamp> {
         let mut places = memchr::memmem::find_iter(executable, PREFIX);
         places.find_map(|at| Stamp::read(executable.get(at + PREFIX.len()..)?))

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use ptc_image::{Image, ImageError, stamp};
 use ptc_runtime::{Linker, Parts};
 
-/// Tells a compiler what this file is without starting it.
+/// Identifies this file for a compiler that does not start it.
 #[used]
 static STAMP: [u8; stamp::BYTES] = stamp::write(env!("CARGO_PKG_VERSION"), ptc_runtime::DIGEST, env!("PTC_TARGET"));
 

@@ -549,7 +549,7 @@ mod tests {
             let binding: &'static [Binding] = vec![Binding { name: "b", source: Source::Literal { value } }].leak();
             let proxy = Some(Proxy { auth: Some("b"), ..Proxy::new("http://proxy.example:3128") });
             let transport = Transport::OpenApi(OpenApi { proxy, ..OpenApi::new("https://api.example") });
-            let upstream = Box::leak(Box::new(Upstream { name: "api", description: "", transport, tools: &[] }));
+            let upstream = Box::leak(Box::new(Upstream { name: "api", description: "", transport, tools: Tools::NONE }));
             resolve(binding, None, &[upstream], Path::new("/"), |_| None).complete()
         };
         let secrets = with("ann:sw0rdfish").unwrap_or_else(|missing| panic!("{missing:?}"));

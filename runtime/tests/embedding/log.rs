@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ptc_catalog::{Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Transport, Upstream};
+use ptc_catalog::{Binding, Catalog, Deployment, EnvPart, McpStdio, Source, Tool, Tools, Transport, Upstream};
 use ptc_runtime::embed::{Engine, Request};
 use ptc_runtime::log::Level;
 
@@ -20,7 +20,7 @@ fn deployment() -> &'static Deployment {
             env: &[("TOKEN", &[EnvPart::Text(SECRET)])],
             ..McpStdio::new("sh")
         }),
-        tools: &TOOLS,
+        tools: Tools::table(&TOOLS),
     }];
     static CATALOG: Catalog = Catalog { digest: "", search_index: &[], upstreams: &UPSTREAMS };
     static DEPLOYMENT: Deployment =

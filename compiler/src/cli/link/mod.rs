@@ -43,10 +43,6 @@ impl Linker {
     ///
     /// If the sources or the runtime cannot be found, or an option does not fit the choice.
     pub(crate) fn choose(args: &Build) -> Result<Linker, Failure> {
-        let prebuilt = || {
-            let target = args.target.as_deref().unwrap_or(source::HOST);
-            runtimes::find(target).map(Linker::Prebuilt)
-        };
         match args.link {
             Some(Link::Rust) => match &args.target {
                 Some(target) if target != source::HOST => {
@@ -62,7 +58,13 @@ impl Linker {
                     return Err(Failure::new(format!("{option} has no effect {why}: the runtime is compiled already"))
                         .hint("leave one of the options out, or choose `--link rust`"));
                 }
-                prebuilt()
+                let target = args.target.as_deref().unwrap_or(source::HOST);
+                let missing = || match (choice, &args.target) {
+                    (None, None) => cargo::no_toolchain_and_no_runtime(runtimes::HOW_TO_ADD),
+                    _ => Failure::new(format!("there is no prebuilt runtime for {target} on this machine"))
+                        .hint(runtimes::HOW_TO_ADD),
+                };
+                runtimes::find(target)?.map(Linker::Prebuilt).ok_or_else(missing)
             }
         }
     }

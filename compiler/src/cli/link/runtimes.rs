@@ -47,7 +47,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, is no runtime, or belongs to another compiler.
+    /// If the file cannot be read, is not a runtime, or belongs to another compiler.
     fn read(path: &Path) -> Result<Runtime, Failure> {
         let executable =
             std::fs::read(path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
@@ -93,24 +93,26 @@ fn difference(stamp: &Stamp) -> Option<String> {
     }
 }
 
-/// Finds the runtime for a platform: beside this program, where packages put it, or among those that were added.
+/// How to get a prebuilt runtime.
+pub(super) const HOW_TO_ADD: &str = "add a prebuilt runtime with `ptc-compile runtimes add FILE`, or, in a checkout, run `cargo build --release --package ptc-prebuilt`";
+
+/// Finds the runtime for a platform: beside this program, where packages put it, or among those that were added. Returns `None` if
+/// there is none.
 ///
 /// # Errors
 ///
-/// If there is none that fits. The failure names one that does not fit, if there is one.
-pub(crate) fn find(target: &str) -> Result<Runtime, Failure> {
+/// If there are runtimes and none of them fits. The failure names one.
+pub(super) fn find(target: &str) -> Result<Option<Runtime>, Failure> {
     let mut unfit = None;
     for path in places() {
         match Runtime::read(&path) {
-            Ok(runtime) if runtime.stamp.target == target => return Ok(runtime),
+            Ok(runtime) if runtime.stamp.target == target => return Ok(Some(runtime)),
             Ok(_) => {}
             // One of another version may lie beside one that fits.
             Err(failure) => unfit = unfit.or(Some(failure)),
         }
     }
-    let hint =
-        "add one with `ptc-compile runtimes add FILE`, or, in a checkout, run `cargo build --release --package ptc-prebuilt`";
-    Err(unfit.unwrap_or_else(|| Failure::new(format!("there is no prebuilt runtime for {target} on this machine")).hint(hint)))
+    unfit.map_or(Ok(None), Err)
 }
 
 /// Returns the files that may be runtimes, in the order in which they are tried.
