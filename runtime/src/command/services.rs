@@ -193,6 +193,7 @@ impl Services {
     pub(super) fn start_exporter(
         &self,
         exporter: &dyn ExporterSettings,
+        #[cfg_attr(not(feature = "proxy"), expect(unused_variables, reason = "it has only the proxy for an exporter"))]
         settings: &Settings,
         deployment: &str,
     ) -> Result<Arc<dyn Exporter>, String> {
