@@ -6,10 +6,10 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 8 | [`MAGIC`] |
+//! | 8 | `ptc-img1` |
 //! | 32 | SHA-256 of the head |
 //! | 4 | length of the head, little endian |
-//! | … | SHA-256 of the sources of the runtime as text, and [`Head`], as `postcard` writes them |
+//! | … | SHA-256 of the sources of the runtime as text, and the head, as `postcard` writes them |
 //! | … | the parts |
 //!
 //! The format has no names of fields, so an image can only be read by a runtime with the same sources. The head has their digest.

@@ -3,7 +3,7 @@
 /// The beginning of a stamp. The rest of the line has the three parts, with a space between them.
 const PREFIX: &str = "\nptc-prebuilt-runtime ";
 
-/// Length of [`write`]'s result: stamps of different versions and platforms have the same type.
+/// Length of [`write()`]'s result: stamps of different versions and platforms have the same type.
 pub const BYTES: usize = 256;
 
 /// What a prebuilt runtime says of itself.
