@@ -79,7 +79,9 @@ impl Binary {
     /// Whether the binary has the setting.
     fn takes(&self, flag: &Flag) -> bool {
         let has = |needed: &str| self.abilities.iter().any(|ability| ability == needed);
-        !flag.is_of_config() && flag.feature().is_none_or(has)
+        // Only the planner and the exporter of spans use this proxy.
+        let is_of_proxy = matches!(flag.name, "proxy" | "proxy-file" | "no-proxy");
+        !flag.is_of_config() && flag.feature().is_none_or(has) && (!is_of_proxy || has("agentic") || has("otlp"))
     }
 }
 
