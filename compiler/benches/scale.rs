@@ -93,7 +93,7 @@ fn measure(tools: usize) {
 struct Start {
     /// The time until its response to `initialize`.
     took: Duration,
-    /// Its resident memory after that, in KiB.
+    /// The resident memory after the response to `initialize`, in KiB.
     resident: u64,
 }
 

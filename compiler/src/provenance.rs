@@ -38,7 +38,7 @@ pub struct Parts {
     pub compiler: String,
     /// The optional features of the runtime in the binary.
     pub abilities: Vec<String>,
-    /// What put the catalog into the binary: `rust` or `prebuilt`.
+    /// The linker that put the catalog into the binary: `rust` or `prebuilt`.
     pub linker: String,
 }
 

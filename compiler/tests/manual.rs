@@ -91,7 +91,7 @@ fn every_command_and_setting_is_in_a_manual_page() {
     }
     assert!(page("ptc-compile.1").contains("--max-prompt-bytes"));
     let (run, gate) = (page("ptc-compile-run.1"), page("gate.1"));
-    let plain = |flag: &Flag| flag.feature().is_none_or(|needed| ["http", "http-server"].contains(&needed));
+    let plain = |flag: &Flag| flag.is_built_with(|needed| ["http", "http-server"].contains(&needed));
     for flag in flags() {
         let shown = format!("--{}\\fR", flag.name);
         let serves = flag.is_built(PARTS.linked()) && flag.applies_to(Purpose::Serve);

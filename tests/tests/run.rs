@@ -225,7 +225,7 @@ fn run_has_the_flags_of_a_pinned_binary() {
     let folder = Folder::new(&[]);
     let help = run(&mut folder.run(&["--help"])).success();
     // These tests are built with features that ptc-compile lacks.
-    let built = |flag: &Flag| flag.is_built(PARTS.linked()) && flag.feature() != Some("https-server");
+    let built = |flag: &Flag| flag.is_built(PARTS.linked()) && flag.is_built_with(|needed| needed != "https-server");
     for flag in ptc_runtime::settings::flags().filter(|flag| built(flag) && flag.applies_to(Purpose::Serve)) {
         assert!(help.contains(&format!("--{}", flag.name)) && help.contains(flag.env), "{}", flag.name);
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{Build, Emit, ServeOn};
+use crate::build_args::{Build, Emit, ServeOn};
 use crate::console::Console;
 use crate::link::Linker;
 use crate::smoke_test::{self, EvalResult};
@@ -208,7 +208,7 @@ pub(crate) struct Built<'a> {
     /// The path of the binary.
     binary: &'a Path,
     binary_bytes: u64,
-    /// What put the catalog into the binary: `rust` or `prebuilt`, as in `--link`.
+    /// The linker that put the catalog into the binary: `rust` or `prebuilt`, as in `--link`.
     linker: &'static str,
     /// The platform of the binary.
     target: &'a str,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use ptc_compiler::render::toml_string;
 
 use crate::Failure;
-use crate::args::{Build, Lto};
+use crate::build_args::{Build, Lto};
 use crate::cargo_lock;
 use crate::progress::Progress;
 use crate::source::{self, Source};
@@ -274,7 +274,7 @@ fn cargo() -> Result<PathBuf, Failure> {
     folders.map(|folder| folder.join(&file)).find(|f| f.is_file()).ok_or_else(no_toolchain)
 }
 
-/// Whether there is a cargo that [`build`] would run.
+/// Whether cargo is installed, so that [`build`] can run it.
 pub(crate) fn is_installed() -> bool {
     // `$CARGO` may name a program that is not there. A bare name is searched in `PATH` when it is started.
     cargo().is_ok_and(|path| path.components().count() == 1 || path.is_file())

@@ -8,7 +8,7 @@ use ptc_compiler::lock::Lock;
 use ptc_compiler::{checks, leak, lower, resolve};
 use ptc_text::join_limited;
 
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::{Failure, Status, environment, program, resolve_lock, sandbox};

@@ -149,7 +149,7 @@ struct Outcome<'a> {
     compared: Option<&'a Compared>,
     /// Whether the comparison covers all upstreams.
     is_whole: bool,
-    /// Whether the output shows each change. Otherwise it has one line for each tool.
+    /// Whether the output shows each change of a tool instead of one line for each tool.
     has_details: bool,
 }
 

@@ -12,7 +12,7 @@ use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::render::BaseImages;
 use ptc_compiler::{openapi, render};
 
-use crate::args::Emit;
+use crate::build_args::Emit;
 use crate::{Failure, resolve_lock};
 
 /// Renders one of the texts. Equal locks give equal bytes.

@@ -7,7 +7,7 @@ use ptc_compiler::lock::Lock;
 use ptc_compiler::lower;
 use ptc_runtime::secrets::Secrets;
 
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::commands;
 use crate::load::Checked;
 

@@ -13,7 +13,7 @@ use ptc_compiler::source::{FileId, MAX_BYTES, Sources, decode};
 use ptc_compiler::tree::{Syntax, too_large};
 use ptc_compiler::{files, ir, openapi, programs};
 
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::{Failure, defaults};
 
 /// The files read for a config, and the findings about them.

@@ -3,7 +3,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `args` | options and subcommands |
+//! | `args`, `build_args` | the commands with their options; the options of a build |
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
 //! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
@@ -37,6 +37,7 @@
 mod args;
 mod attest;
 mod build;
+mod build_args;
 mod cargo;
 mod cargo_lock;
 mod check;

@@ -78,10 +78,7 @@ impl Binary {
 
     /// Whether the binary has the setting.
     fn takes(&self, flag: &Flag) -> bool {
-        let has = |needed: &str| self.abilities.iter().any(|ability| ability == needed);
-        // Only the planner and the exporter of spans use this proxy.
-        let is_of_proxy = matches!(flag.name, "proxy" | "proxy-file" | "no-proxy");
-        !flag.is_of_config() && flag.feature().is_none_or(has) && (!is_of_proxy || has("agentic") || has("otlp"))
+        !flag.is_of_config() && flag.is_built_with(|needed| self.abilities.iter().any(|ability| ability == needed))
     }
 }
 

@@ -16,7 +16,7 @@ use ptc_runtime::command::Preparation;
 use ptc_runtime::settings::SnapshotMode;
 use ptc_runtime::upstream::Contacts;
 
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::args::RuntimeSource;
+use crate::build_args::RuntimeSource;
 use crate::{Failure, files};
 
 /// The runtime's part of the workspace at the time when this program was built: path and content of every file, sorted by path.

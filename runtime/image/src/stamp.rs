@@ -24,6 +24,11 @@ impl Stamp {
         places.find_map(|at| Stamp::read(executable.get(at + PREFIX.len()..)?))
     }
 
+    /// Returns the suffix of executables on the platform.
+    pub fn exe_suffix(&self) -> &'static str {
+        if self.target.contains("windows") { ".exe" } else { "" }
+    }
+
     fn read(rest: &[u8]) -> Option<Stamp> {
         let line = rest.get(..BYTES.min(rest.len()))?.split(|byte| *byte == b'\n').next()?;
         let mut words = std::str::from_utf8(line).ok()?.split(' ').map(str::to_owned);

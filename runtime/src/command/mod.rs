@@ -63,7 +63,7 @@ pub struct Origin {
     pub is_pinned: bool,
 }
 
-/// What put the deployment into a binary.
+/// The linker that put the deployment into a binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linker {
     /// `rustc`, as static tables.

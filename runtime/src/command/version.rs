@@ -21,7 +21,7 @@ pub struct BinaryVersion {
     version: &'static str,
     /// The version of the compiler.
     compiler: &'static str,
-    /// What put the deployment into the binary: `rust` or `prebuilt`.
+    /// The linker that put the deployment into the binary: `rust` or `prebuilt`.
     linker: &'static str,
     /// Number of upstreams.
     upstreams: usize,

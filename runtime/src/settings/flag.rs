@@ -167,22 +167,29 @@ impl Flag {
         self.group == Group::Config
     }
 
-    /// Returns the feature that it requires.
-    pub fn feature(&self) -> Option<&'static str> {
+    /// Returns the features of which it requires one. Empty if every binary has it.
+    fn features(&self) -> &'static [&'static str] {
         match (self.group, self.name) {
-            (Group::Agentic, _) => Some("agentic"),
-            (Group::Terminal, _) => Some("line-editing"),
-            (Group::Http, "http-viewer") => Some("viewer"),
-            (Group::Http, "http-tls-cert" | "http-tls-key") => Some("https-server"),
-            (Group::Http, _) => Some("http-server"),
-            (Group::Diagnostics, "otlp-endpoint") => Some("otlp"),
-            _ => None,
+            (Group::Agentic, _) => &["agentic"],
+            (Group::Terminal, _) => &["line-editing"],
+            (Group::Http, "http-viewer") => &["viewer"],
+            (Group::Http, "http-tls-cert" | "http-tls-key") => &["https-server"],
+            (Group::Http, _) => &["http-server"],
+            (Group::Diagnostics, "otlp-endpoint") => &["otlp"],
+            (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "otlp"],
+            _ => &[],
         }
     }
 
-    /// Whether a binary that links these parts has the feature that it requires.
+    /// Whether a binary has it. `has` returns whether the binary has the feature of that name.
+    pub fn is_built_with(&self, has: impl Fn(&str) -> bool) -> bool {
+        let features = self.features();
+        features.is_empty() || features.iter().any(|feature| has(feature))
+    }
+
+    /// Whether a binary that links these parts has it.
     pub fn is_built(&self, linked: LinkedParts) -> bool {
-        self.feature().is_none_or(|needed| how_to_enable(needed, linked).is_none())
+        self.is_built_with(|feature| how_to_enable(feature, linked).is_none())
     }
 
     /// Whether it has an effect on a command.

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use ptc_catalog::{Binding, Era, McpHttp, OpenApi, Operation, Proxy, Source, Transport};
 use serde_json::json;
-use tokio::io::copy_bidirectional;
-use tokio::net::TcpStream;
 
 use crate::forward_proxy::ForwardProxy;
 use crate::http::handshaking;
-use crate::tls::acceptor;
-use crate::tunnel::listen;
+use crate::tunnel::listen_with_tls;
 use crate::web::{Answer, Web};
 use crate::world::{World, operation, tool, upstream};
 
@@ -73,15 +70,7 @@ fn proxy_credentials_are_sent_with_plain_requests() {
 #[test]
 fn proxy_credentials_are_sent_with_connect() {
     let (web, proxy, home) = (service(), ForwardProxy::start(Some(SENT)), World::new(Vec::new()));
-    let (acceptor, certificate) = acceptor(&[b"http/1.1"]);
-    let behind = web.address;
-    let secure = listen(&home, move |stream| {
-        let acceptor = acceptor.clone();
-        async move {
-            let mut stream = acceptor.accept(stream).await?;
-            copy_bidirectional(&mut stream, &mut TcpStream::connect(behind).await?).await.map(drop)
-        }
-    });
+    let (secure, certificate) = listen_with_tls(&home, web.address);
     let base: &'static str = format!("https://localhost:{}", secure.port()).leak();
     assert_eq!(answers(base, through(&proxy, Some("corp"), &[]), LOGIN, Some(&certificate)), ["json 7", "text 7"]);
     for head in proxy.heads() {

@@ -31,6 +31,19 @@ pub(crate) fn listen<F: Future<Output = std::io::Result<()>> + Send + 'static>(
     address
 }
 
+/// Listens on a new port, terminates TLS, and forwards to `behind`. Returns the address, and the certificate as PEM.
+pub(crate) fn listen_with_tls(world: &World, behind: SocketAddr) -> (SocketAddr, String) {
+    let (acceptor, certificate) = acceptor(&[b"http/1.1"]);
+    let address = listen(world, move |stream| {
+        let acceptor = acceptor.clone();
+        async move {
+            let mut stream = acceptor.accept(stream).await?;
+            copy_bidirectional(&mut stream, &mut TcpStream::connect(behind).await?).await.map(drop)
+        }
+    });
+    (address, certificate)
+}
+
 /// A proxy that opens tunnels, or answers with another status. It records the head of each request and the number of closed
 /// tunnels.
 struct Proxy {
@@ -84,16 +97,7 @@ fn https_passes_a_proxy_encrypted() {
             Answer::json(200, json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"content": content}}))
         })
     });
-    // This acceptor terminates the TLS of the server.
-    let (acceptor, certificate) = acceptor(&[b"http/1.1"]);
-    let behind = web.address;
-    let secure = listen(&home, move |stream| {
-        let acceptor = acceptor.clone();
-        async move {
-            let mut stream = acceptor.accept(stream).await?;
-            copy_bidirectional(&mut stream, &mut TcpStream::connect(behind).await?).await.map(drop)
-        }
-    });
+    let (secure, certificate) = listen_with_tls(&home, web.address);
     let url: &'static str = format!("https://localhost:{}/mcp", secure.port()).leak();
     // The connection to the proxy uses HTTP/1.1, even if the proxy supports HTTP/2.
     let (of_proxy, more) = crate::tls::acceptor(&[b"h2", b"http/1.1"]);

@@ -9,7 +9,8 @@ use super::args::Init;
 use super::prompt::Prompts;
 use super::target::Target;
 use super::{Decided, Pins, found};
-use crate::args::{Build, Cli};
+use crate::args::Cli;
+use crate::build_args::Build;
 use crate::console::Console;
 use crate::{Failure, Status, build, check, files, generate, resolve_lock, source};
 

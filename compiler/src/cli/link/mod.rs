@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use ptc_compiler::leak::StaticDeployment;
 
-use crate::args::{Build, Lto, ServeOn};
+use crate::build_args::{Build, Lto, ServeOn};
 use crate::console::Console;
 use crate::source::{self, Source};
 use crate::{Failure, cargo};
@@ -37,7 +37,8 @@ pub(crate) enum Linker {
 }
 
 impl Linker {
-    /// Chooses as `--link` says, or prebuilt where there is no cargo or where another platform is asked for.
+    /// Chooses the linker of `--link`. Without this option, it is `rust` if cargo is installed and there is no `--target`, and otherwise
+    /// `prebuilt`.
     ///
     /// # Errors
     ///
@@ -72,8 +73,8 @@ impl Linker {
     /// Returns the name as in `--link`.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Linker::Rust(_) => "rust",
-            Linker::Prebuilt(_) => "prebuilt",
+            Linker::Rust(_) => ptc_runtime::Linker::Rust.name(),
+            Linker::Prebuilt(_) => ptc_runtime::Linker::Prebuilt.name(),
         }
     }
 
@@ -89,10 +90,7 @@ impl Linker {
     pub(crate) fn default_output(&self, deployment: &str) -> PathBuf {
         match self {
             Linker::Rust(source) => source.default_output(deployment),
-            Linker::Prebuilt(runtime) => {
-                let suffix = if runtime.stamp.target.contains("windows") { ".exe" } else { "" };
-                source::binaries().join(format!("{deployment}{suffix}"))
-            }
+            Linker::Prebuilt(runtime) => source::binaries().join(format!("{deployment}{}", runtime.stamp.exe_suffix())),
         }
     }
 

@@ -7,7 +7,7 @@ use ptc_catalog::{Catalog, Deployment};
 use ptc_compiler::leak::StaticDeployment;
 
 use super::runtimes::Runtime;
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::{Failure, files, sbom};
 
 /// Writes the binary at `output` and returns its size.

@@ -51,6 +51,11 @@ impl Runtime {
     fn read(path: &Path) -> Result<Runtime, Failure> {
         let executable =
             std::fs::read(path).map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())))?;
+        Runtime::check(path, executable)
+    }
+
+    /// Checks the content of a file.
+    fn check(path: &Path, executable: Vec<u8>) -> Result<Runtime, Failure> {
         let stamp = Stamp::find(&executable)
             .ok_or_else(|| Failure::new(format!("`{}` is not a prebuilt runtime of ptc-compile", path.display())))?;
         if let Some(difference) = difference(&stamp) {
@@ -170,7 +175,7 @@ fn list(console: &Console) -> Status {
     for path in places() {
         let executable = std::fs::read(&path).unwrap_or_default();
         let Some(stamp) = Stamp::find(&executable) else { continue };
-        let fits = match Runtime::read(&path) {
+        let fits = match Runtime::check(&path, executable) {
             Ok(_) => "usable".to_owned(),
             Err(failure) => format!("not usable: {failure}"),
         };
@@ -191,8 +196,7 @@ fn add(file: &Path, console: &Console) -> Result<Status, Failure> {
     })?;
     let digest = stamp.digest.trim_start_matches("sha256:");
     let folder = store.join(format!("{}-{}-{}", stamp.target, stamp.version, digest.get(..16).unwrap_or(digest)));
-    let suffix = if stamp.target.contains("windows") { ".exe" } else { "" };
-    let path = folder.join(format!("{NAME}{suffix}"));
+    let path = folder.join(format!("{NAME}{}", stamp.exe_suffix()));
     for name in DOCUMENTS {
         if let Ok(document) = std::fs::read(document_path(file, name)) {
             files::write_if_changed(&document_path(&path, name), &document)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ptc_compiler::leak::StaticDeployment;
 
-use crate::args::Build;
+use crate::build_args::Build;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::source::Source;
