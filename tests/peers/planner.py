@@ -1,6 +1,6 @@
 """Tests `lisp_task` with real models: tasks in words over the quickstart's upstreams, by model, catalog mode and case.
 
-    planner.py PTC_COMPILE QUICKSTART_UPSTREAMS OUTPUT [--models a,b] [--catalog-modes inline,lazy] [--case NAME]... [--runs N]
+    planner.py PTC_COMPILE OUTPUT [--models a,b] [--catalog-modes inline,lazy] [--case NAME]... [--runs N]
                [--turns N] [--retries N] [--base-url URL] [--fail-on-skip]
 
 Writes OUTPUT/report.json and OUTPUT/report.md. The key is in PLANNER_KEY, or in the variable of the provider (OPENROUTER_API_KEY for
@@ -124,7 +124,7 @@ class Server:
 
 def options():
     parser = argparse.ArgumentParser()
-    for place in ["compiler", "upstreams", "output"]:
+    for place in ["compiler", "output"]:
         parser.add_argument(place)
     parser.add_argument("--models", default="gemini-flash-lite")
     parser.add_argument("--catalog-modes", default="inline,lazy")
@@ -173,7 +173,7 @@ def report(cells):
 
 def main():
     given = options()
-    compiler, upstreams = (str(pathlib.Path(path).absolute()) for path in [given.compiler, given.upstreams])
+    compiler = str(pathlib.Path(given.compiler).absolute())
     output = pathlib.Path(given.output).absolute()
     output.mkdir(parents=True, exist_ok=True)
     cells = []
@@ -185,7 +185,7 @@ def main():
         return 1 if failed else 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()
-        notes = {"transport": "mcp_stdio", "description": "Notes of the clinic.", "command": upstreams, "args": ["--stdio"]}
+        notes = {"transport": "mcp_stdio", "description": "Notes of the clinic.", "command": compiler, "args": ["demo", "--stdio"]}
         config = {"upstreams": {"notes": notes}, "credentials": {"planner": {"source": "env", "var": "PLANNER_KEY"}}}
         (folder / "upstreams.json").write_text(json.dumps(config))
         truth = {}

@@ -1,5 +1,6 @@
 //! Builds pinned binaries with the real compiler.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,6 +17,13 @@ pub fn workspace() -> &'static Path {
 pub fn ptc_compile() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built(&["--package", "ptc-compiler", "--bin", "ptc-compile"], "ptc-compile"))
+}
+
+/// Returns a `PATH` whose first folder has this workspace's `ptc-compile`, which serves the upstreams of the quickstart.
+pub fn path_of_commands() -> OsString {
+    let own = ptc_compile().parent().expect("the program has a folder").to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).expect("no folder has a separator in its name")
 }
 
 /// Returns the path of a server without upstreams: the runtime's example, which is built if necessary.

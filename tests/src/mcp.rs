@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::deployment::workspace;
+use crate::deployment::{path_of_commands, workspace};
 
 /// A running server and the client's connection to it.
 pub struct Client {
@@ -17,10 +17,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts `binary` in the workspace's folder with these options.
+    /// Starts `binary` in the workspace's folder with these options. Its upstreams find this workspace's `ptc-compile`.
     pub fn start(binary: &Path, options: &[&str]) -> Client {
         let mut command = Command::new(binary);
-        Client::of(command.current_dir(workspace()).args(options))
+        Client::of(command.current_dir(workspace()).env("PATH", path_of_commands()).args(options))
     }
 
     /// Starts a server with a command that has more than options.

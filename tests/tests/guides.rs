@@ -80,10 +80,9 @@ impl Place {
     fn new() -> Place {
         let ports: BTreeMap<&str, String> = PORTS.map(|port| (port, free_port().to_string())).into();
         model(&ports["11434"]);
-        let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
         let address = |port: &str| format!("127.0.0.1:{}", ports[port]);
-        let mut upstreams = Command::new(program);
-        upstreams.args(["--http", &address("7411"), "--api", &address("7412")]);
+        let mut upstreams = Command::new(ptc_compile());
+        upstreams.args(["demo", "--http", &address("7411"), "--api", &address("7412")]);
         let upstreams = Background::start(&mut upstreams);
         let upstreams =
             upstreams.ready_on(ports["7411"].parse().expect("a port")).ready_on(ports["7412"].parse().expect("a port"));
@@ -92,12 +91,11 @@ impl Place {
             let text = std::fs::read_to_string(workspace().join("fixtures/quickstart").join(name)).expect("the fixture is there");
             place.write(name, &text);
         }
-        // Start the built server directly, instead of through the cargo command that builds it.
+        // The services over HTTP run already.
         let config = place.path().join("upstreams.json");
         let mut json: serde_json::Value =
             serde_json::from_str(&std::fs::read_to_string(&config).expect("a config")).expect("it is JSON");
-        json["upstreams"]["notes"]["command"] = program.into();
-        json["upstreams"]["notes"]["args"] = ["--stdio"].as_slice().into();
+        json["upstreams"]["notes"]["args"] = ["demo", "--stdio"].as_slice().into();
         std::fs::write(config, json.to_string()).expect("it can be written");
         // The document contains the port of its server.
         run(place.command(ptc_compile()).args(["update", "upstreams.json"])).success();

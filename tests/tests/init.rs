@@ -9,7 +9,6 @@ use ptc_tests::process::{Background, free_port, run};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const UPSTREAMS: &str = env!("CARGO_BIN_EXE_quickstart-upstreams");
 const INTERRUPT: &str = "\u{3}";
 const END: &str = "\u{4}";
 
@@ -80,11 +79,11 @@ fn files(folder: &Path) -> Vec<String> {
 fn options_alone_make_a_config_of_each_kind() {
     let folder = tempfile::tempdir().expect("a folder");
     let (http, api) = (free_port(), free_port());
-    let mut upstreams = Command::new(UPSTREAMS);
-    upstreams.args(["--http", &format!("127.0.0.1:{http}"), "--api", &format!("127.0.0.1:{api}")]);
+    let mut upstreams = Command::new(ptc_compile());
+    upstreams.args(["demo", "--http", &format!("127.0.0.1:{http}"), "--api", &format!("127.0.0.1:{api}")]);
     let _upstreams = Background::start(&mut upstreams).ready_on(http).ready_on(api);
 
-    let command = format!("'{UPSTREAMS}' --stdio");
+    let command = format!("'{}' demo --stdio", ptc_compile().display());
     let run_init = |args: &[&str]| {
         let finished = run(&mut init(folder.path(), args));
         assert_eq!(finished.code, Some(0), "{args:?}: {}", finished.stderr);
@@ -163,9 +162,9 @@ fn questions_lead_to_a_checked_config() {
     session.answers("Kind [1]: ", "\r");
     session.answers("Command: ", "no'\r");
     session.screen_has("a quotation mark or a backslash at the end is not closed");
-    session.answers("Command: ", &format!("{UPSTREAMS} --stdio\r"));
+    session.answers("Command: ", &format!("{} demo --stdio\r", ptc_compile().display()));
     session.answers("(empty: none): ", "\r");
-    session.answers("Name in programs [quickstart-upstreams]: ", "notes\r");
+    session.answers("Name in programs [ptc-compile]: ", "notes\r");
     session.terminal.shows("Tools to grant");
     session.screen_has("   2  reads  read_note   The text of one note.");
     assert_eq!(files(session.folder.path()), [""; 0], "nothing is written before the last answer");
@@ -188,7 +187,7 @@ fn interrupt_and_end_of_input_leave_nothing() {
         first.screen_has("error: stopped before the end of the questions");
         assert!(first.terminal.is_canonical() && files(first.folder.path()).is_empty());
 
-        let mut last = Session::start(&["--command", &format!("{UPSTREAMS} --stdio"), "--name", "notes"]);
+        let mut last = Session::start(&["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes"]);
         last.answers("(empty: none): ", "\r");
         last.answers("[all]: ", key);
         last.screen_has("error: stopped before the end of the questions");
@@ -198,7 +197,7 @@ fn interrupt_and_end_of_input_leave_nothing() {
 
 #[test]
 fn end_of_input_after_the_config_is_written_does_not_build() {
-    let mut session = Session::start(&["--command", &format!("{UPSTREAMS} --stdio"), "--name", "notes", "--tools", "all"]);
+    let mut session = Session::start(&["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all"]);
     session.answers("(empty: none): ", "\r");
     session.answers("Build the binary?", END);
     session.screen_has("next: ptc-compile repl upstreams.json");
@@ -211,7 +210,7 @@ fn existing_config_is_extended_after_a_question() {
     let old =
         "{\n  // by hand\n  \"upstreams\": {\n    \"old\": { \"transport\": \"mcp_stdio\", \"command\": \"old\" }\n  }\n}\n";
     std::fs::write(folder.path().join("upstreams.json"), old).expect("a config");
-    let args = ["--command", &format!("{UPSTREAMS} --stdio"), "--name", "notes", "--tools", "all", "--no-build"];
+    let args = ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
     let mut kept = Session::start_in(folder, &args, &[]);
     kept.answers("Answer [a]: ", "s\r");
     kept.screen_has("stays as it is");
@@ -229,7 +228,7 @@ fn existing_config_is_extended_after_a_question() {
 #[test]
 fn secret_that_is_typed_in_place_of_a_variable_is_not_taken() {
     let folder = tempfile::tempdir().expect("a folder");
-    let args = ["--command", &format!("{UPSTREAMS} --stdio"), "--name", "notes", "--tools", "all", "--no-build"];
+    let args = ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
     let mut session = Session::start_in(folder, &args, &[("NOTES_TOKEN", "not-a-secret-0001")]);
     session.answers("(empty: none): ", "ghp_0000aaaa1111bbbb2222cccc3333\r");
     session.screen_has("the secret itself is never written");

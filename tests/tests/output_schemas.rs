@@ -133,8 +133,7 @@ fn results_and_versions_match_their_schemas() {
 /// Returns the folder of a config with one upstream.
 fn notes() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
-    let notes = json!({ "transport": "mcp_stdio", "command": program, "args": ["--stdio"] });
+    let notes = json!({ "transport": "mcp_stdio", "command": ptc_compile(), "args": ["demo", "--stdio"] });
     let config = json!({ "upstreams": { "notes": notes } });
     fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("a config");
     folder

@@ -13,7 +13,7 @@ use crate::web::{Answer, Web};
 /// Returns a command that runs the script without keys and writes into a folder.
 fn planner(output: &std::path::Path, options: &[&str]) -> Command {
     let mut script = python_script("planner.py");
-    script.arg(ptc_compile()).arg(env!("CARGO_BIN_EXE_quickstart-upstreams")).arg(output).args(options);
+    script.arg(ptc_compile()).arg(output).args(options);
     for key in ["PLANNER_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"] {
         script.env_remove(key);
     }

@@ -15,7 +15,7 @@ fn screen(text: &str) -> String {
 fn progress_of_upstreams_is_one_line_that_is_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     // The server starts only when the file exists; until then `ptc-compile` waits for it.
-    let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' --stdio", env!("CARGO_BIN_EXE_quickstart-upstreams"));
+    let script = format!("until [ -e go ]; do sleep 0.05; done; exec '{}' demo --stdio", ptc_compile().display());
     let notes = json!({ "transport": "mcp_stdio", "command": "sh", "args": ["-c", script] });
     let config = json!({ "upstreams": { "notes": notes } }).to_string();
     std::fs::write(folder.path().join("upstreams.json"), config).expect("a config");

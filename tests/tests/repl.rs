@@ -22,7 +22,7 @@ impl Folder {
     fn new() -> Folder {
         let folder = tempfile::tempdir().expect("a folder");
         let notes =
-            json!({ "transport": "mcp_stdio", "command": env!("CARGO_BIN_EXE_quickstart-upstreams"), "args": ["--stdio"] });
+            json!({ "transport": "mcp_stdio", "command": ptc_compile(), "args": ["demo", "--stdio"] });
         let dead = json!({ "transport": "mcp_stdio", "command": "/no/such/program" });
         let config = json!({ "upstreams": { "notes": notes, "nowhere": dead } });
         std::fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("a config");

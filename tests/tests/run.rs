@@ -45,8 +45,8 @@ impl Folder {
 }
 
 fn notes() -> Value {
-    let program = env!("CARGO_BIN_EXE_quickstart-upstreams");
-    json!({ "transport": "mcp_stdio", "description": "Notes.", "command": program, "args": ["--stdio"] })
+    let args = ["demo", "--stdio"];
+    json!({ "transport": "mcp_stdio", "description": "Notes.", "command": ptc_compile(), "args": args })
 }
 
 fn dead() -> Value {

@@ -212,7 +212,7 @@ fn traces(programs: &[&str]) -> TempDir {
 fn served(options: &[&str], speak: impl FnOnce(&mut Client)) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("upstreams.json");
-    let notes = json!({ "transport": "mcp_stdio", "description": "Notes.", "trust_annotations": true, "command": env!("CARGO_BIN_EXE_quickstart-upstreams"), "args": ["--stdio"] });
+    let notes = json!({ "transport": "mcp_stdio", "description": "Notes.", "trust_annotations": true, "command": ptc_compile(), "args": ["demo", "--stdio"] });
     std::fs::write(&config, json!({ "upstreams": { "notes": notes } }).to_string()).expect("a config");
     std::fs::create_dir(folder.path().join("traces")).expect("a folder");
     let mut server = Command::new(ptc_compile());

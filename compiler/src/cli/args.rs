@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::attest::{Attest, Verify};
 use crate::build_args::Build;
 use crate::client_args::{Import, Install};
+use crate::demo::Demo;
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
 use crate::schema::Kind;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Write man pages, of ptc-compile or a pinned binary
     Man(Man),
+    /// Serve the upstreams of the quickstart, or write its files
+    Demo(Demo),
     /// Say which compiler this is, and which runtime its binaries are made of
     Version(Version),
     /// Show how ptc-compile or one of its commands is used

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::config::model::{Config, EnvPart, McpStdio, Transport};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 
-/// Reports every upstream whose command is this program, or the binary at `output`. Links and `PATH` are resolved.
+/// Reports every upstream whose command is this program, or the binary at `output`. Links and `PATH` are resolved. `ptc-compile demo`
+/// is an upstream of the quickstart.
 pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, diagnostics: &mut Diagnostics) {
     let this = std::env::current_exe().ok().map(|path| (real(&path), "ptc-compile itself"));
     let built = output.map(|path| (real(path), "the binary that is being built"));
@@ -14,13 +15,15 @@ pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, 
     // folder.
     let folders: Vec<&Path> = std::iter::once(folder).chain(output.and_then(Path::parent)).collect();
     for (name, stdio) in children(config) {
+        let is_demo = stdio.args.first().is_some_and(|arg| arg == "demo");
         let Some(program) = candidates(stdio, &folders).into_iter().map(|path| real(&path)).find(|path| {
             // The binary to be built may not exist yet.
             path.is_file() || built.as_ref().is_some_and(|(built, _)| built == path)
         }) else {
             continue;
         };
-        if let Some((_, what)) = this.iter().chain(&built).find(|(path, _)| *path == program) {
+        let this = this.iter().filter(|_| !is_demo);
+        if let Some((_, what)) = this.chain(&built).find(|(path, _)| *path == program) {
             diagnostics.push(
                 Diagnostic::new(Code::SelfAsUpstream, format!("the upstream {} is {what}", quoted(name)))
                     .at(stdio.command.place.clone(), "would start itself")

@@ -25,6 +25,7 @@
 //! | `explain` | `explain CODE` |
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
+//! | `demo` | `demo`: the upstreams of the quickstart |
 //! | `manual` | `completions SHELL`, `man DIR` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | prints data and messages |
@@ -46,6 +47,7 @@ mod commands;
 mod console;
 mod const_args;
 mod defaults;
+mod demo;
 mod deployment;
 mod discover;
 mod drift;
@@ -199,6 +201,7 @@ fn run(cli: &Cli) -> ExitCode {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)
         }
+        Some(Command::Demo(args)) => demo::run(args, &console),
         Some(Command::Runtimes(args)) => link::runtimes::run(args, &console),
         Some(Command::Completions(args)) => manual::completions(args, &console),
         Some(Command::Man(args)) => manual::pages(args, &console),

@@ -1,5 +1,6 @@
 //! Smoke test: evaluates a program in the new binary.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -28,7 +29,11 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalRe
     // A path without a slash would be searched in `PATH`.
     let binary =
         std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
-    let output = Command::new(&binary)
+    let mut command = Command::new(&binary);
+    if let Some(path) = path_with_this_program() {
+        command.env("PATH", path);
+    }
+    let output = command
         .args(["eval", "--json", "--config-dir"])
         .arg(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
         // The first connection may have to build an upstream (`cargo run`, `npx`). The handshake timeouts of the config bound
@@ -50,4 +55,12 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalRe
     let ok = result.is_some() && output.status.success();
     let text = if ok { result } else { error.or(result) };
     Ok(EvalResult { text: text.unwrap_or_default().to_owned(), ok, calls: calls.len(), payload })
+}
+
+/// Returns `PATH` with the folder of this program at the end, so that `ptc-compile demo` is found also where `ptc-compile` is not
+/// installed. Returns `None` if the folder is unknown, or its name has a separator of `PATH`.
+fn path_with_this_program() -> Option<OsString> {
+    let this = std::env::current_exe().ok()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::env::split_paths(&path).chain([this.parent()?.to_owned()])).ok()
 }

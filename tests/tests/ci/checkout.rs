@@ -53,7 +53,7 @@ impl Checkout {
     }
 
     fn serve_notes(&self, filter: &str) {
-        let script = format!("echo >> starts\n'{}' --stdio {filter}\n", env!("CARGO_BIN_EXE_quickstart-upstreams"));
+        let script = format!("echo >> starts\n'{}' demo --stdio {filter}\n", ptc_compile().display());
         std::fs::write(self.file("notes.sh"), script).expect("a script");
     }
 

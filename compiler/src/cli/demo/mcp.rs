@@ -4,19 +4,19 @@
 use serde_json::{Value, json};
 use tiny_http::Method;
 
-use crate::data;
-use crate::http::{Answer, Asked};
+use super::data;
+use super::http::{Answer, Asked};
 
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 #[derive(Clone, Copy)]
-pub(crate) enum Server {
+pub(super) enum Server {
     Notes,
     Visits,
 }
 
 /// Returns the response to one frame, or `None` for a notification.
-pub(crate) fn answer(server: Server, frame: &[u8]) -> Option<Value> {
+pub(super) fn answer(server: Server, frame: &[u8]) -> Option<Value> {
     let Ok(request) = serde_json::from_slice::<Value>(frame) else {
         return Some(json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "parse error" } }));
     };
@@ -37,7 +37,7 @@ pub(crate) fn answer(server: Server, frame: &[u8]) -> Option<Value> {
 }
 
 /// Handles Streamable HTTP without streams and without sessions.
-pub(crate) fn over_http(asked: &Asked) -> Answer {
+pub(super) fn over_http(asked: &Asked) -> Answer {
     match (&asked.method, asked.url.as_str()) {
         (Method::Post, "/mcp") => match answer(Server::Visits, &asked.body) {
             Some(value) => (200, value.to_string()),

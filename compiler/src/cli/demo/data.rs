@@ -13,16 +13,16 @@ const REASONS: [&str; 5] =
 const VETS: [&str; 3] = ["Dr. Hopper", "Dr. Liskov", "Dr. Naur"];
 
 /// Notes: the name, title and text of each.
-pub(crate) const NOTES: [(&str, &str, &str); 2] = [
+pub(super) const NOTES: [(&str, &str, &str); 2] = [
     ("watchlist", "Owners whose unpaid bills are to be followed up", "Ada\nGrace\nKen\n"),
     ("opening-hours", "When the practice is open", "Mon-Fri 8:00-18:00\nSat 9:00-12:00\n"),
 ];
 
-pub(crate) fn pets() -> impl Iterator<Item = Value> {
+pub(super) fn pets() -> impl Iterator<Item = Value> {
     (1..=PETS).filter_map(pet)
 }
 
-pub(crate) fn pet(id: u64) -> Option<Value> {
+pub(super) fn pet(id: u64) -> Option<Value> {
     (1..=PETS).contains(&id).then(|| {
         json!({
             "id": id,
@@ -36,7 +36,7 @@ pub(crate) fn pet(id: u64) -> Option<Value> {
     })
 }
 
-pub(crate) fn visits(unpaid_only: bool) -> impl Iterator<Item = Value> {
+pub(super) fn visits(unpaid_only: bool) -> impl Iterator<Item = Value> {
     (1..=VISITS).filter_map(move |number| {
         let paid = !mix(number, 11).is_multiple_of(6);
         (!(unpaid_only && paid)).then(|| {

@@ -3,10 +3,10 @@
 use serde_json::json;
 use tiny_http::Method;
 
-use crate::data;
-use crate::http::{Answer, Asked};
+use super::data;
+use super::http::{Answer, Asked};
 
-pub(crate) fn answer(asked: &Asked) -> Answer {
+pub(super) fn answer(asked: &Asked) -> Answer {
     let (path, query) = asked.url.split_once('?').unwrap_or((&asked.url, ""));
     if asked.method != Method::Get {
         return problem(405, "only GET is served");

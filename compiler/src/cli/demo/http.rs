@@ -8,21 +8,21 @@ use tiny_http::{Header, Method, Request, Response, Server};
 const MAX_BODY: u64 = 1024 * 1024;
 
 /// A request to one of the services.
-pub(crate) struct Asked {
-    pub(crate) method: Method,
+pub(super) struct Asked {
+    pub(super) method: Method,
     /// Path and query.
-    pub(crate) url: String,
-    pub(crate) body: Vec<u8>,
+    pub(super) url: String,
+    pub(super) body: Vec<u8>,
 }
 
 /// The status and the JSON body of a response. An empty body has no content type.
-pub(crate) type Answer = (u16, String);
+pub(super) type Answer = (u16, String);
 
 /// Serves `address` on a separate thread. Returns `None`, with a message on standard error, if the address cannot be bound.
-pub(crate) fn serve(address: &str, what: &str, answer: fn(&Asked) -> Answer) -> Option<JoinHandle<()>> {
+pub(super) fn serve(address: &str, what: &str, answer: fn(&Asked) -> Answer) -> Option<JoinHandle<()>> {
     match Server::http(address) {
         Ok(server) => {
-            crate::complain(&format!("{what} on http://{}", server.server_addr()));
+            super::report(&format!("{what} on http://{}", server.server_addr()));
             Some(std::thread::spawn(move || {
                 for request in server.incoming_requests() {
                     // Ignore the error of a client that has disconnected.
@@ -31,7 +31,7 @@ pub(crate) fn serve(address: &str, what: &str, answer: fn(&Asked) -> Answer) -> 
             }))
         }
         Err(error) => {
-            crate::complain(&format!("{what} not served on {address}: {error}"));
+            super::report(&format!("{what} not served on {address}: {error}"));
             None
         }
     }
