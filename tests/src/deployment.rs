@@ -23,7 +23,8 @@ pub fn ptc_compile() -> &'static Path {
 pub fn path_of_commands() -> OsString {
     let own = ptc_compile().parent().expect("the program has a folder").to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).expect("no folder has a separator in its name")
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others)))
+        .expect("no folder has a separator in its name")
 }
 
 /// Returns the path of a server without upstreams: the runtime's example, which is built if necessary.

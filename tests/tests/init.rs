@@ -197,7 +197,8 @@ fn interrupt_and_end_of_input_leave_nothing() {
 
 #[test]
 fn end_of_input_after_the_config_is_written_does_not_build() {
-    let mut session = Session::start(&["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all"]);
+    let mut session =
+        Session::start(&["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all"]);
     session.answers("(empty: none): ", "\r");
     session.answers("Build the binary?", END);
     session.screen_has("next: ptc-compile repl upstreams.json");
@@ -210,7 +211,8 @@ fn existing_config_is_extended_after_a_question() {
     let old =
         "{\n  // by hand\n  \"upstreams\": {\n    \"old\": { \"transport\": \"mcp_stdio\", \"command\": \"old\" }\n  }\n}\n";
     std::fs::write(folder.path().join("upstreams.json"), old).expect("a config");
-    let args = ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
+    let args =
+        ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
     let mut kept = Session::start_in(folder, &args, &[]);
     kept.answers("Answer [a]: ", "s\r");
     kept.screen_has("stays as it is");
@@ -228,7 +230,8 @@ fn existing_config_is_extended_after_a_question() {
 #[test]
 fn secret_that_is_typed_in_place_of_a_variable_is_not_taken() {
     let folder = tempfile::tempdir().expect("a folder");
-    let args = ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
+    let args =
+        ["--command", &format!("{} demo --stdio", ptc_compile().display()), "--name", "notes", "--tools", "all", "--no-build"];
     let mut session = Session::start_in(folder, &args, &[("NOTES_TOKEN", "not-a-secret-0001")]);
     session.answers("(empty: none): ", "ghp_0000aaaa1111bbbb2222cccc3333\r");
     session.screen_has("the secret itself is never written");
@@ -243,7 +246,7 @@ fn secret_that_is_typed_in_place_of_a_variable_is_not_taken() {
 fn binary_that_init_builds_answers_the_first_question() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("init-under-test.json");
-    let args = ["--command", &format!("'{UPSTREAMS}' --stdio"), "--name", "notes", "--build", "--output"];
+    let args = ["--command", &format!("'{}' demo --stdio", ptc_compile().display()), "--name", "notes", "--build", "--output"];
     let said = run(init(folder.path(), &args).arg(&config)).success();
     let first = said.lines().find_map(|line| line.strip_prefix("try:  ")).expect("a first question");
     let answer = run(Command::new("sh").args(["-c", first]).current_dir(folder.path())).success();

@@ -17,6 +17,7 @@ mod listing;
 mod openapi;
 mod otlp;
 mod output_schemas;
+mod packages;
 mod page;
 mod pages;
 mod peers;

@@ -21,8 +21,7 @@ const END: &str = "\u{4}";
 impl Folder {
     fn new() -> Folder {
         let folder = tempfile::tempdir().expect("a folder");
-        let notes =
-            json!({ "transport": "mcp_stdio", "command": ptc_compile(), "args": ["demo", "--stdio"] });
+        let notes = json!({ "transport": "mcp_stdio", "command": ptc_compile(), "args": ["demo", "--stdio"] });
         let dead = json!({ "transport": "mcp_stdio", "command": "/no/such/program" });
         let config = json!({ "upstreams": { "notes": notes, "nowhere": dead } });
         std::fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("a config");

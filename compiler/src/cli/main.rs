@@ -12,7 +12,6 @@
 //! | `link` | puts the deployment into a binary; `runtimes` |
 //! | `source`, `generate`, `cargo`, `cargo_lock` | finds the runtime; writes the generated crate; builds it; checks its packages |
 //! | `check` | `--check`: the same stages without a binary |
-//! | `notices` | the licence texts of what is linked |
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | the texts of `--emit` |
@@ -63,7 +62,6 @@ mod installed_packages;
 mod link;
 mod load;
 mod manual;
-mod notices;
 mod operations;
 mod parts;
 mod program;

@@ -8,7 +8,7 @@ use crate::build_args::Build;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::source::Source;
-use crate::{Failure, cargo, files, generate, notices, sbom};
+use crate::{Failure, cargo, files, generate, sbom};
 
 /// Builds the binary at `output` and returns its size.
 ///
@@ -35,8 +35,12 @@ pub(super) fn link(
             files::write_if_changed(path, sbom::document(deployment, &metadata, &lock)?.as_bytes())?;
         }
         if let Some(path) = &args.notices {
-            files::write_if_changed(path, notices::document(name, &metadata)?.as_bytes())?;
+            files::write_if_changed(path, notices(name, &metadata)?.as_bytes())?;
         }
     }
     Ok(size)
+}
+
+fn notices(name: &str, metadata: &serde_json::Value) -> Result<String, Failure> {
+    ptc_packages::notices::document(name, metadata).map_err(|error| Failure::new(error.to_string()))
 }

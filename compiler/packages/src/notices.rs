@@ -1,15 +1,14 @@
-//! `--notices`: writes the licence texts of everything that is linked into a deployment, which its distribution requires.
+//! Writes the licence texts of everything that is linked into a program, which must accompany it when it is passed on.
 //!
 //! The packages are those of the bill of materials that are linked. Their texts come from cargo's copies of their sources. Equal
-//! texts are written once. The document contains no path and no time, so that equal deployments give equal bytes.
+//! texts are written once. The document contains no path and no time, so that equal programs give equal bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::Failure;
-use crate::sbom::{self, Package};
+use crate::graph::{self, Error, Package};
 
 /// Beginnings of the names of files with licence texts, in lower case.
 const NAMES: [&str; 6] = ["copying", "copyright", "licence", "license", "notice", "unlicense"];
@@ -22,13 +21,14 @@ const OWN: [&str; 2] = [include_str!("../../../LICENSE-APACHE"), include_str!(".
 
 const RULE: &str = "--------------------------------------------------------------------------------";
 
-/// Returns the document. `metadata` is the output of `cargo metadata` for the generated crate.
+/// Returns the document. `metadata` is the output of `cargo metadata` for the package of the program.
 ///
 /// # Errors
+///
 /// If `metadata` is incomplete, or a file with a licence text cannot be read.
-pub(crate) fn document(deployment: &str, metadata: &Value) -> Result<String, Failure> {
-    let packages = sbom::packages(metadata).ok_or_else(|| Failure::new("cargo does not say what the deployment is made of"))?;
-    let root = sbom::root(metadata);
+pub fn document(program: &str, metadata: &Value) -> Result<String, Error> {
+    let packages = graph::packages(metadata)?;
+    let root = graph::root(metadata);
     let mut listed = BTreeSet::new();
     // Packages by the text of a licence. The order of texts is that of their first packages.
     let mut holders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(crate) fn document(deployment: &str, metadata: &Value) -> Result<String, Fai
     holders.entry(normalized(OWN[0])).or_default().insert(STANDARD_LIBRARY.to_owned());
     let mut texts: Vec<(BTreeSet<String>, String)> = holders.into_iter().map(|(text, names)| (names, text)).collect();
     texts.sort();
-    let mut out = format!("Software that is linked into {deployment}, with its licences\n\n");
+    let mut out = format!("Software that is linked into {program}, with its licences\n\n");
     for line in listed {
         out.extend([&*line, "\n"]);
     }
@@ -57,7 +57,7 @@ pub(crate) fn document(deployment: &str, metadata: &Value) -> Result<String, Fai
 }
 
 /// Returns the licence texts of a package, without duplicates.
-fn texts(package: &Package<'_>) -> Result<BTreeSet<String>, Failure> {
+fn texts(package: &Package<'_>) -> Result<BTreeSet<String>, Error> {
     if package.facts.get("source").is_none_or(Value::is_null) {
         return Ok(OWN.map(normalized).into());
     }
@@ -66,8 +66,10 @@ fn texts(package: &Package<'_>) -> Result<BTreeSet<String>, Failure> {
     if let Some(folder) = Path::new(manifest).parent() {
         collect(folder, &mut found).map_err(|error| {
             let name = package.name();
-            Failure::new(format!("cannot read the licences of {name} in `{}`: {error}", folder.display()))
-                .hint("remove that folder; cargo fetches it again")
+            let folder = folder.display();
+            Error(format!(
+                "cannot read the licences of {name} in `{folder}`: {error}; remove that folder, and cargo fetches it again"
+            ))
         })?;
     }
     Ok(found)
