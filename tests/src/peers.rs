@@ -68,6 +68,11 @@ pub fn json_schema_suite() -> PathBuf {
     installed("json-schema-suite/draft2020-12")
 }
 
+/// Returns the path of the schema of entries in the MCP registry, as it was released on a date such as `2025-12-11`.
+pub fn registry_schema(date: &str) -> PathBuf {
+    installed(&format!("mcp-registry/v{}/server.schema.json", date.replace('-', "_")))
+}
+
 /// Returns the path of GitHub's published OpenAPI document.
 pub fn github_document() -> PathBuf {
     installed("github/api.github.com.json")

@@ -1,5 +1,6 @@
 //! Tests across crates, with real processes.
 
+mod bundle;
 mod canary;
 mod ci;
 mod container;

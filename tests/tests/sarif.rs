@@ -19,7 +19,7 @@ fn log(folder: &Path) -> String {
 
 fn judged(logs: &[PathBuf]) -> Finished {
     let schema = npm_file("@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json");
-    run(python_script("sarif.py").arg(schema).args(logs))
+    run(python_script("json_schema.py").arg(schema).args(logs))
 }
 
 #[test]

@@ -13,17 +13,23 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::build_args::{Build, Emit, ServeOn};
+use crate::bundle::BuiltBundle;
+use crate::bundle_args::BundleOptions;
 use crate::console::Console;
-use crate::link::Linker;
+use crate::link::{Linker, Outputs};
 use crate::smoke_test::{self, EvalResult};
 use crate::tools_list_size::ToolsListSize;
-use crate::{Failure, Status, commands, deployment, emit, environment, generate, load, resolve_lock, source};
+use crate::{Failure, Status, bundle, commands, deployment, emit, environment, generate, load, resolve_lock, source};
 use ptc_compiler::leak::StaticDeployment;
 
 /// `ptc-compile CONFIG`
 pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     if args.viewer && args.serve == ServeOn::Stdio {
         return Err(Failure::new("--viewer: a page needs a listener, which `--serve stdio` leaves out"));
+    }
+    BundleOptions::check(args)?;
+    if args.output.is_some() && args.emit.is_some_and(|what| what != Emit::Mcpb) {
+        return Err(Failure::new("`--output` has no effect with `--emit`, which prints a text").hint("redirect the output"));
     }
     let started = Instant::now();
     let path = load::config_path(args)?;
@@ -38,7 +44,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Ok(console.findings(&checked.sources, &checked.diagnostics).at_least_findings());
     };
     let StaticDeployment { model, tables, .. } = &deployment;
-    if let Some(what) = args.emit {
+    if args.emit == Some(Emit::Mcpb) {
+        render::check_bundle(config, model, &mut checked.diagnostics);
+    } else if let Some(what) = args.emit {
         if matches!(what, Emit::Container | Emit::K8s) {
             render::check_container(model, &mut checked.diagnostics);
         }
@@ -51,7 +59,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         }
         let status = console.findings(&checked.sources, &checked.diagnostics);
         if status == Status::Clean {
-            console.data(&emit::text(what, model, &lock, config, path, &images)?);
+            console.data(&emit::text(what, model, &lock, config, args, &images)?.unwrap_or_default());
         }
         return Ok(status);
     }
@@ -77,12 +85,16 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
         return Ok(status);
     }
     let linker = linker?;
+    if args.emit == Some(Emit::Mcpb) {
+        return bundle::build(&linker, &deployment, args, console);
+    }
     if args.eval.is_some() && linker.target() != source::HOST {
         return Err(Failure::new(format!("--eval: a binary for {} does not run on this machine", linker.target())));
     }
     let name = model.name.as_str();
     let output = args.output.clone().unwrap_or_else(|| linker.default_output(name));
-    let size = linker.link(&deployment, &output, args, console)?;
+    let outputs = Outputs { binary: &output, sbom: args.sbom.as_deref(), notices: args.notices.as_deref() };
+    let size = linker.link(&deployment, &outputs, args, console)?;
     let build_digest = render::build_digest(model).map_err(|error| Failure::new(error.to_string()))?;
     let image = render::image_reference(&model.name, &build_digest);
     let built = || Built {
@@ -184,6 +196,8 @@ pub(crate) enum BuildResult<'a> {
     Built(Box<Built<'a>>),
     /// The result of the program of `--eval`.
     Evaluated(&'a EvalResult),
+    /// The desktop bundle of `--emit mcpb`.
+    Bundled(&'a BuiltBundle),
 }
 
 /// A new binary.

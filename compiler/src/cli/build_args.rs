@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use ptc_compiler::render;
 
 use crate::args::{Connecting, Messages};
+use crate::bundle_args::BundleOptions;
 use crate::link::Link;
 
 /// `ptc-compile CONFIG`
@@ -29,8 +30,9 @@ pub(crate) struct Build {
     #[arg(long)]
     pub(crate) strict_json: bool,
 
-    /// Print what was made of the config instead of building: on stdout, as files are generated from it
-    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["check", "eval", "output"])]
+    /// Print what was made of the config instead of building: on stdout, as files are generated from it. Only `mcpb` builds the
+    /// binary, and writes a file
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with_all = ["check", "eval"])]
     pub(crate) emit: Option<Emit>,
 
     /// Start a stage of `--emit container` from this image instead of a tag that can move. STAGE is `build`, `runtime` or `uv`.
@@ -42,7 +44,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(crate) eval: Option<String>,
 
-    /// Where the binary goes [default: beside the other deployments in the target directory]
+    /// Where the binary goes, or the bundle of `--emit mcpb` [default: beside the other deployments in the target directory]
     #[arg(short, long, value_name = "PATH", help_heading = "Build")]
     pub(crate) output: Option<PathBuf>,
 
@@ -115,6 +117,9 @@ pub(crate) struct Build {
     pub(crate) jobs: Option<u16>,
 
     #[command(flatten)]
+    pub(crate) bundle_options: BundleOptions,
+
+    #[command(flatten)]
     pub(crate) messages: Messages,
 }
 
@@ -139,6 +144,10 @@ pub(crate) enum Emit {
     Dockerignore,
     /// Kubernetes manifests that run replicas of that image
     K8s,
+    /// An MCP bundle for desktop clients, a file that contains the binary
+    Mcpb,
+    /// The entry of a published bundle in the MCP registry
+    ServerJson,
 }
 
 /// `--lto`

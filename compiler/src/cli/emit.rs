@@ -12,18 +12,19 @@ use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::render::BaseImages;
 use ptc_compiler::{openapi, render};
 
-use crate::build_args::Emit;
-use crate::{Failure, resolve_lock};
+use crate::build_args::{Build, Emit};
+use crate::{Failure, bundle, load, resolve_lock};
 
-/// Renders one of the texts. Equal locks give equal bytes.
+/// Renders one of the texts. Equal locks give equal bytes. Returns `None` for a bundle, which is not a text.
 pub(crate) fn text(
     what: Emit,
     deployment: &Deployment,
     lock: &Lock,
     config: &Config,
-    path: &Path,
+    args: &Build,
     images: &BaseImages,
-) -> Result<String, Failure> {
+) -> Result<Option<String>, Failure> {
+    let path = load::config_path(args)?;
     let rendered = match what {
         Emit::Rust => render::catalog(deployment),
         Emit::Args => render::args(deployment),
@@ -34,8 +35,10 @@ pub(crate) fn text(
         Emit::Dockerignore => Ok(render::dockerignore(&context(config, lock, path)?)),
         Emit::K8s => render::kubernetes(deployment),
         Emit::CatalogJson => Ok(catalog(deployment).pretty()),
+        Emit::ServerJson => Ok(bundle::registry_entry(deployment, args)?),
+        Emit::Mcpb => return Ok(None),
     };
-    rendered.map_err(|error| Failure::new(error.to_string()))
+    rendered.map(Some).map_err(|error| Failure::new(error.to_string()))
 }
 
 /// Returns the files that a build of the config reads. All of them must be in the config's folder, since a build in a container

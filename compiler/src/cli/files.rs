@@ -84,6 +84,33 @@ fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>)
     })
 }
 
+/// A folder for files that are only needed during a run. It is removed when it is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a folder beside the file that is made of its content.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be made.
+    pub(crate) fn beside(path: &Path) -> Result<Scratch, Failure> {
+        let folder = prepare(path)?;
+        std::fs::create_dir(&folder).map_err(|error| cannot_write(path, &error))?;
+        Ok(Scratch(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed does no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Creates the folder of `path`, and returns the name of a file in it that no other process or thread uses.
 fn prepare(path: &Path) -> Result<PathBuf, Failure> {
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -15,6 +15,7 @@
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `emit` | the texts of `--emit` |
+//! | `bundle`, `bundle_args` | `--emit mcpb`, `--emit server-json`; their options |
 //! | `smoke_test` | evaluates a program in the new binary |
 //! | `files`, `progress` | atomic writes; progress lines |
 //! | `import`, `discover`, `installed_packages` | `import FILE…`: the configs of MCP clients; the packages on this machine |
@@ -38,6 +39,8 @@ mod args;
 mod attest;
 mod build;
 mod build_args;
+mod bundle;
+mod bundle_args;
 mod cargo;
 mod cargo_lock;
 mod check;

@@ -187,6 +187,10 @@ codes! {
     LoopbackInContainer = "PTC0904" Warning "a loopback address in a container";
     FetchedAtStart = "PTC0905" Warning "a package that a container fetches at each start";
     UnpinnedBaseImage = "PTC0906" Note "a base image whose tag can move to another image";
+    RelativeInBundle = "PTC0907" Error "a relative path in a desktop bundle";
+    SecretInBundle = "PTC0908" Error "a secret in a desktop bundle";
+    HostPathInBundle = "PTC0909" Warning "a path of this machine in a desktop bundle";
+    NotInBundle = "PTC0910" Note "what a desktop bundle needs and does not contain";
 
     UnknownClientConfig = "PTC1001" Error "a file that is not the config of a known client";
     EntryLeftOut = "PTC1002" Warning "an entry that cannot be carried over";

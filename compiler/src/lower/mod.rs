@@ -186,7 +186,7 @@ pub fn auth(transport: &Transport) -> &[Auth] {
 }
 
 /// Returns the credential bindings that a transport uses: of `auth`, and of its proxy.
-fn bindings(transport: &Transport) -> impl Iterator<Item = &str> {
+pub(crate) fn bindings(transport: &Transport) -> impl Iterator<Item = &str> {
     let of_proxy = transport.proxy().and_then(|proxy| proxy.auth.as_deref());
     auth(transport).iter().map(|auth| auth.binding().as_str()).chain(of_proxy)
 }

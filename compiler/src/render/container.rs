@@ -1,4 +1,4 @@
-//! Renders the `Dockerfile` of a deployment, and collects the variables and files that a container needs to start.
+//! Renders the `Dockerfile` of a deployment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -7,8 +7,9 @@ use minijinja::AutoEscape;
 use serde::Serialize;
 
 use super::base_images::{BaseImage, BaseImages, NoSuchStage, Stage};
+use super::needs::Needs;
 use super::{RenderError, build_digest, template};
-use crate::config::model::{CredentialSource, EnvPart, InheritEnv, McpStdio, Transport};
+use crate::config::model::{McpStdio, Transport};
 use crate::config::packages::{Fetched, Installer, fetched};
 use crate::ir::Deployment;
 use crate::json::quote;
@@ -170,49 +171,7 @@ pub fn dockerfile(deployment: &Deployment, context: &Context, images: &BaseImage
     template("Dockerfile", include_str!("../../../templates/Dockerfile.j2"), AutoEscape::None, view)
 }
 
-/// Environment of a deployment: what it needs where it starts.
-pub(super) struct Needs {
-    /// Environment variables by name. The value is whether the server refuses to start without the variable.
-    pub(super) variables: BTreeMap<String, bool>,
-    /// Files with secrets: the key of each in the Kubernetes secret, and its path in the image.
-    pub(super) files: BTreeMap<String, String>,
-}
-
-impl Needs {
-    pub(super) fn of(deployment: &Deployment) -> Needs {
-        let mut needs = Needs { variables: BTreeMap::new(), files: BTreeMap::new() };
-        for credential in &deployment.credentials {
-            match &credential.source {
-                CredentialSource::Env { var } => {
-                    needs.variables.insert(var.clone(), true);
-                }
-                CredentialSource::File { path } => {
-                    let key = free(&needs.files, &label(&credential.name, 60));
-                    needs.files.insert(key, place(path));
-                }
-                CredentialSource::Literal { .. } => {}
-            }
-        }
-        for upstream in &deployment.upstreams {
-            let Transport::McpStdio(stdio) = &upstream.transport else { continue };
-            for part in stdio.env.values().flatten() {
-                if let EnvPart::Var(name) = part {
-                    needs.variables.insert(name.clone(), true);
-                }
-            }
-            if let InheritEnv::Names(names) = &stdio.inherit_env {
-                for name in names {
-                    needs.variables.entry(name.clone()).or_insert(false);
-                }
-            }
-        }
-        // Every image sets these variables itself.
-        needs.variables.retain(|name, _| !matches!(name.as_str(), "PATH" | "HOME"));
-        needs
-    }
-}
-
-fn children(deployment: &Deployment) -> impl Iterator<Item = &McpStdio> {
+pub(super) fn children(deployment: &Deployment) -> impl Iterator<Item = &McpStdio> {
     deployment.upstreams.iter().filter_map(|upstream| match &upstream.transport {
         Transport::McpStdio(stdio) => Some(stdio),
         Transport::McpHttp(_) | Transport::OpenApi(_) => None,
@@ -273,7 +232,7 @@ pub(super) fn label(name: &str, most: usize) -> String {
     }
 }
 
-fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
+pub(super) fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
     let mut free = name.to_owned();
     let mut number = 2;
     while taken.contains_key(&free) {
@@ -284,7 +243,7 @@ fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
 }
 
 /// Resolves a path of the config to an absolute path in the image, without `.` and `..`.
-fn place(path: &str) -> String {
+pub(super) fn place(path: &str) -> String {
     let mut place = PathBuf::new();
     for part in Path::new(HOME).join(path).components() {
         match part {

@@ -3,7 +3,8 @@
 use minijinja::AutoEscape;
 use serde::Serialize;
 
-use super::container::{Needs, PORT, USER, comment, image_reference, label, quoted};
+use super::container::{PORT, USER, comment, image_reference, label, quoted};
+use super::needs::Needs;
 use super::{RenderError, build_digest, template};
 use crate::ir::Deployment;
 
@@ -56,9 +57,9 @@ pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
         variables: needs
             .variables
             .into_iter()
-            .map(|(name, required)| Variable {
+            .map(|(name, variable)| Variable {
                 quoted: quoted(&name),
-                optional: if required { "false" } else { "true" },
+                optional: if variable.is_required { "false" } else { "true" },
                 shown: comment(&name),
             })
             .collect(),

@@ -6,6 +6,8 @@
 
 mod args;
 mod base_images;
+mod bundle;
+mod bundle_check;
 mod container;
 mod container_check;
 mod html;
@@ -13,7 +15,9 @@ mod kubernetes;
 mod literal;
 mod manifest;
 pub(crate) mod markdown;
+mod needs;
 mod readme;
+mod registry_entry;
 mod view;
 
 use minijinja::value::Serde;
@@ -22,11 +26,14 @@ use serde::Serialize;
 
 pub use args::args;
 pub use base_images::{BaseImage, BaseImages, NoSuchStage, Stage};
+pub use bundle::{Bundled, MAX_DESCRIPTION, OfferedTool, Release, asked_variables, bundle_manifest, program_in_bundle};
+pub use bundle_check::check as check_bundle;
 pub use container::{Context, base_images, dockerfile, dockerignore, image_reference};
 pub use container_check::{check as check_container, check_base_images};
 pub use html::html;
 pub use kubernetes::kubernetes;
 pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, SessionStore, toml_string};
+pub use registry_entry::{Package, registry_entry};
 
 use crate::ir::Deployment;
 

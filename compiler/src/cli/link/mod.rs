@@ -28,6 +28,16 @@ pub(crate) enum Link {
     Prebuilt,
 }
 
+/// The files that a linker writes.
+pub(crate) struct Outputs<'a> {
+    /// The path of the binary.
+    pub(crate) binary: &'a Path,
+    /// The path of the bill of materials, if it is wanted.
+    pub(crate) sbom: Option<&'a Path>,
+    /// The path of the licence texts, if they are wanted.
+    pub(crate) notices: Option<&'a Path>,
+}
+
 /// A way to make the binary, with what it needs.
 pub(crate) enum Linker {
     /// The sources of the runtime.
@@ -94,7 +104,15 @@ impl Linker {
         }
     }
 
-    /// Writes the binary, and the documents of `--sbom` and `--notices`. Returns the size of the binary.
+    /// Whether there are licence texts for [`Outputs::notices`]. A prebuilt runtime has them in a file beside it.
+    pub(crate) fn has_notices(&self) -> bool {
+        match self {
+            Linker::Rust(_) => true,
+            Linker::Prebuilt(runtime) => runtime.has_document("notices"),
+        }
+    }
+
+    /// Writes the binary and the documents about it. Returns the size of the binary.
     ///
     /// # Errors
     ///
@@ -102,13 +120,13 @@ impl Linker {
     pub(crate) fn link(
         &self,
         deployment: &StaticDeployment,
-        output: &Path,
+        outputs: &Outputs<'_>,
         args: &Build,
         console: &Console,
     ) -> Result<u64, Failure> {
         match self {
-            Linker::Rust(source) => rust::link(source, deployment, output, args, console),
-            Linker::Prebuilt(runtime) => prebuilt::link(runtime, deployment, output, args),
+            Linker::Rust(source) => rust::link(source, deployment, outputs, args, console),
+            Linker::Prebuilt(runtime) => prebuilt::link(runtime, deployment, outputs),
         }
     }
 }

@@ -72,6 +72,11 @@ impl Runtime {
         Ok(Runtime { path: path.to_owned(), stamp, executable })
     }
 
+    /// Whether there is a document about the runtime.
+    pub(super) fn has_document(&self, name: &str) -> bool {
+        document_path(&self.path, name).is_file()
+    }
+
     /// Returns a document about the runtime, which is in a file beside it.
     ///
     /// # Errors

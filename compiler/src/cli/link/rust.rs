@@ -1,16 +1,15 @@
 //! `--link rust`: generates a crate with the catalog's tables and builds it with cargo.
 
-use std::path::Path;
-
 use ptc_compiler::leak::StaticDeployment;
 
+use super::Outputs;
 use crate::build_args::Build;
 use crate::console::Console;
 use crate::progress::Progress;
 use crate::source::Source;
 use crate::{Failure, cargo, files, generate, sbom};
 
-/// Builds the binary at `output` and returns its size.
+/// Builds the binary and writes the documents about it. Returns the size of the binary.
 ///
 /// # Errors
 ///
@@ -18,7 +17,7 @@ use crate::{Failure, cargo, files, generate, sbom};
 pub(super) fn link(
     source: &Source,
     deployment: &StaticDeployment,
-    output: &Path,
+    outputs: &Outputs<'_>,
     args: &Build,
     console: &Console,
 ) -> Result<u64, Failure> {
@@ -28,13 +27,13 @@ pub(super) fn link(
     let progress = Progress::start(console, &format!("compiling {name}{first}"));
     let built = cargo::build(&generated.folder, source, args, &progress);
     drop(progress);
-    let size = files::copy_program(&built?, output)?;
-    if args.sbom.is_some() || args.notices.is_some() {
+    let size = files::copy_program(&built?, outputs.binary)?;
+    if outputs.sbom.is_some() || outputs.notices.is_some() {
         let (metadata, lock) = cargo::resolution(&generated.folder, source, args.offline)?;
-        if let Some(path) = &args.sbom {
+        if let Some(path) = outputs.sbom {
             files::write_if_changed(path, sbom::document(deployment, &metadata, &lock)?.as_bytes())?;
         }
-        if let Some(path) = &args.notices {
+        if let Some(path) = outputs.notices {
             files::write_if_changed(path, notices(name, &metadata)?.as_bytes())?;
         }
     }
