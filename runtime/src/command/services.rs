@@ -10,6 +10,8 @@ use ptc_catalog::{Binding, Deployment, StoredProgram};
 use tokio::runtime::{Handle, Runtime};
 
 use super::Origin;
+#[cfg(feature = "http-server")]
+use super::signals::Hangups;
 use super::signals::{Interrupts, ShutdownSignals};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
@@ -39,6 +41,8 @@ pub(super) struct Services {
     redactor: Redactor,
     interrupts: Interrupts,
     signals: ShutdownSignals,
+    #[cfg(feature = "http-server")]
+    hangups: Hangups,
     /// The processes that run programs. `None` if threads run them.
     workers: Option<Arc<Workers>>,
 }
@@ -111,7 +115,12 @@ impl Services {
         let (interrupts, signals) = {
             let _inside = runtime.enter();
             let interrupts = Interrupts::listen().map_err(StartupError::System)?;
-            (interrupts, ShutdownSignals::listen(false).map_err(StartupError::System)?)
+            (interrupts, ShutdownSignals::listen(false, !settings.http.reloads()).map_err(StartupError::System)?)
+        };
+        #[cfg(feature = "http-server")]
+        let hangups = {
+            let _inside = runtime.enter();
+            Hangups::listen(settings.http.reloads()).map_err(StartupError::System)?
         };
         let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
         let upstreams = match (&origin.load, &earlier) {
@@ -119,8 +128,17 @@ impl Services {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let services =
-            Services { runtime, upstreams, programs: deployment.programs, redactor, interrupts, signals, workers: None };
+        let services = Services {
+            runtime,
+            upstreams,
+            programs: deployment.programs,
+            redactor,
+            interrupts,
+            signals,
+            #[cfg(feature = "http-server")]
+            hangups,
+            workers: None,
+        };
         if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
@@ -225,6 +243,12 @@ impl Services {
                 name = signals.recv() => Ended::Signal(name),
             }
         })
+    }
+
+    /// Takes the receiver of SIGHUP, which makes the server read files again.
+    #[cfg(feature = "http-server")]
+    pub(super) fn take_hangups(&mut self) -> Hangups {
+        std::mem::take(&mut self.hangups)
     }
 
     /// Discards an interrupt that arrived before there was anything to stop.

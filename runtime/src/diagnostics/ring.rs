@@ -39,19 +39,10 @@ impl Ring {
         self.records.push_back((weight, record));
     }
 
-    /// Returns the number of records.
-    pub fn len(&self) -> usize {
-        self.records.len()
-    }
-
-    /// Whether there are no records.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    /// Iterates over records from `since` on, newest first.
-    pub fn newest(&self, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
-        self.records.iter().rev().map(|(_, record)| record).filter(move |record| since.is_none_or(|since| record.at >= since))
+    /// Iterates over the records of an owner from `since` on, newest first.
+    pub fn newest(&self, owner: &str, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
+        let own = self.records.iter().rev().map(|(_, record)| record).filter(move |record| *record.owner == *owner);
+        own.filter(move |record| since.is_none_or(|since| record.at >= since))
     }
 }
 
@@ -64,8 +55,10 @@ mod tests {
     use super::*;
     use crate::secrets::Redactor;
 
+    const OWNER: &str = "one";
+
     fn record(context: usize) -> Record {
-        let asked = RequestMeta { id: "1", protocol_version: None, origin: None, meta: None };
+        let asked = RequestMeta { id: "1", owner: &OWNER.into(), protocol_version: None, origin: None, meta: None };
         let mut record = Record::new("lisp_eval", &asked, Timestamp::now(), &Redactor::none());
         record.context = Some(Context::Value(vec![Value::from(1); context / size_of::<Value>()].into()));
         record
@@ -77,17 +70,17 @@ mod tests {
         for _ in 0..100 {
             ring.push(record(1024 * 1024));
         }
-        assert!((10..16).contains(&ring.len()), "{}", ring.len());
-        assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
+        assert!((10..16).contains(&ring.records.len()), "{}", ring.records.len());
+        assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(OWNER, None).map(Record::weight).sum::<usize>());
         // A record larger than its share is stored and displaces no other.
-        let before = ring.len();
+        let before = ring.records.len();
         ring.push(record(64 * 1024 * 1024));
-        assert_eq!(ring.len(), before + 1);
-        assert!(ring.newest(None).next().is_some_and(|record| record.context.is_none()));
+        assert_eq!(ring.records.len(), before + 1);
+        assert!(ring.newest(OWNER, None).next().is_some_and(|record| record.context.is_none()));
         let mut ring = Ring::new(2);
         for _ in 0..3 {
             ring.push(record(0));
         }
-        assert_eq!(ring.len(), 2);
+        assert_eq!(ring.records.len(), 2);
     }
 }

@@ -26,6 +26,8 @@ pub struct HttpSettings {
     pub path: String,
     /// The token that clients must send.
     pub auth_token: Option<AuthToken>,
+    /// Path of the digests of further tokens.
+    pub tokens_file: Option<PathBuf>,
     /// Whether the server generated the token for this start only.
     pub token_is_generated: bool,
     /// Whether clients on this machine need no token.
@@ -120,8 +122,8 @@ impl HttpSettings {
                  give --http-allow-unsafe-network if that is meant",
             );
         }
-        if !loopback && self.auth_token.is_none() {
-            wrong("--http-host: an address other than loopback needs --http-auth-token");
+        if !loopback && !self.has_credentials() {
+            wrong("--http-host: an address other than loopback needs --http-auth-token or --http-tokens-file");
         }
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             wrong("--http-tls-cert and --http-tls-key go together");
@@ -154,8 +156,14 @@ impl HttpSettings {
         if self.admin_port.is_some_and(|port| port != 0 && port == self.port && self.unix_socket.is_none()) {
             wrong("--http-admin-port: --http-port has that port; give another one");
         }
-        if self.disable_auth && self.auth_token.is_some() {
-            wrong("--http-disable-auth does not go with --http-auth-token");
+        if self.disable_auth {
+            for (is_on, flag) in
+                [(self.auth_token.is_some(), "--http-auth-token"), (self.tokens_file.is_some(), "--http-tokens-file")]
+            {
+                if is_on {
+                    wrong(&format!("--http-disable-auth does not go with {flag}"));
+                }
+            }
         }
         if ["/health", "/ready"].contains(&self.path.as_str()) {
             wrong("--http-path: /health and /ready are taken");
@@ -173,7 +181,17 @@ impl HttpSettings {
 }
 
 impl HttpSettings {
-    /// Generates a token if there is none and authentication is not disabled, since other users of the machine can reach its
+    /// Whether clients must show a credential.
+    pub fn has_credentials(&self) -> bool {
+        self.auth_token.is_some() || self.tokens_file.is_some()
+    }
+
+    /// Whether SIGHUP makes the server read files again. Otherwise it ends the server.
+    pub fn reloads(&self) -> bool {
+        self.on && self.tokens_file.is_some()
+    }
+
+    /// Generates a token if there is no credential and authentication is not disabled, since other users of the machine can reach its
     /// loopback address. Returns the generated token, if any. On a Unix socket the permissions of the file replace
     /// authentication.
     ///
@@ -181,7 +199,7 @@ impl HttpSettings {
     ///
     /// Returns an error if the operating system provides no random bytes.
     pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
-        if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
+        if !self.on || self.disable_auth || self.has_credentials() || self.unix_socket.is_some() {
             return Ok(None);
         }
         self.auth_token = AuthToken::of(&crate::secrets::random::text::<24>()?);
@@ -199,6 +217,7 @@ impl Default for HttpSettings {
             port: 0,
             path: String::new(),
             auth_token: None,
+            tokens_file: None,
             token_is_generated: false,
             disable_auth: false,
             unix_socket: None,

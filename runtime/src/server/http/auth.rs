@@ -1,46 +1,38 @@
 //! Authentication with bearer tokens. A valid token is always accepted at once. Replies to wrong tokens are delayed after
 //! repeated failures.
-//!
-//! Clients behind one proxy share an address, so that the failures of one client must not lock out the others.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
-use litemap::LiteMap;
-use tokio::sync::Semaphore;
 
-use crate::digest::{hex, sha256, short};
+use super::throttle::Throttle;
+use super::tokens_file::Tokens;
+use crate::digest::{hex, sha256};
+use crate::server::identity::Identity;
 use crate::settings::HttpSettings;
+use crate::settings::http::MIN_TOKEN_BYTES;
 
-use super::listener::network_of;
-
-/// Maximum number of addresses whose failures are counted. Requests with wrong tokens from further addresses are refused without
-/// a delay.
-const MAX_ADDRESSES: usize = 10_000;
-/// Delay of the reply to a wrong token after too many failures of its address.
-const REPLY_DELAY: Duration = Duration::from_secs(1);
-/// Maximum number of delayed replies at the same time. Further replies are sent at once, since delays must not exhaust
-/// connections.
-const MAX_DELAYED: usize = 64;
+/// The owner of all clients that need no token, or only a generated one.
+const LOOPBACK: &str = "loopback";
 
 /// Authenticates requests.
 pub struct Authenticator {
-    /// Digest of the token. `None` if no token is required.
-    expected: Option<[u8; 32]>,
-    owner: Owner,
+    /// The single token of the settings with its owner.
+    single: Option<([u8; 32], Arc<Identity>)>,
+    file: Option<TokensFile>,
+    /// The identity of all clients if no credential is required.
+    open: Option<Arc<Identity>>,
     throttle: Option<Throttle>,
 }
 
-/// The owner of a request, whose sessions it may use.
-#[derive(Debug, Clone)]
-pub struct Owner {
-    /// The internal name.
-    pub id: Arc<str>,
-    /// The name in log lines.
-    pub hash: Arc<str>,
+/// The file of `--http-tokens-file`, and the tokens that were valid when it was last read without a fault.
+struct TokensFile {
+    path: PathBuf,
+    tokens: Mutex<Arc<Tokens>>,
 }
 
 /// The reason why authentication fails.
@@ -55,97 +47,102 @@ pub enum Denied {
     Throttled(u64),
 }
 
-/// Counts the failures of each address.
-struct Throttle {
-    window: Duration,
-    max_failures: u32,
-    block: Duration,
-    failures: Mutex<LiteMap<IpAddr, Failures>>,
-    delayed: Semaphore,
-}
-
-#[derive(Clone, Copy)]
-struct Failures {
-    since: Instant,
-    count: u32,
-    throttled_until: Option<Instant>,
-}
-
 impl Authenticator {
-    /// Creates an authenticator with the token of the settings.
-    pub fn new(settings: &HttpSettings) -> Authenticator {
-        let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
+    /// Creates an authenticator with the credentials of the settings.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the file of tokens is invalid.
+    pub fn new(settings: &HttpSettings) -> Result<Authenticator, String> {
         // A token identifies one owner, whose sessions are found again after a restart and by every replica with the same token.
         // A generated token changes with each start. Its owner is therefore the machine, as without a token.
-        let id = match expected.filter(|_| !settings.token_is_generated) {
-            Some(digest) => format!("token:{}", hex(&digest)),
-            None => "loopback".to_owned(),
-        };
-        let owner = Owner { hash: short(&id).into(), id: id.into() };
-        let throttle = (settings.auth_rate_limit && expected.is_some()).then(|| Throttle {
-            window: settings.auth_rate_limit_window,
-            max_failures: settings.auth_rate_limit_max_failures,
-            block: settings.auth_rate_limit_block,
-            failures: Mutex::default(),
-            delayed: Semaphore::new(MAX_DELAYED),
+        let single = settings.auth_token.as_ref().map(|token| {
+            let digest = sha256(token.text().as_bytes());
+            let owner = if settings.token_is_generated { LOOPBACK.to_owned() } else { format!("token:{}", hex(&digest)) };
+            (digest, Identity::of_owner(&owner))
         });
-        Authenticator { expected, owner, throttle }
+        let file = settings.tokens_file.as_ref().map(|path| TokensFile::read(path.clone()));
+        let file = file.transpose().map_err(|why| format!("--http-tokens-file: {why}"))?;
+        let open = (!settings.has_credentials()).then(|| Identity::of_owner(LOOPBACK));
+        let throttle = (settings.auth_rate_limit && open.is_none()).then(|| Throttle::new(settings));
+        Ok(Authenticator { single, file, open, throttle })
     }
 
-    /// Returns the owner of the request's token. Takes up to a second for a wrong token after repeated failures of its address.
+    /// Returns the identity of the request's token. Takes up to a second for a wrong token after repeated failures of its
+    /// address.
     ///
     /// # Errors
     ///
     /// Returns [`Denied`] if a token is required and the request has none, or a wrong one.
-    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Owner, Denied> {
+    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
         let checked = self.check(peer, headers, Instant::now());
-        if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle)
-            && let Ok(_held) = throttle.delayed.try_acquire()
-        {
-            tokio::time::sleep(REPLY_DELAY).await;
+        if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle) {
+            throttle.delay().await;
         }
         checked
     }
 
     /// Like [`Authenticator::authenticate`], without the delay.
-    fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
-        let Some(expected) = &self.expected else { return Ok(self.owner.clone()) };
-        let Some(shown) = headers.get(AUTHORIZATION) else { return Err(Denied::Missing) };
-        if bearer(shown.as_bytes()).is_some_and(|token| same(expected, &sha256(token))) {
-            return Ok(self.owner.clone());
-        }
+    fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Arc<Identity>, Denied> {
+        let denied = match self.identify(headers) {
+            Err(Denied::Invalid) => Denied::Invalid,
+            other => return other,
+        };
         let throttled = self.throttle.as_ref().and_then(|throttle| throttle.note_failure(peer, now));
-        Err(throttled.map_or(Denied::Invalid, Denied::Throttled))
+        Err(throttled.map_or(denied, Denied::Throttled))
+    }
+
+    /// Returns the identity of the request's token. Failures are not counted.
+    fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
+        if let Some(identity) = &self.open {
+            return Ok(Arc::clone(identity));
+        }
+        let shown = headers.get(AUTHORIZATION).ok_or(Denied::Missing)?;
+        let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid)?;
+        let single = self.single.as_ref().filter(|(expected, _)| is_same(expected, &sha256(token)));
+        let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
+        found.ok_or(Denied::Invalid)
     }
 
     /// Whether a request has a valid token or needs none. Failures are not counted.
     pub fn knows(&self, headers: &HeaderMap) -> bool {
-        let shown = || headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
-        self.expected.as_ref().is_none_or(|expected| shown().is_some_and(|token| same(expected, &sha256(token))))
+        self.identify(headers).is_ok()
+    }
+
+    /// Whether clients need no credential.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether there can be more than one owner.
+    pub fn has_owners(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Reads the file of tokens again. Returns the number of its tokens, or `None` if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the file is invalid. The earlier tokens stay valid.
+    pub fn reload(&self) -> Result<Option<usize>, String> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let tokens = Tokens::read(&file.path)?;
+        let count = tokens.count();
+        *file.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
+        Ok(Some(count))
     }
 }
 
-impl Throttle {
-    /// Counts a failure. Returns the seconds for which failures of this address are delayed, if they are.
-    fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
-        let peer = network_of(peer);
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&peer) {
-            failures.retain(|_, seen| now < seen.since + self.window || seen.throttled_until.is_some_and(|until| now < until));
-            if failures.len() >= MAX_ADDRESSES {
-                return None;
-            }
-        }
-        let seen = failures.entry(peer).or_insert(Failures { since: now, count: 0, throttled_until: None });
-        if now >= seen.since + self.window && seen.throttled_until.is_none_or(|until| now >= until) {
-            *seen = Failures { since: now, count: 0, throttled_until: None };
-        }
-        seen.count += 1;
-        if seen.count > self.max_failures && seen.throttled_until.is_none_or(|until| now >= until) {
-            seen.throttled_until = Some(now + self.block);
-        }
-        let left = seen.throttled_until?.checked_duration_since(now)?;
-        Some(left.as_millis().div_ceil(1000) as u64).filter(|seconds| *seconds > 0)
+impl TokensFile {
+    fn read(path: PathBuf) -> Result<TokensFile, String> {
+        let tokens = Mutex::new(Arc::new(Tokens::read(&path)?));
+        Ok(TokensFile { path, tokens })
+    }
+
+    /// Returns the identity of a token. Its length is checked because a digest does not show whether its token can be guessed.
+    fn find(&self, token: &[u8]) -> Option<Arc<Identity>> {
+        let tokens = Arc::clone(&self.tokens.lock().unwrap_or_else(PoisonError::into_inner));
+        tokens.find(token).filter(|_| token.len() >= MIN_TOKEN_BYTES).cloned()
     }
 }
 
@@ -156,12 +153,14 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 /// Compares digests in constant time, so that the duration reveals nothing about the expected one.
-fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+pub(super) fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b))) == 0
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::settings::http::AuthToken;
 
@@ -175,7 +174,7 @@ mod tests {
             auth_rate_limit_block: Duration::from_secs(30),
             ..HttpSettings::default()
         };
-        Authenticator::new(&settings)
+        Authenticator::new(&settings).expect("there is no file")
     }
 
     fn headers(authorization: Option<&str>) -> HeaderMap {

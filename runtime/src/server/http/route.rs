@@ -12,14 +12,15 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::HttpState;
 use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
 use super::reply::Reply;
-use super::{HttpState, auth};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::server::caller::Answer;
+use crate::server::identity::Owner;
 use ptc_engine::protocol::reply::{ErrorBody, SERVER_ERROR};
 use ptc_engine::protocol::trace_context::TraceParent;
 
@@ -106,14 +107,14 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     if let Err(refused) = guard::check_host_and_origin(&state.settings, head.uri.authority().map(Authority::as_str), headers) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    let owner = match state.authenticator.authenticate(peer, headers).await {
-        Ok(owner) => owner,
+    let identity = match state.authenticator.authenticate(peer, headers).await {
+        Ok(identity) => identity,
         Err(denied) => return Reply::unauthorized(peer, denied),
     };
-    log_fields.owner = Some(Arc::clone(&owner.hash));
+    log_fields.owner = Some(Arc::clone(&identity.owner.hash));
     match head.method {
         Method::POST => {}
-        Method::DELETE => return delete(state, &owner, headers, log_fields),
+        Method::DELETE => return delete(state, &identity.owner, headers, log_fields),
         _ => return Reply::not_allowed("POST, DELETE"),
     }
     if state.is_draining() {
@@ -135,7 +136,7 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
         // The shutdown may have begun while the body was read.
         Ok(_) if state.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
-        Ok(body) => post::answer(state, owner, headers, body, log_fields).await,
+        Ok(body) => post::answer(state, identity, headers, body, log_fields).await,
         Err(BodyError::Overloaded) => unavailable("server busy: too many requests are being read"),
         Err(BodyError::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
         Err(BodyError::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
@@ -153,14 +154,14 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
     match state.authenticator.authenticate(peer, request.headers()).await {
-        Ok(owner) => log_fields.owner = Some(owner.hash),
+        Ok(identity) => log_fields.owner = Some(Arc::clone(&identity.owner.hash)),
         Err(denied) => return Reply::unauthorized(peer, denied),
     }
     let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
     only_get(request.method()).unwrap_or_else(text)
 }
 
-fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
+fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
     let Some(id) = text(headers, &SESSION_ID) else {
         return Reply::text(StatusCode::BAD_REQUEST, "missing Mcp-Session-Id");
     };
@@ -188,7 +189,7 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     };
     let mut body = serde_json::json!({ "status": word });
     // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
-    let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || state.settings.auth_token.is_some();
+    let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || !state.authenticator.is_open();
     if protected
         && state.authenticator.knows(request.headers())
         && let Some(members) = body.as_object_mut()

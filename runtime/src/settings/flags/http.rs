@@ -102,6 +102,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "File that holds the bearer token of clients",
     },
     Flag {
+        name: "http-tokens-file",
+        env: "PTC_RUNNER_MCP_HTTP_TOKENS_FILE",
+        kind: Kind::File { set: |s, path| s.http.tokens_file = Some(path) },
+        default: Default::Unset("one token, hence one owner"),
+        group: Group::Http,
+        help: "File with a line `owner sha256-of-token` for each token; read again on SIGHUP",
+    },
+    Flag {
         name: "http-disable-auth",
         env: "PTC_RUNNER_MCP_HTTP_DISABLE_AUTH",
         kind: Kind::Switch { set: |s, on| s.http.disable_auth = on },
@@ -180,7 +188,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("--http-max-sessions"),
         group: Group::Http,
-        help: "Live protocol sessions of one owner; one token is one owner",
+        help: "Live protocol sessions of one owner",
     },
     Flag {
         name: "http-max-in-flight-per-session",

@@ -7,6 +7,7 @@ pub(crate) mod hostile;
 mod life;
 mod limits;
 mod memory;
+mod owners;
 mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
@@ -32,6 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
         life::TESTS,
         limits::TESTS,
         memory::TESTS,
+        owners::TESTS,
         queue::TESTS,
         requests::TESTS,
         secure,
