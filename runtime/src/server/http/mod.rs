@@ -2,6 +2,7 @@
 //!
 //! - [`listener`]: sockets and connections, and their shutdown.
 //! - [`route`]: routes a request to its endpoint and logs it.
+//! - `cors`: lets pages of the allowed origins call.
 //! - [`guard`]: checks `Host`, `Origin` and media types.
 //! - [`auth`]: bearer tokens. `tokens_file`: those of several owners. `throttle`: the delay of replies to wrong ones.
 //! - [`body`]: reads bodies within limits of size, time and memory.
@@ -18,6 +19,7 @@
 
 pub mod auth;
 pub mod body;
+mod cors;
 pub mod guard;
 pub mod header_validation;
 pub mod listener;

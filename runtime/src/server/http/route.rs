@@ -12,7 +12,7 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::HttpState;
+use super::{HttpState, cors};
 use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
@@ -91,7 +91,11 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
                 log_fields.owner = owner.map(|owner| owner.hash);
                 reply
             }
-            None if path == state.settings.path => endpoint(state, peer, request, &mut log_fields).await,
+            None if path == state.settings.path => {
+                let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
+                let reply = endpoint(state, peer, request, &mut log_fields).await;
+                origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
+            }
             None => Reply::text(StatusCode::NOT_FOUND, "not found"),
         },
     };
@@ -106,6 +110,9 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     log_fields.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
     if let Err(refused) = guard::check_host_and_origin(&state.settings, head.uri.authority().map(Authority::as_str), headers) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
+    }
+    if let Some(reply) = cors::preflight(&head.method, headers) {
+        return reply;
     }
     let identity = match state.authenticator.authenticate(peer, headers).await {
         Ok(identity) => identity,

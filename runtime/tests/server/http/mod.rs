@@ -1,6 +1,7 @@
 //! MCP over HTTP with real sockets and processes.
 
 mod access;
+mod browsers;
 pub(crate) mod cgroup;
 mod children;
 pub(crate) mod hostile;
@@ -27,6 +28,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let secure = &[];
     [
         access::TESTS,
+        browsers::TESTS,
         cgroup::TESTS,
         children::TESTS,
         hostile::TESTS,

@@ -215,7 +215,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
         (
             "lisp_debug",
             json!({ "op": "get", "request_id": REQUEST }),
-            Some(json!({ "op": "get", "request_id": "request-of-nobody" })),
+            Some(json!({ "op": "get", "request_id": "request-of-none" })),
         ),
         ("lisp_task", json!({ "task": "of bob" }), None),
     ];
@@ -226,7 +226,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
     let check = |place: &str, answer: &Answer| {
         let text = format!("{:?} {}", answer.headers, answer.body);
         for part in [MARK, REQUEST, &ids.session, &ids.protocol_session, &ids.trace, &hash] {
-            // An argument is repeated, and the replayed planner tells both owners the same.
+            // An argument is repeated, and the replayed planner returns the same to both owners.
             let is_own = place.contains(part) || (part == MARK && place.contains("lisp_task"));
             assert!(is_own || !text.contains(part), "{place}: {part} in {text}");
         }
