@@ -19,6 +19,7 @@ const MEMBERS: [&str; 17] = [
     "runtime/log",
     "runtime/otlp",
     "runtime/regex",
+    "runtime/resource-server",
     "runtime/schedule",
     "runtime/search",
     "runtime/secrets",

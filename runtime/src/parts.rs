@@ -3,6 +3,8 @@
 use crate::diagnostics::export::ExporterSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
+#[cfg(feature = "http-server")]
+use crate::server::http::access_token::TokenVerifierSource;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
 
@@ -14,6 +16,9 @@ pub struct Parts {
     /// The page of `--http-viewer`: `ptc_viewer::VIEWER`.
     #[cfg(feature = "http-server")]
     pub viewer: Option<&'static dyn TraceViewer>,
+    /// Verifies the tokens of `--http-oauth-issuer`: `ptc_resource_server::ACCESS_TOKENS`.
+    #[cfg(feature = "http-server")]
+    pub access_tokens: Option<&'static dyn TokenVerifierSource>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
 }
@@ -24,17 +29,20 @@ impl Parts {
         session_stores: None,
         #[cfg(feature = "http-server")]
         viewer: None,
+        #[cfg(feature = "http-server")]
+        access_tokens: None,
         exporter: None,
     };
 
     /// Returns which parts there are.
     pub fn linked(&self) -> LinkedParts {
         #[cfg(feature = "http-server")]
-        let viewer = self.viewer.is_some();
+        let (viewer, http_oauth) = (self.viewer.is_some(), self.access_tokens.is_some());
         #[cfg(not(feature = "http-server"))]
-        let viewer = false;
+        let (viewer, http_oauth) = (false, false);
         LinkedParts {
             viewer,
+            http_oauth,
             otlp: self.exporter.is_some(),
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),

@@ -25,6 +25,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     if args.viewer && args.serve == ServeOn::Stdio {
         return Err(Failure::new("--viewer: a page needs a listener, which `--serve stdio` leaves out"));
     }
+    if args.http_oauth && args.serve == ServeOn::Stdio {
+        return Err(Failure::new("--http-oauth: access tokens come over HTTP, which `--serve stdio` leaves out"));
+    }
     let started = Instant::now();
     let path = load::config_path(args)?;
     let mut checked = load::load(path, load::syntax(args))?;

@@ -19,6 +19,8 @@ use crate::alloc;
 use crate::diagnostics::export::{Connection, Exporter, ExporterSettings};
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
+#[cfg(feature = "http-server")]
+use crate::server::http::access_token::{TokenVerifier, TokenVerifierSource};
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::{Evaluator, Isolation};
@@ -211,16 +213,37 @@ impl Services {
     pub(super) fn start_exporter(
         &self,
         exporter: &dyn ExporterSettings,
-        #[cfg_attr(not(feature = "proxy"), expect(unused_variables, reason = "it has only the proxy for an exporter"))]
         settings: &Settings,
         deployment: &str,
     ) -> Result<Arc<dyn Exporter>, String> {
-        let connection = Connection {
+        exporter.start(self.upstreams.secrets(), self.connection(settings), &self.redactor, deployment)
+    }
+
+    /// Makes the verifier of access tokens, if there is an issuer.
+    #[cfg(feature = "http-server")]
+    pub(super) fn token_verifier(
+        &self,
+        source: Option<&dyn TokenVerifierSource>,
+        settings: &Settings,
+    ) -> Result<Option<Arc<dyn TokenVerifier>>, String> {
+        let source = source.filter(|_| settings.http.oauth.issuer.is_some());
+        let start = |source: &dyn TokenVerifierSource| {
+            source.start(&settings.http.oauth, self.upstreams.secrets(), self.connection(settings))
+        };
+        source.map(start).transpose()
+    }
+
+    /// Returns how an optional part makes its connections.
+    fn connection(
+        &self,
+        #[cfg_attr(not(feature = "proxy"), expect(unused_variables, reason = "it has only the proxy of a part"))]
+        settings: &Settings,
+    ) -> Connection {
+        Connection {
             extra_roots: self.upstreams.extra_roots(),
             #[cfg(feature = "proxy")]
             proxy: settings.proxy.resolved(),
-        };
-        exporter.start(self.upstreams.secrets(), connection, &self.redactor, deployment)
+        }
     }
 
     /// Returns the upstreams.

@@ -223,7 +223,8 @@ fn http(
 
     let settings = server.settings().http.clone();
     let pages = parts.viewer.zip(server.settings().traces_to_view()).map(|(viewer, folder)| viewer.pages(folder));
-    let state = match HttpState::new(server, pages) {
+    let verifier = services.token_verifier(parts.access_tokens, server.settings());
+    let state = match verifier.and_then(|verifier| HttpState::new(server, pages, verifier)) {
         Ok(state) => state,
         Err(fault) => {
             services.shut_down();

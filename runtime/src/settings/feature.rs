@@ -30,6 +30,8 @@ pub struct LinkedParts {
     pub session_redis_tls: bool,
     /// Whether there is a page that shows traces.
     pub viewer: bool,
+    /// Whether access tokens of an authorization server are accepted.
+    pub http_oauth: bool,
     /// Whether calls can be exported to a collector.
     pub otlp: bool,
 }
@@ -51,6 +53,7 @@ pub static FEATURES: &[Feature] = &[
     own!("https-server", "--serve https"),
     above("session-redis", "--session-store redis", "crate ptc-session-redis", |linked| linked.session_redis),
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
+    above("http-oauth", "--http-oauth", "crate ptc-resource-server", |linked| linked.http_oauth),
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),

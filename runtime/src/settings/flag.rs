@@ -174,9 +174,11 @@ impl Flag {
             (Group::Terminal, _) => &["line-editing"],
             (Group::Http, "http-viewer") => &["viewer"],
             (Group::Http, "http-tls-cert" | "http-tls-key") => &["https-server"],
+            (Group::Http, "http-public-url") => &["http-oauth"],
+            (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],
             (Group::Diagnostics, "otlp-endpoint") => &["otlp"],
-            (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "otlp"],
+            (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "http-oauth", "otlp"],
             _ => &[],
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::feature::{LinkedParts, how_to_enable};
+use super::oauth::OauthSettings;
 
 /// Minimum length of a bearer token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
@@ -28,6 +29,8 @@ pub struct HttpSettings {
     pub auth_token: Option<AuthToken>,
     /// Path of the digests of further tokens.
     pub tokens_file: Option<PathBuf>,
+    /// The access tokens that clients may send.
+    pub oauth: OauthSettings,
     /// Whether the server generated the token for this start only.
     pub token_is_generated: bool,
     /// Whether clients on this machine need no token.
@@ -109,6 +112,7 @@ impl HttpSettings {
         for (is_on, feature, sentence) in [
             (true, "http-server", "--http: this binary was built for stdio only"),
             (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
+            (self.oauth.issuer.is_some(), "http-oauth", "--http-oauth-issuer: this binary was built without access tokens"),
             (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
         ] {
             let missing = how_to_enable(feature, linked).filter(|_| is_on);
@@ -123,7 +127,9 @@ impl HttpSettings {
             );
         }
         if !loopback && !self.has_credentials() {
-            wrong("--http-host: an address other than loopback needs --http-auth-token or --http-tokens-file");
+            wrong(
+                "--http-host: an address other than loopback needs --http-auth-token, --http-tokens-file or --http-oauth-issuer",
+            );
         }
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             wrong("--http-tls-cert and --http-tls-key go together");
@@ -157,14 +163,17 @@ impl HttpSettings {
             wrong("--http-admin-port: --http-port has that port; give another one");
         }
         if self.disable_auth {
-            for (is_on, flag) in
-                [(self.auth_token.is_some(), "--http-auth-token"), (self.tokens_file.is_some(), "--http-tokens-file")]
-            {
+            for (is_on, flag) in [
+                (self.auth_token.is_some(), "--http-auth-token"),
+                (self.tokens_file.is_some(), "--http-tokens-file"),
+                (self.oauth.issuer.is_some(), "--http-oauth-issuer"),
+            ] {
                 if is_on {
                     wrong(&format!("--http-disable-auth does not go with {flag}"));
                 }
             }
         }
+        self.oauth.contradictions().into_iter().for_each(&mut wrong);
         if ["/health", "/ready"].contains(&self.path.as_str()) {
             wrong("--http-path: /health and /ready are taken");
         }
@@ -183,7 +192,7 @@ impl HttpSettings {
 impl HttpSettings {
     /// Whether clients must show a credential.
     pub fn has_credentials(&self) -> bool {
-        self.auth_token.is_some() || self.tokens_file.is_some()
+        self.auth_token.is_some() || self.tokens_file.is_some() || self.oauth.issuer.is_some()
     }
 
     /// Whether SIGHUP makes the server read files again. Otherwise it ends the server.
@@ -218,6 +227,7 @@ impl Default for HttpSettings {
             path: String::new(),
             auth_token: None,
             tokens_file: None,
+            oauth: OauthSettings::default(),
             token_is_generated: false,
             disable_auth: false,
             unix_socket: None,

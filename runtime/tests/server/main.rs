@@ -59,6 +59,8 @@ static PARTS: Parts = Parts {
     exporter: Some(&ptc_otlp::OTLP),
     #[cfg(feature = "http-server")]
     viewer: Some(&ptc_viewer::VIEWER),
+    #[cfg(feature = "http-server")]
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     ..Parts::NONE
 };
 

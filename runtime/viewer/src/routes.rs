@@ -102,7 +102,7 @@ impl Viewer {
         let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
         let owner = match authenticator.authenticate(peer, &request.headers).await {
             Ok(identity) => identity.owner.clone(),
-            Err(denied) => return (Reply::unauthorized(peer, denied), None),
+            Err(refusal) => return (refusal, None),
         };
         // A single owner sees all traces of the folder, also those of other processes.
         let only = authenticator.has_owners().then(|| Arc::clone(&owner.hash));

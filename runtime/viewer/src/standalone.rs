@@ -59,7 +59,7 @@ impl StandaloneViewer {
             request_timeout: REQUEST_TIMEOUT,
             ..HttpSettings::default()
         };
-        let authenticator = Authenticator::new(&settings).map_err(io::Error::other)?;
+        let authenticator = Authenticator::new(&settings, None).map_err(io::Error::other)?;
         Ok(StandaloneViewer {
             socket,
             state: Arc::new(ViewerState { viewer: Viewer::new(folder), settings, authenticator }),

@@ -6,12 +6,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, StatusCode};
 
+use super::access_token::{Resource, TokenError, TokenVerifier};
+use super::reply::Reply;
+use super::route;
 use super::throttle::Throttle;
 use super::tokens_file::Tokens;
 use crate::digest::{hex, sha256};
+use crate::log::{self, Level};
 use crate::server::identity::Identity;
 use crate::settings::HttpSettings;
 use crate::settings::http::MIN_TOKEN_BYTES;
@@ -24,6 +28,7 @@ pub struct Authenticator {
     /// The single token of the settings with its owner.
     single: Option<([u8; 32], Arc<Identity>)>,
     file: Option<TokensFile>,
+    access_tokens: Option<AccessTokens>,
     /// The identity of all clients if no credential is required.
     open: Option<Arc<Identity>>,
     throttle: Option<Throttle>,
@@ -35,25 +40,38 @@ struct TokensFile {
     tokens: Mutex<Arc<Tokens>>,
 }
 
+/// Access tokens of an authorization server.
+struct AccessTokens {
+    verifier: Arc<dyn TokenVerifier>,
+    resource: Resource,
+}
+
 /// The reason why authentication fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
+enum Denied {
     /// The request has no token. It is not counted as a failure, since clients send such a request to receive the challenge.
     Missing,
-    /// The token is wrong.
-    Invalid,
+    /// The token is wrong. The reason is only for the log.
+    Invalid(&'static str),
     /// The token is wrong, after too many failures of its address. Contains the seconds until a failure is answered without a
     /// delay.
     Throttled(u64),
+    /// The token is genuine, but not acceptable. It is not counted as a failure: every token expires, and its client must receive
+    /// the challenge.
+    Unacceptable(&'static str),
+    /// The token lacks a required scope.
+    Scope,
+    /// The token cannot be verified now.
+    Unavailable,
 }
 
 impl Authenticator {
-    /// Creates an authenticator with the credentials of the settings.
+    /// Creates an authenticator with the credentials of the settings. `verifier` verifies access tokens.
     ///
     /// # Errors
     ///
     /// Returns a sentence if the file of tokens is invalid.
-    pub fn new(settings: &HttpSettings) -> Result<Authenticator, String> {
+    pub fn new(settings: &HttpSettings, verifier: Option<Arc<dyn TokenVerifier>>) -> Result<Authenticator, String> {
         // A token identifies one owner, whose sessions are found again after a restart and by every replica with the same token.
         // A generated token changes with each start. Its owner is therefore the machine, as without a token.
         let single = settings.auth_token.as_ref().map(|token| {
@@ -63,9 +81,11 @@ impl Authenticator {
         });
         let file = settings.tokens_file.as_ref().map(|path| TokensFile::read(path.clone()));
         let file = file.transpose().map_err(|why| format!("--http-tokens-file: {why}"))?;
+        let access_tokens = verifier.zip(Resource::new(&settings.oauth, &settings.path));
+        let access_tokens = access_tokens.map(|(verifier, resource)| AccessTokens { verifier, resource });
         let open = (!settings.has_credentials()).then(|| Identity::of_owner(LOOPBACK));
         let throttle = (settings.auth_rate_limit && open.is_none()).then(|| Throttle::new(settings));
-        Ok(Authenticator { single, file, open, throttle })
+        Ok(Authenticator { single, file, access_tokens, open, throttle })
     }
 
     /// Returns the identity of the request's token. Takes up to a second for a wrong token after repeated failures of its
@@ -73,40 +93,43 @@ impl Authenticator {
     ///
     /// # Errors
     ///
-    /// Returns [`Denied`] if a token is required and the request has none, or a wrong one.
-    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
-        let checked = self.check(peer, headers, Instant::now());
-        if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle) {
+    /// Returns the reply to a request without the required token, or with a wrong one.
+    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
+        let denied = match self.identify(headers).await {
+            Ok(identity) => return Ok(identity),
+            Err(denied) => self.throttled(peer, denied, Instant::now()),
+        };
+        if let (Denied::Throttled(_), Some(throttle)) = (denied, &self.throttle) {
             throttle.delay().await;
         }
-        checked
+        Err(self.refusal(peer, denied))
     }
 
-    /// Like [`Authenticator::authenticate`], without the delay.
-    fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Arc<Identity>, Denied> {
-        let denied = match self.identify(headers) {
-            Err(Denied::Invalid) => Denied::Invalid,
-            other => return other,
-        };
-        let throttled = self.throttle.as_ref().and_then(|throttle| throttle.note_failure(peer, now));
-        Err(throttled.map_or(denied, Denied::Throttled))
+    /// Counts a failure. Returns the reason for the reply.
+    fn throttled(&self, peer: IpAddr, denied: Denied, now: Instant) -> Denied {
+        let throttle = self.throttle.as_ref().filter(|_| matches!(denied, Denied::Invalid(_)));
+        throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
     }
 
     /// Returns the identity of the request's token. Failures are not counted.
-    fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
+    async fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
         if let Some(identity) = &self.open {
             return Ok(Arc::clone(identity));
         }
         let shown = headers.get(AUTHORIZATION).ok_or(Denied::Missing)?;
-        let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid)?;
+        let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid("the credential is not a bearer token"))?;
         let single = self.single.as_ref().filter(|(expected, _)| is_same(expected, &sha256(token)));
         let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
-        found.ok_or(Denied::Invalid)
+        match (found, &self.access_tokens) {
+            (Some(identity), _) => Ok(identity),
+            (None, Some(access_tokens)) => access_tokens.verify(token).await,
+            (None, None) => Err(Denied::Invalid("the token is not known")),
+        }
     }
 
     /// Whether a request has a valid token or needs none. Failures are not counted.
-    pub fn knows(&self, headers: &HeaderMap) -> bool {
-        self.identify(headers).is_ok()
+    pub async fn knows(&self, headers: &HeaderMap) -> bool {
+        self.identify(headers).await.is_ok()
     }
 
     /// Whether clients need no credential.
@@ -116,7 +139,37 @@ impl Authenticator {
 
     /// Whether there can be more than one owner.
     pub fn has_owners(&self) -> bool {
-        self.file.is_some()
+        self.file.is_some() || self.access_tokens.is_some()
+    }
+
+    /// Returns the metadata of the protected resource, if a path is that of the metadata.
+    pub(super) fn metadata(&self, path: &str) -> Option<&str> {
+        self.access_tokens.as_ref()?.resource.metadata(path)
+    }
+
+    /// Returns the reply to a request whose authentication failed, and logs the reason.
+    fn refusal(&self, peer: IpAddr, denied: Denied) -> Reply {
+        let resource = self.access_tokens.as_ref().map(|access_tokens| &access_tokens.resource);
+        let (status, error) = match denied {
+            Denied::Missing => (StatusCode::UNAUTHORIZED, None),
+            Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", "the access token is not valid"))),
+            Denied::Unacceptable(why) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", why))),
+            Denied::Scope => (StatusCode::FORBIDDEN, Some(("insufficient_scope", "the access token lacks a scope"))),
+            Denied::Unavailable => return route::unavailable("access tokens cannot be verified at the moment"),
+            Denied::Throttled(seconds) => {
+                log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
+                return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
+            }
+        };
+        if let (Some(_), Denied::Invalid(why) | Denied::Unacceptable(why)) = (resource, denied) {
+            log::line(Level::Info, "access_token_refused", &[("reason", why), ("source", &peer.to_string())]);
+        }
+        let challenge = match (resource, error) {
+            (Some(resource), error) => resource.challenge(error),
+            (None, None) => "Bearer".to_owned(),
+            (None, Some((error, _))) => format!("Bearer error=\"{error}\""),
+        };
+        Reply::empty(status).with(WWW_AUTHENTICATE, &challenge)
     }
 
     /// Reads the file of tokens again. Returns the number of its tokens, or `None` if there is no file.
@@ -130,6 +183,18 @@ impl Authenticator {
         let count = tokens.count();
         *file.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
         Ok(Some(count))
+    }
+}
+
+impl AccessTokens {
+    async fn verify(&self, token: &[u8]) -> Result<Arc<Identity>, Denied> {
+        let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
+        let identity = self.verifier.verify(token).await.map_err(|error| match error {
+            TokenError::Untrusted(why) => Denied::Invalid(why),
+            TokenError::Unacceptable(why) => Denied::Unacceptable(why),
+            TokenError::Unavailable => Denied::Unavailable,
+        })?;
+        if self.resource.permits(&identity) { Ok(Arc::new(identity)) } else { Err(Denied::Scope) }
     }
 }
 
@@ -174,8 +239,16 @@ mod tests {
             auth_rate_limit_block: Duration::from_secs(30),
             ..HttpSettings::default()
         };
-        Authenticator::new(&settings).expect("there is no file")
+        Authenticator::new(&settings, None).expect("there is no file")
     }
+
+    /// Counts a failure without its delay.
+    async fn check(authenticator: &Authenticator, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Denied> {
+        authenticator.identify(headers).await.err().map(|denied| authenticator.throttled(peer, denied, now))
+    }
+
+    const SCHEME: Denied = Denied::Invalid("the credential is not a bearer token");
+    const UNKNOWN: Denied = Denied::Invalid("the token is not known");
 
     fn headers(authorization: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -185,43 +258,43 @@ mod tests {
         headers
     }
 
-    #[test]
-    fn bearer_tokens_are_compared_completely() {
+    #[tokio::test]
+    async fn bearer_tokens_are_compared_completely() {
         let peer = IpAddr::from([127, 0, 0, 1]);
         let now = Instant::now();
         for (shown, expected) in [
             (None, Some(Denied::Missing)),
-            (Some("Basic eDp5"), Some(Denied::Invalid)),
-            (Some("Bearer"), Some(Denied::Invalid)),
-            (Some("Bearer 0123456789abcdef0123456789abcdeF"), Some(Denied::Invalid)),
+            (Some("Basic eDp5"), Some(SCHEME)),
+            (Some("Bearer"), Some(SCHEME)),
+            (Some("Bearer 0123456789abcdef0123456789abcdeF"), Some(UNKNOWN)),
             (Some("Bearer 0123456789abcdef0123456789abcdef"), None),
             (Some("bearer  0123456789abcdef0123456789abcdef "), None),
         ] {
             let authenticator = authenticator(Some(TOKEN));
-            assert_eq!(authenticator.check(peer, &headers(shown), now).err(), expected, "{shown:?}");
-            assert_eq!(authenticator.knows(&headers(shown)), expected.is_none(), "{shown:?}");
+            assert_eq!(check(&authenticator, peer, &headers(shown), now).await, expected, "{shown:?}");
+            assert_eq!(authenticator.knows(&headers(shown)).await, expected.is_none(), "{shown:?}");
         }
-        assert!(authenticator(None).check(peer, &headers(None), now).is_ok());
+        assert!(check(&authenticator(None), peer, &headers(None), now).await.is_none());
     }
 
-    #[test]
-    fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
+    #[tokio::test]
+    async fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
         let authenticator = authenticator(Some(TOKEN));
         let (peer, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let (valid, wrong) = (headers(Some("Bearer 0123456789abcdef0123456789abcdef")), headers(Some("Bearer x")));
         for _ in 0..100 {
-            assert_eq!(authenticator.check(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
+            assert_eq!(check(&authenticator, peer, &headers(None), at(0)).await, Some(Denied::Missing));
         }
         for _ in 0..3 {
-            assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Invalid));
+            assert_eq!(check(&authenticator, peer, &wrong, at(1)).await, Some(UNKNOWN));
         }
-        assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Throttled(30)));
-        assert!(authenticator.check(peer, &valid, at(2)).is_ok());
-        assert_eq!(authenticator.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
-        assert_eq!(authenticator.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
+        assert_eq!(check(&authenticator, peer, &wrong, at(1)).await, Some(Denied::Throttled(30)));
+        assert!(check(&authenticator, peer, &valid, at(2)).await.is_none());
+        assert_eq!(check(&authenticator, peer, &wrong, at(2)).await, Some(Denied::Throttled(29)));
+        assert_eq!(check(&authenticator, other, &wrong, at(2)).await, Some(UNKNOWN));
         // After the window and the delay have passed, counting restarts.
-        assert_eq!(authenticator.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
+        assert_eq!(check(&authenticator, peer, &wrong, at(70)).await, Some(UNKNOWN));
     }
 }

@@ -4,6 +4,7 @@
 //! - [`route`]: routes a request to its endpoint and logs it.
 //! - `cors`: lets pages of the allowed origins call.
 //! - [`guard`]: checks `Host`, `Origin` and media types.
+//! - [`access_token`]: access tokens of an authorization server.
 //! - [`auth`]: bearer tokens. `tokens_file`: those of several owners. `throttle`: the delay of replies to wrong ones.
 //! - [`body`]: reads bodies within limits of size, time and memory.
 //! - [`write_timeout`]: a stream with a write timeout.
@@ -17,6 +18,7 @@
 //! Answers are JSON documents, not event streams, since the server sends no messages before an answer. `GET` therefore returns
 //! 405.
 
+pub mod access_token;
 pub mod auth;
 pub mod body;
 mod cors;
@@ -52,6 +54,7 @@ use super::identity::Owner;
 use super::in_flight::InFlight;
 use crate::log::{self, Field, Level};
 use crate::settings::HttpSettings;
+use access_token::TokenVerifier;
 use auth::Authenticator;
 use body::BodyMemory;
 use reply::Reply;
@@ -103,12 +106,16 @@ pub struct HttpState {
 }
 
 impl HttpState {
-    /// Creates the state of a listener for `server`, which also serves `pages`.
+    /// Creates the state of a listener for `server`, which also serves `pages`. `verifier` verifies access tokens.
     ///
     /// # Errors
     ///
     /// Returns a sentence if the file of tokens is invalid, or if the operating system provides no random bytes.
-    pub fn new(server: Arc<Server>, pages: Option<Arc<dyn Pages>>) -> Result<Arc<HttpState>, String> {
+    pub fn new(
+        server: Arc<Server>,
+        pages: Option<Arc<dyn Pages>>,
+        verifier: Option<Arc<dyn TokenVerifier>>,
+    ) -> Result<Arc<HttpState>, String> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);
         let max_body_bytes = settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes);
@@ -118,7 +125,7 @@ impl HttpState {
             instance,
             id_prefix: crate::secrets::random::text::<6>().map_err(|fault| format!("cannot start: {fault}"))?,
             next_id: AtomicU64::new(1),
-            authenticator: Authenticator::new(&settings)?,
+            authenticator: Authenticator::new(&settings, verifier)?,
             sessions: ProtocolSessions::new(&settings),
             stateless_calls: Mutex::default(),
             draining: AtomicBool::new(false),

@@ -12,11 +12,11 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::{HttpState, cors};
 use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
 use super::reply::Reply;
+use super::{HttpState, cors};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::server::caller::Answer;
@@ -79,7 +79,10 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => only_get(&method).unwrap_or_else(|| ready(state, surface, &request)),
+        "/ready" => match only_get(&method) {
+            Some(refusal) => refusal,
+            None => ready(state, surface, &request).await,
+        },
         path if path == state.settings.metrics_path => metrics(state, peer, &request, &mut log_fields).await,
         _ if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
@@ -96,7 +99,14 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
                 let reply = endpoint(state, peer, request, &mut log_fields).await;
                 origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
             }
-            None => Reply::text(StatusCode::NOT_FOUND, "not found"),
+            None => match state.authenticator.metadata(path) {
+                Some(metadata) => {
+                    let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
+                    let reply = resource_metadata(state, metadata, &request);
+                    origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
+                }
+                None => Reply::text(StatusCode::NOT_FOUND, "not found"),
+            },
         },
     };
     write_log(state, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &log_fields);
@@ -116,7 +126,7 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     }
     let identity = match state.authenticator.authenticate(peer, headers).await {
         Ok(identity) => identity,
-        Err(denied) => return Reply::unauthorized(peer, denied),
+        Err(refusal) => return refusal,
     };
     log_fields.owner = Some(Arc::clone(&identity.owner.hash));
     match head.method {
@@ -151,6 +161,16 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     }
 }
 
+/// Handles the metadata of the protected resource, which clients read before they have a token.
+fn resource_metadata(state: &HttpState, metadata: &str, request: &Request<Incoming>) -> Reply {
+    let (authority, headers) = (request.uri().authority().map(Authority::as_str), request.headers());
+    if let Err(refused) = guard::check_host_and_origin(&state.settings, authority, headers) {
+        return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
+    }
+    let preflight = cors::preflight(request.method(), headers).or_else(|| only_get(request.method()));
+    preflight.unwrap_or_else(|| Reply::json(StatusCode::OK, metadata.to_owned()))
+}
+
 /// Handles the metrics endpoint, which exists only if metrics are on.
 async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
@@ -162,7 +182,7 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
     }
     match state.authenticator.authenticate(peer, request.headers()).await {
         Ok(identity) => log_fields.owner = Some(Arc::clone(&identity.owner.hash)),
-        Err(denied) => return Reply::unauthorized(peer, denied),
+        Err(refusal) => return refusal,
     }
     let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
     only_get(request.method()).unwrap_or_else(text)
@@ -178,7 +198,7 @@ fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fiel
 
 /// Handles `/ready`, which reports whether calls are accepted. Only authenticated clients receive the name of the process and the
 /// upstreams that are down.
-fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
+async fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
     {
@@ -198,7 +218,7 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
     let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || !state.authenticator.is_open();
     if protected
-        && state.authenticator.knows(request.headers())
+        && state.authenticator.knows(request.headers()).await
         && let Some(members) = body.as_object_mut()
     {
         if status == StatusCode::OK {

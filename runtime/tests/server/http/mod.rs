@@ -8,6 +8,7 @@ pub(crate) mod hostile;
 mod life;
 mod limits;
 mod memory;
+mod oauth;
 mod owners;
 mod queue;
 mod requests;
@@ -35,6 +36,7 @@ pub(crate) fn tests() -> Vec<Test> {
         life::TESTS,
         limits::TESTS,
         memory::TESTS,
+        oauth::TESTS,
         owners::TESTS,
         queue::TESTS,
         requests::TESTS,
