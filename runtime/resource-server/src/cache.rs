@@ -45,6 +45,12 @@ struct Schedule {
     failures: u32,
 }
 
+impl Schedule {
+    fn is_due(&self) -> bool {
+        self.next.is_none_or(|next| next <= Instant::now())
+    }
+}
+
 impl KeyCache {
     /// Creates a cache. Nothing is fetched yet.
     pub(crate) fn new(issuer: Issuer, interval: Duration) -> Arc<KeyCache> {
@@ -60,7 +66,8 @@ impl KeyCache {
         let id = header.kid.as_deref();
         let known = self.fetched();
         if let Some(fetched) = &known {
-            if fetched.at.elapsed() >= self.interval * REFRESH {
+            if fetched.at.elapsed() >= self.interval * REFRESH && self.schedule.try_lock().is_ok_and(|schedule| schedule.is_due())
+            {
                 // Tokens with known keys do not wait for it.
                 drop(tokio::spawn(Arc::clone(self).fetch(Some(fetched.at))));
             }
@@ -86,7 +93,7 @@ impl KeyCache {
         let mut schedule = self.schedule.lock().await;
         let known = self.fetched();
         let is_newer = known.as_ref().map(|fetched| fetched.at) != seen;
-        if is_newer || schedule.next.is_some_and(|next| Instant::now() < next) {
+        if is_newer || !schedule.is_due() {
             return;
         }
         let outcome = self.issuer.fetch_keys().await;

@@ -268,6 +268,7 @@ fn http(
         loop {
             hangups.recv().await;
             state.reload();
+            listener.reload();
         }
     };
     let Ended::Signal(name) = services.until(async {

@@ -173,7 +173,7 @@ impl Flag {
             (Group::Agentic, _) => &["agentic"],
             (Group::Terminal, _) => &["line-editing"],
             (Group::Http, "http-viewer") => &["viewer"],
-            (Group::Http, "http-tls-cert" | "http-tls-key") => &["https-server"],
+            (Group::Http, "http-tls-cert" | "http-tls-client-ca" | "http-tls-key") => &["https-server"],
             (Group::Http, "http-public-url") => &["http-oauth"],
             (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],

@@ -69,6 +69,8 @@ pub struct HttpSettings {
     pub tls_cert: Option<PathBuf>,
     /// Path of their private key, in PEM.
     pub tls_key: Option<PathBuf>,
+    /// Path of the certificates whose holders may issue certificates of clients, in PEM.
+    pub tls_client_ca: Option<PathBuf>,
     /// Whether replies to wrong tokens are delayed after repeated failures.
     pub auth_rate_limit: bool,
     /// Time during which a failure counts.
@@ -128,11 +130,14 @@ impl HttpSettings {
         }
         if !loopback && !self.has_credentials() {
             wrong(
-                "--http-host: an address other than loopback needs --http-auth-token, --http-tokens-file or --http-oauth-issuer",
+                "--http-host: an address other than loopback needs --http-auth-token, --http-tokens-file, --http-oauth-issuer or --http-tls-client-ca",
             );
         }
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             wrong("--http-tls-cert and --http-tls-key go together");
+        }
+        if self.tls_client_ca.is_some() && self.tls_cert.is_none() {
+            wrong("--http-tls-client-ca needs --http-tls-cert");
         }
         if self.viewer && !loopback {
             wrong("--http-viewer is for loopback addresses only");
@@ -167,6 +172,7 @@ impl HttpSettings {
                 (self.auth_token.is_some(), "--http-auth-token"),
                 (self.tokens_file.is_some(), "--http-tokens-file"),
                 (self.oauth.issuer.is_some(), "--http-oauth-issuer"),
+                (self.tls_client_ca.is_some(), "--http-tls-client-ca"),
             ] {
                 if is_on {
                     wrong(&format!("--http-disable-auth does not go with {flag}"));
@@ -192,12 +198,17 @@ impl HttpSettings {
 impl HttpSettings {
     /// Whether clients must show a credential.
     pub fn has_credentials(&self) -> bool {
+        self.accepts_tokens() || self.tls_client_ca.is_some()
+    }
+
+    /// Whether clients can send a token.
+    pub fn accepts_tokens(&self) -> bool {
         self.auth_token.is_some() || self.tokens_file.is_some() || self.oauth.issuer.is_some()
     }
 
     /// Whether SIGHUP makes the server read files again. Otherwise it ends the server.
     pub fn reloads(&self) -> bool {
-        self.on && self.tokens_file.is_some()
+        self.on && (self.tokens_file.is_some() || self.tls_cert.is_some())
     }
 
     /// Generates a token if there is no credential and authentication is not disabled, since other users of the machine can reach its
@@ -247,6 +258,7 @@ impl Default for HttpSettings {
             instance_label: None,
             tls_cert: None,
             tls_key: None,
+            tls_client_ca: None,
             auth_rate_limit: true,
             auth_rate_limit_window: Duration::ZERO,
             auth_rate_limit_max_failures: 0,

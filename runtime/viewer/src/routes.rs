@@ -11,7 +11,6 @@
 //! On a listener with several owners, it contains the calls of the token's owner only.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, StatusCode};
 use ptc_runtime::server::http::Pages;
-use ptc_runtime::server::http::auth::Authenticator;
+use ptc_runtime::server::http::auth::{Authenticator, Peer};
 use ptc_runtime::server::http::guard::{self, text};
 use ptc_runtime::server::http::reply::Reply;
 use ptc_runtime::server::identity::Owner;
@@ -82,7 +81,7 @@ impl Viewer {
         &self,
         settings: &HttpSettings,
         authenticator: &Authenticator,
-        peer: IpAddr,
+        peer: &Peer,
         request: &Parts,
     ) -> (Reply, Option<Owner>) {
         let authority = request.uri.authority().map(Authority::as_str);
@@ -160,7 +159,7 @@ impl Pages for Viewer {
         &'a self,
         settings: &'a HttpSettings,
         authenticator: &'a Authenticator,
-        peer: IpAddr,
+        peer: &'a Peer,
         request: &'a Parts,
     ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>> {
         Box::pin(async move {

@@ -23,6 +23,22 @@ use crate::settings::http::MIN_TOKEN_BYTES;
 /// The owner of all clients that need no token, or only a generated one.
 const LOOPBACK: &str = "loopback";
 
+/// The client at the other end of a connection.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its address.
+    pub address: IpAddr,
+    /// The identity of the certificate that it has shown.
+    pub certificate: Option<Arc<Identity>>,
+}
+
+impl Peer {
+    /// Creates a client that has shown no certificate.
+    pub fn at(address: IpAddr) -> Peer {
+        Peer { address, certificate: None }
+    }
+}
+
 /// Authenticates requests.
 pub struct Authenticator {
     /// The single token of the settings with its owner.
@@ -31,6 +47,7 @@ pub struct Authenticator {
     access_tokens: Option<AccessTokens>,
     /// The identity of all clients if no credential is required.
     open: Option<Arc<Identity>>,
+    accepts_certificates: bool,
     throttle: Option<Throttle>,
 }
 
@@ -85,24 +102,24 @@ impl Authenticator {
         let access_tokens = access_tokens.map(|(verifier, resource)| AccessTokens { verifier, resource });
         let open = (!settings.has_credentials()).then(|| Identity::of_owner(LOOPBACK));
         let throttle = (settings.auth_rate_limit && open.is_none()).then(|| Throttle::new(settings));
-        Ok(Authenticator { single, file, access_tokens, open, throttle })
+        Ok(Authenticator { single, file, access_tokens, open, accepts_certificates: settings.tls_client_ca.is_some(), throttle })
     }
 
-    /// Returns the identity of the request's token. Takes up to a second for a wrong token after repeated failures of its
+    /// Returns the identity of the request's token, or without a token that of the client's certificate. Takes up to a second for a wrong token after repeated failures of its
     /// address.
     ///
     /// # Errors
     ///
     /// Returns the reply to a request without the required token, or with a wrong one.
-    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
-        let denied = match self.identify(headers).await {
+    pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
+        let denied = match self.identify(peer, headers).await {
             Ok(identity) => return Ok(identity),
-            Err(denied) => self.throttled(peer, denied, Instant::now()),
+            Err(denied) => self.throttled(peer.address, denied, Instant::now()),
         };
         if let (Denied::Throttled(_), Some(throttle)) = (denied, &self.throttle) {
             throttle.delay().await;
         }
-        Err(self.refusal(peer, denied))
+        Err(self.refusal(peer.address, denied))
     }
 
     /// Counts a failure. Returns the reason for the reply.
@@ -111,12 +128,13 @@ impl Authenticator {
         throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
     }
 
-    /// Returns the identity of the request's token. Failures are not counted.
-    async fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
+    /// Returns the identity of a request. Failures are not counted.
+    async fn identify(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
         if let Some(identity) = &self.open {
             return Ok(Arc::clone(identity));
         }
-        let shown = headers.get(AUTHORIZATION).ok_or(Denied::Missing)?;
+        // A client with a certificate that sends a token speaks for the owner of the token.
+        let Some(shown) = headers.get(AUTHORIZATION) else { return peer.certificate.clone().ok_or(Denied::Missing) };
         let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid("the credential is not a bearer token"))?;
         let single = self.single.as_ref().filter(|(expected, _)| is_same(expected, &sha256(token)));
         let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
@@ -127,9 +145,9 @@ impl Authenticator {
         }
     }
 
-    /// Whether a request has a valid token or needs none. Failures are not counted.
-    pub async fn knows(&self, headers: &HeaderMap) -> bool {
-        self.identify(headers).await.is_ok()
+    /// Whether a request has a valid credential or needs none. Failures are not counted.
+    pub async fn knows(&self, peer: &Peer, headers: &HeaderMap) -> bool {
+        self.identify(peer, headers).await.is_ok()
     }
 
     /// Whether clients need no credential.
@@ -139,7 +157,7 @@ impl Authenticator {
 
     /// Whether there can be more than one owner.
     pub fn has_owners(&self) -> bool {
-        self.file.is_some() || self.access_tokens.is_some()
+        self.file.is_some() || self.access_tokens.is_some() || self.accepts_certificates
     }
 
     /// Returns the metadata of the protected resource, if a path is that of the metadata.
@@ -244,7 +262,7 @@ mod tests {
 
     /// Counts a failure without its delay.
     async fn check(authenticator: &Authenticator, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Denied> {
-        authenticator.identify(headers).await.err().map(|denied| authenticator.throttled(peer, denied, now))
+        authenticator.identify(&Peer::at(peer), headers).await.err().map(|denied| authenticator.throttled(peer, denied, now))
     }
 
     const SCHEME: Denied = Denied::Invalid("the credential is not a bearer token");
@@ -272,7 +290,7 @@ mod tests {
         ] {
             let authenticator = authenticator(Some(TOKEN));
             assert_eq!(check(&authenticator, peer, &headers(shown), now).await, expected, "{shown:?}");
-            assert_eq!(authenticator.knows(&headers(shown)).await, expected.is_none(), "{shown:?}");
+            assert_eq!(authenticator.knows(&Peer::at(peer), &headers(shown)).await, expected.is_none(), "{shown:?}");
         }
         assert!(check(&authenticator(None), peer, &headers(None), now).await.is_none());
     }

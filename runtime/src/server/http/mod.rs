@@ -38,7 +38,6 @@ pub mod write_timeout;
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -55,7 +54,7 @@ use super::in_flight::InFlight;
 use crate::log::{self, Field, Level};
 use crate::settings::HttpSettings;
 use access_token::TokenVerifier;
-use auth::Authenticator;
+use auth::{Authenticator, Peer};
 use body::BodyMemory;
 use reply::Reply;
 use sessions::ProtocolSessions;
@@ -70,7 +69,7 @@ pub trait Pages: Send + Sync {
         &'a self,
         settings: &'a HttpSettings,
         authenticator: &'a Authenticator,
-        peer: IpAddr,
+        peer: &'a Peer,
         request: &'a Parts,
     ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>>;
 }

@@ -1,6 +1,5 @@
 //! Routes requests to their endpoints and logs them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::auth::Peer;
 use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
@@ -44,9 +44,9 @@ pub(super) struct AccessLogFields {
 }
 
 /// The origin of a request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
-    pub(super) peer: IpAddr,
+    pub(super) peer: Peer,
     /// The number of the connection.
     pub(super) connection: u64,
     pub(super) surface: Surface,
@@ -63,11 +63,12 @@ pub(super) enum Surface {
 
 /// Answers a request and logs it.
 pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let Source { peer, surface, .. } = source;
+    let Source { peer, connection, surface } = source;
+    let peer = &peer;
     let started = Instant::now();
     let number = state.next_id.fetch_add(1, Ordering::Relaxed);
     let request_id = format!("{}-{number}", state.id_prefix);
-    let mut log_fields = AccessLogFields { request_id, connection: source.connection, ..AccessLogFields::default() };
+    let mut log_fields = AccessLogFields { request_id, connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // Frequent requests are logged at a lower level, since they would hide the others.
     let pages = |path: &str| state.pages.as_ref().filter(|pages| pages.handles(path));
@@ -81,7 +82,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
         "/ready" => match only_get(&method) {
             Some(refusal) => refusal,
-            None => ready(state, surface, &request).await,
+            None => ready(state, peer, surface, &request).await,
         },
         path if path == state.settings.metrics_path => metrics(state, peer, &request, &mut log_fields).await,
         _ if surface == Surface::Admin => {
@@ -114,7 +115,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
 }
 
 /// Handles the endpoint of the protocol.
-async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+async fn endpoint(state: &Arc<HttpState>, peer: &Peer, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     log_fields.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
@@ -172,7 +173,7 @@ fn resource_metadata(state: &HttpState, metadata: &str, request: &Request<Incomi
 }
 
 /// Handles the metrics endpoint, which exists only if metrics are on.
-async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+async fn metrics(state: &HttpState, peer: &Peer, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
     let Some(text) = state.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
     if let Err(refused) =
@@ -198,7 +199,7 @@ fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fiel
 
 /// Handles `/ready`, which reports whether calls are accepted. Only authenticated clients receive the name of the process and the
 /// upstreams that are down.
-async fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
+async fn ready(state: &HttpState, peer: &Peer, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
     {
@@ -218,7 +219,7 @@ async fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>)
     // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
     let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || !state.authenticator.is_open();
     if protected
-        && state.authenticator.knows(request.headers()).await
+        && state.authenticator.knows(peer, request.headers()).await
         && let Some(members) = body.as_object_mut()
     {
         if status == StatusCode::OK {

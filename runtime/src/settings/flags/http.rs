@@ -301,7 +301,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::File { set: |s, path| s.http.tls_cert = Some(path) },
         default: Default::Unset("plain HTTP"),
         group: Group::Http,
-        help: "Certificates (PEM) of HTTPS, the server's own first",
+        help: "Certificates (PEM) of HTTPS, the server's own first; read again on SIGHUP",
     },
     Flag {
         name: "http-tls-key",
@@ -310,6 +310,14 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Unset("plain HTTP"),
         group: Group::Http,
         help: "Private key (PEM) of --http-tls-cert",
+    },
+    Flag {
+        name: "http-tls-client-ca",
+        env: "PTC_RUNNER_MCP_HTTP_TLS_CLIENT_CA",
+        kind: Kind::File { set: |s, path| s.http.tls_client_ca = Some(path) },
+        default: Default::Unset("no certificates of clients"),
+        group: Group::Http,
+        help: "Certificates (PEM) that issue those of clients, whose subject is the owner; read again on SIGHUP",
     },
     Flag {
         name: "http-instance-label",

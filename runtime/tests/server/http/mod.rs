@@ -2,6 +2,8 @@
 
 mod access;
 mod browsers;
+#[cfg(feature = "https-server")]
+mod certificates;
 pub(crate) mod cgroup;
 mod children;
 pub(crate) mod hostile;
@@ -24,9 +26,9 @@ use crate::Test;
 /// Returns the tests of this folder.
 pub(crate) fn tests() -> Vec<Test> {
     #[cfg(feature = "https-server")]
-    let secure = secure::TESTS;
+    let secure = &[secure::TESTS, certificates::TESTS].concat();
     #[cfg(not(feature = "https-server"))]
-    let secure = &[];
+    let secure = &Vec::new();
     [
         access::TESTS,
         browsers::TESTS,

@@ -127,7 +127,7 @@ fn headers(issuer: &Issuer) -> Vec<TokenRow> {
         ("a critical parameter", with(json!({ "crit": ["exp"] })), CRITICAL),
         ("a critical parameter that is there", with(json!({ "crit": ["b64"], "b64": false })), CRITICAL),
         ("an empty list of critical parameters", with(json!({ "crit": [] })), CRITICAL),
-        ("critical parameters that are no list", with(json!({ "crit": "exp" })), BAD_HEADER),
+        ("a text in place of critical parameters", with(json!({ "crit": "exp" })), BAD_HEADER),
         ("no type", with(json!({ "typ": null })), TYPE),
         ("an ID token", with(json!({ "typ": "JWT" })), TYPE),
         ("a logout token", with(json!({ "typ": "logout+jwt" })), TYPE),
