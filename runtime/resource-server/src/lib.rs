@@ -6,11 +6,13 @@
 //! - `key_set`: the keys of a JSON Web Key Set that can verify a token.
 //! - `cache`: keeps the keys of the issuer, and fetches them again within limits.
 //! - `discovery`: finds and fetches the keys.
+//! - `introspection`: asks the authorization server about opaque tokens.
 //! - `crypto`: the signatures of `jsonwebtoken`, verified with `ring`.
 
 mod cache;
 mod crypto;
 mod discovery;
+mod introspection;
 mod key_set;
 mod token;
 
@@ -27,6 +29,7 @@ use ptc_runtime::settings::OauthSettings;
 
 use crate::cache::KeyCache;
 use crate::discovery::Issuer;
+use crate::introspection::Introspector;
 use crate::token::Expectation;
 
 /// The verification of access tokens: the part that `main` passes to the runtime.
@@ -47,9 +50,10 @@ impl TokenVerifierSource for AccessTokens {
             return Err("--http-oauth-issuer and --http-oauth-audience go together".into());
         };
         crypto::install();
+        let introspector = Introspector::new(settings, secrets, connection.clone())?;
         let cache = KeyCache::new(Issuer::new(issuer, secrets, connection)?, settings.refetch);
         log::line(Level::Info, "access tokens are accepted", &[("issuer", issuer), ("audience", audience)]);
-        Ok(Arc::new(Verifier { expectation: Expectation::new(issuer, audience), cache }))
+        Ok(Arc::new(Verifier { expectation: Expectation::new(issuer, audience), cache, introspector }))
     }
 }
 
@@ -57,12 +61,16 @@ impl TokenVerifierSource for AccessTokens {
 struct Verifier {
     expectation: Expectation,
     cache: Arc<KeyCache>,
+    introspector: Option<Introspector>,
 }
 
 impl TokenVerifier for Verifier {
     fn verify<'a>(&'a self, token: &'a str) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>> {
         Box::pin(async move {
-            let header = token::read_header(token)?;
+            let header = match (token::read_header(token), &self.introspector) {
+                (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, &self.expectation).await,
+                (header, _) => header?,
+            };
             let keys = self.cache.keys_for(&header).await?;
             self.expectation.verify(token, header.alg, &keys)
         })

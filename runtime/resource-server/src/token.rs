@@ -1,5 +1,7 @@
 //! Checks header, signature and claims of a token.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use ptc_runtime::server::http::access_token::TokenError;
@@ -19,6 +21,9 @@ const MAX_SCOPES: usize = 256;
 /// Difference between the clocks of two machines that is tolerated, in seconds.
 const LEEWAY_SECONDS: u64 = 30;
 
+/// The error of an opaque token.
+pub(crate) const NOT_A_JWT: TokenError = TokenError::Untrusted("the token is neither known nor a signed JWT of three parts");
+
 /// Reads the header of a token and checks everything that needs no key.
 ///
 /// # Errors
@@ -30,7 +35,7 @@ pub(crate) fn read_header(token: &str) -> Result<Header, TokenError> {
         return refused("the token has more than 16384 bytes");
     }
     if token.split('.').count() != 3 {
-        return refused("the token is neither known nor a signed JWT of three parts");
+        return Err(NOT_A_JWT);
     }
     // `none` is not one of the algorithms that the library reads.
     let Ok(header) = decode_header(token) else {
@@ -62,6 +67,7 @@ pub(crate) fn read_header(token: &str) -> Result<Header, TokenError> {
 /// What a token must contain.
 pub(crate) struct Expectation {
     issuer: String,
+    audience: String,
     validation: Validation,
 }
 
@@ -74,7 +80,7 @@ impl Expectation {
         validation.set_issuer(&[issuer]);
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        Expectation { issuer: issuer.to_owned(), validation }
+        Expectation { issuer: issuer.to_owned(), audience: audience.to_owned(), validation }
     }
 
     /// Verifies the signature with one of the keys, and then the claims.
@@ -97,6 +103,25 @@ impl Expectation {
         Err(error)
     }
 
+    /// Returns the identity of an opaque token from the answer to its introspection.
+    pub(crate) fn introspected(&self, mut claims: Map<String, Value>) -> Result<Identity, TokenError> {
+        if claims.get("active") != Some(&Value::Bool(true)) {
+            return Err(TokenError::Untrusted("the authorization server does not know the token as active"));
+        }
+        // RFC 7662 requires neither issuer nor audience. A token for another server must not be accepted here, so that the audience
+        // is required.
+        claims.entry("iss").or_insert_with(|| self.issuer.clone().into());
+        let is_ours = |audience: &Value| audience.as_str() == Some(&self.audience);
+        let audience = claims.get("aud");
+        if !audience.is_some_and(|audience| is_ours(audience) || audience.as_array().is_some_and(|all| all.iter().any(is_ours))) {
+            return Err(TokenError::Unacceptable("the access token is for another audience"));
+        }
+        if claims.get("nbf").and_then(Value::as_f64).is_some_and(|begin| begin > now() + LEEWAY_SECONDS as f64) {
+            return Err(TokenError::Unacceptable("the access token is not valid yet"));
+        }
+        still_valid(self.identity(claims)?)
+    }
+
     fn identity(&self, claims: Map<String, Value>) -> Result<Identity, TokenError> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         // The library accepts a list of issuers too.
@@ -112,6 +137,20 @@ impl Expectation {
             text("scope").unwrap_or_default().split_ascii_whitespace().take(MAX_SCOPES).map(str::to_owned).collect();
         Ok(Identity { owner, scopes, claims })
     }
+}
+
+/// Refuses the identity of a token that has expired.
+pub(crate) fn still_valid(identity: Identity) -> Result<Identity, TokenError> {
+    let end = identity.claims.get("exp").and_then(Value::as_f64);
+    if end.is_some_and(|end| end < now() - LEEWAY_SECONDS as f64) {
+        return Err(TokenError::Unacceptable("the access token has expired"));
+    }
+    Ok(identity)
+}
+
+/// Returns the time in seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(f64::MAX, |since| since.as_secs_f64())
 }
 
 /// Returns the reason for a token that the library refuses.

@@ -95,6 +95,9 @@ impl Services {
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
         }
+        if let Some(secret) = &settings.http.oauth.client_secret {
+            redactor = redactor.with(secret.text());
+        }
         for secret in settings.session_store.iter().flat_map(StoreUrl::secrets) {
             redactor = redactor.with(&secret);
         }

@@ -45,6 +45,7 @@ pub trait ExporterSettings: Debug {
 }
 
 /// How the connections of an exporter, or of another optional part, are made.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Connection {
     /// Certificates that are trusted beside those of the system, as PEM.

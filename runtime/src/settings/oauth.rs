@@ -1,9 +1,15 @@
 //! The authorization server whose access tokens the HTTP listener accepts.
 
+use std::fmt;
 use std::time::Duration;
+
+use zeroize::Zeroizing;
 
 use super::flag::base_url;
 use super::http::{host_of, is_loopback};
+
+/// Minimum length of the secret of a client in bytes.
+const MIN_SECRET_BYTES: usize = 8;
 
 /// Settings of access tokens.
 #[derive(Debug, Clone, Default)]
@@ -16,8 +22,37 @@ pub struct OauthSettings {
     pub scopes: Vec<String>,
     /// The URL at which clients reach the endpoint. `None` means the audience.
     pub public_url: Option<String>,
+    /// The endpoint that says whether an opaque token is active. `None` if only JWT are accepted.
+    pub introspection_url: Option<String>,
+    /// The id of this server at that endpoint.
+    pub client_id: Option<String>,
+    /// The secret of this server there.
+    pub client_secret: Option<ClientSecret>,
     /// Minimum time between two fetches of the keys of the issuer.
     pub refetch: Duration,
+}
+
+/// The secret of a client. Its `Debug` output does not contain it, and it is overwritten when it is dropped.
+#[derive(Clone)]
+pub struct ClientSecret(Zeroizing<String>);
+
+impl ClientSecret {
+    /// Parses a secret. Returns `None` if it is too short to be redacted, or has characters other than printable ASCII.
+    pub fn parse(text: &str) -> Option<ClientSecret> {
+        let is_printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        (text.len() >= MIN_SECRET_BYTES && is_printable).then(|| ClientSecret(Zeroizing::new(text.to_owned())))
+    }
+
+    /// Returns the text of the secret.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSecret(…)")
+    }
 }
 
 impl OauthSettings {
@@ -35,6 +70,13 @@ impl OauthSettings {
         } else if self.issuer.is_some() && self.resource().is_none() {
             faults.push(
                 "--http-oauth-audience: this is not a URL, so that clients cannot be told the server's; give --http-public-url",
+            );
+        }
+        let introspection = [self.introspection_url.is_some(), self.client_id.is_some(), self.client_secret.is_some()];
+        if introspection.contains(&true) && (introspection.contains(&false) || self.issuer.is_none()) {
+            faults.push(
+                "--http-oauth-introspection-url, --http-oauth-client-id, --http-oauth-client-secret-file and --http-oauth-issuer \
+                 go together",
             );
         }
         if self.issuer.is_none() && (!self.scopes.is_empty() || self.public_url.is_some()) {

@@ -254,6 +254,7 @@ impl SettingsParser {
         self.faults.extend(self.settings.http.contradictions(self.linked).into_iter().map(Fault::Refused));
         for (text, file) in [
             ("http-auth-token", "http-auth-token-file"),
+            ("http-oauth-client-secret", "http-oauth-client-secret-file"),
             ("session-store", "session-store-file"),
             ("session-key", "session-key-file"),
             ("proxy", "proxy-file"),

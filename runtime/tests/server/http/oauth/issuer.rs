@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::hmac;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::rsa::RsaKey;
 use crate::web::{Answer, Web};
 
+pub(super) const CLIENT_SECRET: &str = "not-a-real-secret-of-a-client!";
 pub(super) const AUDIENCE: &str = "https://gate.example/mcp";
 
 /// The keys of an issuer.
@@ -47,6 +48,8 @@ pub(super) struct Issuer {
     web: Web,
     pub(super) keys: Keys,
     documents: Arc<Mutex<BTreeMap<String, Document>>>,
+    /// What is known of opaque tokens.
+    opaque: Arc<Mutex<BTreeMap<String, Value>>>,
 }
 
 pub(super) fn encode(bytes: &[u8]) -> String {
@@ -112,15 +115,26 @@ impl Issuer {
     /// Starts a server that has the metadata of RFC 8414 and a key of each kind.
     pub(super) fn start() -> Issuer {
         let documents = Arc::new(Mutex::new(BTreeMap::<String, Document>::new()));
-        let served = Arc::clone(&documents);
+        let (served, opaque) = (Arc::clone(&documents), Arc::new(Mutex::new(BTreeMap::<String, Value>::new())));
+        let known = Arc::clone(&opaque);
+        let credential = format!("Basic {}", STANDARD.encode(format!("gate:{}", CLIENT_SECRET.replace('!', "%21"))));
         let web = Web::start(move |asked| match served.lock().expect("no panic").get(&asked.target).cloned() {
             Some(Document::Json(value)) => Answer::json(200, value),
             Some(Document::Bytes(bytes)) => Answer::Full(200, Vec::new(), bytes),
             Some(Document::Status(status)) => Answer::json(status, "{}"),
             Some(Document::Redirect(to)) => Answer::Full(302, vec![format!("Location: {to}")], Vec::new()),
+            None if asked.target == "/introspect" => {
+                let is_form = asked.header("content-type") == Some("application/x-www-form-urlencoded");
+                if asked.method != "POST" || asked.header("authorization") != Some(&credential) || !is_form {
+                    return Answer::json(401, "{}");
+                }
+                let token = asked.body.strip_prefix("token=").and_then(|rest| rest.strip_suffix("&token_type_hint=access_token"));
+                let known = known.lock().expect("no panic");
+                Answer::json(200, token.and_then(|token| known.get(token)).unwrap_or(&json!({ "active": false })))
+            }
             None => Answer::json(404, "{}"),
         });
-        let issuer = Issuer { web, keys: Keys::generate(), documents };
+        let issuer = Issuer { web, keys: Keys::generate(), documents, opaque };
         issuer.serve("/.well-known/oauth-authorization-server/tenant", Document::Json(issuer.metadata()));
         issuer.serve("/keys", Document::Json(issuer.keys.set()));
         issuer
@@ -140,6 +154,11 @@ impl Issuer {
 
     pub(super) fn serve(&self, path: &str, document: Document) {
         self.documents.lock().expect("no panic").insert(path.to_owned(), document);
+    }
+
+    /// Issues an opaque token.
+    pub(super) fn know(&self, token: &str, answer: Value) {
+        self.opaque.lock().expect("no panic").insert(token.to_owned(), answer);
     }
 
     /// Returns how often a path was requested.

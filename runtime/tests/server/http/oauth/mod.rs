@@ -1,6 +1,7 @@
 //! Access tokens of an authorization server.
 
 mod hostile;
+mod introspection;
 mod issuer;
 mod rsa;
 
@@ -19,6 +20,9 @@ use crate::Test;
 use crate::peer::server;
 
 pub(super) const TESTS: &[Test] = &[
+    ("http::opaque_access_token_is_introspected", introspection::opaque_access_token_is_introspected),
+    ("http::opaque_access_token_is_refused_with_its_reason", introspection::opaque_access_token_is_refused_with_its_reason),
+    ("http::failed_introspection_refuses_no_token", introspection::failed_introspection_refuses_no_token),
     ("http::access_token_of_each_algorithm_is_accepted", access_token_of_each_algorithm_is_accepted),
     ("http::subjects_of_access_tokens_are_separate_owners", subjects_of_access_tokens_are_separate_owners),
     ("http::hostile_access_token_is_refused_with_its_reason", hostile_access_token_is_refused_with_its_reason),
@@ -298,6 +302,7 @@ fn contradicting_settings_of_access_tokens_are_refused() {
         (&["--http-oauth-issuer", issuer][..], "--http-oauth-issuer and --http-oauth-audience go together"),
         (&["--http-oauth-issuer", issuer, "--http-oauth-audience", "gate"], "give --http-public-url"),
         (&["--http-oauth-issuer", "http://id.example", "--http-oauth-audience", AUDIENCE], "expected a URL with https"),
+        (&["--http-oauth-client-id", "gate"], "--http-oauth-client-secret-file and --http-oauth-issuer go together"),
         (&["--http-oauth-scope", "mcp:call"], "need --http-oauth-issuer"),
         (
             &["--http-oauth-issuer", issuer, "--http-oauth-audience", AUDIENCE, "--http-disable-auth"],
