@@ -3,7 +3,7 @@
 use crate::diagnostics::export::ExporterSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
-#[cfg(feature = "http-server")]
+#[cfg(feature = "http-oauth")]
 use crate::server::http::access_token::TokenVerifierSource;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
@@ -17,7 +17,7 @@ pub struct Parts {
     #[cfg(feature = "http-server")]
     pub viewer: Option<&'static dyn TraceViewer>,
     /// Verifies the tokens of `--http-oauth-issuer`: `ptc_resource_server::ACCESS_TOKENS`.
-    #[cfg(feature = "http-server")]
+    #[cfg(feature = "http-oauth")]
     pub access_tokens: Option<&'static dyn TokenVerifierSource>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
@@ -29,7 +29,7 @@ impl Parts {
         session_stores: None,
         #[cfg(feature = "http-server")]
         viewer: None,
-        #[cfg(feature = "http-server")]
+        #[cfg(feature = "http-oauth")]
         access_tokens: None,
         exporter: None,
     };
@@ -37,9 +37,13 @@ impl Parts {
     /// Returns which parts there are.
     pub fn linked(&self) -> LinkedParts {
         #[cfg(feature = "http-server")]
-        let (viewer, http_oauth) = (self.viewer.is_some(), self.access_tokens.is_some());
+        let viewer = self.viewer.is_some();
         #[cfg(not(feature = "http-server"))]
-        let (viewer, http_oauth) = (false, false);
+        let viewer = false;
+        #[cfg(feature = "http-oauth")]
+        let http_oauth = self.access_tokens.is_some();
+        #[cfg(not(feature = "http-oauth"))]
+        let http_oauth = false;
         LinkedParts {
             viewer,
             http_oauth,

@@ -7,6 +7,7 @@
 //! - `cache`: keeps the keys of the issuer, and fetches them again within limits.
 //! - `discovery`: finds and fetches the keys.
 //! - `introspection`: asks the authorization server about opaque tokens.
+//! - `resource`: the metadata and the challenges for clients.
 //! - `crypto`: the signatures of `jsonwebtoken`, verified with `ring`.
 
 mod cache;
@@ -14,6 +15,7 @@ mod crypto;
 mod discovery;
 mod introspection;
 mod key_set;
+mod resource;
 mod token;
 
 use std::future::Future;
@@ -25,11 +27,12 @@ use ptc_runtime::log::{self, Level};
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::server::http::access_token::{TokenError, TokenVerifier, TokenVerifierSource};
 use ptc_runtime::server::identity::Identity;
-use ptc_runtime::settings::OauthSettings;
+use ptc_runtime::settings::HttpSettings;
 
 use crate::cache::KeyCache;
 use crate::discovery::Issuer;
 use crate::introspection::Introspector;
+use crate::resource::Resource;
 use crate::token::Expectation;
 
 /// The verification of access tokens: the part that `main` passes to the runtime.
@@ -42,18 +45,20 @@ pub struct AccessTokens;
 impl TokenVerifierSource for AccessTokens {
     fn start(
         &self,
-        settings: &OauthSettings,
+        settings: &HttpSettings,
         secrets: &Secrets,
         connection: Connection,
     ) -> Result<Arc<dyn TokenVerifier>, String> {
-        let (Some(issuer), Some(audience)) = (&settings.issuer, &settings.audience) else {
+        let (endpoint, settings) = (&settings.path, &settings.oauth);
+        let resource = Resource::new(settings, endpoint);
+        let (Some(issuer), Some(audience), Some(resource)) = (&settings.issuer, &settings.audience, resource) else {
             return Err("--http-oauth-issuer and --http-oauth-audience go together".into());
         };
         crypto::install();
         let introspector = Introspector::new(settings, secrets, connection.clone())?;
         let cache = KeyCache::new(Issuer::new(issuer, secrets, connection)?, settings.refetch);
         log::line(Level::Info, "access tokens are accepted", &[("issuer", issuer), ("audience", audience)]);
-        Ok(Arc::new(Verifier { expectation: Expectation::new(issuer, audience), cache, introspector }))
+        Ok(Arc::new(Verifier { expectation: Expectation::new(issuer, audience), cache, introspector, resource }))
     }
 }
 
@@ -62,17 +67,33 @@ struct Verifier {
     expectation: Expectation,
     cache: Arc<KeyCache>,
     introspector: Option<Introspector>,
+    resource: Resource,
 }
 
 impl TokenVerifier for Verifier {
     fn verify<'a>(&'a self, token: &'a str) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>> {
         Box::pin(async move {
-            let header = match (token::read_header(token), &self.introspector) {
-                (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, &self.expectation).await,
-                (header, _) => header?,
-            };
-            let keys = self.cache.keys_for(&header).await?;
-            self.expectation.verify(token, header.alg, &keys)
+            let identity = self.identity(token).await?;
+            if self.resource.permits(&identity) { Ok(identity) } else { Err(TokenError::Scope) }
         })
+    }
+
+    fn metadata(&self, path: &str) -> Option<&str> {
+        self.resource.metadata(path)
+    }
+
+    fn challenge(&self, error: Option<(&str, &str)>) -> String {
+        self.resource.challenge(error)
+    }
+}
+
+impl Verifier {
+    async fn identity(&self, token: &str) -> Result<Identity, TokenError> {
+        let header = match (token::read_header(token), &self.introspector) {
+            (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, &self.expectation).await,
+            (header, _) => header?,
+        };
+        let keys = self.cache.keys_for(&header).await?;
+        self.expectation.verify(token, header.alg, &keys)
     }
 }

@@ -19,7 +19,7 @@ use crate::alloc;
 use crate::diagnostics::export::{Connection, Exporter, ExporterSettings};
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
-#[cfg(feature = "http-server")]
+#[cfg(feature = "http-oauth")]
 use crate::server::http::access_token::{TokenVerifier, TokenVerifierSource};
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
@@ -95,6 +95,7 @@ impl Services {
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
         }
+        #[cfg(feature = "http-oauth")]
         if let Some(secret) = &settings.http.oauth.client_secret {
             redactor = redactor.with(secret.text());
         }
@@ -223,16 +224,15 @@ impl Services {
     }
 
     /// Makes the verifier of access tokens, if there is an issuer.
-    #[cfg(feature = "http-server")]
+    #[cfg(feature = "http-oauth")]
     pub(super) fn token_verifier(
         &self,
         source: Option<&dyn TokenVerifierSource>,
         settings: &Settings,
     ) -> Result<Option<Arc<dyn TokenVerifier>>, String> {
         let source = source.filter(|_| settings.http.oauth.issuer.is_some());
-        let start = |source: &dyn TokenVerifierSource| {
-            source.start(&settings.http.oauth, self.upstreams.secrets(), self.connection(settings))
-        };
+        let start =
+            |source: &dyn TokenVerifierSource| source.start(&settings.http, self.upstreams.secrets(), self.connection(settings));
         source.map(start).transpose()
     }
 

@@ -223,7 +223,10 @@ fn http(
 
     let settings = server.settings().http.clone();
     let pages = parts.viewer.zip(server.settings().traces_to_view()).map(|(viewer, folder)| viewer.pages(folder));
+    #[cfg(feature = "http-oauth")]
     let verifier = services.token_verifier(parts.access_tokens, server.settings());
+    #[cfg(not(feature = "http-oauth"))]
+    let verifier = Ok(None);
     let state = match verifier.and_then(|verifier| HttpState::new(server, pages, verifier)) {
         Ok(state) => state,
         Err(fault) => {

@@ -174,7 +174,6 @@ impl Flag {
             (Group::Terminal, _) => &["line-editing"],
             (Group::Http, "http-viewer") => &["viewer"],
             (Group::Http, "http-tls-cert" | "http-tls-client-ca" | "http-tls-key") => &["https-server"],
-            (Group::Http, "http-public-url") => &["http-oauth"],
             (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],
             (Group::Diagnostics, "otlp-endpoint") => &["otlp"],

@@ -8,6 +8,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::feature::{LinkedParts, how_to_enable};
+#[cfg(feature = "http-oauth")]
 use super::oauth::OauthSettings;
 
 /// Minimum length of a bearer token in bytes.
@@ -30,6 +31,7 @@ pub struct HttpSettings {
     /// Path of the digests of further tokens.
     pub tokens_file: Option<PathBuf>,
     /// The access tokens that clients may send.
+    #[cfg(feature = "http-oauth")]
     pub oauth: OauthSettings,
     /// Whether the server generated the token for this start only.
     pub token_is_generated: bool,
@@ -114,7 +116,7 @@ impl HttpSettings {
         for (is_on, feature, sentence) in [
             (true, "http-server", "--http: this binary was built for stdio only"),
             (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
-            (self.oauth.issuer.is_some(), "http-oauth", "--http-oauth-issuer: this binary was built without access tokens"),
+            (self.has_issuer(), "http-oauth", "--http-oauth-issuer: this binary was built without access tokens"),
             (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
         ] {
             let missing = how_to_enable(feature, linked).filter(|_| is_on);
@@ -171,7 +173,7 @@ impl HttpSettings {
             for (is_on, flag) in [
                 (self.auth_token.is_some(), "--http-auth-token"),
                 (self.tokens_file.is_some(), "--http-tokens-file"),
-                (self.oauth.issuer.is_some(), "--http-oauth-issuer"),
+                (self.has_issuer(), "--http-oauth-issuer"),
                 (self.tls_client_ca.is_some(), "--http-tls-client-ca"),
             ] {
                 if is_on {
@@ -179,6 +181,7 @@ impl HttpSettings {
                 }
             }
         }
+        #[cfg(feature = "http-oauth")]
         self.oauth.contradictions().into_iter().for_each(&mut wrong);
         if ["/health", "/ready"].contains(&self.path.as_str()) {
             wrong("--http-path: /health and /ready are taken");
@@ -203,7 +206,16 @@ impl HttpSettings {
 
     /// Whether clients can send a token.
     pub fn accepts_tokens(&self) -> bool {
-        self.auth_token.is_some() || self.tokens_file.is_some() || self.oauth.issuer.is_some()
+        self.auth_token.is_some() || self.tokens_file.is_some() || self.has_issuer()
+    }
+
+    /// Whether access tokens are accepted.
+    #[cfg_attr(not(feature = "http-oauth"), expect(clippy::unused_self, reason = "without the feature there is no issuer"))]
+    fn has_issuer(&self) -> bool {
+        #[cfg(feature = "http-oauth")]
+        return self.oauth.issuer.is_some();
+        #[cfg(not(feature = "http-oauth"))]
+        false
     }
 
     /// Whether SIGHUP makes the server read files again. Otherwise it ends the server.
@@ -238,6 +250,7 @@ impl Default for HttpSettings {
             path: String::new(),
             auth_token: None,
             tokens_file: None,
+            #[cfg(feature = "http-oauth")]
             oauth: OauthSettings::default(),
             token_is_generated: false,
             disable_auth: false,

@@ -18,6 +18,7 @@ pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
+#[cfg(feature = "http-oauth")]
 pub mod oauth;
 #[cfg(feature = "proxy")]
 pub mod proxy;
@@ -39,6 +40,7 @@ pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
+#[cfg(feature = "http-oauth")]
 pub use oauth::OauthSettings;
 #[cfg(feature = "proxy")]
 pub use proxy::ProxySettings;

@@ -21,7 +21,7 @@ pub struct OauthSettings {
     /// Scopes of which tokens must have all.
     pub scopes: Vec<String>,
     /// The URL at which clients reach the endpoint. `None` means the audience.
-    pub public_url: Option<String>,
+    pub resource_url: Option<String>,
     /// The endpoint that says whether an opaque token is active. `None` if only JWT are accepted.
     pub introspection_url: Option<String>,
     /// The id of this server at that endpoint.
@@ -59,7 +59,7 @@ impl OauthSettings {
     /// Returns the URL of the endpoint for clients, the resource identifier of RFC 9728.
     pub fn resource(&self) -> Option<&str> {
         let audience = || self.audience.as_deref().filter(|audience| server_url(audience).is_some());
-        self.public_url.as_deref().or_else(audience)
+        self.resource_url.as_deref().or_else(audience)
     }
 
     /// Returns a sentence for each contradiction. They apply only if the server listens.
@@ -69,7 +69,7 @@ impl OauthSettings {
             faults.push("--http-oauth-issuer and --http-oauth-audience go together");
         } else if self.issuer.is_some() && self.resource().is_none() {
             faults.push(
-                "--http-oauth-audience: this is not a URL, so that clients cannot be told the server's; give --http-public-url",
+                "--http-oauth-audience: this is not a URL, so that clients cannot be told the server's; give --http-oauth-resource",
             );
         }
         let introspection = [self.introspection_url.is_some(), self.client_id.is_some(), self.client_secret.is_some()];
@@ -79,8 +79,8 @@ impl OauthSettings {
                  go together",
             );
         }
-        if self.issuer.is_none() && (!self.scopes.is_empty() || self.public_url.is_some()) {
-            faults.push("--http-oauth-scope and --http-public-url need --http-oauth-issuer");
+        if self.issuer.is_none() && (!self.scopes.is_empty() || self.resource_url.is_some()) {
+            faults.push("--http-oauth-scope and --http-oauth-resource need --http-oauth-issuer");
         }
         faults
     }
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn contradicting_settings_of_access_tokens_are_refused() {
-        let settings = |issuer: Option<&str>, audience: Option<&str>, public_url: Option<&str>| OauthSettings {
+        let settings = |issuer: Option<&str>, audience: Option<&str>, resource_url: Option<&str>| OauthSettings {
             issuer: issuer.map(str::to_owned),
             audience: audience.map(str::to_owned),
-            public_url: public_url.map(str::to_owned),
+            resource_url: resource_url.map(str::to_owned),
             ..OauthSettings::default()
         };
         let issuer = Some("https://id.example");
@@ -150,7 +150,7 @@ mod tests {
             (settings(None, None, None), None),
             (settings(issuer, Some("https://gate.example/mcp"), None), None),
             (settings(issuer, Some("api://gate"), Some("https://gate.example/mcp")), None),
-            (settings(issuer, Some("api://gate"), None), Some("give --http-public-url")),
+            (settings(issuer, Some("api://gate"), None), Some("give --http-oauth-resource")),
             (settings(issuer, None, None), Some("go together")),
             (settings(None, Some("x"), None), Some("go together")),
             (settings(None, None, Some("https://gate.example")), Some("need --http-oauth-issuer")),

@@ -9,7 +9,7 @@ use std::time::Instant;
 use hyper::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 
-use super::access_token::{Resource, TokenError, TokenVerifier};
+use super::access_token::{TokenError, TokenVerifier};
 use super::reply::Reply;
 use super::route;
 use super::throttle::Throttle;
@@ -44,7 +44,8 @@ pub struct Authenticator {
     /// The single token of the settings with its owner.
     single: Option<([u8; 32], Arc<Identity>)>,
     file: Option<TokensFile>,
-    access_tokens: Option<AccessTokens>,
+    /// Verifies access tokens of an authorization server.
+    verifier: Option<Arc<dyn TokenVerifier>>,
     /// The identity of all clients if no credential is required.
     open: Option<Arc<Identity>>,
     accepts_certificates: bool,
@@ -55,12 +56,6 @@ pub struct Authenticator {
 struct TokensFile {
     path: PathBuf,
     tokens: Mutex<Arc<Tokens>>,
-}
-
-/// Access tokens of an authorization server.
-struct AccessTokens {
-    verifier: Arc<dyn TokenVerifier>,
-    resource: Resource,
 }
 
 /// The reason why authentication fails.
@@ -98,11 +93,9 @@ impl Authenticator {
         });
         let file = settings.tokens_file.as_ref().map(|path| TokensFile::read(path.clone()));
         let file = file.transpose().map_err(|why| format!("--http-tokens-file: {why}"))?;
-        let access_tokens = verifier.zip(Resource::new(&settings.oauth, &settings.path));
-        let access_tokens = access_tokens.map(|(verifier, resource)| AccessTokens { verifier, resource });
         let open = (!settings.has_credentials()).then(|| Identity::of_owner(LOOPBACK));
         let throttle = (settings.auth_rate_limit && open.is_none()).then(|| Throttle::new(settings));
-        Ok(Authenticator { single, file, access_tokens, open, accepts_certificates: settings.tls_client_ca.is_some(), throttle })
+        Ok(Authenticator { single, file, verifier, open, accepts_certificates: settings.tls_client_ca.is_some(), throttle })
     }
 
     /// Returns the identity of the request's token, or without a token that of the client's certificate. Takes up to a second for a wrong token after repeated failures of its
@@ -138,9 +131,9 @@ impl Authenticator {
         let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid("the credential is not a bearer token"))?;
         let single = self.single.as_ref().filter(|(expected, _)| is_same(expected, &sha256(token)));
         let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
-        match (found, &self.access_tokens) {
+        match (found, &self.verifier) {
             (Some(identity), _) => Ok(identity),
-            (None, Some(access_tokens)) => access_tokens.verify(token).await,
+            (None, Some(verifier)) => verify(&**verifier, token).await,
             (None, None) => Err(Denied::Invalid("the token is not known")),
         }
     }
@@ -157,17 +150,17 @@ impl Authenticator {
 
     /// Whether there can be more than one owner.
     pub fn has_owners(&self) -> bool {
-        self.file.is_some() || self.access_tokens.is_some() || self.accepts_certificates
+        self.file.is_some() || self.verifier.is_some() || self.accepts_certificates
     }
 
     /// Returns the metadata of the protected resource, if a path is that of the metadata.
     pub(super) fn metadata(&self, path: &str) -> Option<&str> {
-        self.access_tokens.as_ref()?.resource.metadata(path)
+        self.verifier.as_ref()?.metadata(path)
     }
 
     /// Returns the reply to a request whose authentication failed, and logs the reason.
     fn refusal(&self, peer: IpAddr, denied: Denied) -> Reply {
-        let resource = self.access_tokens.as_ref().map(|access_tokens| &access_tokens.resource);
+        let verifier = self.verifier.as_ref();
         let (status, error) = match denied {
             Denied::Missing => (StatusCode::UNAUTHORIZED, None),
             Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", "the access token is not valid"))),
@@ -179,11 +172,11 @@ impl Authenticator {
                 return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
             }
         };
-        if let (Some(_), Denied::Invalid(why) | Denied::Unacceptable(why)) = (resource, denied) {
+        if let (Some(_), Denied::Invalid(why) | Denied::Unacceptable(why)) = (verifier, denied) {
             log::line(Level::Info, "access_token_refused", &[("reason", why), ("source", &peer.to_string())]);
         }
-        let challenge = match (resource, error) {
-            (Some(resource), error) => resource.challenge(error),
+        let challenge = match (verifier, error) {
+            (Some(verifier), error) => verifier.challenge(error),
             (None, None) => "Bearer".to_owned(),
             (None, Some((error, _))) => format!("Bearer error=\"{error}\""),
         };
@@ -204,16 +197,15 @@ impl Authenticator {
     }
 }
 
-impl AccessTokens {
-    async fn verify(&self, token: &[u8]) -> Result<Arc<Identity>, Denied> {
-        let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
-        let identity = self.verifier.verify(token).await.map_err(|error| match error {
-            TokenError::Untrusted(why) => Denied::Invalid(why),
-            TokenError::Unacceptable(why) => Denied::Unacceptable(why),
-            TokenError::Unavailable => Denied::Unavailable,
-        })?;
-        if self.resource.permits(&identity) { Ok(Arc::new(identity)) } else { Err(Denied::Scope) }
-    }
+/// Returns the identity of an access token.
+async fn verify(verifier: &dyn TokenVerifier, token: &[u8]) -> Result<Arc<Identity>, Denied> {
+    let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
+    verifier.verify(token).await.map(Arc::new).map_err(|error| match error {
+        TokenError::Untrusted(why) => Denied::Invalid(why),
+        TokenError::Unacceptable(why) => Denied::Unacceptable(why),
+        TokenError::Scope => Denied::Scope,
+        TokenError::Unavailable => Denied::Unavailable,
+    })
 }
 
 impl TokensFile {

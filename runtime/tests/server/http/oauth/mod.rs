@@ -195,7 +195,7 @@ fn metadata_and_challenges_lead_to_the_authorization_server() {
     // OpenID Connect Discovery has other locations, and the audience need not be a URL.
     issuer.serve("/.well-known/oauth-authorization-server/tenant", Document::Status(404));
     issuer.serve("/tenant/.well-known/openid-configuration", Document::Json(issuer.metadata()));
-    let public = ["--http-oauth-audience", "api://gate", "--http-public-url", "https://gate.example/prefix/mcp"];
+    let public = ["--http-oauth-audience", "api://gate", "--http-oauth-resource", "https://gate.example/prefix/mcp"];
     let mut command = server("plain");
     command.args(["--http", "--http-port", "0", "--http-oauth-issuer", issuer.name()]).args(public);
     let site = Site::of(&mut command);
@@ -300,7 +300,7 @@ fn contradicting_settings_of_access_tokens_are_refused() {
     let issuer = "https://id.example";
     for (args, part) in [
         (&["--http-oauth-issuer", issuer][..], "--http-oauth-issuer and --http-oauth-audience go together"),
-        (&["--http-oauth-issuer", issuer, "--http-oauth-audience", "gate"], "give --http-public-url"),
+        (&["--http-oauth-issuer", issuer, "--http-oauth-audience", "gate"], "give --http-oauth-resource"),
         (&["--http-oauth-issuer", "http://id.example", "--http-oauth-audience", AUDIENCE], "expected a URL with https"),
         (&["--http-oauth-client-id", "gate"], "--http-oauth-client-secret-file and --http-oauth-issuer go together"),
         (&["--http-oauth-scope", "mcp:call"], "need --http-oauth-issuer"),
