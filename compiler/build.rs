@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment can link.
-const MEMBERS: [&str; 17] = [
+const MEMBERS: [&str; 18] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
@@ -19,6 +19,7 @@ const MEMBERS: [&str; 17] = [
     "runtime/log",
     "runtime/otlp",
     "runtime/regex",
+    "runtime/resource-server",
     "runtime/schedule",
     "runtime/search",
     "runtime/secrets",

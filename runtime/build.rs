@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that pinned binaries link, relative to this one.
-const PACKAGES: [&str; 17] = [
+const PACKAGES: [&str; 18] = [
     "",
     "catalog",
     "check",
@@ -19,6 +19,7 @@ const PACKAGES: [&str; 17] = [
     "log",
     "otlp",
     "regex",
+    "resource-server",
     "schedule",
     "search",
     "secrets",

@@ -8,7 +8,12 @@ use ptc_runtime::Parts;
 use ptc_runtime::settings::{Flag, Purpose, flags};
 
 /// The optional parts of `ptc-compile`.
-static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
+static PARTS: Parts = Parts {
+    viewer: Some(&ptc_viewer::VIEWER),
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    exporter: Some(&ptc_otlp::OTLP),
+    ..Parts::NONE
+};
 
 fn ptc_compile(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).output().unwrap();

@@ -3,6 +3,8 @@
 use crate::diagnostics::export::ExporterSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
+#[cfg(feature = "http-oauth")]
+use crate::server::http::access_token::TokenVerifierSource;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
 
@@ -14,6 +16,9 @@ pub struct Parts {
     /// The page of `--http-viewer`: `ptc_viewer::VIEWER`.
     #[cfg(feature = "http-server")]
     pub viewer: Option<&'static dyn TraceViewer>,
+    /// Verifies the tokens of `--http-oauth-issuer`: `ptc_resource_server::ACCESS_TOKENS`.
+    #[cfg(feature = "http-oauth")]
+    pub access_tokens: Option<&'static dyn TokenVerifierSource>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
 }
@@ -24,6 +29,8 @@ impl Parts {
         session_stores: None,
         #[cfg(feature = "http-server")]
         viewer: None,
+        #[cfg(feature = "http-oauth")]
+        access_tokens: None,
         exporter: None,
     };
 
@@ -33,8 +40,13 @@ impl Parts {
         let viewer = self.viewer.is_some();
         #[cfg(not(feature = "http-server"))]
         let viewer = false;
+        #[cfg(feature = "http-oauth")]
+        let http_oauth = self.access_tokens.is_some();
+        #[cfg(not(feature = "http-oauth"))]
+        let http_oauth = false;
         LinkedParts {
             viewer,
+            http_oauth,
             otlp: self.exporter.is_some(),
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),

@@ -64,7 +64,8 @@ const CRATES: [(&str, &[&str]); 21] = [
     ("ptc-session-redis", &["ptc-lisp", "ptc-runtime"]),
     ("ptc-viewer", &["ptc-runtime"]),
     ("ptc-otlp", &["ptc-runtime"]),
-    ("ptc-prebuilt", &["ptc-image", "ptc-otlp", "ptc-runtime", "ptc-session-redis", "ptc-viewer"]),
+    ("ptc-resource-server", &["ptc-runtime"]),
+    ("ptc-prebuilt", &["ptc-image", "ptc-otlp", "ptc-resource-server", "ptc-runtime", "ptc-session-redis", "ptc-viewer"]),
     (
         "ptc-compiler",
         &[
@@ -73,6 +74,7 @@ const CRATES: [(&str, &[&str]); 21] = [
             "ptc-image",
             "ptc-lisp",
             "ptc-otlp",
+            "ptc-resource-server",
             "ptc-runtime",
             "ptc-search",
             "ptc-secrets",

@@ -16,8 +16,8 @@ use ptc_tests::peers::python_folder;
 use ptc_tests::process::{Background, free_port, run};
 use tempfile::TempDir;
 
-/// Ports of the quickstart's upstreams, of a server over HTTP, and of a model.
-const PORTS: [&str; 4] = ["7411", "7412", "7332", "11434"];
+/// Ports of the quickstart's upstreams, of servers over HTTP, and of a model.
+const PORTS: [&str; 6] = ["7411", "7412", "7332", "7334", "7335", "11434"];
 
 /// The model's answer to every question.
 const PLANNED: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;

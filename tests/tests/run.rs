@@ -218,7 +218,12 @@ fn plain_repl_starts_without_any_config() {
 }
 
 /// The optional parts of `ptc-compile`.
-static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
+static PARTS: Parts = Parts {
+    viewer: Some(&ptc_viewer::VIEWER),
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    exporter: Some(&ptc_otlp::OTLP),
+    ..Parts::NONE
+};
 
 #[test]
 fn run_has_the_flags_of_a_pinned_binary() {

@@ -27,6 +27,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     if args.viewer && args.serve == ServeOn::Stdio {
         return Err(Failure::new("--viewer: a page needs a listener, which `--serve stdio` leaves out"));
     }
+    if args.http_oauth && args.serve == ServeOn::Stdio {
+        return Err(Failure::new("--http-oauth: access tokens come over HTTP, which `--serve stdio` leaves out"));
+    }
     BundleOptions::check(args)?;
     if args.output.is_some() && args.emit.is_some_and(|what| what != Emit::Mcpb) {
         return Err(Failure::new("`--output` has no effect with `--emit`, which prints a text").hint("redirect the output"));

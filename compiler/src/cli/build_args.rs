@@ -95,6 +95,10 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) viewer: bool,
 
+    /// Include the verification of access tokens, which the binary's flag `--http-oauth-issuer` turns on
+    #[arg(long, help_heading = "Build")]
+    pub(crate) http_oauth: bool,
+
     /// Let the binary offer `lisp_task`, for which a model writes programs; its flag `--agentic` turns that on. The binary
     /// includes every credential source of the config, since any of them may be the model's key
     #[arg(long, help_heading = "Build")]
@@ -197,6 +201,7 @@ impl Build {
                 SessionStore::Rediss => render::SessionStore::Rediss,
             },
             viewer: self.viewer,
+            http_oauth: self.http_oauth,
             agentic: self.agentic,
             otlp: self.otlp,
             line_editing: self.line_editing,

@@ -3,4 +3,9 @@
 use ptc_runtime::Parts;
 
 /// All parts of this program.
-pub(crate) static PARTS: Parts = Parts { viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
+pub(crate) static PARTS: Parts = Parts {
+    viewer: Some(&ptc_viewer::VIEWER),
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    exporter: Some(&ptc_otlp::OTLP),
+    ..Parts::NONE
+};

@@ -92,7 +92,7 @@ pub(crate) fn answers(
     let mut started = |missing_pin: &MissingPin| -> ask::Done { progress.asked(&missing_pin.upstream) };
     // If a signal ended the process directly, a child that is starting, and processes that it started, would outlive it.
     let work = async {
-        let mut signals = ShutdownSignals::listen(true)
+        let mut signals = ShutdownSignals::listen(true, true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
             answers = asker.ask(config, missing_pins, &mut started) => Ok(answers),

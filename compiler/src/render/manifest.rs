@@ -36,6 +36,8 @@ pub struct Abilities {
     pub session_store: SessionStore,
     /// Whether it has the page of traces, which needs an HTTP listener.
     pub viewer: bool,
+    /// Whether it can accept access tokens of an authorization server, which needs an HTTP listener.
+    pub http_oauth: bool,
     /// Whether a model can write programs for `lisp_task`.
     pub agentic: bool,
     /// Whether it can export its calls to an OpenTelemetry collector.
@@ -46,7 +48,15 @@ pub struct Abilities {
 
 impl From<Serve> for Abilities {
     fn from(serve: Serve) -> Abilities {
-        Abilities { serve, session_store: SessionStore::Memory, viewer: false, agentic: false, otlp: false, line_editing: false }
+        Abilities {
+            serve,
+            session_store: SessionStore::Memory,
+            viewer: false,
+            http_oauth: false,
+            agentic: false,
+            otlp: false,
+            line_editing: false,
+        }
     }
 }
 
@@ -105,6 +115,13 @@ impl Abilities {
             field: "viewer",
             value: "ptc_viewer::VIEWER",
         });
+        let access_tokens = self.http_oauth.then_some(Part {
+            package: "ptc-resource-server",
+            folder: "runtime/resource-server",
+            features: "",
+            field: "access_tokens",
+            value: "ptc_resource_server::ACCESS_TOKENS",
+        });
         let otlp = self.otlp.then_some(Part {
             package: "ptc-otlp",
             folder: "runtime/otlp",
@@ -112,7 +129,7 @@ impl Abilities {
             field: "exporter",
             value: "ptc_otlp::OTLP",
         });
-        [store, viewer, otlp].into_iter().flatten().collect()
+        [store, viewer, access_tokens, otlp].into_iter().flatten().collect()
     }
 }
 
@@ -132,7 +149,7 @@ impl Manifest {
     ) -> Self {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
         // Planner models and collectors are reached over HTTP.
-        let http = deployment.needs_http() || abilities.agentic || abilities.otlp;
+        let http = deployment.needs_http() || abilities.agentic || abilities.otlp || abilities.http_oauth;
         Manifest { package, http, abilities, profile }
     }
 

@@ -14,8 +14,12 @@ use ptc_runtime::{Linker, Parts};
 static STAMP: [u8; stamp::BYTES] = stamp::write(env!("CARGO_PKG_VERSION"), ptc_runtime::DIGEST, env!("PTC_TARGET"));
 
 /// Every optional part.
-static PARTS: Parts =
-    Parts { session_stores: Some(&ptc_session_redis::REDIS), viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP) };
+static PARTS: Parts = Parts {
+    session_stores: Some(&ptc_session_redis::REDIS),
+    viewer: Some(&ptc_viewer::VIEWER),
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    exporter: Some(&ptc_otlp::OTLP),
+};
 
 fn main() -> ExitCode {
     let bytes = match libsui::find_section(ptc_image::SECTION) {

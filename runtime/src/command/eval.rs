@@ -134,7 +134,10 @@ impl LocalEvaluator {
         self.evaluated += 1;
         let id = self.evaluated.to_string();
         let watch = self.traces.as_ref().map(|traces| {
-            let mut watch = traces.begin("lisp_eval", &RequestMeta { id: &id, protocol_version: None, origin: None, meta: None });
+            let mut watch = traces.begin(
+                "lisp_eval",
+                &RequestMeta { id: &id, owner: &"eval".into(), protocol_version: None, origin: None, meta: None },
+            );
             watch.arguments(&call);
             watch
         });

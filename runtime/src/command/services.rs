@@ -10,6 +10,8 @@ use ptc_catalog::{Binding, Deployment, StoredProgram};
 use tokio::runtime::{Handle, Runtime};
 
 use super::Origin;
+#[cfg(feature = "http-server")]
+use super::signals::Hangups;
 use super::signals::{Interrupts, ShutdownSignals};
 #[cfg(feature = "agentic")]
 use crate::agentic::{Plan, Planner, client::Client};
@@ -17,6 +19,8 @@ use crate::alloc;
 use crate::diagnostics::export::{Connection, Exporter, ExporterSettings};
 use crate::log::{self, Level};
 use crate::secrets::{MissingSecret, Redactor, Secrets};
+#[cfg(feature = "http-oauth")]
+use crate::server::http::access_token::{TokenVerifier, TokenVerifierSource};
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::{Evaluator, Isolation};
@@ -39,6 +43,8 @@ pub(super) struct Services {
     redactor: Redactor,
     interrupts: Interrupts,
     signals: ShutdownSignals,
+    #[cfg(feature = "http-server")]
+    hangups: Hangups,
     /// The processes that run programs. `None` if threads run them.
     workers: Option<Arc<Workers>>,
 }
@@ -89,6 +95,10 @@ impl Services {
         if let Some(token) = &settings.http.auth_token {
             redactor = redactor.with(token.text());
         }
+        #[cfg(feature = "http-oauth")]
+        if let Some(secret) = &settings.http.oauth.client_secret {
+            redactor = redactor.with(secret.text());
+        }
         for secret in settings.session_store.iter().flat_map(StoreUrl::secrets) {
             redactor = redactor.with(&secret);
         }
@@ -111,7 +121,12 @@ impl Services {
         let (interrupts, signals) = {
             let _inside = runtime.enter();
             let interrupts = Interrupts::listen().map_err(StartupError::System)?;
-            (interrupts, ShutdownSignals::listen(false).map_err(StartupError::System)?)
+            (interrupts, ShutdownSignals::listen(false, !settings.http.reloads()).map_err(StartupError::System)?)
+        };
+        #[cfg(feature = "http-server")]
+        let hangups = {
+            let _inside = runtime.enter();
+            Hangups::listen(settings.http.reloads()).map_err(StartupError::System)?
         };
         let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
         let upstreams = match (&origin.load, &earlier) {
@@ -119,8 +134,17 @@ impl Services {
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
             (None, None) => Upstreams::new(deployment, secrets, upstream_settings),
         };
-        let services =
-            Services { runtime, upstreams, programs: deployment.programs, redactor, interrupts, signals, workers: None };
+        let services = Services {
+            runtime,
+            upstreams,
+            programs: deployment.programs,
+            redactor,
+            interrupts,
+            signals,
+            #[cfg(feature = "http-server")]
+            hangups,
+            workers: None,
+        };
         if settings.connect == Connect::Eager { services.connected() } else { Ok(services) }
     }
 
@@ -193,16 +217,36 @@ impl Services {
     pub(super) fn start_exporter(
         &self,
         exporter: &dyn ExporterSettings,
-        #[cfg_attr(not(feature = "proxy"), expect(unused_variables, reason = "it has only the proxy for an exporter"))]
         settings: &Settings,
         deployment: &str,
     ) -> Result<Arc<dyn Exporter>, String> {
-        let connection = Connection {
+        exporter.start(self.upstreams.secrets(), self.connection(settings), &self.redactor, deployment)
+    }
+
+    /// Makes the verifier of access tokens, if there is an issuer.
+    #[cfg(feature = "http-oauth")]
+    pub(super) fn token_verifier(
+        &self,
+        source: Option<&dyn TokenVerifierSource>,
+        settings: &Settings,
+    ) -> Result<Option<Arc<dyn TokenVerifier>>, String> {
+        let source = source.filter(|_| settings.http.oauth.issuer.is_some());
+        let start =
+            |source: &dyn TokenVerifierSource| source.start(&settings.http, self.upstreams.secrets(), self.connection(settings));
+        source.map(start).transpose()
+    }
+
+    /// Returns how an optional part makes its connections.
+    fn connection(
+        &self,
+        #[cfg_attr(not(feature = "proxy"), expect(unused_variables, reason = "it has only the proxy of a part"))]
+        settings: &Settings,
+    ) -> Connection {
+        Connection {
             extra_roots: self.upstreams.extra_roots(),
             #[cfg(feature = "proxy")]
             proxy: settings.proxy.resolved(),
-        };
-        exporter.start(self.upstreams.secrets(), connection, &self.redactor, deployment)
+        }
     }
 
     /// Returns the upstreams.
@@ -225,6 +269,12 @@ impl Services {
                 name = signals.recv() => Ended::Signal(name),
             }
         })
+    }
+
+    /// Takes the receiver of SIGHUP, which makes the server read files again.
+    #[cfg(feature = "http-server")]
+    pub(super) fn take_hangups(&mut self) -> Hangups {
+        std::mem::take(&mut self.hangups)
     }
 
     /// Discards an interrupt that arrived before there was anything to stop.

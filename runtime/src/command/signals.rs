@@ -12,14 +12,43 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 #[derive(Debug)]
 pub struct ShutdownSignals(Vec<(&'static str, Signal)>);
 
+/// SIGHUP of a process that reads files again when it arrives.
+#[cfg(feature = "http-server")]
+#[derive(Debug, Default)]
+pub(super) struct Hangups(Option<Signal>);
+
+#[cfg(feature = "http-server")]
+impl Hangups {
+    /// Listens for SIGHUP if `is_wanted`, also if the parent process had set it to be ignored. Must be called inside a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system does not allow a handler.
+    pub(super) fn listen(is_wanted: bool) -> io::Result<Hangups> {
+        is_wanted.then(|| signal(SignalKind::hangup())).transpose().map(Hangups)
+    }
+
+    /// Waits for SIGHUP, forever if it is not wanted.
+    pub(super) async fn recv(&mut self) {
+        let arrived = match &mut self.0 {
+            Some(signal) => signal.recv().await,
+            None => None,
+        };
+        if arrived.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl ShutdownSignals {
-    /// Listens for SIGTERM, SIGHUP and SIGQUIT, and with `interrupt` for SIGINT. Signals that the parent process had set to be
+    /// Listens for SIGTERM and SIGQUIT, with `hangup` for SIGHUP, and with `interrupt` for SIGINT. Signals that the parent process had set to be
     /// ignored, as `nohup` does, stay ignored. Must be called inside a Tokio runtime.
     ///
     /// # Errors
     ///
     /// Returns an error if the operating system does not allow a handler.
-    pub fn listen(interrupt: bool) -> io::Result<ShutdownSignals> {
+    pub fn listen(interrupt: bool, hangup: bool) -> io::Result<ShutdownSignals> {
         let ignored = ignored();
         let all = [
             ("SIGTERM", SignalKind::terminate()),
@@ -29,7 +58,7 @@ impl ShutdownSignals {
         ];
         let wanted = all.into_iter().filter(|(name, kind)| {
             let bit = 1_u64 << (kind.as_raw_value() - 1);
-            (interrupt || *name != "SIGINT") && ignored & bit == 0
+            (interrupt || *name != "SIGINT") && (hangup || *name != "SIGHUP") && ignored & bit == 0
         });
         wanted.map(|(name, kind)| Ok((name, signal(kind)?))).collect::<io::Result<_>>().map(ShutdownSignals)
     }

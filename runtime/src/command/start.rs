@@ -223,8 +223,18 @@ fn http(
 
     let settings = server.settings().http.clone();
     let pages = parts.viewer.zip(server.settings().traces_to_view()).map(|(viewer, folder)| viewer.pages(folder));
-    let state = HttpState::new(server, pages).map_err(|fault| format!("cannot start: {fault}"))?;
-    let listener = match services.until(async { Listener::bind(state) }) {
+    #[cfg(feature = "http-oauth")]
+    let verifier = services.token_verifier(parts.access_tokens, server.settings());
+    #[cfg(not(feature = "http-oauth"))]
+    let verifier = Ok(None);
+    let state = match verifier.and_then(|verifier| HttpState::new(server, pages, verifier)) {
+        Ok(state) => state,
+        Err(fault) => {
+            services.shut_down();
+            return Err(fault);
+        }
+    };
+    let listener = match services.until(async { Listener::bind(Arc::clone(&state)) }) {
         Ended::Done(Ok(listener)) => listener,
         Ended::Done(Err(fault)) => {
             services.shut_down();
@@ -256,7 +266,17 @@ fn http(
     if let Some(viewer) = parts.viewer.filter(|_| settings.viewer) {
         log::line(Level::Info, "viewer", &[("url", &format!("{base}{}/", viewer.path()))]);
     }
-    let Ended::Signal(name) = services.until(listener.serve());
+    let mut hangups = services.take_hangups();
+    let reload = async {
+        loop {
+            hangups.recv().await;
+            state.reload();
+            listener.reload();
+        }
+    };
+    let Ended::Signal(name) = services.until(async {
+        tokio::select! { never = listener.serve() => never, never = reload => never }
+    });
     log::line(Level::Info, "draining", &[("reason", name)]);
     // A second signal ends the wait.
     services.until(listener.drain(settings.shutdown_grace));

@@ -44,7 +44,8 @@ pub trait ExporterSettings: Debug {
     ) -> Result<Arc<dyn Exporter>, String>;
 }
 
-/// How the connections of an exporter are made.
+/// How the connections of an exporter, or of another optional part, are made.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Connection {
     /// Certificates that are trusted beside those of the system, as PEM.

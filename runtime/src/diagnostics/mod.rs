@@ -61,6 +61,8 @@ pub struct Origin {
 pub struct RequestMeta<'a> {
     /// Its raw id.
     pub id: &'a str,
+    /// The internal name of its owner.
+    pub owner: &'a Arc<str>,
     /// The protocol revision of its client, if known.
     pub protocol_version: Option<&'static str>,
     /// Metadata of its transport.

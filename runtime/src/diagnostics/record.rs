@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -39,6 +40,8 @@ pub struct Record {
     pub arrived: Instant,
     /// Name of the tool.
     pub tool: &'static str,
+    /// The internal name of the owner, whose clients alone see the record.
+    pub owner: Arc<str>,
     /// The request's id, formatted by [`shown_id`].
     pub request_id: String,
     /// The protocol revision of the client.
@@ -145,6 +148,7 @@ impl Record {
             at,
             arrived: Instant::now(),
             tool,
+            owner: Arc::clone(asked.owner),
             request_id: shown_id(&id, redactor),
             protocol_version: asked.protocol_version,
             origin: asked.origin.cloned(),

@@ -1,8 +1,10 @@
 //! The last calls of this process.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use litemap::LiteMap;
 
 use super::record::Record;
 
@@ -15,15 +17,24 @@ pub struct Ring {
     most: usize,
     records: VecDeque<(usize, Record)>,
     bytes: usize,
+    owners: LiteMap<Arc<str>, Usage>,
+}
+
+/// The records of an owner.
+#[derive(Debug, Default, Clone, Copy)]
+struct Usage {
+    count: usize,
+    bytes: usize,
 }
 
 impl Ring {
     /// Creates an empty ring for at most this number of records.
     pub fn new(most: usize) -> Ring {
-        Ring { most, records: VecDeque::new(), bytes: 0 }
+        Ring { most, records: VecDeque::new(), bytes: 0, owners: LiteMap::new() }
     }
 
-    /// Adds a record and removes the oldest ones beyond the limits of number and bytes. A record that would displace most others
+    /// Adds a record and removes others beyond the limits of number and bytes. Each is the oldest one of the owner that has most,
+    /// so that the calls of one owner do not displace those of the others. A record that would displace most others
     /// is stored without its payloads.
     pub fn push(&mut self, record: Record) {
         if self.most == 0 {
@@ -31,27 +42,35 @@ impl Ring {
         }
         let record = if record.weight() > MAX_BYTES / 4 { record.without_payloads() } else { record };
         let weight = record.weight();
-        while self.records.len() >= self.most || self.bytes + weight > MAX_BYTES {
-            let Some((gone, _)) = self.records.pop_front() else { break };
-            self.bytes -= gone;
-        }
+        while self.records.len() >= self.most && self.remove_oldest(|usage| usage.count) {}
+        while self.bytes + weight > MAX_BYTES && self.remove_oldest(|usage| usage.bytes) {}
         self.bytes += weight;
+        let usage = self.owners.entry(Arc::clone(&record.owner)).or_default();
+        *usage = Usage { count: usage.count + 1, bytes: usage.bytes + weight };
         self.records.push_back((weight, record));
     }
 
-    /// Returns the number of records.
-    pub fn len(&self) -> usize {
-        self.records.len()
+    /// Removes the oldest record of the owner whose usage is largest. Returns whether there was one.
+    fn remove_oldest(&mut self, by: impl Fn(&Usage) -> usize) -> bool {
+        let Some(owner) = self.owners.iter().max_by_key(|(_, usage)| by(usage)).map(|(owner, _)| Arc::clone(owner)) else {
+            return false;
+        };
+        let at = self.records.iter().position(|(_, record)| record.owner == owner);
+        let Some((weight, _)) = at.and_then(|at| self.records.remove(at)) else { return false };
+        self.bytes -= weight;
+        if let Some(usage) = self.owners.get_mut(&owner) {
+            *usage = Usage { count: usage.count - 1, bytes: usage.bytes - weight };
+            if usage.count == 0 {
+                self.owners.remove(&owner);
+            }
+        }
+        true
     }
 
-    /// Whether there are no records.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    /// Iterates over records from `since` on, newest first.
-    pub fn newest(&self, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
-        self.records.iter().rev().map(|(_, record)| record).filter(move |record| since.is_none_or(|since| record.at >= since))
+    /// Iterates over the records of an owner from `since` on, newest first.
+    pub fn newest(&self, owner: &str, since: Option<Timestamp>) -> impl DoubleEndedIterator<Item = &Record> {
+        let own = self.records.iter().rev().map(|(_, record)| record).filter(move |record| *record.owner == *owner);
+        own.filter(move |record| since.is_none_or(|since| record.at >= since))
     }
 }
 
@@ -64,11 +83,37 @@ mod tests {
     use super::*;
     use crate::secrets::Redactor;
 
+    const OWNER: &str = "one";
+
     fn record(context: usize) -> Record {
-        let asked = RequestMeta { id: "1", protocol_version: None, origin: None, meta: None };
+        record_of(OWNER, context)
+    }
+
+    fn record_of(owner: &str, context: usize) -> Record {
+        let asked = RequestMeta { id: "1", owner: &owner.into(), protocol_version: None, origin: None, meta: None };
         let mut record = Record::new("lisp_eval", &asked, Timestamp::now(), &Redactor::none());
         record.context = Some(Context::Value(vec![Value::from(1); context / size_of::<Value>()].into()));
         record
+    }
+
+    #[test]
+    fn calls_of_an_owner_do_not_displace_those_of_another() {
+        let mut ring = Ring::new(10);
+        ring.push(record_of("two", 2 * 1024 * 1024));
+        for _ in 0..100 {
+            ring.push(record(0));
+        }
+        assert_eq!((ring.newest(OWNER, None).count(), ring.newest("two", None).count()), (9, 1));
+        for _ in 0..100 {
+            ring.push(record(3 * 1024 * 1024));
+        }
+        assert_eq!((ring.newest("two", None).count(), ring.newest("three", None).count()), (1, 0));
+        for _ in 0..100 {
+            ring.push(record_of("three", 0));
+        }
+        assert_eq!(ring.newest("two", None).count(), 1);
+        assert_eq!(ring.owners.values().map(|usage| usage.count).sum::<usize>(), ring.records.len());
+        assert_eq!(ring.owners.values().map(|usage| usage.bytes).sum::<usize>(), ring.bytes);
     }
 
     #[test]
@@ -77,17 +122,17 @@ mod tests {
         for _ in 0..100 {
             ring.push(record(1024 * 1024));
         }
-        assert!((10..16).contains(&ring.len()), "{}", ring.len());
-        assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(None).map(Record::weight).sum::<usize>());
+        assert!((10..16).contains(&ring.records.len()), "{}", ring.records.len());
+        assert!(ring.bytes <= MAX_BYTES && ring.bytes == ring.newest(OWNER, None).map(Record::weight).sum::<usize>());
         // A record larger than its share is stored and displaces no other.
-        let before = ring.len();
+        let before = ring.records.len();
         ring.push(record(64 * 1024 * 1024));
-        assert_eq!(ring.len(), before + 1);
-        assert!(ring.newest(None).next().is_some_and(|record| record.context.is_none()));
+        assert_eq!(ring.records.len(), before + 1);
+        assert!(ring.newest(OWNER, None).next().is_some_and(|record| record.context.is_none()));
         let mut ring = Ring::new(2);
         for _ in 0..3 {
             ring.push(record(0));
         }
-        assert_eq!(ring.len(), 2);
+        assert_eq!(ring.records.len(), 2);
     }
 }

@@ -56,12 +56,12 @@ fn shape(operation: &str) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// Returns the members of an answer.
+/// Returns the members of an answer, which contains nothing of other owners.
 ///
 /// # Errors
 ///
 /// Returns the message of an `args_error` if an argument is unknown, missing, of another type than expected or out of range.
-pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
+pub fn answer(diagnostics: &Diagnostics, owner: &str, arguments: &Arguments<'_>) -> Result<Map<String, Value>, String> {
     check_names(arguments)?;
     let operation = read_operation(arguments)?;
     let since = integer(arguments, "since_seconds", MAX_SECONDS)?
@@ -72,18 +72,19 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
     match operation {
         "stats" => {
             let ring = diagnostics.ring();
-            let records: Vec<&Record> = ring.newest(since).collect();
+            let records: Vec<&Record> = ring.newest(owner, since).collect();
             shown.extend(stats::compute(&records, diagnostics.with_upstreams));
             shown.insert("debug_source".into(), "ring_buffer".into());
             shown.insert("ring_size".into(), diagnostics.settings.ring_size.into());
-            shown.insert("ring_count".into(), ring.len().into());
+            shown.insert("ring_count".into(), ring.newest(owner, None).count().into());
             shown.insert("trace_dir_enabled".into(), diagnostics.traces.is_some().into());
         }
         "recent" => {
             let limit = integer(arguments, "limit", MAX_RECENT)?.unwrap_or(20) as usize;
             let errors_only = boolean(arguments, "errors_only")?;
             let ring = diagnostics.ring();
-            let records = ring.newest(since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
+            let records =
+                ring.newest(owner, since).filter(|record| !errors_only || matches!(record.outcome, Outcome::Error { .. }));
             let records: Vec<&Record> = records.take(limit).collect();
             let sizes: Vec<usize> = records.iter().map(|record| json_len(&record.brief())).collect();
             // Values need many times the memory of their text. Only calls that fit are converted.
@@ -102,7 +103,7 @@ pub fn answer(diagnostics: &Diagnostics, arguments: &Arguments<'_>) -> Result<Ma
             let id = shown_id(&request_id(arguments)?, &diagnostics.redactor);
             let found = {
                 let ring = diagnostics.ring();
-                let found = ring.newest(since).find(|record| record.request_id == id);
+                let found = ring.newest(owner, since).find(|record| record.request_id == id);
                 found.map(|record| {
                     let whole = record.whole();
                     (record.trace.clone(), (json_len(&whole) <= most).then(|| json!(whole)))

@@ -78,7 +78,7 @@ impl Server {
             Err(refused) => return self.refuse(request, None, refused),
         };
         if let Tool::Debug(diagnostics) = tool {
-            let answer = match diagnostics::tool::answer(diagnostics, &params.arguments) {
+            let answer = match diagnostics::tool::answer(diagnostics, caller.owner(), &params.arguments) {
                 Ok(members) => answer::data_result(&members, false, era),
                 Err(message) => data_fault(&self.redactor, Reason::ArgsError.name(), &message, era),
             };
@@ -91,7 +91,13 @@ impl Server {
             };
             diagnostics.begin(
                 tool.name(),
-                &RequestMeta { id: request.id, protocol_version, origin: caller.origin.as_deref(), meta: params.meta },
+                &RequestMeta {
+                    id: request.id,
+                    owner: caller.owner(),
+                    protocol_version,
+                    origin: caller.origin.as_deref(),
+                    meta: params.meta,
+                },
             )
         });
         if caller.calls.is_shut_down() {
@@ -100,7 +106,7 @@ impl Server {
         let cancel = Cancel::default();
         let session_context = match tool {
             Tool::Session(sessions, SessionTool::Eval, _) => {
-                match SessionContext::resolve(sessions, &params.arguments, &caller.owner, &cancel) {
+                match SessionContext::resolve(sessions, &params.arguments, caller.owner(), &cancel) {
                     Ok(session_context) => session_context,
                     Err(fault) => return self.session_fault(request, call_trace, &fault),
                 }
@@ -339,7 +345,7 @@ impl Server {
             Err(fault) => return self.session_fault(request, call_trace, &fault),
         };
         let (id, era, answers) = (request.id.to_owned(), request.era, Arc::clone(request.answers));
-        let (owner, redactor, at) = (Arc::clone(&request.caller.owner), self.redactor.clone(), Arc::clone(sessions));
+        let (owner, redactor, at) = (Arc::clone(request.caller.owner()), self.redactor.clone(), Arc::clone(sessions));
         sessions.run_blocking(move || {
             let result = match order.answer(&at, &owner) {
                 Ok(members) => {

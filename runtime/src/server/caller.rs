@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::identity::Identity;
 use super::in_flight::{InFlight, Registration};
 use super::outbox::{Outbox, Output};
 use crate::diagnostics::Origin;
@@ -11,12 +12,19 @@ use ptc_engine::protocol::reply::{self, ErrorBody};
 /// A client.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The owner, whose sessions the client may use.
-    pub owner: Arc<str>,
+    /// Its identity. The client may use the sessions of its owner.
+    pub identity: Arc<Identity>,
     /// Its calls in flight.
     pub calls: Arc<InFlight>,
     /// HTTP metadata of the request, if diagnostics are on.
     pub origin: Option<Arc<Origin>>,
+}
+
+impl Caller {
+    /// Returns the owner's internal name.
+    pub fn owner(&self) -> &Arc<str> {
+        &self.identity.owner.id
+    }
 }
 
 /// An answer that is ready to be sent.

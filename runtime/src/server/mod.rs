@@ -3,6 +3,7 @@
 //! - `call`: the method `tools/call`.
 //! - [`caller`]: the client of a request, and the receiver of answers.
 //! - [`dispatch`]: dispatches methods on the thread that reads.
+//! - [`identity`]: the owner of a client, and what its credential says about it.
 //! - [`in_flight`]: the unanswered calls of a client, and their cancellation.
 //! - [`outbox`]: the queue of answers to standard output, with back-pressure.
 //! - [`stdio`]: reads frames from standard input until it ends.
@@ -18,6 +19,7 @@ pub mod caller;
 pub mod dispatch;
 #[cfg(feature = "http-server")]
 pub mod http;
+pub mod identity;
 pub mod in_flight;
 pub mod outbox;
 pub mod stdio;

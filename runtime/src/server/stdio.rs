@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::caller::{Caller, ResponseSink};
 use super::dispatch::{Next, Server};
+use super::identity::Identity;
 use super::in_flight::InFlight;
 use crate::schedule::{ClientKey, session_number};
 use ptc_engine::protocol::frame::{Frame, Frames};
@@ -33,11 +34,14 @@ pub fn output() -> std::io::Result<File> {
     Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
 }
 
+/// The owner of the single client.
+const OWNER: &str = "stdio";
+
 /// Returns the single client of standard input.
 pub fn caller() -> Caller {
-    let owner: Arc<str> = "stdio".into();
-    let client_key = ClientKey { owner: Arc::clone(&owner), session: session_number() };
-    Caller { owner, calls: InFlight::new(client_key), origin: None }
+    let identity = Identity::of_owner(OWNER);
+    let client_key = ClientKey { owner: Arc::clone(&identity.owner.id), session: session_number() };
+    Caller { identity, calls: InFlight::new(client_key), origin: None }
 }
 
 /// The reason why serving ended.

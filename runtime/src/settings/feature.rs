@@ -30,6 +30,8 @@ pub struct LinkedParts {
     pub session_redis_tls: bool,
     /// Whether there is a page that shows traces.
     pub viewer: bool,
+    /// Whether access tokens of an authorization server are accepted.
+    pub http_oauth: bool,
     /// Whether calls can be exported to a collector.
     pub otlp: bool,
 }
@@ -51,6 +53,7 @@ pub static FEATURES: &[Feature] = &[
     own!("https-server", "--serve https"),
     above("session-redis", "--session-store redis", "crate ptc-session-redis", |linked| linked.session_redis),
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
+    above("http-oauth", "--http-oauth", "crate ptc-resource-server", |linked| linked.http_oauth),
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),
@@ -86,8 +89,9 @@ mod tests {
         let (_, features) = manifest.split_once("[features]\n").expect("the manifest has features");
         let (features, _) = features.split_once("\n[").expect("and more");
         let names = features.lines().filter_map(|line| Some(line.split_once(" = [")?.0));
-        // Features that do not concern pinned binaries are excluded: these are for embedders and for fuzz targets.
-        let names = names.filter(|name| !["default", "fuzzing", "own-allocator", "proxy", "schemars"].contains(name));
+        // Features that do not concern pinned binaries are excluded: these are for embedders, for fuzz targets and for optional parts.
+        let names =
+            names.filter(|name| !["default", "fuzzing", "http-oauth", "own-allocator", "proxy", "schemars"].contains(name));
         let mut names: Vec<&str> = names.collect();
         let own = FEATURES.iter().filter(|feature| matches!(feature.source, Source::Own(_)));
         let mut known: Vec<&str> = own.map(|feature| feature.name).collect();

@@ -173,10 +173,11 @@ impl Flag {
             (Group::Agentic, _) => &["agentic"],
             (Group::Terminal, _) => &["line-editing"],
             (Group::Http, "http-viewer") => &["viewer"],
-            (Group::Http, "http-tls-cert" | "http-tls-key") => &["https-server"],
+            (Group::Http, "http-tls-cert" | "http-tls-client-ca" | "http-tls-key") => &["https-server"],
+            (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],
             (Group::Diagnostics, "otlp-endpoint") => &["otlp"],
-            (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "otlp"],
+            (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "http-oauth", "otlp"],
             _ => &[],
         }
     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::feature::{LinkedParts, how_to_enable};
+#[cfg(feature = "http-oauth")]
+use super::oauth::OauthSettings;
 
 /// Minimum length of a bearer token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 32;
@@ -26,6 +28,11 @@ pub struct HttpSettings {
     pub path: String,
     /// The token that clients must send.
     pub auth_token: Option<AuthToken>,
+    /// Path of the digests of further tokens.
+    pub tokens_file: Option<PathBuf>,
+    /// The access tokens that clients may send.
+    #[cfg(feature = "http-oauth")]
+    pub oauth: OauthSettings,
     /// Whether the server generated the token for this start only.
     pub token_is_generated: bool,
     /// Whether clients on this machine need no token.
@@ -64,6 +71,8 @@ pub struct HttpSettings {
     pub tls_cert: Option<PathBuf>,
     /// Path of their private key, in PEM.
     pub tls_key: Option<PathBuf>,
+    /// Path of the certificates whose holders may issue certificates of clients, in PEM.
+    pub tls_client_ca: Option<PathBuf>,
     /// Whether replies to wrong tokens are delayed after repeated failures.
     pub auth_rate_limit: bool,
     /// Time during which a failure counts.
@@ -107,6 +116,7 @@ impl HttpSettings {
         for (is_on, feature, sentence) in [
             (true, "http-server", "--http: this binary was built for stdio only"),
             (self.tls_cert.is_some(), "https-server", "--http-tls-cert: this binary was built without TLS of its own"),
+            (self.has_issuer(), "http-oauth", "--http-oauth-issuer: this binary was built without access tokens"),
             (self.viewer, "viewer", "--http-viewer: this binary was built without the page of traces"),
         ] {
             let missing = how_to_enable(feature, linked).filter(|_| is_on);
@@ -120,11 +130,16 @@ impl HttpSettings {
                  give --http-allow-unsafe-network if that is meant",
             );
         }
-        if !loopback && self.auth_token.is_none() {
-            wrong("--http-host: an address other than loopback needs --http-auth-token");
+        if !loopback && !self.has_credentials() {
+            wrong(
+                "--http-host: an address other than loopback needs --http-auth-token, --http-tokens-file, --http-oauth-issuer or --http-tls-client-ca",
+            );
         }
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             wrong("--http-tls-cert and --http-tls-key go together");
+        }
+        if self.tls_client_ca.is_some() && self.tls_cert.is_none() {
+            wrong("--http-tls-client-ca needs --http-tls-cert");
         }
         if self.viewer && !loopback {
             wrong("--http-viewer is for loopback addresses only");
@@ -154,9 +169,20 @@ impl HttpSettings {
         if self.admin_port.is_some_and(|port| port != 0 && port == self.port && self.unix_socket.is_none()) {
             wrong("--http-admin-port: --http-port has that port; give another one");
         }
-        if self.disable_auth && self.auth_token.is_some() {
-            wrong("--http-disable-auth does not go with --http-auth-token");
+        if self.disable_auth {
+            for (is_on, flag) in [
+                (self.auth_token.is_some(), "--http-auth-token"),
+                (self.tokens_file.is_some(), "--http-tokens-file"),
+                (self.has_issuer(), "--http-oauth-issuer"),
+                (self.tls_client_ca.is_some(), "--http-tls-client-ca"),
+            ] {
+                if is_on {
+                    wrong(&format!("--http-disable-auth does not go with {flag}"));
+                }
+            }
         }
+        #[cfg(feature = "http-oauth")]
+        self.oauth.contradictions().into_iter().for_each(&mut wrong);
         if ["/health", "/ready"].contains(&self.path.as_str()) {
             wrong("--http-path: /health and /ready are taken");
         }
@@ -173,7 +199,31 @@ impl HttpSettings {
 }
 
 impl HttpSettings {
-    /// Generates a token if there is none and authentication is not disabled, since other users of the machine can reach its
+    /// Whether clients must show a credential.
+    pub fn has_credentials(&self) -> bool {
+        self.accepts_tokens() || self.tls_client_ca.is_some()
+    }
+
+    /// Whether clients can send a token.
+    pub fn accepts_tokens(&self) -> bool {
+        self.auth_token.is_some() || self.tokens_file.is_some() || self.has_issuer()
+    }
+
+    /// Whether access tokens are accepted.
+    #[cfg_attr(not(feature = "http-oauth"), expect(clippy::unused_self, reason = "without the feature there is no issuer"))]
+    fn has_issuer(&self) -> bool {
+        #[cfg(feature = "http-oauth")]
+        return self.oauth.issuer.is_some();
+        #[cfg(not(feature = "http-oauth"))]
+        false
+    }
+
+    /// Whether SIGHUP makes the server read files again. Otherwise it ends the server.
+    pub fn reloads(&self) -> bool {
+        self.on && (self.tokens_file.is_some() || self.tls_cert.is_some())
+    }
+
+    /// Generates a token if there is no credential and authentication is not disabled, since other users of the machine can reach its
     /// loopback address. Returns the generated token, if any. On a Unix socket the permissions of the file replace
     /// authentication.
     ///
@@ -181,7 +231,7 @@ impl HttpSettings {
     ///
     /// Returns an error if the operating system provides no random bytes.
     pub fn generate_token(&mut self) -> std::io::Result<Option<AuthToken>> {
-        if !self.on || self.disable_auth || self.auth_token.is_some() || self.unix_socket.is_some() {
+        if !self.on || self.disable_auth || self.has_credentials() || self.unix_socket.is_some() {
             return Ok(None);
         }
         self.auth_token = AuthToken::of(&crate::secrets::random::text::<24>()?);
@@ -199,6 +249,9 @@ impl Default for HttpSettings {
             port: 0,
             path: String::new(),
             auth_token: None,
+            tokens_file: None,
+            #[cfg(feature = "http-oauth")]
+            oauth: OauthSettings::default(),
             token_is_generated: false,
             disable_auth: false,
             unix_socket: None,
@@ -218,6 +271,7 @@ impl Default for HttpSettings {
             instance_label: None,
             tls_cert: None,
             tls_key: None,
+            tls_client_ca: None,
             auth_rate_limit: true,
             auth_rate_limit_window: Duration::ZERO,
             auth_rate_limit_max_failures: 0,

@@ -5,7 +5,7 @@
 //! - [`agentic`]: the planner of `lisp_task`.
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
-//! - [`http`]: the HTTP listener.
+//! - [`http`]: the HTTP listener. [`oauth`]: the access tokens that it accepts.
 //! - `proxy`: the proxy of the planner and of the collector that receives spans, with the feature of that name.
 //! - [`session_key`]: the secrets that seal sessions in a store.
 //! - [`store`]: the URL of the session store.
@@ -18,6 +18,8 @@ pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
+#[cfg(feature = "http-oauth")]
+pub mod oauth;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 pub mod read;
@@ -38,6 +40,8 @@ pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
+#[cfg(feature = "http-oauth")]
+pub use oauth::OauthSettings;
 #[cfg(feature = "proxy")]
 pub use proxy::ProxySettings;
 use ptc_engine::evaluation::ArgumentLimits;

@@ -254,6 +254,7 @@ impl SettingsParser {
         self.faults.extend(self.settings.http.contradictions(self.linked).into_iter().map(Fault::Refused));
         for (text, file) in [
             ("http-auth-token", "http-auth-token-file"),
+            ("http-oauth-client-secret", "http-oauth-client-secret-file"),
             ("session-store", "session-store-file"),
             ("session-key", "session-key-file"),
             ("proxy", "proxy-file"),
@@ -264,7 +265,7 @@ impl SettingsParser {
         }
         let http = &self.settings.http;
         if http.on && http.unix_socket.is_some() {
-            if http.admin_port.is_some() && self.settings.diagnostics.counted && http.auth_token.is_none() {
+            if http.admin_port.is_some() && self.settings.diagnostics.counted && !http.has_credentials() {
                 let why = "--http-admin-port with --http-unix-socket and --http-metrics needs --http-auth-token: other users of this \
                            machine reach that port";
                 self.faults.push(Fault::Refused(why.into()));

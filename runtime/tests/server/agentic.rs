@@ -97,6 +97,13 @@ fn replay(planner: Vec<Value>) -> Web {
     })
 }
 
+/// Starts a planner that always says the same.
+#[cfg(feature = "http-server")]
+pub(crate) fn planner(says: &str) -> Web {
+    let says = json!({ "say": says });
+    Web::start(move |_| answer(&says))
+}
+
 /// Converts a recorded answer to an HTTP response.
 fn answer(recorded: &Value) -> Answer {
     let said = recorded["say"].as_str().map(|text| {
@@ -136,7 +143,7 @@ fn answer(recorded: &Value) -> Answer {
 }
 
 /// Returns a server command that uses the planner.
-fn with_planner(role: &str, planner: &Web, flags: &[&str]) -> Command {
+pub(crate) fn with_planner(role: &str, planner: &Web, flags: &[&str]) -> Command {
     let mut command = server(role);
     command.args(["--agentic", "--agentic-base-url", &format!("http://{}/v1/", planner.address), "--agentic-model", "replayed"]);
     command.args(flags);

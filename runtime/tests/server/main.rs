@@ -55,7 +55,14 @@ const ROLE: &str = "PTC_TEST_ROLE";
 const LINKER: &str = "PTC_TEST_LINKER";
 
 /// The optional parts of the server under test.
-static PARTS: Parts = Parts { exporter: Some(&ptc_otlp::OTLP), ..Parts::NONE };
+static PARTS: Parts = Parts {
+    exporter: Some(&ptc_otlp::OTLP),
+    #[cfg(feature = "http-server")]
+    viewer: Some(&ptc_viewer::VIEWER),
+    #[cfg(feature = "http-server")]
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    ..Parts::NONE
+};
 
 /// Returns the deployment with this name, whose programs a worker process runs.
 fn deployment(name: &str) -> &'static Deployment {

@@ -31,6 +31,8 @@ pub struct Folder {
 struct Seen {
     stamp: Stamp,
     row: Arc<str>,
+    /// The digest of the call's owner.
+    owner: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +46,7 @@ struct Stamp {
 pub struct Listing {
     /// Rows as JSON, newest first.
     pub rows: Vec<Arc<str>>,
-    /// Number of files in the folder.
+    /// Number of calls in the folder.
     pub total: usize,
     /// A tag that changes with any row.
     pub tag: String,
@@ -67,12 +69,12 @@ impl Folder {
         Folder { path: path.to_owned(), seen: Mutex::default() }
     }
 
-    /// Returns at most `most` of the newest calls. Only files that are new or have changed are read.
+    /// Returns at most `most` of the newest calls, of all owners or only of the one with this digest. Only files that are new or have changed are read.
     ///
     /// # Errors
     ///
     /// Returns an error if the folder cannot be listed. Files that cannot be read are omitted.
-    pub fn newest(&self, most: usize) -> io::Result<Listing> {
+    pub fn newest(&self, most: usize, only: Option<&str>) -> io::Result<Listing> {
         // Folders, links and pipes with such a name are ignored.
         let files =
             std::fs::read_dir(&self.path)?.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()));
@@ -80,36 +82,50 @@ impl Folder {
         let mut names: Vec<String> = names.filter(|name| is_name(name)).collect();
         // File names start with a timestamp.
         names.sort_unstable();
-        let total = names.len();
-        let names = names.split_off(total.saturating_sub(most));
+        let mut total = names.len();
+        // The owner of a call is inside its file.
+        let names = if only.is_some() { names } else { names.split_off(total.saturating_sub(most)) };
         let mut known = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
         let mut seen: LiteMap<String, Seen> = LiteMap::with_capacity(names.len());
-        let mut stamps = total.to_string();
         for name in names {
             // The file may have been removed or replaced.
             let Ok(stamp) = std::fs::symlink_metadata(self.path.join(&name)).and_then(|found| Stamp::of(&found)) else {
                 continue;
             };
             let row = match known.remove(&name).filter(|seen| seen.stamp == stamp) {
-                Some(seen) => seen.row,
+                Some(seen) => seen,
                 None => match self.read(&name) {
-                    Ok(trace) => row::from_trace(id(&name), &trace.lines).to_string().into(),
+                    Ok(trace) => {
+                        let row = row::from_trace(id(&name), &trace.lines).to_string().into();
+                        Seen { stamp, row, owner: trace.owner().map(Into::into) }
+                    }
                     Err(_) => continue,
                 },
             };
-            // Writing to a string cannot fail.
-            let _ = write!(stamps, "\n{name} {stamp:?}");
-            seen.insert(name, Seen { stamp, row });
+            seen.insert(name, row);
         }
-        let rows = seen.values().rev().map(|seen| Arc::clone(&seen.row)).collect();
+        let mut shown: Vec<_> =
+            seen.iter().rev().filter(|(_, seen)| only.is_none_or(|only| seen.owner.as_deref() == Some(only))).collect();
+        if only.is_some() {
+            total = shown.len();
+            shown.truncate(most);
+        }
+        let mut stamps = total.to_string();
+        for (name, seen) in &shown {
+            // Writing to a string cannot fail.
+            let _ = write!(stamps, "\n{name} {:?}", seen.stamp);
+        }
+        let rows = shown.into_iter().map(|(_, seen)| Arc::clone(&seen.row)).collect();
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = seen;
         Ok(Listing { rows, total, tag: short(&stamps) })
     }
 
-    /// Returns the call with this id. Returns `None` if there is none; the id may be any text.
-    pub fn one(&self, id: &str) -> Option<Trace> {
+    /// Returns the call with this id. Returns `None` if there is none, or if it is not of the owner with this digest; the id may
+    /// be any text.
+    pub fn one(&self, id: &str, only: Option<&str>) -> Option<Trace> {
         let name = format!("{PREFIX}{id}{SUFFIX}");
-        is_name(&name).then(|| self.read(&name).ok())?
+        let trace = is_name(&name).then(|| self.read(&name).ok())??;
+        only.is_none_or(|only| trace.owner() == Some(only)).then_some(trace)
     }
 
     /// Reads a file. `name` must be the name of a trace, a single path component.
@@ -129,6 +145,13 @@ impl Folder {
             }
         }
         Ok(trace)
+    }
+}
+
+impl Trace {
+    /// Returns the digest of the call's owner, which the first line has.
+    fn owner(&self) -> Option<&str> {
+        self.lines.first()?.get("owner_hash")?.as_str()
     }
 }
 

@@ -8,9 +8,9 @@
 //!
 //! The endpoints exist only on loopback listeners, and `Host` must name the listener. This prevents DNS rebinding: a page from
 //! another origin cannot read the answers under its own host name. The JSON requires the bearer token, if there is one.
+//! On a listener with several owners, it contains the calls of the token's owner only.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,9 +23,10 @@ use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
 use hyper::{Method, StatusCode};
 use ptc_runtime::server::http::Pages;
-use ptc_runtime::server::http::auth::{Authenticator, Owner};
+use ptc_runtime::server::http::auth::{Authenticator, Peer};
 use ptc_runtime::server::http::guard::{self, text};
 use ptc_runtime::server::http::reply::Reply;
+use ptc_runtime::server::identity::Owner;
 use ptc_runtime::settings::HttpSettings;
 use serde_json::json;
 
@@ -80,7 +81,7 @@ impl Viewer {
         &self,
         settings: &HttpSettings,
         authenticator: &Authenticator,
-        peer: IpAddr,
+        peer: &Peer,
         request: &Parts,
     ) -> (Reply, Option<Owner>) {
         let authority = request.uri.authority().map(Authority::as_str);
@@ -99,18 +100,20 @@ impl Viewer {
         }
         let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
         let owner = match authenticator.authenticate(peer, &request.headers).await {
-            Ok(owner) => owner,
-            Err(denied) => return (Reply::unauthorized(peer, denied), None),
+            Ok(identity) => identity.owner.clone(),
+            Err(refusal) => return (refusal, None),
         };
+        // A single owner sees all traces of the folder, also those of other processes.
+        let only = authenticator.has_owners().then(|| Arc::clone(&owner.hash));
         let reply = match rest.strip_prefix('/') {
-            Some(id) => self.one(id.to_owned()).await,
-            None if rest.is_empty() => self.list(request.uri.query(), &request.headers).await,
+            Some(id) => self.one(id.to_owned(), only).await,
+            None if rest.is_empty() => self.list(request.uri.query(), &request.headers, only).await,
             None => not_found(),
         };
         (reply, Some(owner))
     }
 
-    async fn list(&self, query: Option<&str>, headers: &HeaderMap) -> Reply {
+    async fn list(&self, query: Option<&str>, headers: &HeaderMap, only: Option<Arc<str>>) -> Reply {
         let limit = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("limit="));
         let limit = match limit.map(str::parse::<usize>) {
             None => DEFAULT_LIMIT,
@@ -118,7 +121,7 @@ impl Viewer {
             Some(Err(_)) => return Reply::json(StatusCode::BAD_REQUEST, r#"{"error":"limit: expected an integer"}"#),
         };
         let folder = Arc::clone(&self.folder);
-        let listing = match blocking(move || folder.newest(limit)).await {
+        let listing = match blocking(move || folder.newest(limit, only.as_deref())).await {
             Some(Ok(listing)) => listing,
             Some(Err(fault)) => {
                 let error = json!({ "error": format!("the folder of traces cannot be read: {fault}") });
@@ -134,10 +137,10 @@ impl Viewer {
         Reply::json(StatusCode::OK, body).with(ETAG, &tag)
     }
 
-    async fn one(&self, id: String) -> Reply {
+    async fn one(&self, id: String, only: Option<Arc<str>>) -> Reply {
         let folder = Arc::clone(&self.folder);
         let found = blocking(move || {
-            let trace = folder.one(&id)?;
+            let trace = folder.one(&id, only.as_deref())?;
             Some(json!({ "id": id, "lines": trace.lines, "unreadable": trace.unreadable, "cut": trace.cut }).to_string())
         });
         match found.await.flatten() {
@@ -156,7 +159,7 @@ impl Pages for Viewer {
         &'a self,
         settings: &'a HttpSettings,
         authenticator: &'a Authenticator,
-        peer: IpAddr,
+        peer: &'a Peer,
         request: &'a Parts,
     ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>> {
         Box::pin(async move {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use ptc_runtime::secrets::random;
 use ptc_runtime::server::http::Pages as _;
-use ptc_runtime::server::http::auth::Authenticator;
+use ptc_runtime::server::http::auth::{Authenticator, Peer};
 use ptc_runtime::server::http::listener::{OUT_OF_DESCRIPTORS, serve_connection};
 use ptc_runtime::server::http::reply::Reply;
 use ptc_runtime::settings::HttpSettings;
@@ -59,7 +59,7 @@ impl StandaloneViewer {
             request_timeout: REQUEST_TIMEOUT,
             ..HttpSettings::default()
         };
-        let authenticator = Authenticator::new(&settings);
+        let authenticator = Authenticator::new(&settings, None).map_err(io::Error::other)?;
         Ok(StandaloneViewer {
             socket,
             state: Arc::new(ViewerState { viewer: Viewer::new(folder), settings, authenticator }),
@@ -97,14 +97,15 @@ impl StandaloneViewer {
 }
 
 async fn connection(state: Arc<ViewerState>, stream: tokio::net::TcpStream, peer: SocketAddr, end: watch::Receiver<bool>) {
+    let peer = Peer::at(peer.ip());
     serve_connection(stream, state.settings.request_timeout, end, |request| {
-        let state = Arc::clone(&state);
+        let (state, peer) = (Arc::clone(&state), peer.clone());
         async move {
             let (head, _) = request.into_parts();
             if !state.viewer.handles(head.uri.path()) {
                 return Reply::text(StatusCode::NOT_FOUND, "not found").into_response();
             }
-            state.viewer.respond(&state.settings, &state.authenticator, peer.ip(), &head).await.0.into_response()
+            state.viewer.respond(&state.settings, &state.authenticator, &peer, &head).await.0.into_response()
         }
     })
     .await;

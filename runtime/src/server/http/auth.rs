@@ -1,151 +1,223 @@
 //! Authentication with bearer tokens. A valid token is always accepted at once. Replies to wrong tokens are delayed after
 //! repeated failures.
-//!
-//! Clients behind one proxy share an address, so that the failures of one client must not lock out the others.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hyper::HeaderMap;
-use hyper::header::AUTHORIZATION;
-use litemap::LiteMap;
-use tokio::sync::Semaphore;
+use hyper::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, StatusCode};
 
-use crate::digest::{hex, sha256, short};
+use super::access_token::{TokenError, TokenVerifier};
+use super::reply::Reply;
+use super::route;
+use super::throttle::Throttle;
+use super::tokens_file::Tokens;
+use crate::digest::{hex, sha256};
+use crate::log::{self, Level};
+use crate::server::identity::Identity;
 use crate::settings::HttpSettings;
+use crate::settings::http::MIN_TOKEN_BYTES;
 
-use super::listener::network_of;
+/// The owner of all clients that need no token, or only a generated one.
+const LOOPBACK: &str = "loopback";
 
-/// Maximum number of addresses whose failures are counted. Requests with wrong tokens from further addresses are refused without
-/// a delay.
-const MAX_ADDRESSES: usize = 10_000;
-/// Delay of the reply to a wrong token after too many failures of its address.
-const REPLY_DELAY: Duration = Duration::from_secs(1);
-/// Maximum number of delayed replies at the same time. Further replies are sent at once, since delays must not exhaust
-/// connections.
-const MAX_DELAYED: usize = 64;
+/// The client at the other end of a connection.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its address.
+    pub address: IpAddr,
+    /// The identity of the certificate that it has shown.
+    pub certificate: Option<Arc<Identity>>,
+}
+
+impl Peer {
+    /// Creates a client that has shown no certificate.
+    pub fn at(address: IpAddr) -> Peer {
+        Peer { address, certificate: None }
+    }
+}
 
 /// Authenticates requests.
 pub struct Authenticator {
-    /// Digest of the token. `None` if no token is required.
-    expected: Option<[u8; 32]>,
-    owner: Owner,
+    /// The single token of the settings with its owner.
+    single: Option<([u8; 32], Arc<Identity>)>,
+    file: Option<TokensFile>,
+    /// Verifies access tokens of an authorization server.
+    verifier: Option<Arc<dyn TokenVerifier>>,
+    /// The identity of all clients if no credential is required.
+    open: Option<Arc<Identity>>,
+    accepts_certificates: bool,
     throttle: Option<Throttle>,
 }
 
-/// The owner of a request, whose sessions it may use.
-#[derive(Debug, Clone)]
-pub struct Owner {
-    /// The internal name.
-    pub id: Arc<str>,
-    /// The name in log lines.
-    pub hash: Arc<str>,
+/// The file of `--http-tokens-file`, and the tokens that were valid when it was last read without a fault.
+struct TokensFile {
+    path: PathBuf,
+    tokens: Mutex<Arc<Tokens>>,
 }
 
 /// The reason why authentication fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denied {
+enum Denied {
     /// The request has no token. It is not counted as a failure, since clients send such a request to receive the challenge.
     Missing,
-    /// The token is wrong.
-    Invalid,
+    /// The token is wrong. The reason is only for the log.
+    Invalid(&'static str),
     /// The token is wrong, after too many failures of its address. Contains the seconds until a failure is answered without a
     /// delay.
     Throttled(u64),
-}
-
-/// Counts the failures of each address.
-struct Throttle {
-    window: Duration,
-    max_failures: u32,
-    block: Duration,
-    failures: Mutex<LiteMap<IpAddr, Failures>>,
-    delayed: Semaphore,
-}
-
-#[derive(Clone, Copy)]
-struct Failures {
-    since: Instant,
-    count: u32,
-    throttled_until: Option<Instant>,
+    /// The token is genuine, but not acceptable. It is not counted as a failure: every token expires, and its client must receive
+    /// the challenge.
+    Unacceptable(&'static str),
+    /// The token lacks a required scope.
+    Scope,
+    /// The token cannot be verified now.
+    Unavailable,
 }
 
 impl Authenticator {
-    /// Creates an authenticator with the token of the settings.
-    pub fn new(settings: &HttpSettings) -> Authenticator {
-        let expected = settings.auth_token.as_ref().map(|token| sha256(token.text().as_bytes()));
-        // A token identifies one owner, whose sessions are found again after a restart and by every replica with the same token.
-        // A generated token changes with each start. Its owner is therefore the machine, as without a token.
-        let id = match expected.filter(|_| !settings.token_is_generated) {
-            Some(digest) => format!("token:{}", hex(&digest)),
-            None => "loopback".to_owned(),
-        };
-        let owner = Owner { hash: short(&id).into(), id: id.into() };
-        let throttle = (settings.auth_rate_limit && expected.is_some()).then(|| Throttle {
-            window: settings.auth_rate_limit_window,
-            max_failures: settings.auth_rate_limit_max_failures,
-            block: settings.auth_rate_limit_block,
-            failures: Mutex::default(),
-            delayed: Semaphore::new(MAX_DELAYED),
-        });
-        Authenticator { expected, owner, throttle }
-    }
-
-    /// Returns the owner of the request's token. Takes up to a second for a wrong token after repeated failures of its address.
+    /// Creates an authenticator with the credentials of the settings. `verifier` verifies access tokens.
     ///
     /// # Errors
     ///
-    /// Returns [`Denied`] if a token is required and the request has none, or a wrong one.
-    pub async fn authenticate(&self, peer: IpAddr, headers: &HeaderMap) -> Result<Owner, Denied> {
-        let checked = self.check(peer, headers, Instant::now());
-        if let (Err(Denied::Throttled(_)), Some(throttle)) = (&checked, &self.throttle)
-            && let Ok(_held) = throttle.delayed.try_acquire()
-        {
-            tokio::time::sleep(REPLY_DELAY).await;
-        }
-        checked
+    /// Returns a sentence if the file of tokens is invalid.
+    pub fn new(settings: &HttpSettings, verifier: Option<Arc<dyn TokenVerifier>>) -> Result<Authenticator, String> {
+        // A token identifies one owner, whose sessions are found again after a restart and by every replica with the same token.
+        // A generated token changes with each start. Its owner is therefore the machine, as without a token.
+        let single = settings.auth_token.as_ref().map(|token| {
+            let digest = sha256(token.text().as_bytes());
+            let owner = if settings.token_is_generated { LOOPBACK.to_owned() } else { format!("token:{}", hex(&digest)) };
+            (digest, Identity::of_owner(&owner))
+        });
+        let file = settings.tokens_file.as_ref().map(|path| TokensFile::read(path.clone()));
+        let file = file.transpose().map_err(|why| format!("--http-tokens-file: {why}"))?;
+        let open = (!settings.has_credentials()).then(|| Identity::of_owner(LOOPBACK));
+        let throttle = (settings.auth_rate_limit && open.is_none()).then(|| Throttle::new(settings));
+        Ok(Authenticator { single, file, verifier, open, accepts_certificates: settings.tls_client_ca.is_some(), throttle })
     }
 
-    /// Like [`Authenticator::authenticate`], without the delay.
-    fn check(&self, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Result<Owner, Denied> {
-        let Some(expected) = &self.expected else { return Ok(self.owner.clone()) };
-        let Some(shown) = headers.get(AUTHORIZATION) else { return Err(Denied::Missing) };
-        if bearer(shown.as_bytes()).is_some_and(|token| same(expected, &sha256(token))) {
-            return Ok(self.owner.clone());
+    /// Returns the identity of the request's token, or without a token that of the client's certificate. Takes up to a second for a wrong token after repeated failures of its
+    /// address.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reply to a request without the required token, or with a wrong one.
+    pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
+        let denied = match self.identify(peer, headers).await {
+            Ok(identity) => return Ok(identity),
+            Err(denied) => self.throttled(peer.address, denied, Instant::now()),
+        };
+        if let (Denied::Throttled(_), Some(throttle)) = (denied, &self.throttle) {
+            throttle.delay().await;
         }
-        let throttled = self.throttle.as_ref().and_then(|throttle| throttle.note_failure(peer, now));
-        Err(throttled.map_or(Denied::Invalid, Denied::Throttled))
+        Err(self.refusal(peer.address, denied))
     }
 
-    /// Whether a request has a valid token or needs none. Failures are not counted.
-    pub fn knows(&self, headers: &HeaderMap) -> bool {
-        let shown = || headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
-        self.expected.as_ref().is_none_or(|expected| shown().is_some_and(|token| same(expected, &sha256(token))))
+    /// Counts a failure. Returns the reason for the reply.
+    fn throttled(&self, peer: IpAddr, denied: Denied, now: Instant) -> Denied {
+        let throttle = self.throttle.as_ref().filter(|_| matches!(denied, Denied::Invalid(_)));
+        throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
+    }
+
+    /// Returns the identity of a request. Failures are not counted.
+    async fn identify(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
+        if let Some(identity) = &self.open {
+            return Ok(Arc::clone(identity));
+        }
+        // A client with a certificate that sends a token speaks for the owner of the token.
+        let Some(shown) = headers.get(AUTHORIZATION) else { return peer.certificate.clone().ok_or(Denied::Missing) };
+        let token = bearer(shown.as_bytes()).ok_or(Denied::Invalid("the credential is not a bearer token"))?;
+        let single = self.single.as_ref().filter(|(expected, _)| is_same(expected, &sha256(token)));
+        let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
+        match (found, &self.verifier) {
+            (Some(identity), _) => Ok(identity),
+            (None, Some(verifier)) => verify(&**verifier, token).await,
+            (None, None) => Err(Denied::Invalid("the token is not known")),
+        }
+    }
+
+    /// Whether a request has a valid credential or needs none. Failures are not counted.
+    pub async fn knows(&self, peer: &Peer, headers: &HeaderMap) -> bool {
+        self.identify(peer, headers).await.is_ok()
+    }
+
+    /// Whether clients need no credential.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether there can be more than one owner.
+    pub fn has_owners(&self) -> bool {
+        self.file.is_some() || self.verifier.is_some() || self.accepts_certificates
+    }
+
+    /// Returns the metadata of the protected resource, if a path is that of the metadata.
+    pub(super) fn metadata(&self, path: &str) -> Option<&str> {
+        self.verifier.as_ref()?.metadata(path)
+    }
+
+    /// Returns the reply to a request whose authentication failed, and logs the reason.
+    fn refusal(&self, peer: IpAddr, denied: Denied) -> Reply {
+        let verifier = self.verifier.as_ref();
+        let (status, error) = match denied {
+            Denied::Missing => (StatusCode::UNAUTHORIZED, None),
+            Denied::Invalid(_) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", "the access token is not valid"))),
+            Denied::Unacceptable(why) => (StatusCode::UNAUTHORIZED, Some(("invalid_token", why))),
+            Denied::Scope => (StatusCode::FORBIDDEN, Some(("insufficient_scope", "the access token lacks a scope"))),
+            Denied::Unavailable => return route::unavailable("access tokens cannot be verified at the moment"),
+            Denied::Throttled(seconds) => {
+                log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
+                return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
+            }
+        };
+        if let (Some(_), Denied::Invalid(why) | Denied::Unacceptable(why)) = (verifier, denied) {
+            log::line(Level::Info, "access_token_refused", &[("reason", why), ("source", &peer.to_string())]);
+        }
+        let challenge = match (verifier, error) {
+            (Some(verifier), error) => verifier.challenge(error),
+            (None, None) => "Bearer".to_owned(),
+            (None, Some((error, _))) => format!("Bearer error=\"{error}\""),
+        };
+        Reply::empty(status).with(WWW_AUTHENTICATE, &challenge)
+    }
+
+    /// Reads the file of tokens again. Returns the number of its tokens, or `None` if there is no file.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the file is invalid. The earlier tokens stay valid.
+    pub fn reload(&self) -> Result<Option<usize>, String> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let tokens = Tokens::read(&file.path)?;
+        let count = tokens.count();
+        *file.tokens.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(tokens);
+        Ok(Some(count))
     }
 }
 
-impl Throttle {
-    /// Counts a failure. Returns the seconds for which failures of this address are delayed, if they are.
-    fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
-        let peer = network_of(peer);
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= MAX_ADDRESSES && !failures.contains_key(&peer) {
-            failures.retain(|_, seen| now < seen.since + self.window || seen.throttled_until.is_some_and(|until| now < until));
-            if failures.len() >= MAX_ADDRESSES {
-                return None;
-            }
-        }
-        let seen = failures.entry(peer).or_insert(Failures { since: now, count: 0, throttled_until: None });
-        if now >= seen.since + self.window && seen.throttled_until.is_none_or(|until| now >= until) {
-            *seen = Failures { since: now, count: 0, throttled_until: None };
-        }
-        seen.count += 1;
-        if seen.count > self.max_failures && seen.throttled_until.is_none_or(|until| now >= until) {
-            seen.throttled_until = Some(now + self.block);
-        }
-        let left = seen.throttled_until?.checked_duration_since(now)?;
-        Some(left.as_millis().div_ceil(1000) as u64).filter(|seconds| *seconds > 0)
+/// Returns the identity of an access token.
+async fn verify(verifier: &dyn TokenVerifier, token: &[u8]) -> Result<Arc<Identity>, Denied> {
+    let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
+    verifier.verify(token).await.map(Arc::new).map_err(|error| match error {
+        TokenError::Untrusted(why) => Denied::Invalid(why),
+        TokenError::Unacceptable(why) => Denied::Unacceptable(why),
+        TokenError::Scope => Denied::Scope,
+        TokenError::Unavailable => Denied::Unavailable,
+    })
+}
+
+impl TokensFile {
+    fn read(path: PathBuf) -> Result<TokensFile, String> {
+        let tokens = Mutex::new(Arc::new(Tokens::read(&path)?));
+        Ok(TokensFile { path, tokens })
+    }
+
+    /// Returns the identity of a token. Its length is checked because a digest does not show whether its token can be guessed.
+    fn find(&self, token: &[u8]) -> Option<Arc<Identity>> {
+        let tokens = Arc::clone(&self.tokens.lock().unwrap_or_else(PoisonError::into_inner));
+        tokens.find(token).filter(|_| token.len() >= MIN_TOKEN_BYTES).cloned()
     }
 }
 
@@ -156,12 +228,14 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 /// Compares digests in constant time, so that the duration reveals nothing about the expected one.
-fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+pub(super) fn is_same(one: &[u8; 32], other: &[u8; 32]) -> bool {
     one.iter().zip(other).fold(0, |differ, (a, b)| std::hint::black_box(differ | (a ^ b))) == 0
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::settings::http::AuthToken;
 
@@ -175,8 +249,16 @@ mod tests {
             auth_rate_limit_block: Duration::from_secs(30),
             ..HttpSettings::default()
         };
-        Authenticator::new(&settings)
+        Authenticator::new(&settings, None).expect("there is no file")
     }
+
+    /// Counts a failure without its delay.
+    async fn check(authenticator: &Authenticator, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Denied> {
+        authenticator.identify(&Peer::at(peer), headers).await.err().map(|denied| authenticator.throttled(peer, denied, now))
+    }
+
+    const SCHEME: Denied = Denied::Invalid("the credential is not a bearer token");
+    const UNKNOWN: Denied = Denied::Invalid("the token is not known");
 
     fn headers(authorization: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -186,43 +268,43 @@ mod tests {
         headers
     }
 
-    #[test]
-    fn bearer_tokens_are_compared_completely() {
+    #[tokio::test]
+    async fn bearer_tokens_are_compared_completely() {
         let peer = IpAddr::from([127, 0, 0, 1]);
         let now = Instant::now();
         for (shown, expected) in [
             (None, Some(Denied::Missing)),
-            (Some("Basic eDp5"), Some(Denied::Invalid)),
-            (Some("Bearer"), Some(Denied::Invalid)),
-            (Some("Bearer 0123456789abcdef0123456789abcdeF"), Some(Denied::Invalid)),
+            (Some("Basic eDp5"), Some(SCHEME)),
+            (Some("Bearer"), Some(SCHEME)),
+            (Some("Bearer 0123456789abcdef0123456789abcdeF"), Some(UNKNOWN)),
             (Some("Bearer 0123456789abcdef0123456789abcdef"), None),
             (Some("bearer  0123456789abcdef0123456789abcdef "), None),
         ] {
             let authenticator = authenticator(Some(TOKEN));
-            assert_eq!(authenticator.check(peer, &headers(shown), now).err(), expected, "{shown:?}");
-            assert_eq!(authenticator.knows(&headers(shown)), expected.is_none(), "{shown:?}");
+            assert_eq!(check(&authenticator, peer, &headers(shown), now).await, expected, "{shown:?}");
+            assert_eq!(authenticator.knows(&Peer::at(peer), &headers(shown)).await, expected.is_none(), "{shown:?}");
         }
-        assert!(authenticator(None).check(peer, &headers(None), now).is_ok());
+        assert!(check(&authenticator(None), peer, &headers(None), now).await.is_none());
     }
 
-    #[test]
-    fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
+    #[tokio::test]
+    async fn wrong_tokens_are_throttled_and_the_valid_one_always_passes() {
         let authenticator = authenticator(Some(TOKEN));
         let (peer, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let (valid, wrong) = (headers(Some("Bearer 0123456789abcdef0123456789abcdef")), headers(Some("Bearer x")));
         for _ in 0..100 {
-            assert_eq!(authenticator.check(peer, &headers(None), at(0)).err(), Some(Denied::Missing));
+            assert_eq!(check(&authenticator, peer, &headers(None), at(0)).await, Some(Denied::Missing));
         }
         for _ in 0..3 {
-            assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Invalid));
+            assert_eq!(check(&authenticator, peer, &wrong, at(1)).await, Some(UNKNOWN));
         }
-        assert_eq!(authenticator.check(peer, &wrong, at(1)).err(), Some(Denied::Throttled(30)));
-        assert!(authenticator.check(peer, &valid, at(2)).is_ok());
-        assert_eq!(authenticator.check(peer, &wrong, at(2)).err(), Some(Denied::Throttled(29)));
-        assert_eq!(authenticator.check(other, &wrong, at(2)).err(), Some(Denied::Invalid));
+        assert_eq!(check(&authenticator, peer, &wrong, at(1)).await, Some(Denied::Throttled(30)));
+        assert!(check(&authenticator, peer, &valid, at(2)).await.is_none());
+        assert_eq!(check(&authenticator, peer, &wrong, at(2)).await, Some(Denied::Throttled(29)));
+        assert_eq!(check(&authenticator, other, &wrong, at(2)).await, Some(UNKNOWN));
         // After the window and the delay have passed, counting restarts.
-        assert_eq!(authenticator.check(peer, &wrong, at(70)).err(), Some(Denied::Invalid));
+        assert_eq!(check(&authenticator, peer, &wrong, at(70)).await, Some(UNKNOWN));
     }
 }

@@ -74,17 +74,21 @@ pub fn check_host_and_origin(settings: &HttpSettings, authority: Option<&str>, h
             return Err(Forbidden::Host);
         }
     }
-    if !headers.contains_key(ORIGIN) {
-        return Ok(());
-    }
-    let allowed = text(headers, &ORIGIN).and_then(origin).is_some_and(|origin| {
-        if settings.allowed_origins.is_empty() {
-            loopback && origin.split_once("://").is_some_and(|(_, authority)| strip_port(authority).is_some_and(is_loopback))
-        } else {
-            settings.allowed_origins.contains(&origin)
-        }
-    });
-    if allowed { Ok(()) } else { Err(Forbidden::Origin) }
+    let is_forbidden = headers.contains_key(ORIGIN) && allowed_origin(settings, headers).is_none();
+    if is_forbidden { Err(Forbidden::Origin) } else { Ok(()) }
+}
+
+/// Returns the origin of a request as the browser wrote it, if it has one that is allowed.
+pub fn allowed_origin<'h>(settings: &HttpSettings, headers: &'h HeaderMap) -> Option<&'h str> {
+    let shown = text(headers, &ORIGIN)?;
+    let origin = origin(shown)?;
+    let is_local = || origin.split_once("://").is_some_and(|(_, authority)| strip_port(authority).is_some_and(is_loopback));
+    let is_allowed = if settings.allowed_origins.is_empty() {
+        settings.host.is_loopback() && is_local()
+    } else {
+        settings.allowed_origins.contains(&origin)
+    };
+    is_allowed.then_some(shown)
 }
 
 /// Whether the media type of a body is JSON. A missing type counts as JSON.

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::auth::Peer;
 use super::route::{Source, Surface};
 use super::unix_socket::UnixSocket;
 use super::write_timeout::WriteTimeoutStream;
@@ -68,7 +69,7 @@ enum Socket {
 struct Context {
     state: Arc<HttpState>,
     #[cfg(feature = "https-server")]
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<Arc<super::tls::Tls>>,
 }
 
 impl Listener {
@@ -95,10 +96,7 @@ impl Listener {
             None => None,
         };
         #[cfg(feature = "https-server")]
-        let tls = match (&settings.tls_cert, &settings.tls_key) {
-            (Some(certificates), Some(key)) => Some(super::tls::acceptor(certificates, key).map_err(|fault| fault.to_string())?),
-            _ => None,
-        };
+        let tls = super::tls::Tls::new(settings)?.map(Arc::new);
         let max_connections = descriptors::connections_that_fit(MAX_CONNECTIONS) as u32;
         Ok(Listener {
             socket,
@@ -142,6 +140,19 @@ impl Listener {
 
     fn scheme(&self) -> &'static str {
         if self.context.state.settings.tls_cert.is_some() { "https" } else { "http" }
+    }
+
+    /// Reads the certificates again, and logs the result.
+    pub fn reload(&self) {
+        #[cfg(feature = "https-server")]
+        match self.context.tls.as_ref().map(|tls| tls.reload()) {
+            None => {}
+            Some(Ok(())) => log::line(Level::Info, "certificates loaded", &[]),
+            Some(Err(why)) => {
+                let fields = [("reason", why.as_str()), ("hint", "the earlier certificates stay in use")];
+                log::line(Level::Error, "certificates not loaded", &fields);
+            }
+        }
     }
 
     /// Serves forever.
@@ -337,19 +348,20 @@ async fn accept(socket: &TcpListener) -> std::io::Result<(TcpStream, SocketAddr)
 
 impl Context {
     /// Serves the requests of one connection, with TLS if it is configured.
-    async fn serve_connection<S>(self, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
+    async fn serve_connection<S>(self, stream: S, address: IpAddr, surface: Surface, end: watch::Receiver<bool>)
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         #[cfg(feature = "https-server")]
         if let Some(tls) = &self.tls {
             let within = self.state.settings.request_timeout;
-            if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.accept(stream)).await {
+            if let Ok(Ok(stream)) = tokio::time::timeout(within, tls.acceptor(surface).accept(stream)).await {
+                let peer = Peer { address, certificate: super::tls::identity(stream.get_ref().1) };
                 connection(self.state, stream, peer, surface, end).await;
             }
             return;
         }
-        connection(self.state, stream, peer, surface, end).await;
+        connection(self.state, stream, Peer::at(address), surface, end).await;
     }
 }
 
@@ -357,16 +369,16 @@ impl Context {
 #[cfg(feature = "fuzzing")]
 pub(crate) async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin>(state: Arc<HttpState>, stream: S) {
     let end = watch::Sender::new(false);
-    connection(state, stream, Ipv4Addr::LOCALHOST.into(), Surface::Clients, end.subscribe()).await;
+    connection(state, stream, Peer::at(Ipv4Addr::LOCALHOST.into()), Surface::Clients, end.subscribe()).await;
 }
 
-async fn connection<S>(state: Arc<HttpState>, stream: S, peer: IpAddr, surface: Surface, end: watch::Receiver<bool>)
+async fn connection<S>(state: Arc<HttpState>, stream: S, peer: Peer, surface: Surface, end: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let source = Source { peer, connection: session_number(), surface };
     serve_connection(stream, state.settings.request_timeout, end, |request| {
-        let state = Arc::clone(&state);
+        let (state, source) = (Arc::clone(&state), source.clone());
         async move { route::respond(&state, source, request).await }
     })
     .await;

@@ -2,8 +2,10 @@
 //!
 //! - [`listener`]: sockets and connections, and their shutdown.
 //! - [`route`]: routes a request to its endpoint and logs it.
+//! - `cors`: lets pages of the allowed origins call.
 //! - [`guard`]: checks `Host`, `Origin` and media types.
-//! - [`auth`]: bearer tokens, and the delay of replies to wrong ones.
+//! - [`access_token`]: access tokens of an authorization server.
+//! - [`auth`]: bearer tokens. `tokens_file`: those of several owners. `throttle`: the delay of replies to wrong ones.
 //! - [`body`]: reads bodies within limits of size, time and memory.
 //! - [`write_timeout`]: a stream with a write timeout.
 //! - [`reply`]: an HTTP reply, independent of hyper.
@@ -16,8 +18,10 @@
 //! Answers are JSON documents, not event streams, since the server sends no messages before an answer. `GET` therefore returns
 //! 405.
 
+pub mod access_token;
 pub mod auth;
 pub mod body;
+mod cors;
 pub mod guard;
 pub mod header_validation;
 pub mod listener;
@@ -25,14 +29,15 @@ pub mod post;
 pub mod reply;
 pub mod route;
 pub mod sessions;
+mod throttle;
 #[cfg(feature = "https-server")]
 mod tls;
+mod tokens_file;
 mod unix_socket;
 pub mod write_timeout;
 
 use std::fmt::Debug;
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -44,9 +49,12 @@ use litemap::LiteMap;
 pub use listener::Listener;
 
 use super::Server;
+use super::identity::Owner;
 use super::in_flight::InFlight;
+use crate::log::{self, Field, Level};
 use crate::settings::HttpSettings;
-use auth::{Authenticator, Owner};
+use access_token::TokenVerifier;
+use auth::{Authenticator, Peer};
 use body::BodyMemory;
 use reply::Reply;
 use sessions::ProtocolSessions;
@@ -61,7 +69,7 @@ pub trait Pages: Send + Sync {
         &'a self,
         settings: &'a HttpSettings,
         authenticator: &'a Authenticator,
-        peer: IpAddr,
+        peer: &'a Peer,
         request: &'a Parts,
     ) -> Pin<Box<dyn Future<Output = (Reply, Option<Owner>)> + Send + 'a>>;
 }
@@ -97,12 +105,16 @@ pub struct HttpState {
 }
 
 impl HttpState {
-    /// Creates the state of a listener for `server`, which also serves `pages`.
+    /// Creates the state of a listener for `server`, which also serves `pages`. `verifier` verifies access tokens.
     ///
     /// # Errors
     ///
-    /// Returns an error if the operating system provides no random bytes.
-    pub fn new(server: Arc<Server>, pages: Option<Arc<dyn Pages>>) -> std::io::Result<Arc<HttpState>> {
+    /// Returns a sentence if the file of tokens is invalid, or if the operating system provides no random bytes.
+    pub fn new(
+        server: Arc<Server>,
+        pages: Option<Arc<dyn Pages>>,
+        verifier: Option<Arc<dyn TokenVerifier>>,
+    ) -> Result<Arc<HttpState>, String> {
         let settings = server.settings().http.clone();
         let instance = settings.instance_label.clone().unwrap_or_else(host_name);
         let max_body_bytes = settings.max_body_bytes.unwrap_or(server.settings().max_frame_bytes);
@@ -110,9 +122,9 @@ impl HttpState {
             max_body_bytes,
             body_memory: BodyMemory::new(server.scheduler().limits().memory_budget_bytes.value, max_body_bytes),
             instance,
-            id_prefix: crate::secrets::random::text::<6>()?,
+            id_prefix: crate::secrets::random::text::<6>().map_err(|fault| format!("cannot start: {fault}"))?,
             next_id: AtomicU64::new(1),
-            authenticator: Authenticator::new(&settings),
+            authenticator: Authenticator::new(&settings, verifier)?,
             sessions: ProtocolSessions::new(&settings),
             stateless_calls: Mutex::default(),
             draining: AtomicBool::new(false),
@@ -126,6 +138,17 @@ impl HttpState {
     /// Whether the process is shutting down and refuses new calls.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
+    }
+
+    /// Reads the file of tokens again, and logs the result.
+    pub fn reload(&self) {
+        match self.authenticator.reload() {
+            Ok(None) => {}
+            Ok(Some(count)) => log::record(Level::Info, "tokens loaded", &[("tokens", Field::Number(count as u64))]),
+            Err(why) => {
+                log::line(Level::Error, "tokens not loaded", &[("reason", &why), ("hint", "the earlier tokens stay valid")]);
+            }
+        }
     }
 
     /// Refuses new calls from now on.

@@ -9,7 +9,6 @@ use hyper::header::HeaderName;
 use hyper::{HeaderMap, StatusCode};
 use tokio::sync::oneshot;
 
-use super::auth::Owner;
 use super::guard::text;
 use super::reply::Reply;
 use super::route::AccessLogFields;
@@ -21,6 +20,7 @@ use crate::schedule::{AnswerReservation, ClientKey, Scheduler, UnreadLimitExceed
 use crate::server::Caller;
 use crate::server::caller::{Answer, ResponseSink};
 use crate::server::dispatch::Request;
+use crate::server::identity::{Identity, Owner};
 use crate::server::in_flight::{CallHandle, InFlight, Registration};
 use ptc_engine::evaluation::{Evaluation, Failure, Reason};
 use ptc_engine::protocol::message::{self, Message, Params};
@@ -149,15 +149,15 @@ impl Drop for OnDisconnect {
 /// Answers a posted body.
 pub(super) async fn answer(
     state: &Arc<HttpState>,
-    owner: Owner,
+    identity: Arc<Identity>,
     headers: &HeaderMap,
     body: Bytes,
     log_fields: &mut AccessLogFields,
 ) -> Reply {
     let outcome = if state.server.may_block() {
-        spawn_blocking_call(state, owner, headers, body, log_fields).await
+        spawn_blocking_call(state, identity, headers, body, log_fields).await
     } else {
-        let outcome = begin(state, &owner, headers, &body, log_fields);
+        let outcome = begin(state, &identity, headers, &body, log_fields);
         // The call has its own copy of the data. The raw body would otherwise stay in memory until the answer.
         drop(body);
         outcome
@@ -208,7 +208,7 @@ impl Drop for PendingRead {
 /// Like [`begin`], on a blocking thread, since the event loop of all connections must not wait for files.
 async fn spawn_blocking_call(
     state: &Arc<HttpState>,
-    owner: Owner,
+    identity: Arc<Identity>,
     headers: &HeaderMap,
     body: Bytes,
     log_fields: &mut AccessLogFields,
@@ -220,7 +220,7 @@ async fn spawn_blocking_call(
         let outcome = if state.is_draining() {
             PostOutcome::Reply(route::unavailable("server draining"))
         } else {
-            begin(&state, &owner, &headers, &body, &mut fields)
+            begin(&state, &identity, &headers, &body, &mut fields)
         };
         drop(reading);
         (outcome, fields)
@@ -236,7 +236,7 @@ async fn spawn_blocking_call(
 
 fn begin(
     state: &Arc<HttpState>,
-    owner: &Owner,
+    identity: &Arc<Identity>,
     headers: &HeaderMap,
     body: &[u8],
     log_fields: &mut AccessLogFields,
@@ -247,7 +247,7 @@ fn begin(
         Err(refusal) => return refuse(StatusCode::BAD_REQUEST, "null", &refusal.body()),
     };
     match parsed {
-        Message::Notification { method, params } => notification(state, owner, headers, &method, &params, log_fields),
+        Message::Notification { method, params } => notification(state, identity, headers, &method, &params, log_fields),
         Message::Request { id, method, params } => {
             let era = match header_validation::era(headers, &method, &params) {
                 Ok(era) => era,
@@ -255,13 +255,13 @@ fn begin(
             };
             let (calls, opened) = match (era, &*method) {
                 (Era::Stateless, _) => {
-                    (InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: log_fields.connection }), None)
+                    (InFlight::new(ClientKey { owner: Arc::clone(&identity.owner.id), session: log_fields.connection }), None)
                 }
-                (Era::Handshake, "initialize") => match open(state, owner, headers, log_fields) {
+                (Era::Handshake, "initialize") => match open(state, identity, headers, log_fields) {
                     Ok((calls, opened)) => (calls, Some(opened)),
                     Err((status, body)) => return refuse(status, id, &body),
                 },
-                (Era::Handshake, _) => match enter(state, owner, headers, log_fields) {
+                (Era::Handshake, _) => match enter(state, identity, headers, log_fields) {
                     Ok(calls) => (calls, None),
                     Err(reply) => return PostOutcome::Reply(reply),
                 },
@@ -278,7 +278,7 @@ fn begin(
                 era,
                 profile: state.server.settings().response_profile,
             });
-            let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: origin(state, owner, log_fields) };
+            let caller = Caller { identity: Arc::clone(identity), calls, origin: origin(state, &identity.owner, log_fields) };
             state.server.request(Request { id, method: &method, params: &params, era, caller: &caller, answers: &answers });
             PostOutcome::Pending(PendingResponse { answer, id: id.to_owned(), era, opened, on_disconnect })
         }
@@ -287,7 +287,7 @@ fn begin(
 
 fn notification(
     state: &Arc<HttpState>,
-    owner: &Owner,
+    identity: &Arc<Identity>,
     headers: &HeaderMap,
     method: &str,
     params: &Params<'_>,
@@ -301,9 +301,9 @@ fn notification(
     }
     // In the stateless era notifications have no effect, since a call is cancelled by closing its connection.
     if era.is_ok_and(|era| era == Era::Handshake) {
-        match enter(state, owner, headers, log_fields) {
+        match enter(state, identity, headers, log_fields) {
             Ok(calls) => {
-                let caller = Caller { owner: Arc::clone(&owner.id), calls, origin: None };
+                let caller = Caller { identity: Arc::clone(identity), calls, origin: None };
                 // `exit` ends a process that serves a single client, but not this one.
                 let _ = state.server.notification(method, params, &caller);
             }
@@ -338,7 +338,7 @@ fn on_disconnect(state: &Arc<HttpState>, era: Era, calls: &Arc<InFlight>, call: 
 
 fn open(
     state: &Arc<HttpState>,
-    owner: &Owner,
+    identity: &Arc<Identity>,
     headers: &HeaderMap,
     log_fields: &mut AccessLogFields,
 ) -> Result<(Arc<InFlight>, String), (StatusCode, ErrorBody)> {
@@ -346,8 +346,8 @@ fn open(
         let body = ErrorBody::new(SERVER_ERROR, "Bad Request: initialize opens a session and must not name one");
         return Err((StatusCode::BAD_REQUEST, body));
     }
-    let calls = InFlight::new(ClientKey { owner: Arc::clone(&owner.id), session: session_number() });
-    match state.sessions.open(owner, calls, Instant::now()) {
+    let calls = InFlight::new(ClientKey { owner: Arc::clone(&identity.owner.id), session: session_number() });
+    match state.sessions.open(&identity.owner, calls, Instant::now()) {
         Ok((id, entered)) => {
             log_fields.session = Some(entered.hash);
             Ok((entered.calls, id))
@@ -371,7 +371,7 @@ fn open(
 /// Returns the calls of the session that the headers name.
 pub(super) fn enter(
     state: &HttpState,
-    owner: &Owner,
+    identity: &Arc<Identity>,
     headers: &HeaderMap,
     log_fields: &mut AccessLogFields,
 ) -> Result<Arc<InFlight>, Reply> {
@@ -381,7 +381,7 @@ pub(super) fn enter(
         let sentence = "Bad Request: the header Mcp-Session-Id is missing; initialize answers with it";
         return Err(refuse(StatusCode::BAD_REQUEST, sentence));
     };
-    let entered = state.sessions.enter(owner, id, Instant::now());
+    let entered = state.sessions.enter(&identity.owner, id, Instant::now());
     let entered = entered.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "Session not found: initialize opens another"))?;
     log_fields.session = Some(entered.hash);
     Ok(entered.calls)

@@ -1,14 +1,9 @@
 //! An HTTP reply, independent of hyper.
 
-use std::net::IpAddr;
-
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
-
-use super::auth::Denied;
-use crate::log::{self, Level};
 
 /// Status, headers and body.
 pub struct Reply {
@@ -42,19 +37,6 @@ impl Reply {
     /// Creates the reply to a method that the path does not support.
     pub fn not_allowed(allowed: &str) -> Reply {
         Reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(ALLOW, allowed)
-    }
-
-    /// Creates the reply to a request whose authentication failed.
-    pub fn unauthorized(peer: IpAddr, denied: Denied) -> Reply {
-        let challenge = match denied {
-            Denied::Missing => "Bearer",
-            Denied::Invalid => "Bearer error=\"invalid_token\"",
-            Denied::Throttled(seconds) => {
-                log::line(Level::Warn, "http_auth_rate_limited", &[("source", &peer.to_string())]);
-                return Reply::empty(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, &seconds.to_string());
-            }
-        };
-        Reply::empty(StatusCode::UNAUTHORIZED).with(WWW_AUTHENTICATE, challenge)
     }
 
     /// Adds a header. A value that a header cannot contain is omitted.

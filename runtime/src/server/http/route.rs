@@ -1,6 +1,5 @@
 //! Routes requests to their endpoints and logs them.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,14 +11,16 @@ use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, RETRY_AFTER};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::auth::Peer;
 use super::body::{self, BodyError};
 use super::guard::{self, text};
 use super::post::{self, SESSION_ID};
 use super::reply::Reply;
-use super::{HttpState, auth};
+use super::{HttpState, cors};
 use crate::diagnostics::counters::Gauge;
 use crate::log::{self, Field, Level};
 use crate::server::caller::Answer;
+use crate::server::identity::Owner;
 use ptc_engine::protocol::reply::{ErrorBody, SERVER_ERROR};
 use ptc_engine::protocol::trace_context::TraceParent;
 
@@ -43,9 +44,9 @@ pub(super) struct AccessLogFields {
 }
 
 /// The origin of a request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
-    pub(super) peer: IpAddr,
+    pub(super) peer: Peer,
     /// The number of the connection.
     pub(super) connection: u64,
     pub(super) surface: Surface,
@@ -62,11 +63,12 @@ pub(super) enum Surface {
 
 /// Answers a request and logs it.
 pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Request<Incoming>) -> Response<Full<Bytes>> {
-    let Source { peer, surface, .. } = source;
+    let Source { peer, connection, surface } = source;
+    let peer = &peer;
     let started = Instant::now();
     let number = state.next_id.fetch_add(1, Ordering::Relaxed);
     let request_id = format!("{}-{number}", state.id_prefix);
-    let mut log_fields = AccessLogFields { request_id, connection: source.connection, ..AccessLogFields::default() };
+    let mut log_fields = AccessLogFields { request_id, connection, ..AccessLogFields::default() };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // Frequent requests are logged at a lower level, since they would hide the others.
     let pages = |path: &str| state.pages.as_ref().filter(|pages| pages.handles(path));
@@ -78,7 +80,10 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
             Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
-        "/ready" => only_get(&method).unwrap_or_else(|| ready(state, surface, &request)),
+        "/ready" => match only_get(&method) {
+            Some(refusal) => refusal,
+            None => ready(state, peer, surface, &request).await,
+        },
         path if path == state.settings.metrics_path => metrics(state, peer, &request, &mut log_fields).await,
         _ if surface == Surface::Admin => {
             Reply::text(StatusCode::NOT_FOUND, "not found: this listener has /health, /ready and metrics")
@@ -90,8 +95,19 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
                 log_fields.owner = owner.map(|owner| owner.hash);
                 reply
             }
-            None if path == state.settings.path => endpoint(state, peer, request, &mut log_fields).await,
-            None => Reply::text(StatusCode::NOT_FOUND, "not found"),
+            None if path == state.settings.path => {
+                let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
+                let reply = endpoint(state, peer, request, &mut log_fields).await;
+                origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
+            }
+            None => match state.authenticator.metadata(path) {
+                Some(metadata) => {
+                    let origin = guard::allowed_origin(&state.settings, request.headers()).map(str::to_owned);
+                    let reply = resource_metadata(state, metadata, &request);
+                    origin.into_iter().fold(reply, |reply, origin| cors::share(reply, &origin))
+                }
+                None => Reply::text(StatusCode::NOT_FOUND, "not found"),
+            },
         },
     };
     write_log(state, if quiet { Level::Debug } else { Level::Info }, &method, &path, reply.status, started, &log_fields);
@@ -99,21 +115,24 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
 }
 
 /// Handles the endpoint of the protocol.
-async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+async fn endpoint(state: &Arc<HttpState>, peer: &Peer, request: Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     log_fields.traceparent = text(headers, &TRACEPARENT).filter(|text| TraceParent::parse(text).is_some()).map(str::to_owned);
     if let Err(refused) = guard::check_host_and_origin(&state.settings, head.uri.authority().map(Authority::as_str), headers) {
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
-    let owner = match state.authenticator.authenticate(peer, headers).await {
-        Ok(owner) => owner,
-        Err(denied) => return Reply::unauthorized(peer, denied),
+    if let Some(reply) = cors::preflight(&head.method, headers) {
+        return reply;
+    }
+    let identity = match state.authenticator.authenticate(peer, headers).await {
+        Ok(identity) => identity,
+        Err(refusal) => return refusal,
     };
-    log_fields.owner = Some(Arc::clone(&owner.hash));
+    log_fields.owner = Some(Arc::clone(&identity.owner.hash));
     match head.method {
         Method::POST => {}
-        Method::DELETE => return delete(state, &owner, headers, log_fields),
+        Method::DELETE => return delete(state, &identity.owner, headers, log_fields),
         _ => return Reply::not_allowed("POST, DELETE"),
     }
     if state.is_draining() {
@@ -135,7 +154,7 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
         // The shutdown may have begun while the body was read.
         Ok(_) if state.is_draining() => unavailable("server draining"),
         Ok(body) if body.is_empty() => Reply::text(StatusCode::BAD_REQUEST, "empty body"),
-        Ok(body) => post::answer(state, owner, headers, body, log_fields).await,
+        Ok(body) => post::answer(state, identity, headers, body, log_fields).await,
         Err(BodyError::Overloaded) => unavailable("server busy: too many requests are being read"),
         Err(BodyError::TooLarge) => Reply::text(StatusCode::PAYLOAD_TOO_LARGE, "payload too large").with(CONNECTION, "close"),
         Err(BodyError::TooSlow) => Reply::text(StatusCode::REQUEST_TIMEOUT, "request timeout").with(CONNECTION, "close"),
@@ -143,8 +162,18 @@ async fn endpoint(state: &Arc<HttpState>, peer: IpAddr, request: Request<Incomin
     }
 }
 
+/// Handles the metadata of the protected resource, which clients read before they have a token.
+fn resource_metadata(state: &HttpState, metadata: &str, request: &Request<Incoming>) -> Reply {
+    let (authority, headers) = (request.uri().authority().map(Authority::as_str), request.headers());
+    if let Err(refused) = guard::check_host_and_origin(&state.settings, authority, headers) {
+        return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
+    }
+    let preflight = cors::preflight(request.method(), headers).or_else(|| only_get(request.method()));
+    preflight.unwrap_or_else(|| Reply::json(StatusCode::OK, metadata.to_owned()))
+}
+
 /// Handles the metrics endpoint, which exists only if metrics are on.
-async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
+async fn metrics(state: &HttpState, peer: &Peer, request: &Request<Incoming>, log_fields: &mut AccessLogFields) -> Reply {
     let gauge = Gauge { name: "ptc_http_sessions", help: "Protocol sessions.", value: state.sessions.count() };
     let Some(text) = state.server.metrics(&[gauge]) else { return Reply::text(StatusCode::NOT_FOUND, "not found") };
     if let Err(refused) =
@@ -153,14 +182,14 @@ async fn metrics(state: &HttpState, peer: IpAddr, request: &Request<Incoming>, l
         return Reply::text(StatusCode::FORBIDDEN, refused.sentence());
     }
     match state.authenticator.authenticate(peer, request.headers()).await {
-        Ok(owner) => log_fields.owner = Some(owner.hash),
-        Err(denied) => return Reply::unauthorized(peer, denied),
+        Ok(identity) => log_fields.owner = Some(Arc::clone(&identity.owner.hash)),
+        Err(refusal) => return refusal,
     }
     let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
     only_get(request.method()).unwrap_or_else(text)
 }
 
-fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
+fn delete(state: &HttpState, owner: &Owner, headers: &hyper::HeaderMap, log_fields: &mut AccessLogFields) -> Reply {
     let Some(id) = text(headers, &SESSION_ID) else {
         return Reply::text(StatusCode::BAD_REQUEST, "missing Mcp-Session-Id");
     };
@@ -170,7 +199,7 @@ fn delete(state: &HttpState, owner: &auth::Owner, headers: &hyper::HeaderMap, lo
 
 /// Handles `/ready`, which reports whether calls are accepted. Only authenticated clients receive the name of the process and the
 /// upstreams that are down.
-fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Reply {
+async fn ready(state: &HttpState, peer: &Peer, surface: Surface, request: &Request<Incoming>) -> Reply {
     if let Err(refused) =
         guard::check_host_and_origin(&state.settings, request.uri().authority().map(Authority::as_str), request.headers())
     {
@@ -188,9 +217,9 @@ fn ready(state: &HttpState, surface: Surface, request: &Request<Incoming>) -> Re
     };
     let mut body = serde_json::json!({ "status": word });
     // Without a token, the permissions of a Unix socket protect the clients' listener, but not the admin listener.
-    let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || state.settings.auth_token.is_some();
+    let protected = surface == Surface::Clients || state.settings.unix_socket.is_none() || !state.authenticator.is_open();
     if protected
-        && state.authenticator.knows(request.headers())
+        && state.authenticator.knows(peer, request.headers()).await
         && let Some(members) = body.as_object_mut()
     {
         if status == StatusCode::OK {

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use litemap::LiteMap;
 
 use crate::digest::short;
+use crate::server::identity::Owner;
 use crate::server::in_flight::InFlight;
 use crate::settings::HttpSettings;
-
-use super::auth::Owner;
 
 /// Interval at which all sessions are checked for expiry.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -200,7 +199,7 @@ mod tests {
     use crate::schedule::ClientKey;
 
     fn owner(name: &str) -> Owner {
-        Owner { id: name.into(), hash: short(name).into() }
+        Owner::new(name)
     }
 
     /// Creates sessions with these maximum numbers, a lifetime of 100 seconds and an idle timeout of 10 seconds.

@@ -102,6 +102,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "File that holds the bearer token of clients",
     },
     Flag {
+        name: "http-tokens-file",
+        env: "PTC_RUNNER_MCP_HTTP_TOKENS_FILE",
+        kind: Kind::File { set: |s, path| s.http.tokens_file = Some(path) },
+        default: Default::Unset("one token, hence one owner"),
+        group: Group::Http,
+        help: "File with a line `owner sha256-of-token` for each token; read again on SIGHUP",
+    },
+    Flag {
         name: "http-disable-auth",
         env: "PTC_RUNNER_MCP_HTTP_DISABLE_AUTH",
         kind: Kind::Switch { set: |s, on| s.http.disable_auth = on },
@@ -180,7 +188,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("--http-max-sessions"),
         group: Group::Http,
-        help: "Live protocol sessions of one owner; one token is one owner",
+        help: "Live protocol sessions of one owner",
     },
     Flag {
         name: "http-max-in-flight-per-session",
@@ -237,7 +245,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::File { set: |s, path| s.http.tls_cert = Some(path) },
         default: Default::Unset("plain HTTP"),
         group: Group::Http,
-        help: "Certificates (PEM) of HTTPS, the server's own first",
+        help: "Certificates (PEM) of HTTPS, the server's own first; read again on SIGHUP",
     },
     Flag {
         name: "http-tls-key",
@@ -246,6 +254,14 @@ pub(super) static ROWS: &[Flag] = &[
         default: Default::Unset("plain HTTP"),
         group: Group::Http,
         help: "Private key (PEM) of --http-tls-cert",
+    },
+    Flag {
+        name: "http-tls-client-ca",
+        env: "PTC_RUNNER_MCP_HTTP_TLS_CLIENT_CA",
+        kind: Kind::File { set: |s, path| s.http.tls_client_ca = Some(path) },
+        default: Default::Unset("no certificates of clients"),
+        group: Group::Http,
+        help: "Certificates (PEM) that issue those of clients, whose subject is the owner; read again on SIGHUP",
     },
     Flag {
         name: "http-instance-label",

@@ -3,7 +3,7 @@
 //! - `config`: the config of a server that is not compiled.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
-//! - `http`: the HTTP listener.
+//! - `http`: the HTTP listener. `oauth`: its access tokens, with the feature `http-oauth`.
 //! - `diagnostics`: traces and `lisp_debug`.
 //! - `agentic`: `lisp_task`. `proxy`: the proxy of its model and of the collector.
 //! - `terminal`: `repl` on a terminal, with the feature `line-editing`.
@@ -13,6 +13,8 @@ mod agentic;
 mod config;
 mod diagnostics;
 mod http;
+#[cfg(feature = "http-oauth")]
+mod oauth;
 #[cfg(feature = "proxy")]
 mod proxy;
 mod server;
@@ -52,7 +54,13 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let terminal = terminal::ROWS;
     #[cfg(not(feature = "line-editing"))]
     let terminal: &[Flag] = &[];
-    [config::ROWS, server::ROWS, proxy, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
+    #[cfg(feature = "http-oauth")]
+    let oauth = oauth::ROWS;
+    #[cfg(not(feature = "http-oauth"))]
+    let oauth: &[Flag] = &[];
+    [config::ROWS, server::ROWS, proxy, session::ROWS, http::ROWS, oauth, diagnostics::ROWS, agentic, terminal]
+        .into_iter()
+        .flatten()
 }
 
 /// A group of settings that a binary may have been built without.
@@ -65,8 +73,9 @@ pub struct Optional {
     feature: &'static str,
 }
 
-static OPTIONAL: [Optional; 3] = [
+static OPTIONAL: [Optional; 4] = [
     Optional { prefix: "agentic", env: "PTC_RUNNER_MCP_AGENTIC", feature: "agentic" },
+    Optional { prefix: "http-oauth", env: "PTC_RUNNER_MCP_HTTP_OAUTH", feature: "http-oauth" },
     Optional { prefix: "color", env: "PTC_RUNNER_MCP_COLOR", feature: "line-editing" },
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];

@@ -16,7 +16,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Unset("no proxy"),
         group: Group::Server,
-        help: "Proxy of the requests to the model of `lisp_task` and to the collector; upstreams have `proxy` in the config",
+        help: "Proxy of the requests to the model of `lisp_task`, the collector and the issuer of access tokens; upstreams have `proxy` in the config",
     },
     Flag {
         name: "proxy-file",

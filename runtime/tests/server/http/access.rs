@@ -34,7 +34,7 @@ fn client_with(site: &Site, token: Option<&'static str>) -> Client {
 }
 
 /// Returns a unique path in the folder for temporary files.
-fn scratch(name: &str) -> PathBuf {
+pub(super) fn scratch(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ptc-access-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
     path

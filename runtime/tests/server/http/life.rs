@@ -421,8 +421,8 @@ fn log_lines_contain_only_hashes_of_tokens_and_sessions() {
     assert_eq!((&line["instance"], &line["status"], &line["method"]), (&json!("node-7"), &json!(200), &json!("POST")));
     assert_eq!(line["traceparent"], trace);
     assert_eq!(line["request_id"].as_str(), answer.header("x-request-id"));
-    for hash in ["owner_hash", "mcp_session_hash"] {
-        assert!(line[hash].as_str().is_some_and(|hash| hash.len() == 12), "{line}");
+    for (hash, length) in [("owner_hash", 32), ("mcp_session_hash", 12)] {
+        assert!(line[hash].as_str().is_some_and(|hash| hash.len() == length), "{line}");
     }
     site.signal(Signal::TERM);
     let (status, log) = site.end();

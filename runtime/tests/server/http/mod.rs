@@ -1,12 +1,17 @@
 //! MCP over HTTP with real sockets and processes.
 
 mod access;
+mod browsers;
+#[cfg(feature = "https-server")]
+mod certificates;
 pub(crate) mod cgroup;
 mod children;
 pub(crate) mod hostile;
 mod life;
 mod limits;
 mod memory;
+mod oauth;
+mod owners;
 mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
@@ -21,17 +26,20 @@ use crate::Test;
 /// Returns the tests of this folder.
 pub(crate) fn tests() -> Vec<Test> {
     #[cfg(feature = "https-server")]
-    let secure = secure::TESTS;
+    let secure = &[secure::TESTS, certificates::TESTS].concat();
     #[cfg(not(feature = "https-server"))]
-    let secure = &[];
+    let secure = &Vec::new();
     [
         access::TESTS,
+        browsers::TESTS,
         cgroup::TESTS,
         children::TESTS,
         hostile::TESTS,
         life::TESTS,
         limits::TESTS,
         memory::TESTS,
+        oauth::TESTS,
+        owners::TESTS,
         queue::TESTS,
         requests::TESTS,
         secure,

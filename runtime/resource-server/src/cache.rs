@@ -1,0 +1,132 @@
+//! Keeps the keys of the issuer, and fetches them again within limits.
+//!
+//! Keys are fetched for the first token, when they are old, and for a token with an unknown key: the issuer may have a new one. Anybody can
+//! send a token with an unknown key, so that there is at most one fetch in an interval. While the issuer cannot be reached, known keys
+//! are used until they are too old, and attempts become rarer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use jsonwebtoken::{Algorithm, DecodingKey, Header};
+use ptc_runtime::log::{self, Level};
+use ptc_runtime::server::http::access_token::TokenError;
+
+use crate::discovery::Issuer;
+use crate::key_set::KeySet;
+
+/// Age from which on keys are fetched again, as a multiple of the minimum interval. This is how a withdrawn key becomes invalid.
+const REFRESH: u32 = 20;
+/// Age from which on keys are not used, as a multiple of the minimum interval.
+const MAX_AGE: u32 = 240;
+/// First pause after a failed fetch. It doubles with each failure.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+/// Maximum pause after failed fetches.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+
+/// The keys of an issuer.
+pub(crate) struct KeyCache {
+    issuer: Issuer,
+    /// Minimum time between two fetches while there are keys.
+    interval: Duration,
+    fetched: Mutex<Option<Arc<Fetched>>>,
+    /// Held during a fetch, so that all tokens wait for the same one.
+    schedule: tokio::sync::Mutex<Schedule>,
+}
+
+struct Fetched {
+    keys: KeySet,
+    at: Instant,
+}
+
+#[derive(Default)]
+struct Schedule {
+    /// Time of the next permitted fetch.
+    next: Option<Instant>,
+    failures: u32,
+}
+
+impl Schedule {
+    fn is_due(&self) -> bool {
+        self.next.is_none_or(|next| next <= Instant::now())
+    }
+}
+
+impl KeyCache {
+    /// Creates a cache. Nothing is fetched yet.
+    pub(crate) fn new(issuer: Issuer, interval: Duration) -> Arc<KeyCache> {
+        Arc::new(KeyCache { issuer, interval, fetched: Mutex::default(), schedule: tokio::sync::Mutex::default() })
+    }
+
+    /// Returns the keys that the token with this header may be signed with.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TokenError::Unavailable`] if there are no keys because the issuer cannot be reached.
+    pub(crate) async fn keys_for(self: &Arc<Self>, header: &Header) -> Result<Vec<DecodingKey>, TokenError> {
+        let id = header.kid.as_deref();
+        let known = self.fetched();
+        if let Some(fetched) = &known {
+            if fetched.at.elapsed() >= self.interval * REFRESH && self.schedule.try_lock().is_ok_and(|schedule| schedule.is_due())
+            {
+                // Tokens with known keys do not wait for it.
+                drop(tokio::spawn(Arc::clone(self).fetch(Some(fetched.at))));
+            }
+            let found = fetched.find(id, header.alg);
+            if !matches!(found, Err(UNKNOWN_KEY)) {
+                return found;
+            }
+        }
+        // A client that disconnects does not end a fetch for which others wait.
+        let fetch = tokio::spawn(Arc::clone(self).fetch(known.map(|fetched| fetched.at)));
+        let _ = fetch.await;
+        self.fetched().map_or(Err(TokenError::Unavailable), |fetched| fetched.find(id, header.alg))
+    }
+
+    /// Returns the keys, unless they are too old.
+    fn fetched(&self) -> Option<Arc<Fetched>> {
+        let fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        fetched.filter(|fetched| fetched.at.elapsed() < self.interval * MAX_AGE)
+    }
+
+    /// Fetches the keys, if that is permitted and no other task has fetched them since `seen`.
+    async fn fetch(self: Arc<Self>, seen: Option<Instant>) {
+        let mut schedule = self.schedule.lock().await;
+        let known = self.fetched();
+        let is_newer = known.as_ref().map(|fetched| fetched.at) != seen;
+        if is_newer || !schedule.is_due() {
+            return;
+        }
+        let outcome = self.issuer.fetch_keys().await;
+        let now = Instant::now();
+        match outcome {
+            Ok(keys) => {
+                if schedule.failures > 0 {
+                    log::line(Level::Info, "keys of access tokens fetched again", &[]);
+                }
+                *schedule = Schedule { next: Some(now + self.interval), failures: 0 };
+                *self.fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Fetched { keys, at: now }));
+            }
+            Err(why) => {
+                let pause = MIN_BACKOFF.saturating_mul(1 << schedule.failures.min(16)).min(MAX_BACKOFF);
+                // With known keys, a fetch is only an attempt to find more.
+                let pause = if known.is_some() { pause.max(self.interval) } else { pause };
+                *schedule = Schedule { next: Some(now + pause), failures: schedule.failures + 1 };
+                let hint = if known.is_some() { "the earlier keys stay in use" } else { "no access token can be verified" };
+                log::line(Level::Warn, "keys of access tokens not fetched", &[("reason", &why), ("hint", hint)]);
+            }
+        }
+    }
+}
+
+const UNKNOWN_KEY: TokenError = TokenError::Untrusted("the issuer has no key with the id of the token");
+
+impl Fetched {
+    fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<DecodingKey>, TokenError> {
+        let keys = self.keys.find(id, algorithm);
+        match id {
+            _ if !keys.is_empty() => Ok(keys),
+            Some(id) if self.keys.contains(id) => Err(TokenError::Untrusted("the key of the token is for another algorithm")),
+            _ => Err(UNKNOWN_KEY),
+        }
+    }
+}

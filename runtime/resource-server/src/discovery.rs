@@ -1,0 +1,142 @@
+//! Finds and fetches the keys of an issuer: metadata of the authorization server (RFC 8414, or OpenID Connect Discovery), then its JSON
+//! Web Key Set.
+
+use std::time::{Duration, Instant};
+
+use ptc_runtime::diagnostics::export::Connection;
+use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
+use reqwest::Method;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use serde::Deserialize;
+use url::Url;
+
+use crate::key_set::KeySet;
+
+/// Time limit for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for metadata and keys together.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum size of the metadata in bytes.
+const MAX_METADATA_BYTES: u64 = 64 * 1024;
+/// Maximum size of the keys in bytes.
+const MAX_KEYS_BYTES: u64 = 256 * 1024;
+
+/// An issuer, and the client that fetches its keys.
+pub(crate) struct Issuer {
+    /// The name, exactly as in tokens.
+    name: String,
+    /// Where the metadata may be, in the order in which they are tried.
+    locations: Vec<Url>,
+    http: HttpClient,
+}
+
+/// The outcome of a request.
+enum Found {
+    Document(Vec<u8>),
+    /// The server has no document there. Contains the status.
+    Missing(u16),
+}
+
+impl Issuer {
+    /// Prepares the client. Nothing is sent.
+    pub(crate) fn new(name: &str, secrets: &Secrets, connection: Connection) -> Result<Issuer, String> {
+        let invalid = |why: &dyn std::fmt::Display| format!("--http-oauth-issuer {name}: {why}");
+        let url = Url::parse(name).map_err(|why| invalid(&why))?;
+        let path = url.path().trim_end_matches('/');
+        let at = |path: String| {
+            let mut location = url.clone();
+            location.set_path(&path);
+            location
+        };
+        let mut locations = vec![at(format!("/.well-known/oauth-authorization-server{path}"))];
+        if !path.is_empty() {
+            locations.push(at(format!("/.well-known/openid-configuration{path}")));
+        }
+        locations.push(at(format!("{path}/.well-known/openid-configuration")));
+        let Connection { extra_roots, proxy, .. } = connection;
+        // There is one client for the life of the process, so that leaking its URL is harmless.
+        let endpoint = Endpoint {
+            upstream: None,
+            url: name.to_owned().leak(),
+            auth: &[],
+            static_headers: &[],
+            connect_timeout: CONNECT_TIMEOUT,
+            proxy,
+            extra_roots,
+            posts: false,
+        };
+        let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;
+        Ok(Issuer { name: name.to_owned(), locations, http })
+    }
+
+    /// Fetches the keys.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence with the URL and what is wrong there.
+    pub(crate) async fn fetch_keys(&self) -> Result<KeySet, String> {
+        let deadline = Instant::now() + TIMEOUT;
+        let url = self.keys_url(deadline).await?;
+        match self.get(&url, MAX_KEYS_BYTES, deadline).await? {
+            Found::Document(body) => KeySet::parse(&body).map_err(|why| format!("{url}: {why}")),
+            Found::Missing(status) => Err(format!("{url}: expected a JSON Web Key Set, got status {status}")),
+        }
+    }
+
+    /// Returns the URL of the keys that the metadata names.
+    async fn keys_url(&self, deadline: Instant) -> Result<Url, String> {
+        #[derive(Deserialize)]
+        struct Metadata {
+            issuer: String,
+            jwks_uri: String,
+        }
+        let mut missing = Vec::new();
+        for location in &self.locations {
+            let body = match self.get(location, MAX_METADATA_BYTES, deadline).await? {
+                Found::Document(body) => body,
+                Found::Missing(status) => {
+                    missing.push(format!("{location} (status {status})"));
+                    continue;
+                }
+            };
+            let metadata: Metadata = serde_json::from_slice(&body)
+                .map_err(|why| format!("{location}: expected metadata with `issuer` and `jwks_uri`: {why}"))?;
+            // Otherwise one tenant of a provider could pass its keys off as those of another (RFC 8414, section 3.3).
+            if metadata.issuer != self.name {
+                return Err(format!("{location}: the metadata is of another issuer; expected {}", self.name));
+            }
+            let url = Url::parse(&metadata.jwks_uri).map_err(|why| format!("{location}: `jwks_uri` is not a URL: {why}"))?;
+            let is_as_safe = url.scheme() == "https" || (url.scheme() == location.scheme() && url.host() == location.host());
+            if !is_as_safe {
+                return Err(format!("{location}: `jwks_uri` must have the scheme https"));
+            }
+            return Ok(url);
+        }
+        Err(format!("no metadata of the issuer at {}", missing.join(", ")))
+    }
+
+    /// Fetches a document. Redirects are not followed: they could lead to keys of someone else, or into the network of this server.
+    async fn get(&self, url: &Url, max_bytes: u64, deadline: Instant) -> Result<Found, String> {
+        let failed = |why: &str| format!("{url}: {why}");
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let request = OutgoingRequest { repeatable: true, follows: false, ..OutgoingRequest::new(Method::GET, url, headers) };
+        let sent = self.http.send(request, deadline).await;
+        let late = format!("no answer within {} s", TIMEOUT.as_secs());
+        let mut response = sent.map_err(|fault| failed(if fault.message.is_empty() { &late } else { &fault.message }))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(failed("redirects are not followed; give the issuer as its metadata names it"));
+        }
+        if status.is_client_error() {
+            return Ok(Found::Missing(status.as_u16()));
+        }
+        if !status.is_success() {
+            return Err(failed(&format!("status {}", status.as_u16())));
+        }
+        let body = self.http.read_body(&mut response, max_bytes.into(), deadline).await;
+        let too_large = format!("expected at most {max_bytes} bytes");
+        let is_too_large = |reason| reason == ptc_runtime::upstream::Reason::ResponseTooLarge;
+        body.map(Found::Document).map_err(|fault| failed(if is_too_large(fault.reason) { &too_large } else { &fault.message }))
+    }
+}
