@@ -11,6 +11,7 @@ use crate::build_args::Build;
 use crate::client_args::{Import, Install};
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
+use crate::record::Record;
 use crate::schema::Kind;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Update(Update),
     /// Check programs against the frozen catalog, without running them
     CheckProgram(CheckProgram),
+    /// Run programs, and write the answers of the upstreams into a cassette
+    Record(Record),
     /// Look at the calls that a server left in its --trace-dir, in a browser
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output

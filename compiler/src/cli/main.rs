@@ -15,6 +15,8 @@
 //! | `notices` | the licence texts of what is linked |
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
+//! | `frozen` | the deployment of a config, from files alone |
+//! | `record`, `cassette` | `record CONFIG`: records answers of upstreams; opens them for replay |
 //! | `emit` | the texts of `--emit` |
 //! | `smoke_test` | evaluates a program in the new binary |
 //! | `files`, `progress` | atomic writes; progress lines |
@@ -40,6 +42,7 @@ mod build;
 mod build_args;
 mod cargo;
 mod cargo_lock;
+mod cassette;
 mod check;
 mod client_args;
 mod commands;
@@ -53,6 +56,7 @@ mod emit;
 mod environment;
 mod explain;
 mod files;
+mod frozen;
 mod generate;
 mod import;
 mod init;
@@ -67,6 +71,7 @@ mod parts;
 mod program;
 mod progress;
 mod query_upstreams;
+mod record;
 mod resolve_lock;
 mod run;
 mod sandbox;
@@ -180,6 +185,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
+        Some(Command::Record(args)) => args.messages,
         Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
     });
@@ -195,6 +201,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => drift::diff(args, &console),
         Some(Command::Update(args)) => drift::update(args, &console),
         Some(Command::CheckProgram(args)) => program::run(args, &console),
+        Some(Command::Record(args)) => record::run(args, &console),
         Some(Command::Schema(args)) => {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)

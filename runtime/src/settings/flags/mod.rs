@@ -1,6 +1,7 @@
 //! The table of settings. Parsing, defaults, help and checks are derived from its rows.
 //!
 //! - `config`: the config of a server that is not compiled.
+//! - `replay`: recorded answers, with the feature `interception`.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
 //! - `http`: the HTTP listener.
@@ -15,6 +16,8 @@ mod diagnostics;
 mod http;
 #[cfg(feature = "proxy")]
 mod proxy;
+#[cfg(feature = "interception")]
+mod replay;
 mod server;
 mod session;
 #[cfg(feature = "line-editing")]
@@ -48,11 +51,17 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let proxy = proxy::ROWS;
     #[cfg(not(feature = "proxy"))]
     let proxy: &[Flag] = &[];
+    #[cfg(feature = "interception")]
+    let replay = replay::ROWS;
+    #[cfg(not(feature = "interception"))]
+    let replay: &[Flag] = &[];
     #[cfg(feature = "line-editing")]
     let terminal = terminal::ROWS;
     #[cfg(not(feature = "line-editing"))]
     let terminal: &[Flag] = &[];
-    [config::ROWS, server::ROWS, proxy, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal].into_iter().flatten()
+    [config::ROWS, replay, server::ROWS, proxy, session::ROWS, http::ROWS, diagnostics::ROWS, agentic, terminal]
+        .into_iter()
+        .flatten()
 }
 
 /// A group of settings that a binary may have been built without.
