@@ -40,7 +40,7 @@ const PROGRAM: &str = r#"
 "#;
 
 /// A folder with the server, a config with its secret, and the lock file.
-struct Folder(TempDir);
+pub(crate) struct Folder(pub(crate) TempDir);
 
 impl Folder {
     fn new() -> Folder {
@@ -56,15 +56,16 @@ impl Folder {
         folder
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.0.path().join(name).parent().unwrap()).unwrap();
         std::fs::write(self.0.path().join(name), text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.path().join(name)).unwrap()
     }
 
-    fn run(&self, args: &[&str], has_secret: bool) -> Finished {
+    pub(crate) fn run(&self, args: &[&str], has_secret: bool) -> Finished {
         self.run_under(&[env!("CARGO_BIN_EXE_ptc-compile")], args, has_secret)
     }
 
@@ -78,7 +79,7 @@ impl Folder {
         Finished::new(&command.output().unwrap())
     }
 
-    fn recorded() -> Folder {
+    pub(crate) fn recorded() -> Folder {
         let folder = Folder::new();
         folder.run(&["record", "upstreams.json", "program.clj", "-o", "c.json"], true).success();
         // From here on the upstream cannot be started.
@@ -88,10 +89,10 @@ impl Folder {
 }
 
 #[derive(Debug)]
-struct Finished {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Finished {
@@ -101,7 +102,7 @@ impl Finished {
     }
 
     #[track_caller]
-    fn success(self) -> String {
+    pub(crate) fn success(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }

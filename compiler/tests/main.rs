@@ -24,4 +24,5 @@ mod pure;
 mod schema;
 mod stale;
 mod subjects;
+mod test_command;
 mod trust;

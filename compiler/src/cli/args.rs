@@ -13,6 +13,7 @@ use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
 use crate::record::Record;
 use crate::schema::Kind;
+use crate::test::Test;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
 ///
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     CheckProgram(CheckProgram),
     /// Run programs, and write the answers of the upstreams into a cassette
     Record(Record),
+    /// Run the tests of programs, with answers from cassettes
+    Test(Test),
     /// Look at the calls that a server left in its --trace-dir, in a browser
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output

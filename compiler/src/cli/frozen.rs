@@ -9,7 +9,7 @@ use ptc_compiler::{files, leak, pinned};
 
 use crate::console::Console;
 
-/// Returns the deployment. Prints the findings, and returns `None` if one of them is an error.
+/// Returns the deployment. Prints the findings and returns `None` if one of them is an error.
 pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployment> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
@@ -18,6 +18,8 @@ pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployme
     let deployment_name = pinned::deployment_name(config);
     let mut reader = |wanted: &ptc_compiler::input::Wanted<'_>| files::read(&folder, wanted);
     let deployment = pinned::read(&name, &deployment_name, &mut sources, &mut diagnostics, &mut reader);
-    console.findings(&sources, &diagnostics);
+    if deployment.is_none() {
+        console.findings(&sources, &diagnostics);
+    }
     deployment.map(|deployment| leak::leak_static(&deployment))
 }

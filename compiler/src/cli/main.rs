@@ -32,6 +32,7 @@
 //! | `console` | prints data and messages |
 //! | `status` | exit codes and failures |
 //! | `schema` | `schema [KIND]` |
+//! | `test` | `test [PATH…]` |
 //! | `version` | `version` |
 
 #![forbid(unsafe_code)]
@@ -80,6 +81,7 @@ mod schema;
 mod smoke_test;
 mod source;
 mod status;
+mod test;
 mod tools_list_size;
 mod version;
 
@@ -202,6 +204,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Update(args)) => drift::update(args, &console),
         Some(Command::CheckProgram(args)) => program::run(args, &console),
         Some(Command::Record(args)) => record::run(args, &console),
+        Some(Command::Test(args)) => test::run(args, &console),
         Some(Command::Schema(args)) => {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)
