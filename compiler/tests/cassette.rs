@@ -5,7 +5,11 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
 
+use ptc_compiler::cassette::{Cassette, Player};
+use ptc_compiler::serve::Source;
+use ptc_runtime::embed::Request;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -214,6 +218,23 @@ fn connection_to_a_service_is_not_made() {
     let replayed = folder.run(&[&REPLAY[..], &["--connect", "eager", "-e", program]].concat(), false).success();
     assert_eq!(replayed, "{:headers {\"x-total\" \"1\"} :ok true :status 200 :value [{\"name\" \"Rex\" \"weight\" 1.5}]}\n");
     assert!(listener.accept().is_err(), "nothing connects");
+}
+
+#[test]
+fn embedding_program_replays_the_quickstart() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/quickstart");
+    let text = std::fs::read_to_string(folder.join("due.cassette.json")).unwrap();
+    let served = Source::file(folder.join("upstreams.json")).open_blocking().unwrap();
+    let catalog = served.deployment().catalog;
+    let cassette = Cassette::read("due.cassette.json", &text).unwrap();
+    assert_eq!(cassette.to_string(), text, "it has the form that `record` writes");
+    cassette.check(catalog).unwrap();
+    let player = Arc::new(Player::new("due.cassette.json", &cassette, catalog));
+    let engine = served.engine().upstreams(|upstreams| upstreams.interceptor = Some(player)).build().unwrap();
+    let program = std::fs::read_to_string(folder.join("due.clj")).unwrap();
+    let answers: Vec<String> = (0..1000).map(|_| engine.run(Request::new(&*program)).preview().unwrap().to_owned()).collect();
+    let expected = "{\"Ada\" 1985 \"Grace\" 1640 \"Ken\" 1660}";
+    assert!(answers.iter().all(|answer| answer == expected), "{:?}", answers.first());
 }
 
 #[test]

@@ -26,7 +26,7 @@ use ptc_text::join_limited;
 use crate::json::Json;
 pub use record::{Conflict, Recorder};
 pub use replay::Player;
-pub use reply::{Content, Reply};
+use reply::{Content, Reply};
 
 /// The version of the format that this compiler reads and writes.
 const VERSION: &str = "1";
@@ -51,7 +51,7 @@ struct RecordedTool {
 
 /// A request in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Request {
+struct Request {
     /// The canonical text of the arguments.
     args: String,
     /// `:accept`

@@ -36,10 +36,14 @@ fn leaves(request: &Request) -> BTreeMap<String, String> {
 fn collect(path: &str, value: &Json, found: &mut BTreeMap<String, String>) {
     match value {
         Json::Object(members) if !members.is_empty() => {
-            members.iter().for_each(|(key, value)| collect(&format!("{path}.{key}"), value, found));
+            for (key, value) in members {
+                collect(&format!("{path}.{key}"), value, found);
+            }
         }
         Json::Array(items) if !items.is_empty() => {
-            items.iter().enumerate().for_each(|(at, item)| collect(&format!("{path}[{at}]"), item, found));
+            for (at, item) in items.iter().enumerate() {
+                collect(&format!("{path}[{at}]"), item, found);
+            }
         }
         leaf => {
             found.insert(path.to_owned(), leaf.canonical());
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn nearest_request_has_the_fewest_different_values() {
-        let recorded = [request(r#"{"a":1,"b":{"c":2}}"#), request(r#"{"a":9,"b":{"c":3},"d":[1]}"#), request(r#"{}"#)];
+        let recorded = [request(r#"{"a":1,"b":{"c":2}}"#), request(r#"{"a":9,"b":{"c":3},"d":[1]}"#), request("{}")];
         let found = nearest(&request(r#"{"a":1,"b":{"c":3}}"#), &recorded);
         assert_eq!(found, Some((&recorded[0], "args.b.c".to_owned())));
         let found = nearest(&request(r#"{"a":9,"d":[1]}"#), &recorded);

@@ -12,6 +12,9 @@ use super::{Cassette, Reply, Request, merge};
 /// The calls of one program: upstream and tool, the digest of its definition, the request and its reply.
 type Log = Vec<((String, String), &'static str, Request, Reply)>;
 
+/// A request with its upstream and tool.
+type RequestOfTool = ((String, String), Request);
+
 /// Records the calls of one program after the other.
 #[derive(Debug, Default)]
 pub struct Recorder {
@@ -23,7 +26,7 @@ pub struct Recorder {
 struct Recorded {
     cassette: Cassette,
     /// The program that got the first answer to each request.
-    first: BTreeMap<((String, String), Request), String>,
+    first: BTreeMap<RequestOfTool, String>,
 }
 
 /// Two programs got different answers to the same request.
@@ -84,7 +87,7 @@ impl Recorder {
         let logs = std::mem::take(&mut *lock(&self.logs));
         let mut recorded = lock(&self.recorded);
         for log in logs {
-            let mut seen: BTreeMap<((String, String), Request), (&'static str, Vec<Reply>)> = BTreeMap::new();
+            let mut seen: BTreeMap<RequestOfTool, (&'static str, Vec<Reply>)> = BTreeMap::new();
             for (tool, digest, request, reply) in std::mem::take(&mut *lock(&log.0)) {
                 seen.entry((tool, request)).or_insert_with(|| (digest, Vec::new())).1.push(reply);
             }

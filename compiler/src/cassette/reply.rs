@@ -9,20 +9,20 @@ use crate::json::Json;
 
 /// An answer or a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub(super) struct Reply {
     /// The content.
-    pub content: Content,
+    pub(super) content: Content,
     /// The status of the HTTP answer, if there was one.
-    pub status: Option<u16>,
+    pub(super) status: Option<u16>,
     /// The headers of the answer of an OpenAPI operation that programs see.
-    pub headers: Option<Vec<(String, String)>>,
+    pub(super) headers: Option<Vec<(String, String)>>,
     /// The body of a failed OpenAPI operation.
-    pub body: Option<Json>,
+    pub(super) body: Option<Json>,
 }
 
 /// The content of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub(super) enum Content {
     /// Nothing.
     None,
     /// A value, which the upstream sent as JSON, or as text that is JSON.
@@ -52,7 +52,7 @@ fn same_value(text: &str) -> Option<Json> {
 
 impl Reply {
     /// Converts the outcome of a call.
-    pub fn new(outcome: Result<&CallAnswer, &UpstreamError>) -> Reply {
+    pub(super) fn new(outcome: Result<&CallAnswer, &UpstreamError>) -> Reply {
         match outcome {
             Ok(answer) => {
                 let content = match &answer.payload {
@@ -78,7 +78,7 @@ impl Reply {
     }
 
     /// Returns the outcome that a program receives.
-    pub fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
+    pub(super) fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
         let failed_body = self.body.as_ref().map(|body| body.canonical().into_bytes());
         let head = self.headers.as_ref().map(|headers| HttpHead {
             status: self.status.unwrap_or_default(),

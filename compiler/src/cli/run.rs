@@ -50,21 +50,7 @@ fn open(
     };
     let origin = match path {
         Some(path) => of_config(&path, mode, preparation, &console),
-        None => {
-            if let Some(cassette) = preparation.cassette() {
-                let message = format!("{} has the answers of a config's upstreams, and there is no config", cassette.display());
-                console.failure(&Failure::new(message).hint("name the config too: `--upstreams cassette:FILE upstreams.json`"));
-                return Err(Status::Failed.into());
-            }
-            Ok(Some(Origin {
-                deployment: &PLAIN,
-                config_dir: None,
-                load: None,
-                contacts: Cell::default(),
-                is_pinned: false,
-                interceptor: None,
-            }))
-        }
+        None => plain(preparation).map(Some),
     };
     match origin {
         Ok(Some(origin)) => Ok(origin),
@@ -85,6 +71,22 @@ fn default_config() -> Option<PathBuf> {
 
 /// The deployment without upstreams.
 static PLAIN: Deployment = Deployment { name: "ptc-compile", compiler: ptc_compiler::VERSION, ..Deployment::EMPTY };
+
+/// Opens the deployment without upstreams.
+fn plain(preparation: Preparation<'_>) -> Result<Origin, Failure> {
+    if let Some(cassette) = preparation.cassette() {
+        let message = format!("{} has the answers of a config's upstreams, and there is no config", cassette.display());
+        return Err(Failure::new(message).hint("name the config too: `--upstreams cassette:FILE upstreams.json`"));
+    }
+    Ok(Origin {
+        deployment: &PLAIN,
+        config_dir: None,
+        load: None,
+        contacts: Cell::default(),
+        is_pinned: false,
+        interceptor: None,
+    })
+}
 
 /// Opens the deployment of a config. Returns `None` if there are faults, which are then printed.
 fn of_config(

@@ -9,6 +9,8 @@
 //! | `(are [x y] form x1 y1 …)` | one `let` with the assertion for each row |
 //! | `(run-program program args?)` | the host tool that runs a program |
 
+use std::fmt::Write;
+
 use ptc_lisp::Span;
 use ptc_lisp::form::{Form, FormKind};
 
@@ -178,12 +180,13 @@ impl<'s> Expander<'s> {
             }
             (Some(head), [function, args @ ..]) if !args.is_empty() && (head.ends_with('?') || PREDICATES.contains(&head)) => {
                 let names: Vec<String> = (0..args.len()).map(|at| format!("ptc-test-{at}")).collect();
+                // Writing to a string cannot fail, here and below.
                 let mut bindings = String::new();
                 for (name, arg) in names.iter().zip(args) {
-                    bindings.push_str(&format!("{name} {} ", self.form(arg)?));
+                    let _ = write!(bindings, "{name} {} ", self.form(arg)?);
                 }
                 let name = slice(self.source, function);
-                bindings.push_str(&format!("ptc-test-a ({name} {})", names.join(" ")));
+                let _ = write!(bindings, "ptc-test-a ({name} {})", names.join(" "));
                 let shown: Vec<String> = names.iter().map(|name| format!("\" \" (pr-str {name})")).collect();
                 let actual = format!("(str \"(not ({name}\" {} \"))\")", shown.join(" "));
                 Ok(report(&bindings, "ptc-test-a", "", &actual, self))
@@ -227,9 +230,9 @@ impl<'s> Expander<'s> {
             self.row = outer;
             let mut bindings = String::new();
             for (name, value) in names.iter().zip(row) {
-                bindings.push_str(&format!("{} {} ", slice(self.source, name), self.form(value)?));
+                let _ = write!(bindings, "{} {} ", slice(self.source, name), self.form(value)?);
             }
-            rows.push_str(&format!(" (let [{bindings}] {})", on_one_line(&assertion?)));
+            let _ = write!(rows, " (let [{bindings}] {})", on_one_line(&assertion?));
         }
         Ok(format!("(do{})", on_one_line(&rows)))
     }

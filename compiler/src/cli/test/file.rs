@@ -137,8 +137,9 @@ impl TestFile {
                 FormKind::List(clause) if clause.first().and_then(Form::keyword) == Some("require") => {
                     text.push_str(" (:require");
                     for library in clause.iter().skip(1) {
-                        if let Some(alias) = alias_of_test(library) {
-                            expander.aliases.extend(alias);
+                        if let Some(parts) = parts_of_test(library) {
+                            let alias = parts.iter().skip_while(|part| part.keyword() != Some("as")).nth(1);
+                            expander.aliases.extend(alias.and_then(Form::symbol).map(str::to_owned));
                         } else {
                             text.push(' ');
                             text.push_str(slice(source, library));
@@ -186,17 +187,13 @@ fn nearest_config(file: &Path) -> Option<PathBuf> {
     absolute.ancestors().skip(1).map(|folder| folder.join("upstreams.json")).find(|path| path.is_file())
 }
 
-/// Returns whether `library` is `clojure.test`, with its alias.
-fn alias_of_test(library: &Form<'_>) -> Option<Option<String>> {
+/// Returns the parts of `library` in `(:require library)`, if it is `clojure.test`.
+fn parts_of_test<'f, 's>(library: &'f Form<'s>) -> Option<&'f [Form<'s>]> {
     let parts = match &library.kind {
         FormKind::Vector(parts) => parts.as_slice(),
         _ => std::slice::from_ref(library),
     };
-    if parts.first()?.symbol()? != "clojure.test" {
-        return None;
-    }
-    let after = parts.iter().skip_while(|part| part.keyword() != Some("as")).nth(1);
-    Some(after.and_then(Form::symbol).map(str::to_owned))
+    (parts.first()?.symbol()? == "clojure.test").then_some(parts)
 }
 
 /// Returns the line of a position, from 1 on.

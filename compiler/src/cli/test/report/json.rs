@@ -15,7 +15,8 @@ pub(in super::super) fn render(outcomes: &[TestOutcome], took: Duration) -> Stri
         "tests": tests, "assertions": assertions, "failed": failed, "errors": errors, "duration_ms": milliseconds(took),
     });
     let lines = outcomes.iter().map(test).chain([json!({ "summary": summary })]);
-    lines.map(|line| format!("{line}\n")).collect()
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    lines.join("\n") + "\n"
 }
 
 fn test(outcome: &TestOutcome) -> Value {

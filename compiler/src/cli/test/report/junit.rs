@@ -21,7 +21,9 @@ pub(in super::super) fn render(outcomes: &[TestOutcome]) -> String {
             escaped(file),
             suite.len()
         );
-        suite.iter().for_each(|outcome| case(outcome, &mut out));
+        for outcome in suite {
+            case(outcome, &mut out);
+        }
         out.push_str("  </testsuite>\n");
     }
     out.push_str("</testsuites>\n");
