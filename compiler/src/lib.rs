@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "serve")]
-pub mod cassette;
 pub mod checks;
 #[cfg(feature = "cli")]
 pub mod clients;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use ptc_compiler::cassette::{Cassette, Player};
 use ptc_compiler::serve::Source;
+use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_runtime::embed::Request;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ptc_catalog::Catalog;
-use ptc_compiler::cassette::{Cassette, Error, Player};
+use ptc_compiler::serve::cassette::{Cassette, Error, Player};
 
 use crate::{Failure, load};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ptc_catalog::Deployment;
-use ptc_compiler::cassette::Recorder;
+use ptc_compiler::serve::cassette::Recorder;
 use ptc_compiler::{diag::suggest, files::folder};
 use ptc_runtime::command::ShutdownSignals;
 use ptc_runtime::embed::{Engine, Request};

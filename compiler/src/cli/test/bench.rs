@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::Deployment;
-use ptc_compiler::cassette::{Cassette, Player};
 use ptc_compiler::files::folder;
 use ptc_compiler::json::Json;
+use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::print::readable;
 use ptc_runtime::embed::{Answer, Args, Engine, Request, Tool, ToolFailure};
 use ptc_runtime::evaluation::Failure as ProgramFailure;
