@@ -2,9 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use ptc_compiler::serve::Source;
@@ -191,6 +192,31 @@ fn replay_opens_no_socket_and_starts_no_process() {
     let calls = folder.read("calls");
     let calls: Vec<&str> = calls.lines().filter(|line| line.contains('(')).collect();
     assert!(calls.len() == 1 && calls.iter().all(|call| call.contains("execve(")), "{calls:#?}");
+}
+
+#[test]
+fn server_replays_without_secrets() {
+    let folder = Folder::recorded();
+    let request = |id: u32, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
+    let call = json!({ "name": "lisp_eval", "arguments": { "program": PROGRAM } });
+    let input = format!(
+        "{}\n{}\n{}\n",
+        request(1, "initialize", client),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        request(2, "tools/call", call)
+    );
+    let mut server = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(["run", "--upstreams", "cassette:c.json", "upstreams.json", "--connect", "eager"])
+        .current_dir(folder.0.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let answered = Finished::new(&server.wait_with_output().unwrap());
+    assert!(answered.stdout.contains("said [REDACTED]") && answered.stdout.contains("[1 2 3]"), "{answered:?}");
 }
 
 #[test]
