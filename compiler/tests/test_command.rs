@@ -131,7 +131,13 @@ FAIL fail-test/kinds-of-assertions (fail_test.clj:17)
   (thrown? (run-program "program.clj"))
   expected: (thrown? (run-program "program.clj"))
     actual: ["said [REDACTED]\nto ann" :tool_error "no [REDACTED]" [1 2 3]]
-  calls: s/echo ok, s/fail tool_error, s/fail tool_error, s/count ok, s/count ok, s/count ok
+  calls:
+    s/echo {"a":"ann"}: ok
+    s/fail {}: tool_error
+    s/fail {}: tool_error
+    s/count {}: ok
+    s/count {}: ok
+    s/count {}: ok
 
 ERROR fail-test/ends-early (fail_test.clj:19)
   runtime_error: type_error: (+ & xs): expected a number as argument 2, found a string "x"
@@ -142,7 +148,8 @@ ERROR fail-test/unknown-request (fail_test.clj:25)
   runtime_error: tool_error: the cassette c.json has no answer to s/echo with {"a":"bob"}; the nearest recorded request is {"a":"ann"}, which differs in args.a
    at line 26
   hint: correct the call, or record the program again with ptc-compile record
-  calls: s/echo upstream_unavailable
+  calls:
+    s/echo {"a":"bob"}: not recorded
 
 ERROR fail-test/failing-program (fail_test.clj:28)"#;
     let found: Vec<&str> = reports.lines().take(expected.lines().count()).collect();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ptc_catalog::{Tool, Upstream};
 use ptc_lisp::host::{Fault, HttpHead};
+use ptc_schedule::ClientKey;
 use ptc_secrets::Redactor;
 
 use crate::UpstreamSettings;
@@ -21,8 +22,8 @@ pub trait Interceptor: Debug + Send + Sync {
     /// Whether it answers every call, so that no upstream is ever contacted.
     fn is_offline(&self) -> bool;
 
-    /// Called once for each evaluation, before its first call.
-    fn begin(&self) -> Arc<dyn ProgramInterceptor>;
+    /// Called once for each evaluation, before its first call, with its client.
+    fn begin(&self, client_key: &ClientKey) -> Arc<dyn ProgramInterceptor>;
 }
 
 /// The interceptor of the calls of one evaluation. It is called from several threads at once.

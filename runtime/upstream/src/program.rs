@@ -143,7 +143,7 @@ impl ProgramHost {
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
             #[cfg(feature = "interception")]
-            interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin()),
+            interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),
             upstreams,
             limits,
             unread_pages: Mutex::default(),

@@ -20,15 +20,18 @@ use ptc_runtime::settings::Settings;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::calls::CallLog;
 use super::edn::Edn;
 use super::expand::{ASSERT, RUN};
 use super::file::TestFile;
-use super::outcome::{FailedAssertion, TestOutcome, call};
+use super::outcome::{FailedAssertion, TestOutcome};
 use crate::console::Console;
 use crate::{Failure, cassette, frozen, load};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// The owner of all evaluations. The number of a test is their session.
+const OWNER: &str = "tests";
 /// Maximum bytes of a value in a report.
 const MAX_SHOWN: usize = 2000;
 
@@ -50,7 +53,7 @@ struct Engines {
 
 /// The tests that are running, by their number.
 #[derive(Default)]
-struct Running {
+pub(super) struct Running {
     next: AtomicU64,
     tests: Mutex<HashMap<u64, Log>>,
     /// The texts of program files.
@@ -137,6 +140,7 @@ impl Bench {
             }
             _ => None,
         };
+        let running = Arc::new(Running::default());
         let engine = |tools: Vec<Tool>, limits| {
             let mut builder = Engine::builder().limits(limits);
             for tool in tools {
@@ -144,16 +148,15 @@ impl Bench {
             }
             if let Some(deployment) = deployment {
                 let config_dir = file.config.as_deref().map(folder).unwrap_or_default();
-                let player = player.clone();
+                let interceptor = player.clone().map(|player| CallLog { player, running: Arc::clone(&running) });
                 builder = builder.deployment(deployment).config_dir(config_dir).upstreams(move |settings| {
-                    settings.interceptor = player.map(|player| player as _);
+                    settings.interceptor = interceptor.map(|interceptor| Arc::new(interceptor) as _);
                 });
             }
             builder.build().map_err(|error| Failure::new(format!("the tests cannot be run: {error}")))
         };
         let limits = Settings::defaults(deployment.is_some()).limits();
         let programs = Arc::new(engine(Vec::new(), limits.clone())?);
-        let running = Arc::new(Running::default());
         let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT))?;
         Ok(Bench(Arc::new(Engines { tests, running })))
     }
@@ -164,9 +167,8 @@ impl Bench {
         let Engines { tests, running } = &*self.0;
         let id = running.next.fetch_add(1, Ordering::Relaxed);
         lock(&running.tests).insert(id, Log { file: (&file.path).into(), ..Log::default() });
-        let answer = tests.run(Request::new(file.program(test, id)));
-        let Log { assertions, mut calls, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
-        calls.extend(answer.calls().iter().map(call));
+        let answer = tests.run(Request::new(file.program(test, id)).on_behalf_of(OWNER, id));
+        let Log { assertions, calls, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
         let count = assertions.len();
         let failures =
             assertions.into_iter().filter(|assertion| !assertion.pass).map(|assertion| assertion.failed(file)).collect();
@@ -234,10 +236,8 @@ async fn run_program(running: &Running, programs: &Engine, run: ProgramRun) -> R
         let file = lock(&running.tests).get(&run.test).map(|test| test.file.clone()).unwrap_or_default();
         Request::new(&*running.source(file.with_file_name(&run.program))?)
     };
-    let answer = programs.run_async(request.context_json(args.to_json().canonical())).await;
-    if let Some(test) = lock(&running.tests).get_mut(&run.test) {
-        test.calls.extend(answer.calls().iter().map(call));
-    }
+    let request = request.context_json(args.to_json().canonical()).on_behalf_of(OWNER, run.test);
+    let answer = programs.run_async(request).await;
     let outcome = match (tagged(&answer), run.caught) {
         (Ok(value), _) => Json::object().with("ok", Json::Bool(true)).with("value", value),
         (Err(message), true) => Json::object().with("ok", Json::Bool(false)).with("message", Json::String(message)),
@@ -274,6 +274,13 @@ fn sentence(failure: &ProgramFailure) -> String {
 }
 
 impl Running {
+    /// Adds a call to the log of a test.
+    pub(super) fn add_call(&self, test: u64, call: String) {
+        if let Some(test) = lock(&self.tests).get_mut(&test) {
+            test.calls.push(call);
+        }
+    }
+
     /// Returns the text of a program file, which is read once.
     fn source(&self, path: PathBuf) -> Result<Arc<str>, ToolFailure> {
         if let Some(known) = lock(&self.sources).get(&path) {

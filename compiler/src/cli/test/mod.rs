@@ -7,6 +7,7 @@
 //! | `expand` | turns the forms of `clojure.test` into PTC-Lisp |
 //! | `edn` | the values in texts of programs |
 //! | `bench` | the engines that run tests and programs, for each config and cassette |
+//! | `calls` | the calls of each test |
 //! | `outcome` | the results |
 //! | `diff` | the differences between two values, with their paths |
 //! | `report` | the formats |
@@ -15,6 +16,7 @@
 //! embedding API, so that no server knows the forms. A program under test is an evaluation of its own, as in a server.
 
 mod bench;
+mod calls;
 mod diff;
 mod discover;
 mod edn;

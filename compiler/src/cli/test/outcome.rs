@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use ptc_runtime::upstream::CallRecord;
-
 use super::diff::{Difference, differences};
 
 /// The result of one test.
@@ -21,7 +19,7 @@ pub(super) struct TestOutcome {
     pub(super) failures: Vec<FailedAssertion>,
     /// Why the test could not be run to its end.
     pub(super) error: Option<String>,
-    /// The calls that were made, such as `notes/read_note ok`.
+    /// The calls that were made, such as `notes/read_note {"name":"watchlist"}: ok`.
     pub(super) calls: Vec<String>,
     /// The time that it took.
     pub(super) duration: Duration,
@@ -111,9 +109,4 @@ impl FailedAssertion {
         }
         lines
     }
-}
-
-/// Describes a call.
-pub(super) fn call(record: &CallRecord) -> String {
-    format!("{}/{} {}", record.server, record.tool, record.reason.unwrap_or(record.status))
 }

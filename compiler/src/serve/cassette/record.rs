@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
@@ -59,7 +60,7 @@ impl Interceptor for Recorder {
         false
     }
 
-    fn begin(&self) -> Arc<dyn ProgramInterceptor> {
+    fn begin(&self, _: &ClientKey) -> Arc<dyn ProgramInterceptor> {
         let log = Arc::new(ProgramLog::default());
         lock(&self.logs).push(Arc::clone(&log));
         log

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ptc_lisp::ErrorKind;
 use ptc_lisp::host::Fault;
 use ptc_lisp::print::excerpt;
+use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
@@ -60,7 +61,7 @@ impl Interceptor for Player {
         true
     }
 
-    fn begin(&self) -> Arc<dyn ProgramInterceptor> {
+    fn begin(&self, _: &ClientKey) -> Arc<dyn ProgramInterceptor> {
         Arc::new(Playback { tape: Arc::clone(&self.0), played: Mutex::default() })
     }
 }

@@ -37,7 +37,8 @@ fn problems(outcome: &TestOutcome) -> Vec<(usize, String)> {
     let error = outcome.error.iter().map(|error| (outcome.line, error.lines().map(str::to_owned).collect()));
     let mut problems: Vec<(usize, Vec<String>)> = failures.chain(error).collect();
     if let (Some((_, lines)), false) = (problems.last_mut(), outcome.calls.is_empty()) {
-        lines.push(format!("calls: {}", outcome.calls.join(", ")));
+        lines.push("calls:".to_owned());
+        lines.extend(outcome.calls.iter().map(|call| format!("  {call}")));
     }
     problems.into_iter().map(|(line, lines)| (line, lines.join("\n"))).collect()
 }
