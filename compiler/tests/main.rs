@@ -2,6 +2,7 @@
 
 mod attest;
 mod bundle;
+mod cassette;
 mod check;
 mod cli;
 mod config;
@@ -24,4 +25,5 @@ mod pure;
 mod schema;
 mod stale;
 mod subjects;
+mod test_command;
 mod trust;

@@ -87,7 +87,9 @@ impl Place {
         let upstreams =
             upstreams.ready_on(ports["7411"].parse().expect("a port")).ready_on(ports["7412"].parse().expect("a port"));
         let place = Place { folder: tempfile::tempdir().expect("a folder"), ports, peers: false, _upstreams: upstreams };
-        for name in ["upstreams.json", "upstreams.lock.json", "petstore.openapi.json", "due.clj"] {
+        for name in
+            ["upstreams.json", "upstreams.lock.json", "petstore.openapi.json", "due.clj", "due.cassette.json", "due_test.clj"]
+        {
             let text = std::fs::read_to_string(workspace().join("fixtures/quickstart").join(name)).expect("the fixture is there");
             place.write(name, &text);
         }
@@ -244,6 +246,20 @@ fn check(name: &str, place: &Place) {
 #[test]
 fn examples_of_programs_guide_run_as_shown() {
     guide("programs.md");
+}
+
+#[test]
+fn examples_of_testing_guide_run_as_shown() {
+    guide("testing.md");
+}
+
+#[test]
+fn testing_guide_shows_the_tests_of_the_quickstart() {
+    let text = std::fs::read_to_string(workspace().join("compiler/guide/testing.md")).expect("the page is there");
+    let blocks = blocks(&text);
+    let shown = blocks.iter().find(|block| block.file.as_deref() == Some("due_test.clj")).expect("the page shows the file");
+    let tests = std::fs::read_to_string(workspace().join("fixtures/quickstart/due_test.clj")).expect("the fixture is there");
+    assert_eq!(shown.text, tests);
 }
 
 /// The page queries a server with curl and with the official SDK.

@@ -12,7 +12,9 @@ use crate::client_args::{Import, Install};
 use crate::demo::Demo;
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
+use crate::record::Record;
 use crate::schema::Kind;
+use crate::test::Test;
 
 /// Compiles `upstreams.json` into a pinned MCP server binary.
 ///
@@ -66,6 +68,10 @@ pub(crate) enum Command {
     Update(Update),
     /// Check programs against the frozen catalog, without running them
     CheckProgram(CheckProgram),
+    /// Run programs, and write the answers of the upstreams into a cassette
+    Record(Record),
+    /// Run the tests of programs, with answers from cassettes
+    Test(Test),
     /// Look at the calls that a server left in its --trace-dir, in a browser
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output

@@ -14,6 +14,8 @@
 //! | `check` | `--check`: the same stages without a binary |
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
+//! | `frozen` | the deployment of a config, from files alone |
+//! | `record`, `cassette` | `record CONFIG`: records answers of upstreams; opens them for replay |
 //! | `emit` | the texts of `--emit` |
 //! | `bundle`, `bundle_args` | `--emit mcpb`, `--emit server-json`; their options |
 //! | `smoke_test` | evaluates a program in the new binary |
@@ -31,6 +33,7 @@
 //! | `console` | prints data and messages |
 //! | `status` | exit codes and failures |
 //! | `schema` | `schema [KIND]` |
+//! | `test` | `test [PATH…]` |
 //! | `version` | `version` |
 
 #![forbid(unsafe_code)]
@@ -43,6 +46,7 @@ mod bundle;
 mod bundle_args;
 mod cargo;
 mod cargo_lock;
+mod cassette;
 mod check;
 mod client_args;
 mod commands;
@@ -57,6 +61,7 @@ mod emit;
 mod environment;
 mod explain;
 mod files;
+mod frozen;
 mod generate;
 mod import;
 mod init;
@@ -70,6 +75,7 @@ mod parts;
 mod program;
 mod progress;
 mod query_upstreams;
+mod record;
 mod resolve_lock;
 mod run;
 mod sandbox;
@@ -78,6 +84,7 @@ mod schema;
 mod smoke_test;
 mod source;
 mod status;
+mod test;
 mod tools_list_size;
 mod version;
 
@@ -183,6 +190,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => args.messages,
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
+        Some(Command::Record(args)) => args.messages,
         Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
     });
@@ -198,6 +206,8 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => drift::diff(args, &console),
         Some(Command::Update(args)) => drift::update(args, &console),
         Some(Command::CheckProgram(args)) => program::run(args, &console),
+        Some(Command::Record(args)) => record::run(args, &console),
+        Some(Command::Test(args)) => test::run(args, &console),
         Some(Command::Schema(args)) => {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));
             Ok(Status::Clean)

@@ -187,6 +187,20 @@ pub(crate) fn ephemeral(
     Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
 }
 
+/// Resolves the lock of a config from local files, which must cover it. Returns `None` if they do not; the findings then explain
+/// why.
+pub(crate) fn pinned(config_path: &Path, checked: &mut Checked) -> Result<Option<Lock>, Failure> {
+    let path = path(config_path);
+    let Ok(old) = read(&path, checked)? else { return Ok(None) };
+    let Some(config) = &checked.config else { return Ok(None) };
+    let known = old.clone().unwrap_or_default();
+    let missing_pins = resolve::missing_pins(config, &known);
+    for missing_pin in &missing_pins {
+        checked.diagnostics.push(stale_lock_error(config, config_path, missing_pin, old.is_none().then_some(&path)));
+    }
+    Ok(missing_pins.is_empty().then(|| resolve::merge(config, &known, checked.documents.clone())))
+}
+
 /// Reads the lock file if it exists. The inner `Err` means a faulty file, whose faults are reported as findings.
 fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
     // An unreadable file must not count as missing: changed definitions would be trusted.

@@ -5,18 +5,20 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ptc_catalog::Deployment;
 use ptc_compiler::diag::Code;
 use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
+use ptc_runtime::upstream::intercept::Interceptor;
 
 use crate::args::{Color, Messages, Serve};
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::parts::PARTS;
-use crate::{Failure, Status, commands, deployment, generate, resolve_lock, version};
+use crate::{Failure, Status, cassette, commands, deployment, generate, resolve_lock, version};
 
 /// Serves until the client disconnects.
 pub(crate) fn run(args: &Serve) -> ExitCode {
@@ -48,9 +50,7 @@ fn open(
     };
     let origin = match path {
         Some(path) => of_config(&path, mode, preparation, &console),
-        None => {
-            Ok(Some(Origin { deployment: &PLAIN, config_dir: None, load: None, contacts: Cell::default(), is_pinned: false }))
-        }
+        None => plain(preparation).map(Some),
     };
     match origin {
         Ok(Some(origin)) => Ok(origin),
@@ -72,6 +72,22 @@ fn default_config() -> Option<PathBuf> {
 /// The deployment without upstreams.
 static PLAIN: Deployment = Deployment { name: "ptc-compile", compiler: ptc_compiler::VERSION, ..Deployment::EMPTY };
 
+/// Opens the deployment without upstreams.
+fn plain(preparation: Preparation<'_>) -> Result<Origin, Failure> {
+    if let Some(cassette) = preparation.cassette() {
+        let message = format!("{} has the answers of a config's upstreams, and there is no config", cassette.display());
+        return Err(Failure::new(message).hint("name the config too: `--upstreams cassette:FILE upstreams.json`"));
+    }
+    Ok(Origin {
+        deployment: &PLAIN,
+        config_dir: None,
+        load: None,
+        contacts: Cell::default(),
+        is_pinned: false,
+        interceptor: None,
+    })
+}
+
 /// Opens the deployment of a config. Returns `None` if there are faults, which are then printed.
 fn of_config(
     path: &Path,
@@ -87,6 +103,8 @@ fn of_config(
     }
     let found = if checked.diagnostics.has_errors() {
         None
+    } else if preparation.cassette().is_some() {
+        resolve_lock::pinned(path, &mut checked)?.map(|lock| (lock, None))
     } else {
         resolve_lock::ephemeral(path, &mut checked, mode, preparation, console)?
     };
@@ -95,6 +113,17 @@ fn of_config(
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
+    let interceptor = match preparation.cassette() {
+        Some(cassette) => Some(cassette::open(cassette, path, deployment.catalog)? as Arc<dyn Interceptor>),
+        None => None,
+    };
     let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config));
-    Ok(Some(Origin { deployment, config_dir: Some(checked.folder), load, contacts: Cell::new(contacts), is_pinned: false }))
+    Ok(Some(Origin {
+        deployment,
+        config_dir: Some(checked.folder),
+        load,
+        contacts: Cell::new(contacts),
+        is_pinned: false,
+        interceptor,
+    }))
 }

@@ -10,7 +10,7 @@ mod sarif;
 mod short;
 
 pub use full::full;
-pub use github::github;
+pub use github::{escape_data, escape_property, github};
 pub use json::{Finding, json_lines};
 pub use sarif::sarif;
 pub use short::short;

@@ -5,6 +5,7 @@
 //!
 //! - [`Source`]: a config file; [`Source::open`] gives a deployment and a builder of engines over it.
 //! - [`ask`]: asks several upstreams at the same time.
+//! - [`cassette`]: records the answers of upstreams, and replays them.
 //! - [`catalog`]: selects the upstreams that must be asked, and makes the lock and the tables from their answers.
 //!
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
@@ -13,6 +14,7 @@
 //! - `Live`: by the first program that needs the upstream. Tools of the lock file are ignored.
 
 pub mod ask;
+pub mod cassette;
 pub mod catalog;
 mod source;
 

@@ -61,6 +61,9 @@ pub struct Origin {
     pub contacts: Cell<Option<Contacts>>,
     /// Whether the deployment is part of the binary, so that the binary can run its programs in processes of their own.
     pub is_pinned: bool,
+    /// Answers the calls of programs in place of the upstreams.
+    #[cfg(feature = "interception")]
+    pub interceptor: Option<Arc<dyn crate::upstream::intercept::Interceptor>>,
 }
 
 /// The linker that put the deployment into a binary.
@@ -105,7 +108,15 @@ pub fn main_linked_by(deployment: &'static Deployment, parts: &'static Parts, li
         Ok(line) => line,
         Err(faults) => return unusable(deployment.name, &faults),
     };
-    let origin = Origin { deployment, config_dir: None, load: None, contacts: Cell::default(), is_pinned: true };
+    let origin = Origin {
+        deployment,
+        config_dir: None,
+        load: None,
+        contacts: Cell::default(),
+        is_pinned: true,
+        #[cfg(feature = "interception")]
+        interceptor: None,
+    };
     let Line { command, settings, exporter, warnings } = line;
     log::set_level(settings.log_level);
     warn(&warnings, &command, linked);
@@ -195,6 +206,7 @@ fn unpinned(
     };
     log::set_level(line.settings.log_level);
     line.settings.serves = matches!(line.command, Command::Start);
+    let usual = if line.settings.cassette().is_some() { SnapshotMode::Frozen } else { usual };
     let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
     let config = match line.settings.upstreams_config.as_deref() {
         _ if line.settings.plain => ConfigChoice::Plain,

@@ -129,6 +129,8 @@ impl Services {
             Hangups::listen(settings.http.reloads()).map_err(StartupError::System)?
         };
         let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
+        #[cfg(feature = "interception")]
+        let upstream_settings = UpstreamSettings { interceptor: origin.interceptor.clone(), ..upstream_settings };
         let upstreams = match (&origin.load, &earlier) {
             (Some(load), _) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
@@ -298,18 +300,19 @@ fn runtime(settings: &Settings) -> Result<Runtime, StartupError> {
 }
 
 /// Resolves the secrets. A server needs all of them, unless it is started to be checked. For a command that evaluates programs, a
-/// missing secret only fails the calls to the upstreams that need it, so that questions to the catalog need no secrets.
+/// missing secret only fails the calls to the upstreams that need it, so that questions to the catalog need no secrets. Recorded answers need
+/// none.
 fn secrets(
     deployment: &'static Deployment,
     own: Option<&'static Binding>,
     config_dir: &Path,
     settings: &Settings,
 ) -> Result<Secrets, StartupError> {
-    if settings.serves && !settings.allow_missing_secrets {
+    if settings.serves && !settings.allow_missing_secrets && settings.cassette().is_none() {
         return Secrets::resolve_with(deployment, own, config_dir).map_err(StartupError::Secrets);
     }
     let secrets = Secrets::resolve_available(deployment, own, config_dir);
-    for missing in secrets.missing().iter().filter(|_| settings.serves) {
+    for missing in secrets.missing().iter().filter(|_| settings.serves && settings.cassette().is_none()) {
         log::line(Level::Warn, "a secret is missing", &[("reason", &missing.to_string())]);
     }
     Ok(secrets)
@@ -329,8 +332,7 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
         children: Children::new(settings.max_children),
         connect_timeout: settings.connect_timeout,
         logs_health: settings.serves,
-        config_dir,
-        handle,
+        ..UpstreamSettings::new(config_dir, handle)
     })
 }
 
@@ -342,6 +344,11 @@ pub struct Preparation<'s> {
 }
 
 impl Preparation<'_> {
+    /// Returns the path of the recorded answers that replace the upstreams.
+    pub fn cassette(&self) -> Option<&Path> {
+        self.settings.cassette()
+    }
+
     /// Contacts the upstreams of a deployment without tools, with the settings of the server.
     ///
     /// # Errors

@@ -218,8 +218,6 @@ impl Builder {
         let deployment = self.deployment.unwrap_or(&NO_UPSTREAMS);
         let mut settings = Settings::defaults(!deployment.catalog.upstreams.is_empty());
         settings.config_dir = self.config_dir;
-        let secrets = Secrets::resolve(deployment, &settings.config_dir()).map_err(BuildError::Secrets)?;
-        let redactor = secrets.redactor();
         let mut limits = settings.schedule.clone();
         for change in self.schedule {
             change(&mut limits);
@@ -238,6 +236,12 @@ impl Builder {
         for change in self.upstreams {
             change(&mut upstream_settings);
         }
+        let secrets = if upstream_settings.is_offline() {
+            Secrets::resolve_available(deployment, None, &settings.config_dir())
+        } else {
+            Secrets::resolve(deployment, &settings.config_dir()).map_err(BuildError::Secrets)?
+        };
+        let redactor = secrets.redactor();
         #[cfg(feature = "http")]
         if let Some(pem) = &upstream_settings.extra_roots {
             crate::upstream::check_certificates(pem).map_err(BuildError::Certificates)?;

@@ -140,6 +140,9 @@ pub struct Settings {
     pub plain: bool,
     /// When to fetch the tools of the upstreams in such a config. `None` uses the default of the command.
     pub catalog_snapshot_mode: Option<SnapshotMode>,
+    /// The recorded answers that replace the upstreams.
+    #[cfg(feature = "interception")]
+    pub cassette: Option<PathBuf>,
     /// Folder for relative paths in the config. `None` means the binary's folder.
     pub config_dir: Option<PathBuf>,
 }
@@ -240,6 +243,8 @@ impl Settings {
             upstreams_config: None,
             plain: false,
             catalog_snapshot_mode: None,
+            #[cfg(feature = "interception")]
+            cassette: None,
             config_dir: None,
         };
         for flag in flags() {
@@ -269,6 +274,14 @@ impl Settings {
     /// Returns the folder of traces if the listener serves the trace viewer.
     pub fn traces_to_view(&self) -> Option<&Path> {
         self.diagnostics.trace_dir.as_deref().filter(|_| self.http.viewer)
+    }
+
+    /// Returns the recorded answers that replace the upstreams.
+    pub fn cassette(&self) -> Option<&Path> {
+        #[cfg(feature = "interception")]
+        return self.cassette.as_deref();
+        #[cfg(not(feature = "interception"))]
+        None
     }
 
     /// Returns the folder for relative paths in the config.

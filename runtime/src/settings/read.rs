@@ -5,10 +5,10 @@ use std::fmt;
 
 use litemap::LiteMap;
 
-use super::Settings;
 use super::feature::{LinkedParts, how_to_enable};
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
+use super::{Settings, SnapshotMode};
 use crate::schedule::Source;
 use ptc_engine::response::Profile;
 
@@ -242,6 +242,13 @@ impl SettingsParser {
         if let (true, Some(place)) = (self.settings.plain, self.given.get("upstreams-config")) {
             let why = format!("--plain starts without upstreams and does not go with {place}: leave one of them out");
             self.faults.push(Fault::Refused(why));
+        }
+        if self.settings.cassette().is_some()
+            && (self.settings.plain || self.settings.catalog_snapshot_mode == Some(SnapshotMode::Live))
+        {
+            let why = "--upstreams replays the answers of a config with the catalog of its lock file, and does not go with --plain or \
+                       --catalog-snapshot-mode live: leave one of them out";
+            self.faults.push(Fault::Refused(why.to_owned()));
         }
         if purpose == Purpose::Serve {
             self.contradictions();

@@ -135,6 +135,8 @@ impl UpstreamConnection {
 
     /// Connects, if the transport has connections. Also fails if a tool has changed and the policy denies that.
     pub(crate) async fn connect(&self, secrets: &Arc<Secrets>, settings: &UpstreamSettings) -> Result<(), UpstreamError> {
+        #[cfg(feature = "interception")]
+        crate::intercept::check_online(settings)?;
         match &self.kind {
             Kind::Stdio(client) => {
                 let mut limit = TimeLimit::connecting(settings);
@@ -156,6 +158,8 @@ impl UpstreamConnection {
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Listing, UpstreamError> {
+        #[cfg(feature = "interception")]
+        crate::intercept::check_online(settings)?;
         let query = |limits| Query { upstream: self.upstream.name, limits, keep };
         match (&self.kind, &self.upstream.transport) {
             (Kind::Stdio(client), Transport::McpStdio(spec)) => {
@@ -202,6 +206,8 @@ impl UpstreamConnection {
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
     ) -> Result<Answered, UpstreamError> {
+        #[cfg(feature = "interception")]
+        crate::intercept::check_online(settings)?;
         match (&self.kind, call) {
             (Kind::Stdio(client), EncodedCall::Mcp { tool, arguments }) => {
                 let mut limit = TimeLimit::of(settings, rules, None);

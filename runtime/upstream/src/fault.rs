@@ -78,7 +78,7 @@ pub struct UpstreamError {
     /// Whether the server may have lost the session, and therefore did not execute the request.
     pub(crate) session_over: bool,
     /// The head of the answer of an OpenAPI operation, and its body if that is JSON.
-    pub(crate) head: Option<Box<HttpHead>>,
+    pub head: Option<Box<HttpHead>>,
     /// How often the request was sent.
     pub(crate) delivery: Delivery,
 }

@@ -6,6 +6,7 @@
 //! - `call_rules`: whether a call counts as a write, and whether it may be sent again.
 //! - `dispatch`: makes one call, from the connection to the payload.
 //! - `time_limit`: the time limit of a call. `call_limiter`: limits the calls of an upstream in flight, with a queue. `pace`: spreads bursts of calls.
+//! - `intercept`: answers calls in place of the upstreams, or observes them, with the feature `interception`.
 //! - `lifecycle`: makes and replaces connections. `stage`: tracks the stage of a call.
 //! - `start_limits`: how many upstreams start at the same time. `children`: how many child processes run, and the end of idle ones.
 //! - `health`: which upstreams are down, and the log lines about them.
@@ -31,6 +32,8 @@ pub mod fuzzing;
 pub mod health;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "interception")]
+pub mod intercept;
 mod lifecycle;
 mod mcp;
 mod offload;
@@ -219,6 +222,9 @@ impl Upstreams {
     ///
     /// Returns each upstream that cannot be reached.
     pub async fn connect_all(self: &Arc<Self>) -> Result<(), Vec<(&'static str, UpstreamError)>> {
+        if self.settings.is_offline() {
+            return Ok(());
+        }
         let outcomes = attempt_all(&self.connections, self.settings.connect_timeout, |connection| {
             let (connection, this) = (Arc::clone(connection), Arc::clone(self));
             async move { connection.connect(&this.secrets, &this.settings).await }

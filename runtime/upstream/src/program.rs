@@ -32,8 +32,12 @@ use super::Upstreams;
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
 use super::call_rules::CallRules;
+#[cfg(feature = "interception")]
+use super::dispatch::Answered;
 use super::dispatch::{EncodedCall, UpstreamConnection};
 use super::fault::{Reason, UpstreamError, excerpt};
+#[cfg(feature = "interception")]
+use super::intercept::{self, InterceptedCall, Interception, ProgramInterceptor};
 use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
 use super::record::{CallRecord, CallReport};
@@ -80,6 +84,8 @@ struct Shared {
     account: Mutex<Option<Account>>,
     /// The upstreams with calls in progress, by name, with the number of calls.
     calling: Mutex<LiteMap<&'static str, (usize, CallingProgram)>>,
+    #[cfg(feature = "interception")]
+    interceptor: Option<Arc<dyn ProgramInterceptor>>,
 }
 
 /// A call in progress, for the number of programs that wait for its upstream.
@@ -109,6 +115,9 @@ struct Ready {
     entry: usize,
     /// Receives the `Link` header of the answer, if it is needed.
     link_header: Option<LinkHeader>,
+    /// The call in the form that the interceptor of the program receives, if there is one.
+    #[cfg(feature = "interception")]
+    intercepted: Option<InterceptedCall>,
 }
 
 /// The `Link` header of an answer, once there is one.
@@ -133,6 +142,8 @@ impl ProgramHost {
             writes: Budget::of(settings.max_writes_per_program),
             discoveries: Budget::of(settings.max_catalog_ops),
             records: Records::default(),
+            #[cfg(feature = "interception")]
+            interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),
             upstreams,
             limits,
             unread_pages: Mutex::default(),
@@ -252,6 +263,11 @@ impl Shared {
         let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
         let rules = CallRules::new(call.upstream, call.tool);
         let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
+        #[cfg(feature = "interception")]
+        let intercepted = match &self.interceptor {
+            Some(_) => Some(intercepted(&call, &bounds, &self.upstreams.redactor).map_err(Refusal::Program)?),
+            None => None,
+        };
         self.misspelt.see(&call);
         let start = || self.records.start(call.upstream, Cow::Borrowed(call.tool.name), progress.clone());
         // A program that calls on after its last call would fill the memory with records of refused calls.
@@ -273,22 +289,51 @@ impl Shared {
         self.records.set_effect(entry, rules);
         let connection = self.upstreams.connection(call.upstream.name).cloned();
         let connection = connection.ok_or_else(|| fail(UpstreamError::unavailable("the upstream has no connection")))?;
-        Ok(Ready { connection, known: call.upstream, encoded, rules, entry, link_header: None })
+        Ok(Ready {
+            connection,
+            known: call.upstream,
+            encoded,
+            rules,
+            entry,
+            link_header: None,
+            #[cfg(feature = "interception")]
+            intercepted,
+        })
     }
 
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
         let (upstreams, entry) = (&self.upstreams, ready.entry);
         let WaitLimits { client_key, .. } = &self.limits;
+        #[cfg(feature = "interception")]
+        let intercepted = match self.intercept(&ready) {
+            Interception::Refuse(fault) => {
+                self.records.fail(entry, &UpstreamError::unavailable(fault.message.clone()));
+                return Reply::Refused(fault);
+            }
+            Interception::Answer(answer) => {
+                intercept::enter_stage(&answer);
+                Some(answer.map(Answered::intercepted))
+            }
+            Interception::PassOn => None,
+        };
         let call = async {
+            #[cfg(feature = "interception")]
+            if let Some(answer) = intercepted {
+                return answer;
+            }
             let _under_way = self.under_way(&ready.connection)?;
             let Ready { connection, known, encoded, rules, .. } = &ready;
             let send = || connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
-            let answer = send().await;
-            let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) else {
-                return answer;
-            };
-            tokio::time::sleep(delay).await;
-            send().await.map_err(|fault| retried(&fault, delay))
+            let mut answer = send().await;
+            if let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) {
+                tokio::time::sleep(delay).await;
+                answer = send().await.map_err(|fault| retried(&fault, delay));
+            }
+            #[cfg(feature = "interception")]
+            if let (Some(interceptor), Some(call)) = (&self.interceptor, &ready.intercepted) {
+                intercept::observe(&**interceptor, call, &answer, &upstreams.redactor);
+            }
+            answer
         };
         let outcome = tokio::select! {
             // Dropping the call cancels it at the upstream.
@@ -317,6 +362,15 @@ impl Shared {
                 self.records.fail(entry, &fault);
                 failed(fault)
             }
+        }
+    }
+
+    /// Returns what the interceptor of the program does with a call.
+    #[cfg(feature = "interception")]
+    fn intercept(&self, ready: &Ready) -> Interception {
+        match (&self.interceptor, &ready.intercepted) {
+            (Some(interceptor), Some(call)) => interceptor.answer(call),
+            _ => Interception::PassOn,
         }
     }
 
@@ -462,6 +516,17 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
         return Ok(EncodedCall::Operation(Box::new(encoded)));
     }
     Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
+}
+
+/// Returns the call in the form that interceptors receive.
+#[cfg(feature = "interception")]
+fn intercepted(call: &Call<'_>, bounds: &Bounds, redactor: &Redactor) -> Result<InterceptedCall, Fault> {
+    #[cfg(feature = "http")]
+    let (accept, without_bytes) = (call.options.accept.map(str::to_owned), call.options.without_bytes);
+    #[cfg(not(feature = "http"))]
+    let (accept, without_bytes) = (None, false);
+    let arguments = redactor.redact_bytes(request::encode(call, bounds)?.to_vec());
+    Ok(InterceptedCall { upstream: call.upstream, tool: call.tool, arguments, accept, without_bytes })
 }
 
 /// Returns the name of an unknown tool for a record, redacted, and truncated.

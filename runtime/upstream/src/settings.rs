@@ -53,6 +53,9 @@ pub struct UpstreamSettings {
     pub config_dir: PathBuf,
     /// The runtime of upstream clients.
     pub handle: Handle,
+    /// Answers calls in place of the upstreams, or observes them.
+    #[cfg(feature = "interception")]
+    pub interceptor: Option<Arc<dyn crate::intercept::Interceptor>>,
 }
 
 /// The maximum size of an answer, and the setting from which it comes.
@@ -89,7 +92,17 @@ impl UpstreamSettings {
             logs_health: false,
             config_dir: config_dir.into(),
             handle,
+            #[cfg(feature = "interception")]
+            interceptor: None,
         }
+    }
+
+    /// Whether an interceptor answers all calls, so that no upstream is contacted and no secret is needed.
+    pub fn is_offline(&self) -> bool {
+        #[cfg(feature = "interception")]
+        return self.interceptor.as_ref().is_some_and(|interceptor| interceptor.is_offline());
+        #[cfg(not(feature = "interception"))]
+        false
     }
 
     /// Returns the limit for an upstream: the lower one of `entry` and the setting.

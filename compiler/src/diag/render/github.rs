@@ -20,7 +20,7 @@ pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
         if let Some(label) = &diagnostic.primary {
             let (line, column) = sources.position(label.place.file, label.place.range.start);
             let (end_line, end_column) = sources.position(label.place.file, label.place.range.end);
-            let path = property(&on_one_line(&sources.get(label.place.file).path));
+            let path = escape_property(&on_one_line(&sources.get(label.place.file).path));
             let _ = write!(out, "file={path},line={line},endLine={end_line},");
             // GitHub interprets columns only within one line.
             if line == end_line {
@@ -32,15 +32,17 @@ pub fn github(sources: &Sources, diagnostics: &Diagnostics) -> String {
             text.push_str("\nhelp: ");
             text.push_str(&on_one_line(hint));
         }
-        let _ = writeln!(out, "title={}::{}", diagnostic.code.name(), data(&text));
+        let _ = writeln!(out, "title={}::{}", diagnostic.code.name(), escape_data(&text));
     }
     out
 }
 
-fn data(text: &str) -> String {
+/// Escapes the text of a workflow command.
+pub fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+/// Escapes the value of a property of a workflow command.
+pub fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

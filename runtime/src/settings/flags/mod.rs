@@ -1,6 +1,7 @@
 //! The table of settings. Parsing, defaults, help and checks are derived from its rows.
 //!
 //! - `config`: the config of a server that is not compiled.
+//! - `replay`: recorded answers, with the feature `interception`.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
 //! - `http`: the HTTP listener. `oauth`: its access tokens, with the feature `http-oauth`.
@@ -17,6 +18,8 @@ mod http;
 mod oauth;
 #[cfg(feature = "proxy")]
 mod proxy;
+#[cfg(feature = "interception")]
+mod replay;
 mod server;
 mod session;
 #[cfg(feature = "line-editing")]
@@ -50,6 +53,10 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let proxy = proxy::ROWS;
     #[cfg(not(feature = "proxy"))]
     let proxy: &[Flag] = &[];
+    #[cfg(feature = "interception")]
+    let replay = replay::ROWS;
+    #[cfg(not(feature = "interception"))]
+    let replay: &[Flag] = &[];
     #[cfg(feature = "line-editing")]
     let terminal = terminal::ROWS;
     #[cfg(not(feature = "line-editing"))]
@@ -58,7 +65,7 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let oauth = oauth::ROWS;
     #[cfg(not(feature = "http-oauth"))]
     let oauth: &[Flag] = &[];
-    [config::ROWS, server::ROWS, proxy, session::ROWS, http::ROWS, oauth, diagnostics::ROWS, agentic, terminal]
+    [config::ROWS, replay, server::ROWS, proxy, session::ROWS, http::ROWS, oauth, diagnostics::ROWS, agentic, terminal]
         .into_iter()
         .flatten()
 }

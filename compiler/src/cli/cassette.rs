@@ -1,0 +1,25 @@
+//! Opens a cassette for the upstreams of a deployment.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ptc_catalog::Catalog;
+use ptc_compiler::serve::cassette::{Cassette, Error, Player};
+
+use crate::{Failure, load};
+
+/// Reads a cassette and prepares it for replay. `config` is the config in a hint.
+pub(crate) fn open(path: &Path, config: &Path, catalog: &'static Catalog) -> Result<Arc<Player>, Failure> {
+    let name = path.display().to_string();
+    let refused = |error: Error| {
+        let again = format!("`ptc-compile record {} PROGRAM… -o {name}` records the programs again", config.display());
+        let hint = match &error {
+            Error::OtherTools { .. } => format!("{again}; or restore the lock file with which it was recorded"),
+            _ => again,
+        };
+        Failure::new(format!("the cassette {name} cannot be replayed: {error}")).hint(hint)
+    };
+    let cassette = Cassette::read(&name, &load::read_text(path)?).map_err(refused)?;
+    cassette.check(catalog).map_err(refused)?;
+    Ok(Arc::new(Player::new(name, &cassette, catalog)))
+}

@@ -1,0 +1,25 @@
+//! Reads the deployment of a config from files alone, exactly as its lock file pins it.
+
+use std::path::Path;
+
+use ptc_catalog::Deployment;
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::source::Sources;
+use ptc_compiler::{files, leak, pinned};
+
+use crate::console::Console;
+
+/// Returns the deployment. Prints the findings and returns `None` if one of them is an error.
+pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployment> {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let folder = files::folder(config);
+    let name = config.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let deployment_name = pinned::deployment_name(config);
+    let mut reader = |wanted: &ptc_compiler::input::Wanted<'_>| files::read(&folder, wanted);
+    let deployment = pinned::read(&name, &deployment_name, &mut sources, &mut diagnostics, &mut reader);
+    if deployment.is_none() {
+        console.findings(&sources, &diagnostics);
+    }
+    deployment.map(|deployment| leak::leak_static(&deployment))
+}

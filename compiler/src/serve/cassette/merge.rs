@@ -1,0 +1,61 @@
+//! The sequence of answers to one request, merged from the runs of several programs.
+
+use super::Reply;
+
+/// Extends the answers that earlier programs got by those of another one. Every program replays the sequence from its beginning.
+/// Returns false if no sequence has both as its beginning.
+pub(super) fn extend(known: &mut Vec<Reply>, seen: Vec<Reply>) -> bool {
+    let is_same = known.iter().zip(&seen).all(|(known, seen)| known == seen);
+    if is_same && seen.len() > known.len() {
+        *known = seen;
+    }
+    is_same
+}
+
+/// Removes repetitions at the end, since the last answer is repeated when it is replayed.
+pub(super) fn without_repetitions(replies: &mut Vec<Reply>) {
+    while let [.., before, last] = replies.as_slice() {
+        if before != last {
+            break;
+        }
+        replies.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Content;
+    use super::*;
+    use crate::json::Json;
+
+    fn replies(values: &[&str]) -> Vec<Reply> {
+        let reply =
+            |value: &&str| Reply { content: Content::Value(Json::string(*value)), status: None, headers: None, body: None };
+        values.iter().map(reply).collect()
+    }
+
+    #[test]
+    fn sequences_are_merged_if_one_continues_the_other() {
+        for (known, seen, expected) in [
+            (&["a"][..], &["a", "b"][..], Some(&["a", "b"][..])),
+            (&["a", "b"], &["a"], Some(&["a", "b"])),
+            (&["a", "b"], &["a", "b"], Some(&["a", "b"])),
+            (&[], &["a"], Some(&["a"])),
+            (&["a"], &["b"], None),
+            (&["a", "b"], &["a", "c"], None),
+        ] {
+            let mut merged = replies(known);
+            let is_merged = extend(&mut merged, replies(seen));
+            assert_eq!(is_merged.then_some(merged), expected.map(replies), "{known:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn only_repetitions_at_the_end_are_removed() {
+        for (given, expected) in [(&["a", "a", "b", "b"][..], &["a", "a", "b"][..]), (&["a", "a"], &["a"]), (&["a"], &["a"])] {
+            let mut found = replies(given);
+            without_repetitions(&mut found);
+            assert_eq!(found, replies(expected));
+        }
+    }
+}

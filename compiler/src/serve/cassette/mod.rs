@@ -1,0 +1,154 @@
+//! Cassettes: recorded answers of upstreams, with which programs run again without them.
+//!
+//! - `reply`: one recorded answer or failure.
+//! - `write`, `read`: the file.
+//! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
+//! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
+//!
+//! A cassette belongs to the definitions of the tools that it has calls of, and not to a whole lock file, so that a change of
+//! another tool does not invalidate it.
+
+mod merge;
+mod nearest;
+mod read;
+mod record;
+mod replay;
+mod reply;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ptc_catalog::Catalog;
+use ptc_runtime::upstream::intercept::InterceptedCall;
+use ptc_text::join_limited;
+
+use crate::json::Json;
+pub use record::{Conflict, Recorder};
+pub use replay::Player;
+use reply::{Content, Reply};
+
+/// The version of the format that this compiler reads and writes.
+const VERSION: &str = "1";
+
+/// Maximum number of tools that an error lists.
+const LISTED: usize = 10;
+
+/// Recorded answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cassette {
+    /// The tools by upstream and name.
+    tools: BTreeMap<(String, String), RecordedTool>,
+}
+
+/// The recorded calls of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct RecordedTool {
+    /// The digest of the tool's definition.
+    definition: String,
+    requests: BTreeMap<Request, Vec<Reply>>,
+}
+
+/// A request in canonical form.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Request {
+    /// The canonical text of the arguments.
+    args: String,
+    /// `:accept`
+    accept: Option<String>,
+    /// Whether the answer has no bytes.
+    without_bytes: bool,
+}
+
+impl Request {
+    /// Returns the request of a call. Text that is not canonical JSON, such as an unpaired surrogate, identifies itself.
+    fn new(call: &InterceptedCall) -> Request {
+        let text = String::from_utf8_lossy(&call.arguments);
+        let args = read::json(&text).map_or_else(|| text.clone().into_owned(), |args| args.canonical());
+        Request { args, accept: call.accept.clone(), without_bytes: call.without_bytes }
+    }
+
+    /// Returns the arguments as a value.
+    fn value(&self) -> Json {
+        read::json(&self.args).unwrap_or_else(|| Json::string(&*self.args))
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.args)?;
+        if let Some(accept) = &self.accept {
+            write!(f, ", accept {accept}")?;
+        }
+        if self.without_bytes { f.write_str(", without its body") } else { Ok(()) }
+    }
+}
+
+/// Why a cassette cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not JSON. Contains the rendered findings.
+    NotJson(String),
+    /// The cassette has another version of the format.
+    Version(String),
+    /// A value has another form than expected.
+    Form {
+        /// The path of the value.
+        at: String,
+        /// The expected form.
+        expected: &'static str,
+    },
+    /// The definitions of tools have changed since the recording, or they are not in the catalog.
+    OtherTools {
+        /// Tools with another definition.
+        changed: Vec<String>,
+        /// Tools that the catalog does not have.
+        missing: Vec<String>,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotJson(findings) => f.write_str(findings),
+            Error::Version(found) => write!(f, "expected a cassette of version {VERSION}, found version {found}"),
+            Error::Form { at, expected } => write!(f, "{at}: expected {expected}"),
+            Error::OtherTools { changed, missing } => {
+                let listed = |tools: &[String], what: &str| {
+                    (!tools.is_empty()).then(|| format!("{} {what}", join_limited(tools, ", ", LISTED)))
+                };
+                let parts = [listed(changed, "changed since then"), listed(missing, "not in it any more")];
+                let parts: Vec<String> = parts.into_iter().flatten().collect();
+                write!(f, "it was recorded with another lock file: {}", parts.join("; "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Cassette {
+    /// Checks that the tools of the cassette have the definitions of a catalog.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTools`] with all tools of which this is not the case.
+    pub fn check(&self, catalog: &'static Catalog) -> Result<(), Error> {
+        let (mut changed, mut missing) = (Vec::new(), Vec::new());
+        for ((server, tool), recorded) in &self.tools {
+            let name = || format!("{server}/{tool}");
+            match catalog.upstream(server).and_then(|upstream| upstream.tool(tool)) {
+                Some(known) if known.digest == recorded.definition => {}
+                Some(_) => changed.push(name()),
+                None => missing.push(name()),
+            }
+        }
+        if changed.is_empty() && missing.is_empty() { Ok(()) } else { Err(Error::OtherTools { changed, missing }) }
+    }
+
+    /// Returns the number of requests.
+    pub fn requests(&self) -> usize {
+        self.tools.values().map(|tool| tool.requests.len()).sum()
+    }
+}

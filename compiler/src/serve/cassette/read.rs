@@ -1,0 +1,115 @@
+//! Reads a cassette.
+
+use std::collections::BTreeMap;
+
+use super::{Cassette, Content, Error, RecordedTool, Reply, Request, VERSION};
+use crate::diag::Diagnostics;
+use crate::diag::render::{self, Style};
+use crate::json::Json;
+use crate::source::Sources;
+use crate::tree::{self, Syntax};
+
+/// Parses a JSON text. `None` if it is not JSON, or has a repeated key.
+pub(super) fn json(text: &str) -> Option<Json> {
+    let mut diagnostics = Diagnostics::default();
+    let mut sources = Sources::default();
+    let file = sources.add("json", text);
+    let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics)?;
+    diagnostics.sorted().is_empty().then(|| Json::from(&node))
+}
+
+impl Cassette {
+    /// Reads a cassette. `name` is the file in error messages.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a cassette.
+    pub fn read(name: &str, text: &str) -> Result<Cassette, Error> {
+        let mut diagnostics = Diagnostics::default();
+        let mut sources = Sources::default();
+        let file = sources.add(name, text);
+        let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics);
+        let Some(node) = node.filter(|_| !diagnostics.has_errors()) else {
+            return Err(Error::NotJson(render::full(&sources, &diagnostics, Style::Plain).trim_end().to_owned()));
+        };
+        let root = Json::from(&node);
+        match root.get("cassette") {
+            Some(Json::Number(version)) if version == VERSION => {}
+            Some(version) => return Err(Error::Version(version.canonical())),
+            None => return Err(form("cassette", "a cassette that `ptc-compile record` wrote, with its version")),
+        }
+        let tools = root.get("tools").filter(|tools| matches!(tools, Json::Object(_)));
+        let tools = tools.ok_or_else(|| form("tools", "an object with the recorded tools"))?;
+        let tools = tools.members().iter().map(|(name, tool)| {
+            let (server, tool_name) = name.split_once('/').ok_or_else(|| form(name, "a name of the form `upstream/tool`"))?;
+            Ok(((server.to_owned(), tool_name.to_owned()), recorded_tool(name, tool)?))
+        });
+        Ok(Cassette { tools: tools.collect::<Result<_, Error>>()? })
+    }
+}
+
+fn form(at: &str, expected: &'static str) -> Error {
+    Error::Form { at: at.to_owned(), expected }
+}
+
+fn recorded_tool(name: &str, json: &Json) -> Result<RecordedTool, Error> {
+    let definition = json.get("definition").and_then(Json::as_str);
+    let definition = definition.ok_or_else(|| form(name, "`definition`, the digest of the tool"))?.to_owned();
+    let Some(Json::Array(items)) = json.get("requests") else { return Err(form(name, "`requests`, an array")) };
+    let mut requests = BTreeMap::new();
+    for (at, item) in items.iter().enumerate() {
+        let at = format!("{name}, request {}", at + 1);
+        let args = item.get("args").ok_or_else(|| form(&at, "`args`, the arguments"))?;
+        let request = Request {
+            args: match args {
+                Json::String(raw) => raw.clone(),
+                args => args.canonical(),
+            },
+            accept: item.get("accept").and_then(Json::as_str).map(str::to_owned),
+            without_bytes: item.get("body").and_then(Json::as_bool) == Some(false),
+        };
+        let replies = item.get("replies").map(Json::elements).filter(|replies| !replies.is_empty());
+        let replies = replies.ok_or_else(|| form(&at, "`replies`, an array with at least one reply"))?;
+        let replies = replies.iter().map(|json| reply(&at, json)).collect::<Result<_, Error>>()?;
+        if requests.insert(request, replies).is_some() {
+            return Err(form(&at, "other arguments than those of an earlier request"));
+        }
+    }
+    Ok(RecordedTool { definition, requests })
+}
+
+fn reply(at: &str, json: &Json) -> Result<Reply, Error> {
+    let text = |key: &str| match json.get(key) {
+        None => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(Json::Array(lines)) => {
+            let lines: Option<Vec<&str>> = lines.iter().map(Json::as_str).collect();
+            lines.map(|lines| Some(lines.join("\n"))).ok_or_else(|| form(at, "lines that are strings"))
+        }
+        Some(_) => Err(form(at, "a text that is a string, or an array of its lines")),
+    };
+    let content = if let Some(value) = json.get("value") {
+        Content::Value(value.clone())
+    } else if let Some(text) = text("json")? {
+        Content::RawJson(text)
+    } else if let Some(text) = text("text")? {
+        Content::Text(text)
+    } else if let Some(text) = text("plain_text")? {
+        Content::Plain(text)
+    } else if let Some(reason) = text("fault")? {
+        Content::Fault { reason, message: text("message")?.unwrap_or_default() }
+    } else {
+        Content::None
+    };
+    let status = match json.get("status") {
+        None => None,
+        Some(Json::Number(status)) => Some(status.parse().map_err(|_| form(at, "`status`, an HTTP status"))?),
+        Some(_) => return Err(form(at, "`status`, an HTTP status")),
+    };
+    let header = |(name, value): &(String, Json)| {
+        let value = value.as_str().ok_or_else(|| form(at, "headers that are strings"))?;
+        Ok((name.clone(), value.to_owned()))
+    };
+    let headers = json.get("headers").map(|headers| headers.members().iter().map(header).collect::<Result<_, Error>>());
+    Ok(Reply { content, status, headers: headers.transpose()?, body: json.get("body").cloned() })
+}

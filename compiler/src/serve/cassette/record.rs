@@ -1,0 +1,119 @@
+//! Records the calls of programs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ptc_runtime::schedule::ClientKey;
+use ptc_runtime::upstream::UpstreamError;
+use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
+
+use super::{Cassette, Reply, Request, merge};
+
+/// The calls of one program: upstream and tool, the digest of its definition, the request and its reply.
+type Log = Vec<((String, String), &'static str, Request, Reply)>;
+
+/// A request with its upstream and tool.
+type RequestOfTool = ((String, String), Request);
+
+/// Records the calls of one program after the other.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    logs: Mutex<Vec<Arc<ProgramLog>>>,
+    recorded: Mutex<Recorded>,
+}
+
+#[derive(Debug, Default)]
+struct Recorded {
+    cassette: Cassette,
+    /// The program that got the first answer to each request.
+    first: BTreeMap<RequestOfTool, String>,
+}
+
+/// Two programs got different answers to the same request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The tool, as `upstream/tool`.
+    pub tool: String,
+    /// The request.
+    pub request: String,
+    /// The programs.
+    pub programs: [String; 2],
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Conflict { tool, request, programs: [first, second] } = self;
+        write!(f, "`{first}` and `{second}` got different answers to the same request of {tool}: {request}")
+    }
+}
+
+#[derive(Debug, Default)]
+struct ProgramLog(Mutex<Log>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Interceptor for Recorder {
+    fn is_offline(&self) -> bool {
+        false
+    }
+
+    fn begin(&self, _: &ClientKey) -> Arc<dyn ProgramInterceptor> {
+        let log = Arc::new(ProgramLog::default());
+        lock(&self.logs).push(Arc::clone(&log));
+        log
+    }
+}
+
+impl ProgramInterceptor for ProgramLog {
+    fn answer(&self, _: &InterceptedCall) -> Interception {
+        Interception::PassOn
+    }
+
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>) {
+        let tool = (call.upstream.name.to_owned(), call.tool.name.to_owned());
+        lock(&self.0).push((tool, call.tool.digest, Request::new(call), Reply::new(outcome)));
+    }
+}
+
+impl Recorder {
+    /// Adds the calls since the last time to the cassette. They are those of `program`.
+    ///
+    /// # Errors
+    ///
+    /// An earlier program got other answers to the same request, so that no cassette replays both programs.
+    pub fn finish(&self, program: &str) -> Result<(), Conflict> {
+        let logs = std::mem::take(&mut *lock(&self.logs));
+        let mut recorded = lock(&self.recorded);
+        for log in logs {
+            let mut seen: BTreeMap<RequestOfTool, (&'static str, Vec<Reply>)> = BTreeMap::new();
+            for (tool, digest, request, reply) in std::mem::take(&mut *lock(&log.0)) {
+                seen.entry((tool, request)).or_insert_with(|| (digest, Vec::new())).1.push(reply);
+            }
+            for ((tool, request), (digest, replies)) in seen {
+                let first = recorded.first.entry((tool.clone(), request.clone())).or_insert_with(|| program.to_owned()).clone();
+                let entry = recorded.cassette.tools.entry(tool.clone()).or_default();
+                digest.clone_into(&mut entry.definition);
+                if !merge::extend(entry.requests.entry(request.clone()).or_default(), replies) {
+                    return Err(Conflict {
+                        tool: format!("{}/{}", tool.0, tool.1),
+                        request: request.to_string(),
+                        programs: [first, program.to_owned()],
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what was recorded.
+    pub fn cassette(&self) -> Cassette {
+        let mut cassette = lock(&self.recorded).cassette.clone();
+        for tool in cassette.tools.values_mut() {
+            tool.requests.values_mut().for_each(merge::without_repetitions);
+        }
+        cassette
+    }
+}

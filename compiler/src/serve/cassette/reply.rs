@@ -1,0 +1,103 @@
+//! One recorded answer or failure.
+
+use ptc_lisp::host::HttpHead;
+use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload};
+use ptc_runtime::upstream::{Reason, UpstreamError};
+
+use super::read::json;
+use crate::json::Json;
+
+/// An answer or a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    /// The content.
+    pub(super) content: Content,
+    /// The status of the HTTP answer, if there was one.
+    pub(super) status: Option<u16>,
+    /// The headers of the answer of an OpenAPI operation that programs see.
+    pub(super) headers: Option<Vec<(String, String)>>,
+    /// The body of a failed OpenAPI operation.
+    pub(super) body: Option<Json>,
+}
+
+/// The content of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing.
+    None,
+    /// A value, which the upstream sent as JSON, or as text that is JSON.
+    Value(Json),
+    /// JSON that programs read in another way than this compiler, such as an object with a repeated key.
+    RawJson(String),
+    /// Text.
+    Text(String),
+    /// Text that programs do not read as JSON.
+    Plain(String),
+    /// A failure.
+    Fault {
+        /// The reason, such as `tool_error`.
+        reason: String,
+        /// The message.
+        message: String,
+    },
+}
+
+/// Returns the value of a JSON text, if its canonical text is the same value to programs.
+fn same_value(text: &str) -> Option<Json> {
+    let value = json(text)?;
+    let decoded = ptc_lisp::json::decode(text.as_bytes()).ok()?;
+    let again = ptc_lisp::json::decode(value.canonical().as_bytes()).ok()?;
+    (decoded == again).then_some(value)
+}
+
+impl Reply {
+    /// Converts the outcome of a call.
+    pub(super) fn new(outcome: Result<&CallAnswer, &UpstreamError>) -> Reply {
+        match outcome {
+            Ok(answer) => {
+                let content = match &answer.payload {
+                    CallPayload::None => Content::None,
+                    CallPayload::Json(json) => {
+                        let text = String::from_utf8_lossy(json);
+                        same_value(&text).map_or_else(|| Content::RawJson(text.into_owned()), Content::Value)
+                    }
+                    CallPayload::Text(text) => same_value(text).map_or_else(|| Content::Text(text.clone()), Content::Value),
+                    CallPayload::Plain(text) => Content::Plain(text.clone()),
+                };
+                let headers = answer.head.as_ref().map(|head| head.headers.clone());
+                Reply { content, status: answer.http_status, headers, body: None }
+            }
+            Err(fault) => {
+                let content =
+                    Content::Fault { reason: fault.reason.name().to_owned(), message: fault.message.clone().into_owned() };
+                let head = fault.head.as_deref();
+                let body = head.and_then(|head| same_value(std::str::from_utf8(head.failed_body.as_ref()?).ok()?));
+                Reply { content, status: fault.http_status, headers: head.map(|head| head.headers.clone()), body }
+            }
+        }
+    }
+
+    /// Returns the outcome that a program receives.
+    pub(super) fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
+        let failed_body = self.body.as_ref().map(|body| body.canonical().into_bytes());
+        let head = self.headers.as_ref().map(|headers| HttpHead {
+            status: self.status.unwrap_or_default(),
+            headers: headers.clone(),
+            failed_body,
+        });
+        let payload = match &self.content {
+            Content::Fault { reason, message } => {
+                let reason = Reason::ALL.into_iter().find(|known| known.name() == reason).unwrap_or(Reason::UpstreamError);
+                let mut fault = UpstreamError::new(reason, message.clone());
+                (fault.http_status, fault.head) = (self.status, head.map(Box::new));
+                return Err(fault);
+            }
+            Content::None => CallPayload::None,
+            Content::Value(value) => CallPayload::Json(value.canonical().into_bytes()),
+            Content::RawJson(json) => CallPayload::Json(json.clone().into_bytes()),
+            Content::Text(text) => CallPayload::Text(text.clone()),
+            Content::Plain(text) => CallPayload::Plain(text.clone()),
+        };
+        Ok(CallAnswer { payload, http_status: self.status, head })
+    }
+}

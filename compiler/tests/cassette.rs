@@ -1,0 +1,326 @@
+//! Tests `record`, and the replay of cassettes without upstreams.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use ptc_compiler::serve::Source;
+use ptc_compiler::serve::cassette::{Cassette, Player};
+use ptc_runtime::embed::Request;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const SECRET: &str = "canary-5d1e/q2 \"quoted\" value";
+
+/// An MCP server. `echo` answers with its secret and its arguments, `count` with a number that grows with every call, and `fail`
+/// with an error that has the secret.
+const SERVER: &str = r#"
+escaped=$(printf %s "$KEY" | sed 's/"/\\"/g')
+count=0
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  schema='"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}'
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"echo",'$schema'},{"name":"count",'$schema'},{"name":"fail",'$schema'}]}' ;;
+    *'"name":"echo"'*) result='{"content":[{"type":"text","text":"said '$escaped'\nto '$(printf %s "$line" | sed -n 's/.*"a":"\([a-z]*\)".*/\1/p')'"}]}' ;;
+    *'"name":"count"'*) count=$((count + 1)); result='{"content":[],"structuredContent":{"n":'$count'}}' ;;
+    *'"name":"fail"'*) result='{"isError":true,"content":[{"type":"text","text":"no '$escaped'"}]}' ;;
+    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// A program that gets text with a secret, a failure, and different answers to equal requests.
+const PROGRAM: &str = r#"
+(let [call (fn [tool args] (tool/call {:server "s" :tool tool :args args}))]
+  [(:value (call "echo" {:a "ann"})) (:reason (call "fail" {})) (:message (call "fail" {}))
+   (mapv (fn [_] (:n (:value (call "count" {})))) (range 3))])
+"#;
+
+/// A folder with the server, a config with its secret, and the lock file.
+pub(crate) struct Folder(pub(crate) TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        folder.write("server.sh", SERVER);
+        let entry = json!({
+            "transport": "mcp_stdio", "command": "sh", "args": ["server.sh"], "cd": folder.0.path(),
+            "env": { "KEY": "${PTC_TEST_CASSETTE_SECRET}" },
+        });
+        folder.write("upstreams.json", &json!({ "upstreams": { "s": entry } }).to_string());
+        folder.write("program.clj", PROGRAM);
+        folder.run(&["update", "upstreams.json"], true).success();
+        folder
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.0.path().join(name).parent().unwrap()).unwrap();
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.path().join(name)).unwrap()
+    }
+
+    pub(crate) fn run(&self, args: &[&str], has_secret: bool) -> Finished {
+        self.run_under(&[env!("CARGO_BIN_EXE_ptc-compile")], args, has_secret)
+    }
+
+    fn run_under(&self, program: &[&str], args: &[&str], has_secret: bool) -> Finished {
+        let mut command = Command::new(program.first().unwrap());
+        command.args(program.iter().skip(1)).args(args).current_dir(self.0.path());
+        command.env_remove("PTC_RUNNER_UPSTREAMS").env_remove("PTC_RUNNER_MCP_UPSTREAMS").env("XDG_CONFIG_HOME", "nothing");
+        if has_secret {
+            command.env("PTC_TEST_CASSETTE_SECRET", SECRET);
+        }
+        Finished::new(&command.output().unwrap())
+    }
+
+    pub(crate) fn recorded() -> Folder {
+        let folder = Folder::new();
+        folder.run(&["record", "upstreams.json", "program.clj", "-o", "c.json"], true).success();
+        // From here on the upstream cannot be started.
+        std::fs::remove_file(folder.0.path().join("server.sh")).unwrap();
+        folder
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    fn new(output: &Output) -> Finished {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        Finished { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    #[track_caller]
+    pub(crate) fn success(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.stdout
+    }
+}
+
+const REPLAY: [&str; 4] = ["repl", "--upstreams", "cassette:c.json", "upstreams.json"];
+
+/// What `PROGRAM` gives.
+const VALUE: &str = "[\"said [REDACTED]\\nto ann\" :tool_error \"no [REDACTED]\" [1 2 3]]\n";
+
+#[test]
+fn recorded_program_is_replayed_without_upstream_and_secret() {
+    let folder = Folder::recorded();
+    let cassette = folder.read("c.json");
+    let escaped = json!(SECRET).to_string();
+    for spelling in [SECRET, escaped.trim_matches('"')] {
+        assert!(!cassette.contains(spelling), "the cassette has the secret: {cassette}");
+    }
+    let definition = definition(&folder, "s", "count");
+    assert!(cassette.contains(&definition), "{cassette}");
+    let requests = [
+        r#""args": {},
+          "replies": [{"value": {"n": 1}}, {"value": {"n": 2}}, {"value": {"n": 3}}]"#,
+        r#""args": {"a": "ann"},
+          "replies": [{"text": ["said [REDACTED]", "to ann"]}]"#,
+        // Equal answers are there once.
+        r#""args": {},
+          "replies": [{"fault": "tool_error", "message": "no [REDACTED]"}]"#,
+    ];
+    for request in requests {
+        assert!(cassette.contains(request), "{request}\n{cassette}");
+    }
+    let replayed = folder.run(&[&REPLAY[..], &["-e", PROGRAM, "-e", PROGRAM]].concat(), false).success();
+    assert_eq!(replayed, VALUE.repeat(2), "each program starts at the first answer");
+    // The last answer is repeated.
+    let more = r#"(mapv (fn [_] (:n (tool/value {:server "s" :tool "count"}))) (range 5))"#;
+    assert_eq!(folder.run(&[&REPLAY[..], &["-e", more]].concat(), false).success(), "[1 2 3 3 3]\n");
+}
+
+#[test]
+fn recording_again_changes_nothing_and_failures_write_nothing() {
+    let folder = Folder::new();
+    let record = ["record", "upstreams.json", "program.clj", "-o", "c.json"];
+    folder.run(&record, true).success();
+    let cassette = folder.read("c.json");
+    let again = folder.run(&record, true);
+    assert!(again.stderr.contains("unchanged: c.json with 3 requests"), "{again:?}");
+    assert_eq!(folder.read("c.json"), cassette);
+    folder.write("one.clj", r#"(tool/value {:server "s" :tool "count"})"#);
+    folder.write("failing.clj", "(fail \"on purpose\")");
+    let failing = folder.run(&["record", "upstreams.json", "one.clj", "failing.clj", "-o", "new.json"], true);
+    assert_eq!(failing.code, Some(2));
+    assert!(
+        failing.stderr.contains("the program failing.clj failed: fail: ") && failing.stderr.contains("on purpose"),
+        "{failing:?}"
+    );
+    // The second program gets 2 where the first got 1, so that no cassette replays both.
+    let conflict = folder.run(&["record", "upstreams.json", "one.clj", "one.clj", "-o", "new.json"], true);
+    assert_eq!(conflict.code, Some(2));
+    assert!(
+        conflict.stderr.contains("`one.clj` and `one.clj` got different answers to the same request of s/count: {}"),
+        "{conflict:?}"
+    );
+    assert!(!folder.0.path().join("new.json").exists());
+    let missing = folder.run(&["record", "upstreams.json", "-o", "new.json"], true);
+    assert!(missing.stderr.contains("upstreams.json has no stored programs"), "{missing:?}");
+}
+
+#[test]
+fn replay_opens_no_socket_and_starts_no_process() {
+    let folder = Folder::recorded();
+    // The traced system calls are those with which a process is started, and a socket is made. Tokio's pair of sockets for signals
+    // is not connected to anything else.
+    let strace =
+        ["strace", "-f", "-o", "calls", "-e", "trace=execve,execveat,socket,connect,bind", env!("CARGO_BIN_EXE_ptc-compile")];
+    if Command::new("strace").arg("--version").output().is_err() {
+        eprintln!("strace is not installed: only the test above proves that no upstream is started");
+        return;
+    }
+    let replayed = folder.run_under(&strace, &[&REPLAY[..], &["-e", PROGRAM]].concat(), false).success();
+    assert_eq!(replayed, VALUE);
+    let calls = folder.read("calls");
+    let calls: Vec<&str> = calls.lines().filter(|line| line.contains('(')).collect();
+    assert!(calls.len() == 1 && calls.iter().all(|call| call.contains("execve(")), "{calls:#?}");
+}
+
+#[test]
+fn server_replays_without_secrets() {
+    let folder = Folder::recorded();
+    let request =
+        |id: u32, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let client = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
+    let call = json!({ "name": "lisp_eval", "arguments": { "program": PROGRAM } });
+    let input = format!(
+        "{}\n{}\n{}\n",
+        request(1, "initialize", client),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        request(2, "tools/call", call)
+    );
+    let mut server = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
+        .args(["run", "--upstreams", "cassette:c.json", "upstreams.json", "--connect", "eager"])
+        .current_dir(folder.0.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The end of its input would cancel the call.
+    let mut stdin = server.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    let answers: Vec<String> = BufReader::new(server.stdout.take().unwrap()).lines().take(2).map(Result::unwrap).collect();
+    drop(stdin);
+    assert!(server.wait().unwrap().success());
+    let answer = answers.last().unwrap();
+    assert!(answer.contains("said [REDACTED]") && answer.contains("[1 2 3]"), "{answer}");
+}
+
+#[test]
+fn connection_to_a_service_is_not_made() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let document = json!({
+        "openapi": "3.0.3", "info": { "title": "Pets", "version": "1" },
+        "paths": { "/pets": { "get": { "operationId": "pets", "responses": { "200": { "description": "all",
+            "headers": { "X-Total": { "schema": { "type": "integer" } } },
+            "content": { "application/json": { "schema": { "type": "array", "items": { "type": "object" } } } } } } } } },
+    });
+    let entry = json!({
+        "transport": "openapi", "base_url": format!("http://{}", listener.local_addr().unwrap()), "schema_file": "api.json",
+        "include_operations": ["pets"], "allow_insecure_http": true,
+    });
+    folder.write("api.json", &document.to_string());
+    folder.write("upstreams.json", &json!({ "upstreams": { "pets": entry } }).to_string());
+    folder.run(&["update", "upstreams.json"], false).success();
+    let reply = json!({ "status": 200, "headers": { "x-total": "1" }, "value": [{ "name": "Rex", "weight": 1.50 }] });
+    let tool = json!({ "definition": definition(&folder, "pets", "pets"), "requests": [{ "args": {}, "replies": [reply] }] });
+    folder.write("c.json", &json!({ "cassette": 1, "tools": { "pets/pets": tool } }).to_string());
+    let program = r#"(select-keys (tool/call {:server "pets" :tool "pets"}) [:ok :value :status :headers])"#;
+    let replayed = folder.run(&[&REPLAY[..], &["--connect", "eager", "-e", program]].concat(), false).success();
+    assert_eq!(replayed, "{:headers {\"x-total\" \"1\"} :ok true :status 200 :value [{\"name\" \"Rex\" \"weight\" 1.5}]}\n");
+    assert!(listener.accept().is_err(), "nothing connects");
+}
+
+#[test]
+fn embedding_program_replays_the_quickstart() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/quickstart");
+    let text = std::fs::read_to_string(folder.join("due.cassette.json")).unwrap();
+    let served = Source::file(folder.join("upstreams.json")).open_blocking().unwrap();
+    let catalog = served.deployment().catalog;
+    let cassette = Cassette::read("due.cassette.json", &text).unwrap();
+    assert_eq!(cassette.to_string(), text, "it has the form that `record` writes");
+    cassette.check(catalog).unwrap();
+    let player = Arc::new(Player::new("due.cassette.json", &cassette, catalog));
+    let engine = served.engine().upstreams(|upstreams| upstreams.interceptor = Some(player)).build().unwrap();
+    let program = std::fs::read_to_string(folder.join("due.clj")).unwrap();
+    let answers: Vec<String> = (0..1000).map(|_| engine.run(Request::new(&*program)).preview().unwrap().to_owned()).collect();
+    let expected = "{\"Ada\" 1985 \"Grace\" 1640 \"Ken\" 1660}";
+    assert!(answers.iter().all(|answer| answer == expected), "{:?}", answers.first());
+}
+
+#[test]
+fn unknown_request_ends_the_program_and_shows_the_nearest() {
+    let folder = Folder::recorded();
+    let run = |program: &str| folder.run(&[&REPLAY[..], &["-e", program]].concat(), false);
+    let other = run(r#"(:ok (tool/call {:server "s" :tool "echo" :args {:a "bob"}}))"#);
+    assert_eq!(other.code, Some(1));
+    let expected = "the cassette c.json has no answer to s/echo with {\"a\":\"bob\"}; the nearest recorded request is {\"a\":\"ann\"}, which \
+                    differs in args.a";
+    assert!(other.stderr.contains(expected) || other.stdout.contains(expected), "{other:?}");
+    // Arguments are checked and budgets are counted as for an upstream.
+    let invalid = run(r#"(tool/call {:server "s" :tool "echo" :args {:a 1}})"#);
+    assert!(format!("{invalid:?}").contains("rejected args"), "{invalid:?}");
+    let many = r#"(frequencies (map (fn [_] (:reason (tool/call {:server "s" :tool "count"}))) (range 60)))"#;
+    assert_eq!(run(many).success(), "{nil 50 :cap_exhausted 10}\n");
+}
+
+#[test]
+fn cassette_that_cannot_be_replayed_is_refused() {
+    let folder = Folder::recorded();
+    let cassette = folder.read("c.json");
+    let refused = |args: &[&str], expected: &[&str]| {
+        let refused = folder.run(args, false);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        for text in expected {
+            assert!(refused.stderr.contains(text), "{text}: {refused:?}");
+        }
+    };
+    let with = |text: &str, expected: &[&str]| {
+        folder.write("c.json", text);
+        refused(&[&REPLAY[..], &["-e", "1"]].concat(), expected);
+    };
+    let changed = cassette.replace(&definition(&folder, "s", "count"), "sha256:0");
+    let again = "`ptc-compile record upstreams.json PROGRAM… -o c.json` records the programs again";
+    with(&changed, &["it was recorded with another lock file: s/count changed since then", again]);
+    with(&cassette.replace("s/count", "s/gone"), &["s/gone not in it any more", again]);
+    with(&cassette.replace("\"cassette\": 1", "\"cassette\": 9"), &["expected a cassette of version 1, found version 9"]);
+    with("{}", &["the cassette c.json cannot be replayed: cassette: expected"]);
+    with("{,", &["c.json:1:2"]);
+    folder.write("c.json", &cassette);
+    let live = ["--catalog-snapshot-mode", "live"];
+    refused(&[&REPLAY[..], &live].concat(), &["does not go with"]);
+    refused(&["repl", "--upstreams", "c.json", "upstreams.json"], &["--upstreams: expected `cassette:`"]);
+    refused(&["repl", "--upstreams", "cassette:c.json"], &["and there is no config"]);
+    std::fs::remove_file(folder.0.path().join("upstreams.lock.json")).unwrap();
+    let unpinned = folder.run(&[&REPLAY[..], &["-e", "1"]].concat(), false);
+    assert_eq!(unpinned.code, Some(1), "{unpinned:?}");
+    assert!(unpinned.stderr.contains("there is no lock file"), "{unpinned:?}");
+}
+
+/// Returns the digest of a tool in the lock file.
+fn definition(folder: &Folder, upstream: &str, tool: &str) -> String {
+    let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let digest = lock.pointer(&format!("/upstreams/{upstream}/tools/{tool}/digest")).and_then(Value::as_str);
+    digest.unwrap_or_else(|| panic!("no digest of {tool} in {}: {lock:#}", Path::new("upstreams.lock.json").display())).to_owned()
+}
