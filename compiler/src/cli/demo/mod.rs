@@ -22,11 +22,13 @@ const HTTP: &str = "127.0.0.1:7411";
 const API: &str = "127.0.0.1:7412";
 
 /// The quickstart's files by name.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 6] = [
     ("upstreams.json", include_str!("../../../../fixtures/quickstart/upstreams.json")),
     ("upstreams.lock.json", include_str!("../../../../fixtures/quickstart/upstreams.lock.json")),
     ("petstore.openapi.json", include_str!("../../../../fixtures/quickstart/petstore.openapi.json")),
     ("due.clj", include_str!("../../../../fixtures/quickstart/due.clj")),
+    ("due.cassette.json", include_str!("../../../../fixtures/quickstart/due.cassette.json")),
+    ("due_test.clj", include_str!("../../../../fixtures/quickstart/due_test.clj")),
 ];
 
 /// `ptc-compile demo`
@@ -47,7 +49,7 @@ pub(crate) struct Demo {
     #[arg(long, value_name = "ADDRESS")]
     api: Option<String>,
 
-    /// Serve nothing, and write the quickstart's config, lock file, OpenAPI document and program into this folder
+    /// Serve nothing, and write the quickstart's config with its lock file, OpenAPI document, program and test into this folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["stdio", "http", "api"])]
     write: Option<PathBuf>,
 }
