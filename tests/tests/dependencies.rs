@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 21] = [
+const CRATES: [(&str, &[&str]); 23] = [
     ("ptc-catalog", &[]),
     ("ptc-image", &["ptc-catalog"]),
     ("ptc-text", &[]),
@@ -66,6 +66,7 @@ const CRATES: [(&str, &[&str]); 21] = [
     ("ptc-otlp", &["ptc-runtime"]),
     ("ptc-resource-server", &["ptc-runtime"]),
     ("ptc-prebuilt", &["ptc-image", "ptc-otlp", "ptc-resource-server", "ptc-runtime", "ptc-session-redis", "ptc-viewer"]),
+    ("ptc-packages", &[]),
     (
         "ptc-compiler",
         &[
@@ -74,6 +75,7 @@ const CRATES: [(&str, &[&str]); 21] = [
             "ptc-image",
             "ptc-lisp",
             "ptc-otlp",
+            "ptc-packages",
             "ptc-resource-server",
             "ptc-runtime",
             "ptc-search",

@@ -7,8 +7,12 @@ use ptc_runtime::Parts;
 
 static DEPLOYMENT: Deployment = Deployment { name: "plain", compiler: "none", ..Deployment::EMPTY };
 
-static PARTS: Parts =
-    Parts { session_stores: Some(&ptc_session_redis::REDIS), viewer: Some(&ptc_viewer::VIEWER), exporter: Some(&ptc_otlp::OTLP) };
+static PARTS: Parts = Parts {
+    session_stores: Some(&ptc_session_redis::REDIS),
+    viewer: Some(&ptc_viewer::VIEWER),
+    access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    exporter: Some(&ptc_otlp::OTLP),
+};
 
 fn main() -> ExitCode {
     ptc_runtime::main_with(&DEPLOYMENT, &PARTS)

@@ -52,7 +52,7 @@ static WORLD: LazyLock<World> = LazyLock::new(|| {
     let scheduler = Scheduler::new(settings.schedule.clone());
     let sessions = Sessions::open(&settings, DEPLOYMENT.name, &scheduler).expect("sessions in memory");
     let server = Arc::new(Server::new(&DEPLOYMENT, settings, evaluator, sessions, redactor, scheduler, None));
-    let http = HttpState::new(Arc::clone(&server), None).expect("a listener's state");
+    let http = HttpState::new(Arc::clone(&server), None, None).expect("a listener's state");
     World { runtime, server, http }
 });
 
