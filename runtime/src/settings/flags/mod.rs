@@ -82,7 +82,7 @@ pub struct Optional {
 
 static OPTIONAL: [Optional; 4] = [
     Optional { prefix: "agentic", env: "PTC_RUNNER_MCP_AGENTIC", feature: "agentic" },
-    Optional { prefix: "http-oauth", env: "PTC_RUNNER_MCP_HTTP_OAUTH", feature: "http-oauth" },
+    Optional { prefix: "http-oauth", env: "PTC_RUNNER_MCP_HTTP_OAUTH_ISSUER", feature: "http-oauth" },
     Optional { prefix: "color", env: "PTC_RUNNER_MCP_COLOR", feature: "line-editing" },
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];
@@ -90,7 +90,9 @@ static OPTIONAL: [Optional; 4] = [
 /// Iterates over the groups of settings that a binary with these parts was built without, with instructions to enable them. The use
 /// of such a setting is an error with these instructions instead of a suggestion of a similar name.
 pub fn disabled_settings(linked: LinkedParts) -> impl Iterator<Item = (&'static Optional, String)> {
-    OPTIONAL.iter().filter_map(move |optional| Some((optional, how_to_enable(optional.feature, linked)?)))
+    // A part that is not linked may still have its rows, if another package of the same build enables their feature.
+    let absent = OPTIONAL.iter().filter(|optional| !flags().any(|flag| flag.name.starts_with(optional.prefix)));
+    absent.filter_map(move |optional| Some((optional, how_to_enable(optional.feature, linked)?)))
 }
 
 /// Prefix of the environment variables of settings.
