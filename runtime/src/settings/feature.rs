@@ -86,8 +86,9 @@ mod tests {
         let (_, features) = manifest.split_once("[features]\n").expect("the manifest has features");
         let (features, _) = features.split_once("\n[").expect("and more");
         let names = features.lines().filter_map(|line| Some(line.split_once(" = [")?.0));
-        // Features that do not concern pinned binaries are excluded: these are for embedders and for fuzz targets.
-        let names = names.filter(|name| !["default", "fuzzing", "own-allocator", "proxy", "schemars"].contains(name));
+        // Features that do not concern pinned binaries are excluded: these are for embedders, `ptc-compile` and fuzz targets.
+        let names =
+            names.filter(|name| !["default", "fuzzing", "interception", "own-allocator", "proxy", "schemars"].contains(name));
         let mut names: Vec<&str> = names.collect();
         let own = FEATURES.iter().filter(|feature| matches!(feature.source, Source::Own(_)));
         let mut known: Vec<&str> = own.map(|feature| feature.name).collect();
