@@ -1,5 +1,6 @@
 //! What cargo says about the packages of a program.
 //!
+//! - `digest`: SHA-256 in hexadecimal digits
 //! - `graph`: the packages of a program and their dependencies, from the output of `cargo metadata`
 //! - `sbom`: the software bill of materials, as a CycloneDX document
 //! - `notices`: the licence texts of everything that is linked
@@ -8,8 +9,10 @@
 
 #![forbid(unsafe_code)]
 
+mod digest;
 mod graph;
 pub mod notices;
 pub mod sbom;
 
+pub use digest::sha256;
 pub use graph::{Error, portable};

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-
+use crate::digest;
 use crate::graph::{Error, Package, packages, reference, root, text};
+use serde_json::{Map, Value, json};
 
 /// What a document describes, beside the packages.
 #[derive(Debug)]
@@ -117,7 +116,7 @@ fn checksums(cargo_lock: &str) -> BTreeMap<(&str, &str), &str> {
 
 /// Derives a UUID from a digest of the text. Its version is 8, whose content RFC 9562 leaves to the application.
 fn serial(content: &str) -> String {
-    let hex: String = Sha256::digest(content.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = digest::sha256(content.as_bytes());
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     format!("urn:uuid:{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }

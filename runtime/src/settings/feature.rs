@@ -89,9 +89,10 @@ mod tests {
         let (_, features) = manifest.split_once("[features]\n").expect("the manifest has features");
         let (features, _) = features.split_once("\n[").expect("and more");
         let names = features.lines().filter_map(|line| Some(line.split_once(" = [")?.0));
-        // Features that do not concern pinned binaries are excluded: these are for embedders, for fuzz targets and for optional parts.
-        let names =
-            names.filter(|name| !["default", "fuzzing", "http-oauth", "own-allocator", "proxy", "schemars"].contains(name));
+        // Features that do not concern pinned binaries are excluded: these are for embedders, `ptc-compile`, fuzz targets and optional
+        // parts.
+        const OTHERS: [&str; 7] = ["default", "fuzzing", "http-oauth", "interception", "own-allocator", "proxy", "schemars"];
+        let names = names.filter(|name| !OTHERS.contains(name));
         let mut names: Vec<&str> = names.collect();
         let own = FEATURES.iter().filter(|feature| matches!(feature.source, Source::Own(_)));
         let mut known: Vec<&str> = own.map(|feature| feature.name).collect();

@@ -20,7 +20,7 @@ mod wheel;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sha2::{Digest, Sha256};
+use ptc_packages::sha256;
 
 use crate::error::Error;
 use platform::Platform;
@@ -72,9 +72,4 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     std::fs::write(path, bytes).map_err(Error::at("write", path))?;
     println!("{:>10}  {}", bytes.len(), path.display());
     Ok(())
-}
-
-/// Returns the digest in hexadecimal digits.
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

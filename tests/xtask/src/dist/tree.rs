@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::sha256;
+use ptc_packages::sha256;
 
 /// Where `ptc-compile` looks for the prebuilt runtime, beside the folder of its own program.
 pub(super) const LIBRARY: &str = "lib/ptc-compile";
