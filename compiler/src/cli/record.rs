@@ -87,7 +87,7 @@ async fn record(
     recorder: &Arc<Recorder>,
     console: &Console,
 ) -> Result<(), Failure> {
-    let mut signals = ShutdownSignals::listen(true)
+    let mut signals = ShutdownSignals::listen(true, true)
         .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
     let engine = engine(args, deployment, recorder)?;
     let recorded = tokio::select! {

@@ -20,7 +20,6 @@ mod wheel;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ptc_packages::sha256;
 
 use crate::error::Error;
 use platform::Platform;
@@ -58,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Error> {
     let mut packages = vec![tarball::package(&release)?, deb::package(&release)?, wheel::package(&release)?];
     packages.extend(npm::packages(&release)?);
     packages.push(container::package(&release)?);
-    let sums: String = packages.iter().map(|package| format!("{}  {}\n", sha256(&package.bytes), package.name)).collect();
+    let sums = tree::checksums(packages.iter().map(|package| (&*package.name, &*package.bytes)));
     packages.push(Package { name: "SHA256SUMS".to_owned(), bytes: sums.into_bytes() });
     std::fs::create_dir_all(&options.output).map_err(Error::at("create", &options.output))?;
     for package in packages {

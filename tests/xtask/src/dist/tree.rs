@@ -34,11 +34,7 @@ impl Tree {
 
     /// Adds the checksums of all files.
     pub(super) fn finish(&mut self) {
-        let mut sums = String::new();
-        for (path, file) in &self.0 {
-            // Writing to a string cannot fail.
-            let _ = writeln!(sums, "{}  {path}", sha256(&file.bytes));
-        }
+        let sums = checksums(self.0.iter().map(|(path, file)| (&**path, &*file.bytes)));
         self.file(&format!("{DOCUMENTS}/SHA256SUMS"), sums.into_bytes());
     }
 
@@ -46,4 +42,14 @@ impl Tree {
     pub(super) fn below(&self, prefix: &str) -> Tree {
         Tree(self.0.iter().map(|(path, file)| (format!("{prefix}{path}"), file.clone())).collect())
     }
+}
+
+/// Returns the checksums of files as `sha256sum --check` reads them.
+pub(super) fn checksums<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
+    let mut sums = String::new();
+    for (path, bytes) in files {
+        // Writing to a string cannot fail.
+        let _ = writeln!(sums, "{}  {path}", sha256(bytes));
+    }
+    sums
 }
