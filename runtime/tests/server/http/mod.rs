@@ -16,6 +16,8 @@ mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
 mod secure;
+#[cfg(feature = "agentic")]
+mod separation;
 mod shares;
 pub(crate) mod site;
 mod unread;
@@ -40,6 +42,8 @@ pub(crate) fn tests() -> Vec<Test> {
         memory::TESTS,
         oauth::TESTS,
         owners::TESTS,
+        #[cfg(feature = "agentic")]
+        separation::TESTS,
         queue::TESTS,
         requests::TESTS,
         secure,
