@@ -35,6 +35,10 @@
 
 #![forbid(unsafe_code)]
 
+// Every other crate depends on this one or is useless without it, so that a build ends here.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("ptc-compile and its binaries run on Linux and macOS: build them there, on Windows inside WSL");
+
 pub mod body_kind;
 pub mod deployment;
 pub mod effect;

@@ -44,9 +44,12 @@ pub(super) fn release() -> Result<Release, Error> {
     for (shell, path) in COMPLETIONS {
         tree.file(path, output(Command::new(&compiler).args(["completions", shell]))?);
     }
-    let pages = tempfile::tempdir().map_err(|error| Error::new(format!("cannot create a folder: {error}")))?;
-    output(Command::new(&compiler).arg("man").arg(pages.path()))?;
-    for entry in std::fs::read_dir(pages.path()).map_err(Error::at("read", pages.path()))?.flatten() {
+    let pages = target.join("xtask/man");
+    if pages.exists() {
+        std::fs::remove_dir_all(&pages).map_err(Error::at("remove", &pages))?;
+    }
+    output(Command::new(&compiler).arg("man").arg(&pages))?;
+    for entry in std::fs::read_dir(&pages).map_err(Error::at("read", &pages))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         tree.file(&format!("share/man/man1/{name}"), read(&entry.path())?);
     }
