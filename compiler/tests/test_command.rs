@@ -23,10 +23,13 @@ const PASSING: &str = r#"(ns pass-test
   (is (#(= % 1) 1))
   (run! #(is (< % 3)) [1 2]))
 
+(def text 5)
+
 (deftest rows
   (are [text length] (= length (count text))
     "" 0
-    "abc" 3))
+    "abc" 3)
+  (are [text other] (not= text other) 1 text))
 
 (deftest kinds-of-values
   (is (= {:a [1 -2.5 nil true "x"] "b" #{:k 2} 3 '(4 5) :big 123456789012345678901234567890}
@@ -81,7 +84,7 @@ fn tests_pass_without_upstreams_and_secrets() {
     let folder = folder();
     folder.write("pass_test.clj", PASSING);
     let passed = folder.run(&["test"], false).success();
-    assert!(passed.starts_with("4 tests, 15 assertions: 0 failed, 0 errors ("), "{passed}");
+    assert!(passed.starts_with("4 tests, 16 assertions: 0 failed, 0 errors ("), "{passed}");
 }
 
 #[test]
@@ -210,6 +213,10 @@ fn files_and_filters_that_cannot_be_used_are_reported() {
     // A test without a cassette cannot call an upstream.
     let call = "(tool/call {:server \"s\" :tool \"count\"})";
     refused(&format!("(deftest t {call})"), 1, "the cassette of bad_test.clj, which names none, has no answer to s/count");
+    // A program that lacks recorded answers does not count as one that fails.
+    folder.write("stale.clj", "(tool/call {:server \"s\" :tool \"echo\" :args {:a \"bob\"}})");
+    let stale = "(ns t {:cassette \"c.json\"})\n(deftest t (is (thrown? (run-program \"stale.clj\"))))";
+    refused(stale, 1, "the program stale.clj: the cassette c.json has no answer to s/echo");
     refused("(deftest t (is (= 1 (run-program \"gone.clj\"))))", 1, "cannot read `gone.clj`");
     folder.write("bad_test.clj", "(ns b)\n(deftest one (is true))\n(deftest two (is false))");
     let one = folder.run(&["test", "--filter", "b/one"], false).success();

@@ -79,7 +79,12 @@ impl KeyCache {
         // A client that disconnects does not end a fetch for which others wait.
         let fetch = tokio::spawn(Arc::clone(self).fetch(known.map(|fetched| fetched.at)));
         let _ = fetch.await;
-        self.fetched().map_or(Err(TokenError::Unavailable), |fetched| fetched.find(id, header.alg))
+        let found = self.fetched().map_or(Err(TokenError::Unavailable), |fetched| fetched.find(id, header.alg));
+        // The key may be a new one that could not be fetched. The client must not throw its token away.
+        if matches!(found, Err(UNKNOWN_KEY)) && self.schedule.lock().await.failures > 0 {
+            return Err(TokenError::Unavailable);
+        }
+        found
     }
 
     /// Returns the keys, unless they are too old.

@@ -35,8 +35,15 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 const MAX_AGE: Duration = Duration::from_secs(30);
 /// Maximum number of answers that are kept.
 const MAX_ANSWERS: usize = 10_000;
+/// Maximum number of answers that are kept while the next one refuses its token. Anybody can cause refusals, which must not displace the
+/// others.
+const MAX_REFUSALS: usize = MAX_ANSWERS / 2;
 /// Maximum number of requests at the same time, since anybody can send tokens that are not active.
 const MAX_REQUESTS: usize = 8;
+/// Maximum time that a token waits for the requests of others.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// Pause after a failed request, in which no other one is sent.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Minimum interval between two warnings.
 const WARN_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -50,6 +57,7 @@ pub(crate) struct Introspector {
     requests: Semaphore,
     /// Answers by the digest of the token, each with the time at which it was received.
     answers: Mutex<HashMap<[u8; 32], (Instant, Answer)>>,
+    failed: Mutex<Option<Instant>>,
     warned: Mutex<Option<Instant>>,
 }
 
@@ -91,35 +99,53 @@ impl Introspector {
         };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;
         let requests = Semaphore::new(MAX_REQUESTS);
-        Ok(Some(Introspector { http, url, headers, requests, answers: Mutex::default(), warned: Mutex::default() }))
+        Ok(Some(Introspector {
+            http,
+            url,
+            headers,
+            requests,
+            answers: Mutex::default(),
+            failed: Mutex::default(),
+            warned: Mutex::default(),
+        }))
     }
 
-    /// Returns the identity of an opaque token.
+    /// Returns the identity of an opaque token. Without `may_ask` only kept answers count.
     ///
     /// # Errors
     ///
     /// Returns [`TokenError::Unavailable`] if the authorization server gives no answer. This is not kept.
-    pub(crate) async fn identity(&self, token: &str, expectation: &Expectation) -> Answer {
+    pub(crate) async fn identity(&self, token: &str, may_ask: bool, expectation: &Expectation) -> Answer {
         let digest = sha256(token.as_bytes());
         let kept = || self.answers().get(&digest).filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, answer)| answer.clone());
         if let Some(answer) = kept() {
             return answer.and_then(still_valid);
         }
-        let Ok(_permit) = self.requests.acquire().await else { return Err(TokenError::Unavailable) };
+        if !may_ask {
+            return Err(TokenError::Untrusted("the token is not known, and its client may not cause a request"));
+        }
+        let permit = tokio::time::timeout(MAX_WAIT, self.requests.acquire()).await;
+        let Ok(Ok(_permit)) = permit else { return Err(TokenError::Unavailable) };
         // Another request may have asked for the same token meanwhile.
         if let Some(answer) = kept() {
             return answer.and_then(still_valid);
         }
+        let failed = || self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed().is_some_and(|at| at.elapsed() < PAUSE) {
+            return Err(TokenError::Unavailable);
+        }
         let claims = self.ask(token).await.map_err(|why| {
+            *failed() = Some(Instant::now());
             self.warn(&why);
             TokenError::Unavailable
         })?;
         let answer = expectation.introspected(claims);
         let mut answers = self.answers();
-        if answers.len() >= MAX_ANSWERS {
+        let most = if answer.is_ok() { MAX_ANSWERS } else { MAX_REFUSALS };
+        if answers.len() >= most {
             answers.retain(|_, (at, _)| at.elapsed() < MAX_AGE);
         }
-        if answers.len() < MAX_ANSWERS {
+        if answers.len() < most {
             answers.insert(digest, (Instant::now(), answer.clone()));
         }
         answer

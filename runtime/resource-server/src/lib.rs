@@ -71,9 +71,13 @@ struct Verifier {
 }
 
 impl TokenVerifier for Verifier {
-    fn verify<'a>(&'a self, token: &'a str) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>> {
+    fn verify<'a>(
+        &'a self,
+        token: &'a str,
+        may_ask: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>> {
         Box::pin(async move {
-            let identity = self.identity(token).await?;
+            let identity = self.identity(token, may_ask).await?;
             if self.resource.permits(&identity) { Ok(identity) } else { Err(TokenError::Scope) }
         })
     }
@@ -88,9 +92,9 @@ impl TokenVerifier for Verifier {
 }
 
 impl Verifier {
-    async fn identity(&self, token: &str) -> Result<Identity, TokenError> {
+    async fn identity(&self, token: &str, may_ask: bool) -> Result<Identity, TokenError> {
         let header = match (token::read_header(token), &self.introspector) {
-            (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, &self.expectation).await,
+            (Err(token::NOT_A_JWT), Some(introspector)) => return introspector.identity(token, may_ask, &self.expectation).await,
             (header, _) => header?,
         };
         let keys = self.cache.keys_for(&header).await?;

@@ -108,6 +108,10 @@ impl Expectation {
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(TokenError::Untrusted("the authorization server does not know the token as active"));
         }
+        let kind = claims.get("token_type").and_then(Value::as_str).unwrap_or("Bearer");
+        if !kind.eq_ignore_ascii_case("bearer") && !kind.eq_ignore_ascii_case("access_token") {
+            return Err(TokenError::Unacceptable("the token is not a bearer token"));
+        }
         // RFC 7662 requires neither issuer nor audience. A token for another server must not be accepted here, so that the audience
         // is required.
         claims.entry("iss").or_insert_with(|| self.issuer.clone().into());
@@ -124,6 +128,10 @@ impl Expectation {
 
     fn identity(&self, claims: Map<String, Value>) -> Result<Identity, TokenError> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        // Such a token is stolen unless its client proves that it has a key (RFC 7800), which this server cannot check.
+        if claims.contains_key("cnf") {
+            return Err(TokenError::Unacceptable("the access token is bound to a key of its client"));
+        }
         // The library accepts a list of issuers too.
         if text("iss") != Some(&self.issuer) {
             return Err(TokenError::Unacceptable("the access token is of another issuer"));

@@ -50,18 +50,16 @@ impl Ring {
         self.records.push_back((weight, record));
     }
 
-    /// Removes the oldest record of the owner whose usage is largest. Returns whether there was one.
+    /// Removes the oldest record of the owners whose usage is largest. Returns whether there was one.
     fn remove_oldest(&mut self, by: impl Fn(&Usage) -> usize) -> bool {
-        let Some(owner) = self.owners.iter().max_by_key(|(_, usage)| by(usage)).map(|(owner, _)| Arc::clone(owner)) else {
-            return false;
-        };
-        let at = self.records.iter().position(|(_, record)| record.owner == owner);
-        let Some((weight, _)) = at.and_then(|at| self.records.remove(at)) else { return false };
+        let largest = self.owners.values().map(&by).max();
+        let at = self.records.iter().position(|(_, record)| self.owners.get(&record.owner).map(&by) == largest);
+        let Some((weight, record)) = at.and_then(|at| self.records.remove(at)) else { return false };
         self.bytes -= weight;
-        if let Some(usage) = self.owners.get_mut(&owner) {
+        if let Some(usage) = self.owners.get_mut(&record.owner) {
             *usage = Usage { count: usage.count - 1, bytes: usage.bytes - weight };
             if usage.count == 0 {
-                self.owners.remove(&owner);
+                self.owners.remove(&record.owner);
             }
         }
         true
@@ -114,6 +112,16 @@ mod tests {
         assert_eq!(ring.newest("two", None).count(), 1);
         assert_eq!(ring.owners.values().map(|usage| usage.count).sum::<usize>(), ring.records.len());
         assert_eq!(ring.owners.values().map(|usage| usage.bytes).sum::<usize>(), ring.bytes);
+    }
+
+    #[test]
+    fn among_equal_owners_the_oldest_record_is_removed() {
+        let mut ring = Ring::new(3);
+        for owner in ["c", "a", "b", "d", "e"] {
+            ring.push(record_of(owner, 0));
+        }
+        let kept: Vec<&str> = ring.records.iter().map(|(_, record)| &*record.owner).collect();
+        assert_eq!(kept, ["b", "d", "e"]);
     }
 
     #[test]

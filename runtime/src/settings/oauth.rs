@@ -68,9 +68,7 @@ impl OauthSettings {
         if self.issuer.is_some() != self.audience.is_some() {
             faults.push("--http-oauth-issuer and --http-oauth-audience go together");
         } else if self.issuer.is_some() && self.resource().is_none() {
-            faults.push(
-                "--http-oauth-audience: this is not a URL, so that clients cannot be told the server's; give --http-oauth-resource",
-            );
+            faults.push("--http-oauth-audience is not a URL: give the URL of the endpoint with --http-oauth-resource");
         }
         let introspection = [self.introspection_url.is_some(), self.client_id.is_some(), self.client_secret.is_some()];
         if introspection.contains(&true) && (introspection.contains(&false) || self.issuer.is_none()) {

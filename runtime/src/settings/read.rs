@@ -273,7 +273,7 @@ impl SettingsParser {
         let http = &self.settings.http;
         if http.on && http.unix_socket.is_some() {
             if http.admin_port.is_some() && self.settings.diagnostics.counted && !http.has_credentials() {
-                let why = "--http-admin-port with --http-unix-socket and --http-metrics needs --http-auth-token: other users of this \
+                let why = "--http-admin-port with --http-unix-socket and --http-metrics needs a credential, such as --http-auth-token or --http-tokens-file: other users of this \
                            machine reach that port";
                 self.faults.push(Fault::Refused(why.into()));
             }

@@ -66,6 +66,8 @@ struct Log {
     file: PathBuf,
     assertions: Vec<Assertion>,
     calls: Vec<String>,
+    /// The message about a call without a recorded answer.
+    refused: Option<String>,
 }
 
 /// The arguments of the host tool of assertions.
@@ -238,6 +240,10 @@ async fn run_program(running: &Running, programs: &Engine, run: ProgramRun) -> R
     };
     let request = request.context_json(args.to_json().canonical()).on_behalf_of(OWNER, run.test);
     let answer = programs.run_async(request).await;
+    // A cassette without the answer must not pass for a program that fails.
+    if let Some(message) = running.refusal(run.test).filter(|_| run.caught) {
+        return Err(ToolFailure::new(format!("the program {}: {message}", run.program)));
+    }
     let outcome = match (tagged(&answer), run.caught) {
         (Ok(value), _) => Json::object().with("ok", Json::Bool(true)).with("value", value),
         (Err(message), true) => Json::object().with("ok", Json::Bool(false)).with("message", Json::String(message)),
@@ -279,6 +285,18 @@ impl Running {
         if let Some(test) = lock(&self.tests).get_mut(&test) {
             test.calls.push(call);
         }
+    }
+
+    /// Notes that a test made a call without a recorded answer.
+    pub(super) fn refuse_call(&self, test: u64, message: String) {
+        if let Some(test) = lock(&self.tests).get_mut(&test) {
+            test.refused = Some(message);
+        }
+    }
+
+    /// Returns the message about the last call of a test without a recorded answer.
+    fn refusal(&self, test: u64) -> Option<String> {
+        lock(&self.tests).get(&test)?.refused.clone()
     }
 
     /// Returns the text of a program file, which is read once.

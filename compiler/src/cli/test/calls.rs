@@ -52,6 +52,9 @@ impl ProgramInterceptor for Calls {
             Interception::Answer(Err(fault)) => fault.reason.name(),
             Interception::Refuse(_) | Interception::PassOn => "not recorded",
         };
+        if let Interception::Refuse(fault) = &interception {
+            self.running.refuse_call(self.test, fault.message.clone());
+        }
         let arguments = String::from_utf8_lossy(&call.arguments);
         let (arguments, is_cut) = truncate_utf8(&arguments, MAX_ARGUMENTS);
         let mark = if is_cut { "…" } else { "" };

@@ -228,9 +228,13 @@ impl<'s> Expander<'s> {
             self.row = row.first().map(|value| line_of(self.source, value.span.start)).or(outer);
             let assertion = self.is(template, &assertion);
             self.row = outer;
+            // The names must not be visible in the values, so that all values are bound first.
             let mut bindings = String::new();
-            for (name, value) in names.iter().zip(row) {
-                let _ = write!(bindings, "{} {} ", slice(self.source, name), self.form(value)?);
+            for (at, value) in row.iter().enumerate() {
+                let _ = write!(bindings, "ptc-test-v{at} {} ", self.form(value)?);
+            }
+            for (at, name) in names.iter().enumerate() {
+                let _ = write!(bindings, "{} ptc-test-v{at} ", slice(self.source, name));
             }
             let _ = write!(rows, " (let [{bindings}] {})", on_one_line(&assertion?));
         }

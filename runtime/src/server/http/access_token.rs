@@ -29,8 +29,13 @@ pub trait TokenVerifierSource: Debug + Sync {
 
 /// Verifies access tokens.
 pub trait TokenVerifier: Send + Sync {
-    /// Returns the identity of a token.
-    fn verify<'a>(&'a self, token: &'a str) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>>;
+    /// Returns the identity of a token. Without `may_ask` it asks the authorization server about no single token, so that unknown opaque
+    /// tokens are refused.
+    fn verify<'a>(
+        &'a self,
+        token: &'a str,
+        may_ask: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<Identity, TokenError>> + Send + 'a>>;
 
     /// Returns the metadata of the protected resource (RFC 9728), if a path is that of the metadata.
     fn metadata(&self, path: &str) -> Option<&str>;

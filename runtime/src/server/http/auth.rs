@@ -98,14 +98,16 @@ impl Authenticator {
         Ok(Authenticator { single, file, verifier, open, accepts_certificates: settings.tls_client_ca.is_some(), throttle })
     }
 
-    /// Returns the identity of the request's token, or without a token that of the client's certificate. Takes up to a second for a wrong token after repeated failures of its
-    /// address.
+    /// Returns the identity of the request's token, or without a token that of the client's certificate. Takes up to a second for a
+    /// wrong token after repeated failures of its address.
     ///
     /// # Errors
     ///
     /// Returns the reply to a request without the required token, or with a wrong one.
     pub async fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Reply> {
-        let denied = match self.identify(peer, headers).await {
+        // An address that guesses tokens must not make this server ask about each of them.
+        let may_ask = self.throttle.as_ref().is_none_or(|throttle| !throttle.is_blocked(peer.address, Instant::now()));
+        let denied = match self.identify(peer, headers, may_ask).await {
             Ok(identity) => return Ok(identity),
             Err(denied) => self.throttled(peer.address, denied, Instant::now()),
         };
@@ -121,8 +123,8 @@ impl Authenticator {
         throttle.and_then(|throttle| throttle.note_failure(peer, now)).map_or(denied, Denied::Throttled)
     }
 
-    /// Returns the identity of a request. Failures are not counted.
-    async fn identify(&self, peer: &Peer, headers: &HeaderMap) -> Result<Arc<Identity>, Denied> {
+    /// Returns the identity of a request. Failures are not counted. Without `may_ask` the authorization server is not asked about the token.
+    async fn identify(&self, peer: &Peer, headers: &HeaderMap, may_ask: bool) -> Result<Arc<Identity>, Denied> {
         if let Some(identity) = &self.open {
             return Ok(Arc::clone(identity));
         }
@@ -133,14 +135,14 @@ impl Authenticator {
         let found = single.map(|(_, identity)| Arc::clone(identity)).or_else(|| self.file.as_ref()?.find(token));
         match (found, &self.verifier) {
             (Some(identity), _) => Ok(identity),
-            (None, Some(verifier)) => verify(&**verifier, token).await,
+            (None, Some(verifier)) => verify(&**verifier, token, may_ask).await,
             (None, None) => Err(Denied::Invalid("the token is not known")),
         }
     }
 
-    /// Whether a request has a valid credential or needs none. Failures are not counted.
+    /// Whether a request has a valid credential or needs none. Failures are not counted, so that the authorization server is not asked.
     pub async fn knows(&self, peer: &Peer, headers: &HeaderMap) -> bool {
-        self.identify(peer, headers).await.is_ok()
+        self.identify(peer, headers, false).await.is_ok()
     }
 
     /// Whether clients need no credential.
@@ -198,9 +200,9 @@ impl Authenticator {
 }
 
 /// Returns the identity of an access token.
-async fn verify(verifier: &dyn TokenVerifier, token: &[u8]) -> Result<Arc<Identity>, Denied> {
+async fn verify(verifier: &dyn TokenVerifier, token: &[u8], may_ask: bool) -> Result<Arc<Identity>, Denied> {
     let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
-    verifier.verify(token).await.map(Arc::new).map_err(|error| match error {
+    verifier.verify(token, may_ask).await.map(Arc::new).map_err(|error| match error {
         TokenError::Untrusted(why) => Denied::Invalid(why),
         TokenError::Unacceptable(why) => Denied::Unacceptable(why),
         TokenError::Scope => Denied::Scope,
@@ -254,7 +256,11 @@ mod tests {
 
     /// Counts a failure without its delay.
     async fn check(authenticator: &Authenticator, peer: IpAddr, headers: &HeaderMap, now: Instant) -> Option<Denied> {
-        authenticator.identify(&Peer::at(peer), headers).await.err().map(|denied| authenticator.throttled(peer, denied, now))
+        authenticator
+            .identify(&Peer::at(peer), headers, true)
+            .await
+            .err()
+            .map(|denied| authenticator.throttled(peer, denied, now))
     }
 
     const SCHEME: Denied = Denied::Invalid("the credential is not a bearer token");

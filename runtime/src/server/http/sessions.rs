@@ -69,7 +69,7 @@ impl ProtocolSessions {
     }
 
     /// Opens a session and returns its id. At the maximum number, the session that was idle longest is closed, since clients that
-    /// disappeared must not keep new ones out. Its client is answered with 404 at its next request.
+    /// disappeared must not keep new ones out. It is one of the owner with the most idle sessions. Its client is answered with 404 at its next request.
     ///
     /// # Errors
     ///
@@ -92,8 +92,16 @@ impl ProtocolSessions {
                 self.sweep(state, now, lost);
             }
             while let Some(full) = full(state) {
-                let of_owner = matches!(full, Full::Owner(_)).then_some(owner);
-                let evicted = longest_idle(state, of_owner).ok_or(full)?;
+                let evicted = match full {
+                    Full::Owner(_) => longest_idle(state, |other| *other == *owner.id),
+                    // One owner must not end the sessions of others that have fewer.
+                    Full::Server(_) | Full::Random => {
+                        let counts = idle_by_owner(state);
+                        let most = counts.values().max().copied();
+                        longest_idle(state, |other| counts.get(other).copied() == most)
+                    }
+                }
+                .ok_or(full)?;
                 state.live.remove(&evicted);
             }
             state.live.insert(id.clone(), session);
@@ -147,7 +155,7 @@ impl ProtocolSessions {
             if state.live.len() >= self.most {
                 self.sweep(state, now, lost);
             }
-            state.live.len() >= self.most && longest_idle(state, None).is_none()
+            state.live.len() >= self.most && longest_idle(state, |_| true).is_none()
         })
     }
 
@@ -182,12 +190,18 @@ impl ProtocolSessions {
     }
 }
 
-/// Returns the id of the least recently used session without a call in flight, of one owner or of all.
-fn longest_idle(state: &State, owner: Option<&Owner>) -> Option<String> {
-    let idle = state
-        .live
-        .iter()
-        .filter(|(_, session)| owner.is_none_or(|owner| session.owner.id == owner.id) && session.calls.is_idle());
+/// Returns the number of sessions without a call in flight of each owner.
+fn idle_by_owner(state: &State) -> LiteMap<Arc<str>, usize> {
+    let mut counts: LiteMap<Arc<str>, usize> = LiteMap::new();
+    for session in state.live.values().filter(|session| session.calls.is_idle()) {
+        *counts.entry(Arc::clone(&session.owner.id)).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns the id of the least recently used session without a call in flight, of the owners whose id satisfies a condition.
+fn longest_idle(state: &State, is_of: impl Fn(&str) -> bool) -> Option<String> {
+    let idle = state.live.iter().filter(|(_, session)| is_of(&session.owner.id) && session.calls.is_idle());
     idle.min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone())
 }
 
@@ -232,6 +246,23 @@ mod tests {
         assert!(sessions.enter(&one, &ids[2], at(5)).is_none(), "idle since 2");
         assert!(sessions.enter(&one, &ids[1], at(5)).is_some(), "it has a call in flight");
         assert!(entered.calls.is_idle() && !call.cancellation().is_cancelled());
+    }
+
+    #[test]
+    fn owner_with_many_sessions_ends_none_of_another() {
+        let sessions = sessions(4, 4);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let (one, two) = (owner("one"), owner("two"));
+        let kept = sessions.open(&two, calls(), at(0)).map(|(id, _)| id).expect("there is room");
+        for _ in 0..20 {
+            assert!(sessions.open(&one, calls(), at(1)).is_ok());
+        }
+        assert_eq!(sessions.count(), 4);
+        assert!(sessions.enter(&two, &kept, at(2)).is_some());
+        // An owner without sessions gets one of those.
+        assert!(sessions.open(&owner("three"), calls(), at(3)).is_ok());
+        assert!(sessions.enter(&two, &kept, at(3)).is_some());
     }
 
     #[test]

@@ -56,6 +56,12 @@ impl Throttle {
         }
     }
 
+    /// Whether failures of an address are delayed.
+    pub(super) fn is_blocked(&self, peer: IpAddr, now: Instant) -> bool {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.get(&network_of(peer)).is_some_and(|seen| seen.throttled_until.is_some_and(|until| now < until))
+    }
+
     /// Counts a failure. Returns the seconds for which failures of this address are delayed, if they are.
     pub(super) fn note_failure(&self, peer: IpAddr, now: Instant) -> Option<u64> {
         let peer = network_of(peer);

@@ -90,11 +90,17 @@ impl Files {
         for authority in certificates(path)? {
             roots.add(authority).map_err(|why| wrong(path, &why))?;
         }
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let verifier = if self.certificate_is_optional { verifier.allow_unauthenticated() } else { verifier };
-        let verifier = verifier.build().map_err(|why| wrong(path, &why))?;
-        let clients = builder().and_then(|config| config.with_client_cert_verifier(verifier).with_single_cert(chain, key));
-        Ok(Acceptors { clients: TlsAcceptor::from(Arc::new(clients.map_err(invalid)?)), admin })
+        let roots = Arc::new(roots);
+        let acceptor = |is_optional: bool| -> Result<TlsAcceptor, String> {
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+            let verifier = if is_optional { verifier.allow_unauthenticated() } else { verifier };
+            let verifier = verifier.build().map_err(|why| wrong(path, &why))?;
+            let config = builder()
+                .and_then(|config| config.with_client_cert_verifier(verifier).with_single_cert(chain.clone(), key.clone_key()));
+            Ok(TlsAcceptor::from(Arc::new(config.map_err(invalid)?)))
+        };
+        // `/health` of the admin listener needs no certificate, and its metrics accept one.
+        Ok(Acceptors { clients: acceptor(self.certificate_is_optional)?, admin: acceptor(true)? })
     }
 }
 

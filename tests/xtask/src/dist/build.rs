@@ -25,18 +25,17 @@ const COMPLETIONS: [(&str, &str); 3] = [
 /// # Errors
 ///
 /// If a program cannot be built or started, or a file cannot be read.
-pub(super) fn release() -> Result<Release, Error> {
-    let root = workspace()?;
+pub(super) fn release(root: &Path) -> Result<Release, Error> {
     // One after the other: together, the programs would have the features of both.
     for package in ["ptc-compiler", "ptc-prebuilt"] {
-        output(cargo(&root).args(["build", "--release", "--locked", "--package", package]))?;
+        output(cargo(root).args(["build", "--release", "--locked", "--package", package]))?;
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
     let program = |name: &str| read(&target.join("release").join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
     let compiler = target.join("release").join(format!("ptc-compile{}", std::env::consts::EXE_SUFFIX));
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let (compiler_bytes, runtime) = (program("ptc-compile")?, program("ptc-runtime")?);
-    let platform = Platform::new(&host(&root)?, [&compiler_bytes, &runtime])?;
+    let platform = Platform::new(&host(root)?, [&compiler_bytes, &runtime])?;
 
     let mut tree = Tree::default();
     tree.program("bin/ptc-compile", compiler_bytes);
@@ -57,7 +56,7 @@ pub(super) fn release() -> Result<Release, Error> {
         tree.file(&format!("{DOCUMENTS}/{name}"), read(&root.join(name))?);
     }
     let lock = String::from_utf8_lossy(&read(&root.join("Cargo.lock"))?).into_owned();
-    let (packages, texts) = linked(&root, "compiler", "ptc-compile", &platform)?;
+    let (packages, texts) = linked(root, "compiler", "ptc-compile", &platform)?;
     let subject = Subject {
         name: "ptc-compile",
         reference: "ptc-compile",
@@ -68,7 +67,7 @@ pub(super) fn release() -> Result<Release, Error> {
     let bill = sbom::document(&subject, &packages, &lock).map_err(|error| Error::new(error.to_string()))?;
     tree.file(&format!("{DOCUMENTS}/ptc-compile.cdx.json"), bill.into_bytes());
     tree.file(&format!("{DOCUMENTS}/ptc-compile.notices"), texts.into_bytes());
-    let (packages, texts) = linked(&root, "runtime/prebuilt", "ptc-runtime", &platform)?;
+    let (packages, texts) = linked(root, "runtime/prebuilt", "ptc-runtime", &platform)?;
     tree.file(&format!("{LIBRARY}/ptc-runtime.packages.json"), format!("{packages:#}\n").into_bytes());
     tree.file(&format!("{LIBRARY}/ptc-runtime.notices"), texts.into_bytes());
     tree.finish();
@@ -112,7 +111,7 @@ fn retain(metadata: &mut Value, used: &BTreeSet<(&str, &str)>) {
 }
 
 /// Returns the folder of the workspace.
-fn workspace() -> Result<PathBuf, Error> {
+pub(super) fn workspace() -> Result<PathBuf, Error> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).map(Path::to_owned).ok_or_else(|| Error::new("this package is not in its workspace"))
 }

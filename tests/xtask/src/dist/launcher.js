@@ -15,7 +15,9 @@ try {
 }
 
 const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+// A terminal sends Ctrl-C to both processes. A second one would end the wait for calls that are running.
+process.on('SIGINT', () => {});
+for (const signal of ['SIGTERM', 'SIGHUP']) {
   process.on(signal, () => child.kill(signal));
 }
 child.on('error', (error) => {

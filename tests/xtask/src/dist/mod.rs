@@ -28,9 +28,9 @@ use tree::Tree;
 /// `cargo xtask dist`
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The folder of the packages, whose files with the same names are replaced
-    #[arg(long, value_name = "FOLDER", default_value = "target/dist")]
-    output: PathBuf,
+    /// The folder of the packages, whose files with the same names are replaced [default: target/dist in the workspace]
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
 }
 
 /// What every package is made of.
@@ -53,15 +53,17 @@ struct Package {
 ///
 /// If a program cannot be built, or a file cannot be read or written.
 pub(crate) fn run(options: &Options) -> Result<(), Error> {
-    let release = build::release()?;
+    let root = build::workspace()?;
+    let release = build::release(&root)?;
+    let output = options.output.clone().unwrap_or_else(|| root.join("target/dist"));
     let mut packages = vec![tarball::package(&release)?, deb::package(&release)?, wheel::package(&release)?];
     packages.extend(npm::packages(&release)?);
     packages.push(container::package(&release)?);
     let sums = tree::checksums(packages.iter().map(|package| (&*package.name, &*package.bytes)));
     packages.push(Package { name: "SHA256SUMS".to_owned(), bytes: sums.into_bytes() });
-    std::fs::create_dir_all(&options.output).map_err(Error::at("create", &options.output))?;
+    std::fs::create_dir_all(&output).map_err(Error::at("create", &output))?;
     for package in packages {
-        write(&options.output.join(&package.name), &package.bytes)?;
+        write(&output.join(&package.name), &package.bytes)?;
     }
     Ok(())
 }

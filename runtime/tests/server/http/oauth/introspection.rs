@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::issuer::{AUDIENCE, CLIENT_SECRET, Document, Issuer, now};
-use super::{connect, initialize, start};
+use super::{connect, initialize, start_limited};
 use crate::http::access::scratch;
 use crate::http::site::Site;
 
@@ -11,11 +11,16 @@ const TOKEN: &str = "opaque-not-a-real-token-0123456789";
 const INACTIVE: &str = "the authorization server does not know the token as active";
 
 fn start_with(issuer: &Issuer) -> Site {
+    start_with_options(issuer, &["--http-auth-rate-limit=false"])
+}
+
+fn start_with_options(issuer: &Issuer, limits: &[&str]) -> Site {
     let file = scratch(&format!("client-secret-{}", issuer.name().replace(|c: char| !c.is_ascii_alphanumeric(), "-")));
     std::fs::write(&file, CLIENT_SECRET).expect("a file");
     let path = file.to_str().expect("plain text");
     let more = ["--http-oauth-introspection-url", issuer.url("/introspect"), "--http-oauth-client-id", "gate"];
-    let site = start(issuer, &[&more[..], &["--http-oauth-client-secret-file", path, "--sessions"]].concat());
+    let secret = ["--http-oauth-client-secret-file", path, "--sessions"];
+    let site = start_limited(issuer, &[&more[..], &secret, limits].concat());
     std::fs::remove_file(&file).expect("it is there");
     site
 }
@@ -85,6 +90,25 @@ pub(super) fn opaque_access_token_is_refused_with_its_reason() {
     assert_eq!(issuer.requests("/introspect"), before + 1, "a refusal is kept too");
     // Characters that separate parameters of a form do not.
     assert_eq!(initialize(&site, &format!("{TOKEN}&token={TOKEN}")).status, 401);
+}
+
+pub(super) fn guessed_tokens_cause_few_introspections() {
+    let issuer = Issuer::start();
+    issuer.know(TOKEN, active(&json!({})));
+    let site = start_with_options(&issuer, &["--http-auth-rate-limit-max-failures", "3"]);
+    assert_eq!(initialize(&site, TOKEN).status, 200);
+    for guess in 0..8 {
+        let status = initialize(&site, &format!("opaque-guess-{guess}-0123456789")).status;
+        assert_eq!(status, if guess < 3 { 401 } else { 429 }, "guess {guess}");
+        let ready = format!("Bearer opaque-ready-{guess}-0123456789");
+        assert_eq!(site.client().ask("GET", "/ready", &[("Authorization", &ready)], "").status, 200);
+    }
+    assert_eq!(
+        issuer.requests("/introspect"),
+        1 + 4,
+        "one for the valid token, and one for each failure until the address is blocked"
+    );
+    assert_eq!(initialize(&site, TOKEN).status, 200, "a kept answer counts");
 }
 
 pub(super) fn failed_introspection_refuses_no_token() {

@@ -22,6 +22,7 @@ use crate::peer::server;
 pub(super) const TESTS: &[Test] = &[
     ("http::opaque_access_token_is_introspected", introspection::opaque_access_token_is_introspected),
     ("http::opaque_access_token_is_refused_with_its_reason", introspection::opaque_access_token_is_refused_with_its_reason),
+    ("http::guessed_tokens_cause_few_introspections", introspection::guessed_tokens_cause_few_introspections),
     ("http::failed_introspection_refuses_no_token", introspection::failed_introspection_refuses_no_token),
     ("http::access_token_of_each_algorithm_is_accepted", access_token_of_each_algorithm_is_accepted),
     ("http::subjects_of_access_tokens_are_separate_owners", subjects_of_access_tokens_are_separate_owners),
@@ -36,9 +37,14 @@ pub(super) const TESTS: &[Test] = &[
 ];
 
 fn start(issuer: &Issuer, more: &[&str]) -> Site {
+    start_limited(issuer, &[&["--http-auth-rate-limit=false"], more].concat())
+}
+
+/// Starts a server that delays replies to wrong tokens after repeated failures.
+fn start_limited(issuer: &Issuer, more: &[&str]) -> Site {
     let mut command = server("plain");
     command.args(["--http", "--http-port", "0", "--http-oauth-issuer", issuer.name(), "--http-oauth-audience", AUDIENCE]);
-    Site::of(command.args(["--http-auth-rate-limit=false"]).args(more))
+    Site::of(command.args(more))
 }
 
 /// Sends the first message of a client with this token.
