@@ -148,7 +148,7 @@ mod tests {
             (settings(None, None, None), None),
             (settings(issuer, Some("https://gate.example/mcp"), None), None),
             (settings(issuer, Some("api://gate"), Some("https://gate.example/mcp")), None),
-            (settings(issuer, Some("api://gate"), None), Some("give --http-oauth-resource")),
+            (settings(issuer, Some("api://gate"), None), Some("with --http-oauth-resource")),
             (settings(issuer, None, None), Some("go together")),
             (settings(None, Some("x"), None), Some("go together")),
             (settings(None, None, Some("https://gate.example")), Some("need --http-oauth-issuer")),

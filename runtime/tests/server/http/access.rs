@@ -180,7 +180,7 @@ fn unix_socket_serves_its_owner() {
     };
     for (more, part) in [
         (&["--http-disable-auth"][..], "does not go with --http-disable-auth"),
-        (&["--http-admin-port", "0", "--http-metrics"], "needs --http-auth-token"),
+        (&["--http-admin-port", "0", "--http-metrics"], "such as --http-auth-token"),
     ] {
         let refused = server("plain").args(["--http", "--http-unix-socket", &text]).args(more).output().expect("it runs");
         let said = String::from_utf8_lossy(&refused.stderr);

@@ -306,7 +306,7 @@ fn contradicting_settings_of_access_tokens_are_refused() {
     let issuer = "https://id.example";
     for (args, part) in [
         (&["--http-oauth-issuer", issuer][..], "--http-oauth-issuer and --http-oauth-audience go together"),
-        (&["--http-oauth-issuer", issuer, "--http-oauth-audience", "gate"], "give --http-oauth-resource"),
+        (&["--http-oauth-issuer", issuer, "--http-oauth-audience", "gate"], "with --http-oauth-resource"),
         (&["--http-oauth-issuer", "http://id.example", "--http-oauth-audience", AUDIENCE], "expected a URL with https"),
         (&["--http-oauth-client-id", "gate"], "--http-oauth-client-secret-file and --http-oauth-issuer go together"),
         (&["--http-oauth-scope", "mcp:call"], "need --http-oauth-issuer"),
