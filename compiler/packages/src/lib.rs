@@ -1,4 +1,4 @@
-//! What cargo says about the packages of a program.
+//! The packages of a program as cargo resolves them, and documents about them.
 //!
 //! - `digest`: SHA-256 in hexadecimal digits
 //! - `graph`: the packages of a program and their dependencies, from the output of `cargo metadata`

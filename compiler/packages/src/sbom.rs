@@ -6,14 +6,14 @@ use crate::digest;
 use crate::graph::{Error, Package, packages, reference, root, text};
 use serde_json::{Map, Value, json};
 
-/// What a document describes, beside the packages.
+/// The program that a bill of materials describes, without its packages.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// Its name.
+    /// The name of the program.
     pub name: &'a str,
-    /// Its reference in the document.
+    /// The identifier of the program in the document (`bom-ref`).
     pub reference: &'a str,
-    /// Its properties; see [`property`].
+    /// Properties of the program, each made by [`property`].
     pub properties: Vec<Value>,
     /// The services that it uses, each with the member `bom-ref`.
     pub services: Vec<Value>,

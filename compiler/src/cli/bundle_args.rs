@@ -8,7 +8,7 @@ use ptc_compiler::render::MAX_DESCRIPTION;
 use crate::Failure;
 use crate::build_args::{Build, Emit};
 
-/// What a publisher says about a bundle, and where it is published.
+/// The options of desktop bundles, and of the entry in the registry.
 #[derive(Debug, Args)]
 pub(crate) struct BundleOptions {
     /// The version of the bundle. Clients update a bundle to one with a greater version [default: 0.1.0]

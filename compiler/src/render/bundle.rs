@@ -23,23 +23,23 @@ pub const MAX_DESCRIPTION: usize = 100;
 /// Maximum length of the name in characters. Clients make folders of it.
 const MAX_NAME: usize = 50;
 
-/// What a publisher says about a release.
+/// The parts of a bundle's manifest that its publisher chooses.
 #[derive(Debug, Clone)]
 pub struct Release<'a> {
-    /// The version.
+    /// The version of the bundle.
     pub version: &'a str,
-    /// The author; `None` for the name of the deployment.
+    /// The author of the bundle; `None` for the name of the deployment.
     pub author: Option<&'a str>,
-    /// One sentence; `None` for one that names the upstreams.
+    /// The purpose of the server in one sentence; `None` for one that names the upstreams.
     pub description: Option<&'a str>,
 }
 
 /// A tool of the server.
 #[derive(Debug, Clone)]
 pub struct OfferedTool {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// Its description. A bundle has the first paragraph.
+    /// The description of the tool. A bundle has the first paragraph.
     pub description: String,
 }
 

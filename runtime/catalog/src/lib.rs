@@ -35,7 +35,7 @@
 
 #![forbid(unsafe_code)]
 
-// Every other crate depends on this one or is useless without it, so that a build ends here.
+// The runtime and the compiler depend on this crate, so that a build of either ends here.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!("ptc-compile and its binaries run on Linux and macOS: build them there, on Windows inside WSL");
 

@@ -67,17 +67,7 @@ impl BatchSender {
             value.set_sensitive(true);
             headers.insert(key, value);
         }
-        // There is one client for the life of the process, so that leaking its URL is harmless.
-        let endpoint = Endpoint {
-            upstream: None,
-            url: settings.url.clone().leak(),
-            auth: &[],
-            static_headers: &[],
-            connect_timeout: CONNECT_TIMEOUT,
-            proxy,
-            extra_roots,
-            posts: true,
-        };
+        let endpoint = Endpoint { proxy, extra_roots, ..Endpoint::of_own_service(&settings.url, CONNECT_TIMEOUT) };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| format!("--otlp-endpoint: {}", fault.message))?;
         // The blocking thread resolves the host's name.
         let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).enable_all().build();

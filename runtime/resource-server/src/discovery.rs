@@ -55,17 +55,7 @@ impl Issuer {
         }
         locations.push(at(format!("{path}/.well-known/openid-configuration")));
         let Connection { extra_roots, proxy, .. } = connection;
-        // There is one client for the life of the process, so that leaking its URL is harmless.
-        let endpoint = Endpoint {
-            upstream: None,
-            url: name.to_owned().leak(),
-            auth: &[],
-            static_headers: &[],
-            connect_timeout: CONNECT_TIMEOUT,
-            proxy,
-            extra_roots,
-            posts: false,
-        };
+        let endpoint = Endpoint { proxy, extra_roots, posts: false, ..Endpoint::of_own_service(name, CONNECT_TIMEOUT) };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;
         Ok(Issuer { name: name.to_owned(), locations, http })
     }

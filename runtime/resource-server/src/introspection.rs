@@ -86,17 +86,7 @@ impl Introspector {
             (CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")),
         ]);
         let Connection { extra_roots, proxy, .. } = connection;
-        // There is one client for the life of the process, so that leaking its URL is harmless.
-        let endpoint = Endpoint {
-            upstream: None,
-            url: address.clone().leak(),
-            auth: &[],
-            static_headers: &[],
-            connect_timeout: CONNECT_TIMEOUT,
-            proxy,
-            extra_roots,
-            posts: true,
-        };
+        let endpoint = Endpoint { proxy, extra_roots, ..Endpoint::of_own_service(address, CONNECT_TIMEOUT) };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;
         let requests = Semaphore::new(MAX_REQUESTS);
         Ok(Some(Introspector {

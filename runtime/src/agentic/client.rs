@@ -100,17 +100,7 @@ impl Client {
     ) -> Result<Client, String> {
         let address = format!("{}/chat/completions", plan.model.base_url);
         let url = Url::parse(&address).map_err(|why| format!("--agentic-base-url: {address}: {why}"))?;
-        // There is one client for the life of the process, so that leaking its URL is harmless.
-        let endpoint = Endpoint {
-            upstream: None,
-            url: address.leak(),
-            auth: plan.auth().leak(),
-            static_headers: &[],
-            connect_timeout: CONNECT,
-            proxy,
-            extra_roots,
-            posts: true,
-        };
+        let endpoint = Endpoint { auth: plan.auth().leak(), proxy, extra_roots, ..Endpoint::of_own_service(&address, CONNECT) };
         let is_key = |binding: &str| plan.auth().iter().any(|auth| *auth.binding() == binding);
         let http = match secrets.missing().iter().find(|missing| missing.binding.is_some_and(is_key)) {
             Some(missing) => Err(Fault::Config(missing.to_string())),

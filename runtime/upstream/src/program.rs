@@ -1,5 +1,8 @@
 //! The host of one evaluation.
 
+mod budget;
+#[cfg(feature = "interception")]
+mod interception;
 mod listing;
 mod misspelt;
 mod notes;
@@ -8,7 +11,7 @@ mod records;
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +27,7 @@ use ptc_lisp::list_uses::TrackedList;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use self::budget::Budget;
 use self::misspelt::Misspelt;
 pub use self::notes::nothing_written;
 use self::records::Records;
@@ -265,7 +269,7 @@ impl Shared {
         let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
         #[cfg(feature = "interception")]
         let intercepted = match &self.interceptor {
-            Some(_) => Some(intercepted(&call, &bounds, &self.upstreams.redactor).map_err(Refusal::Program)?),
+            Some(_) => Some(interception::intercepted(&call, &bounds, &self.upstreams.redactor).map_err(Refusal::Program)?),
             None => None,
         };
         self.misspelt.see(&call);
@@ -362,15 +366,6 @@ impl Shared {
                 self.records.fail(entry, &fault);
                 failed(fault)
             }
-        }
-    }
-
-    /// Returns what the interceptor of the program does with a call.
-    #[cfg(feature = "interception")]
-    fn intercept(&self, ready: &Ready) -> Interception {
-        match (&self.interceptor, &ready.intercepted) {
-            (Some(interceptor), Some(call)) => interceptor.answer(call),
-            _ => Interception::PassOn,
         }
     }
 
@@ -518,17 +513,6 @@ fn encode(call: &Call<'_>, bounds: &Bounds) -> Result<EncodedCall, Fault> {
     Ok(EncodedCall::Mcp { tool: call.tool.name, arguments: request::encode(call, bounds)? })
 }
 
-/// Returns the call in the form that interceptors receive.
-#[cfg(feature = "interception")]
-fn intercepted(call: &Call<'_>, bounds: &Bounds, redactor: &Redactor) -> Result<InterceptedCall, Fault> {
-    #[cfg(feature = "http")]
-    let (accept, without_bytes) = (call.options.accept.map(str::to_owned), call.options.without_bytes);
-    #[cfg(not(feature = "http"))]
-    let (accept, without_bytes) = (None, false);
-    let arguments = redactor.redact_bytes(request::encode(call, bounds)?.to_vec());
-    Ok(InterceptedCall { upstream: call.upstream, tool: call.tool, arguments, accept, without_bytes })
-}
-
 /// Returns the name of an unknown tool for a record, redacted, and truncated.
 fn recorded(redactor: &Redactor, tool: &str) -> String {
     // The redacted part is longer than the recorded one, so that a secret across the end of the latter is recognised.
@@ -578,36 +562,5 @@ fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
             let bytes = string_len(&text);
             (Reply::Plain(text), bytes)
         }
-    }
-}
-
-/// A number of uses, shared by several threads.
-struct Budget {
-    total: u32,
-    used: AtomicU32,
-    refused: AtomicU64,
-}
-
-impl Budget {
-    fn of(total: u32) -> Budget {
-        Budget { total, used: AtomicU32::new(0), refused: AtomicU64::new(0) }
-    }
-
-    fn take(&self) -> bool {
-        let next = |used: u32| if used < self.total { Some(used + 1) } else { None };
-        let is_taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok();
-        if !is_taken {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-        }
-        is_taken
-    }
-
-    /// Returns the number of refused uses.
-    fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
-    }
-
-    fn left(&self) -> u32 {
-        self.total.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 }

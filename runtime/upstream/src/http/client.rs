@@ -70,6 +70,23 @@ pub struct Endpoint {
     pub posts: bool,
 }
 
+impl Endpoint {
+    /// Returns the configuration of a client for a service of the server itself, such as a collector of spans: it sends `POST` requests,
+    /// without credentials and without a proxy. The URL is leaked, since there is one such client for the life of the process.
+    pub fn of_own_service(url: &str, connect_timeout: Duration) -> Endpoint {
+        Endpoint {
+            upstream: None,
+            url: url.to_owned().leak(),
+            auth: &[],
+            static_headers: &[],
+            connect_timeout,
+            proxy: None,
+            extra_roots: None,
+            posts: true,
+        }
+    }
+}
+
 /// A request of a client.
 pub struct OutgoingRequest<'u> {
     /// The method.
