@@ -307,6 +307,17 @@ fn cassette_that_cannot_be_replayed_is_refused() {
     with(&cassette.replace("\"cassette\": 1", "\"cassette\": 9"), &["expected a cassette of version 1, found version 9"]);
     with("{}", &["the cassette c.json cannot be replayed: cassette: expected"]);
     with("{,", &["c.json:1:2"]);
+    // Mistakes of an edit by hand.
+    for (from, to, expected) in [
+        ("\"value\":", "\"vaule\":", "expected a reply with `value`"),
+        ("\"fault\": \"tool_error\"", "\"fault\": \"tool_eror\"", "expected a reason of failed calls"),
+        ("\"fault\": \"tool_error\"", "\"fault\": \"tool_error\", \"text\": \"x\"", "a reply with one of"),
+        ("\"args\":", "\"arguments\": 1, \"args\":", "expected an object with `args`"),
+        ("\"definition\":", "\"digest\": 1, \"definition\":", "expected an object with `definition`"),
+    ] {
+        assert!(cassette.contains(from), "{from}: {cassette}");
+        with(&cassette.replacen(from, to, 1), &["the cassette c.json cannot be replayed: s/", expected]);
+    }
     folder.write("c.json", &cassette);
     let live = ["--catalog-snapshot-mode", "live"];
     refused(&[&REPLAY[..], &live].concat(), &["does not go with"]);

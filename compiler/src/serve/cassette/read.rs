@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ptc_runtime::upstream::Reason;
+
 use super::{Cassette, Content, Error, RecordedTool, Reply, Request, VERSION};
 use crate::diag::Diagnostics;
 use crate::diag::render::{self, Style};
@@ -52,13 +54,23 @@ fn form(at: &str, expected: &'static str) -> Error {
     Error::Form { at: at.to_owned(), expected }
 }
 
+/// Refuses members that a cassette does not have: cassettes are edited by hand, and a misspelt member would be lost.
+fn only(at: &str, json: &Json, names: &[&str], expected: &'static str) -> Result<(), Error> {
+    match json {
+        Json::Object(members) if members.iter().all(|(name, _)| names.contains(&&**name)) => Ok(()),
+        _ => Err(form(at, expected)),
+    }
+}
+
 fn recorded_tool(name: &str, json: &Json) -> Result<RecordedTool, Error> {
+    only(name, json, &["definition", "requests"], "an object with `definition` and `requests`")?;
     let definition = json.get("definition").and_then(Json::as_str);
     let definition = definition.ok_or_else(|| form(name, "`definition`, the digest of the tool"))?.to_owned();
     let Some(Json::Array(items)) = json.get("requests") else { return Err(form(name, "`requests`, an array")) };
     let mut requests = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {
         let at = format!("{name}, request {}", at + 1);
+        only(&at, item, &["args", "accept", "body", "replies"], "an object with `args`, `replies`, `accept` and `body` only")?;
         let args = item.get("args").ok_or_else(|| form(&at, "`args`, the arguments"))?;
         let request = Request {
             args: match args {
@@ -78,7 +90,21 @@ fn recorded_tool(name: &str, json: &Json) -> Result<RecordedTool, Error> {
     Ok(RecordedTool { definition, requests })
 }
 
+/// Members of a reply, of which it has one at most.
+const CONTENTS: [&str; 5] = ["value", "json", "text", "plain_text", "fault"];
+
 fn reply(at: &str, json: &Json) -> Result<Reply, Error> {
+    let others = ["status", "headers", "message", "body"];
+    let names = [&CONTENTS[..], &others].concat();
+    only(
+        at,
+        json,
+        &names,
+        "a reply with `value`, `json`, `text`, `plain_text` or `fault`, and `status`, `headers`, `message`, `body`",
+    )?;
+    if CONTENTS.iter().filter(|name| json.get(name).is_some()).count() > 1 {
+        return Err(form(at, "a reply with one of `value`, `json`, `text`, `plain_text` and `fault`"));
+    }
     let text = |key: &str| match json.get(key) {
         None => Ok(None),
         Some(Json::String(text)) => Ok(Some(text.clone())),
@@ -97,6 +123,8 @@ fn reply(at: &str, json: &Json) -> Result<Reply, Error> {
     } else if let Some(text) = text("plain_text")? {
         Content::Plain(text)
     } else if let Some(reason) = text("fault")? {
+        let reason = Reason::ALL.into_iter().find(|known| known.name() == reason);
+        let reason = reason.ok_or_else(|| form(at, "a reason of failed calls, such as `timeout` or `tool_error`, as `fault`"))?;
         Content::Fault { reason, message: text("message")?.unwrap_or_default() }
     } else {
         Content::None

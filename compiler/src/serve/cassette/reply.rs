@@ -36,7 +36,7 @@ pub(super) enum Content {
     /// A failure.
     Fault {
         /// The reason, such as `tool_error`.
-        reason: String,
+        reason: Reason,
         /// The message.
         message: String,
     },
@@ -68,8 +68,7 @@ impl Reply {
                 Reply { content, status: answer.http_status, headers, body: None }
             }
             Err(fault) => {
-                let content =
-                    Content::Fault { reason: fault.reason.name().to_owned(), message: fault.message.clone().into_owned() };
+                let content = Content::Fault { reason: fault.reason, message: fault.message.clone().into_owned() };
                 let head = fault.head.as_deref();
                 let body = head.and_then(|head| same_value(std::str::from_utf8(head.failed_body.as_ref()?).ok()?));
                 Reply { content, status: fault.http_status, headers: head.map(|head| head.headers.clone()), body }
@@ -80,15 +79,15 @@ impl Reply {
     /// Returns the outcome that a program receives.
     pub(super) fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
         let failed_body = self.body.as_ref().map(|body| body.canonical().into_bytes());
-        let head = self.headers.as_ref().map(|headers| HttpHead {
+        let has_head = self.headers.is_some() || failed_body.is_some();
+        let head = has_head.then(|| HttpHead {
             status: self.status.unwrap_or_default(),
-            headers: headers.clone(),
+            headers: self.headers.clone().unwrap_or_default(),
             failed_body,
         });
         let payload = match &self.content {
             Content::Fault { reason, message } => {
-                let reason = Reason::ALL.into_iter().find(|known| known.name() == reason).unwrap_or(Reason::UpstreamError);
-                let mut fault = UpstreamError::new(reason, message.clone());
+                let mut fault = UpstreamError::new(*reason, message.clone());
                 (fault.http_status, fault.head) = (self.status, head.map(Box::new));
                 return Err(fault);
             }

@@ -65,7 +65,7 @@ impl Reply {
             Content::Text(text) => json.set("text", lines(text)),
             Content::Plain(text) => json.set("plain_text", lines(text)),
             Content::Fault { reason, message } => {
-                json.set("fault", Json::string(&**reason));
+                json.set("fault", Json::string(reason.name()));
                 json.set("message", lines(message));
             }
         }
