@@ -4,6 +4,7 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
+use postcard::ser_flavors::Flavor;
 use ptc_engine::evaluation::isolation::{PortableEvaluation, bounded_list};
 use ptc_lisp::host::{Fault, HttpHead, Reply};
 use ptc_lisp::{ErrorKind, Value, image};
@@ -230,12 +231,34 @@ impl From<WireReply> for Reply {
 
 /// Encodes a message with its length.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut bytes = postcard::to_extend(message, vec![0; HEAD_BYTES]).map_err(io::Error::other)?;
+    let buffer = Buffer(vec![0; HEAD_BYTES]);
+    let mut bytes = postcard::serialize_with_flavor(message, buffer).map_err(io::Error::other)?;
     let length = u32::try_from(bytes.len() - HEAD_BYTES).map_err(io::Error::other)?;
     if let Some(head) = bytes.get_mut(..HEAD_BYTES) {
         head.copy_from_slice(&length.to_le_bytes());
     }
     Ok(bytes)
+}
+
+/// Appends to a vector. `postcard::to_extend` appends each byte by itself, which takes long for the images of large values.
+struct Buffer(Vec<u8>);
+
+impl Flavor for Buffer {
+    type Output = Vec<u8>;
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
+    }
 }
 
 /// Decodes a message without its length.

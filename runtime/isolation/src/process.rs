@@ -23,12 +23,31 @@ const MAX_IDLE_GROWTH: u64 = 1024 * 1024;
 const END_CHECKS: u32 = 20;
 const END_CHECK_INTERVAL: Duration = Duration::from_micros(250);
 
+/// A process that counts until this is dropped, which is when it was reaped: until then it holds its memory.
+pub(crate) struct CountedChild {
+    pub(crate) child: Child,
+    count: Arc<AtomicUsize>,
+}
+
+impl CountedChild {
+    /// Takes over a process, which `count` counts.
+    pub(crate) fn new(child: Child, count: Arc<AtomicUsize>) -> CountedChild {
+        count.fetch_add(1, Ordering::Relaxed);
+        CountedChild { child, count }
+    }
+}
+
+impl Drop for CountedChild {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A worker process. It is killed when this is dropped.
 pub(crate) struct Worker {
     /// `None` once it has ended.
-    child: Option<Child>,
+    process: Option<CountedChild>,
     id: u32,
-    count: Arc<AtomicUsize>,
     thread: ProcessThread,
     pub(crate) socket: UnixStream,
 }
@@ -41,10 +60,9 @@ pub(crate) struct Usage {
 }
 
 impl Worker {
-    /// Takes over a process, which `count` counts while it lives. `thread` reaps it.
-    pub(crate) fn new(child: Child, socket: UnixStream, thread: ProcessThread, count: Arc<AtomicUsize>) -> Worker {
-        count.fetch_add(1, Ordering::Relaxed);
-        Worker { id: child.id(), child: Some(child), count, thread, socket }
+    /// Takes over a process. `thread` reaps it.
+    pub(crate) fn new(process: CountedChild, socket: UnixStream, thread: ProcessThread) -> Worker {
+        Worker { id: process.child.id(), process: Some(process), thread, socket }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -52,7 +70,7 @@ impl Worker {
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.process.as_mut().is_some_and(|process| matches!(process.child.try_wait(), Ok(None)))
     }
 
     /// Whether the worker has sent nothing that was not received.
@@ -69,8 +87,8 @@ impl Worker {
     /// Waits a short time for the end of a process that has closed its socket, and returns how it ended.
     pub(crate) fn end(mut self) -> Option<ExitStatus> {
         for _ in 0..END_CHECKS {
-            if let Some(Ok(Some(status))) = self.child.as_mut().map(Child::try_wait) {
-                self.child = None;
+            if let Some(Ok(Some(status))) = self.process.as_mut().map(|process| process.child.try_wait()) {
+                self.process = None;
                 return Some(status);
             }
             // Other programs use the thread meanwhile.
@@ -82,13 +100,12 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
         if self.is_alive()
-            && let Some(mut child) = self.child.take()
+            && let Some(mut process) = self.process.take()
         {
-            let _ = child.kill();
+            let _ = process.child.kill();
             // The end of a process takes long if it holds much memory. Nothing here waits for it.
-            self.thread.reap(child);
+            self.thread.reap(process);
         }
     }
 }

@@ -4,15 +4,16 @@
 //! starts all of them, and lives as long as the server. No thread that runs programs waits for the end of a process.
 
 use std::io;
-use std::process::{Child, Command};
-use std::sync::Weak;
+use std::process::Command;
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use crate::idle::IdleWorkers;
-use crate::process::{no_thread, wait_holding};
+use crate::process::{CountedChild, no_thread, wait_holding};
 
 /// How often idle workers are looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
@@ -24,9 +25,11 @@ const REAP_INTERVAL: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(crate) struct ProcessThread(Sender<Request>);
 
+type Started = io::Result<CountedChild>;
+
 enum Request {
-    Start(Box<Command>, oneshot::Sender<io::Result<Child>>),
-    Reap(Child),
+    Start(Box<Command>, oneshot::Sender<Started>),
+    Reap(CountedChild),
     /// A worker is idle.
     Watch,
     #[cfg(test)]
@@ -34,14 +37,14 @@ enum Request {
 }
 
 impl ProcessThread {
-    /// Starts the thread. It watches the workers in `idle`.
+    /// Starts the thread. It watches the workers in `idle`. `count` counts the processes that it has started and that were not reaped.
     ///
     /// # Errors
     ///
     /// Returns an error if the system has no thread.
-    pub(crate) fn start(idle: Weak<IdleWorkers>) -> io::Result<ProcessThread> {
+    pub(crate) fn start(idle: Weak<IdleWorkers>, count: Arc<AtomicUsize>) -> io::Result<ProcessThread> {
         let (requests, received) = channel();
-        std::thread::Builder::new().name("workers".into()).spawn(move || serve(&received, &idle))?;
+        std::thread::Builder::new().name("workers".into()).spawn(move || serve(&received, &idle, &count))?;
         Ok(ProcessThread(requests))
     }
 
@@ -50,16 +53,16 @@ impl ProcessThread {
     /// # Errors
     ///
     /// Returns the error of the system.
-    pub(crate) fn spawn(&self, command: Command) -> io::Result<Child> {
+    pub(crate) fn spawn(&self, command: Command) -> Started {
         let (reply, child) = oneshot::channel();
         self.0.send(Request::Start(Box::new(command), reply)).map_err(|_| no_thread())?;
         wait_holding(child).map_err(|_| no_thread())?
     }
 
     /// Waits for the end of a process that was killed.
-    pub(crate) fn reap(&self, child: Child) {
+    pub(crate) fn reap(&self, process: CountedChild) {
         // Without the thread, the process that adopts those of an ended server reaps it.
-        let _ = self.0.send(Request::Reap(child));
+        let _ = self.0.send(Request::Reap(process));
     }
 
     /// Makes the thread watch idle workers.
@@ -74,8 +77,8 @@ impl ProcessThread {
     }
 }
 
-fn serve(requests: &Receiver<Request>, idle: &Weak<IdleWorkers>) {
-    let mut dying: Vec<Child> = Vec::new();
+fn serve(requests: &Receiver<Request>, idle: &Weak<IdleWorkers>, count: &Arc<AtomicUsize>) {
+    let mut dying: Vec<CountedChild> = Vec::new();
     // When idle workers are looked at next, if there are any.
     let mut watch_at: Option<Instant> = None;
     loop {
@@ -87,12 +90,13 @@ fn serve(requests: &Receiver<Request>, idle: &Weak<IdleWorkers>) {
         };
         match request {
             Ok(Request::Start(mut command, reply)) => {
-                if let Err(Ok(mut child)) = reply.send(command.spawn()) {
-                    let _ = child.kill();
-                    dying.push(child);
+                let started = command.spawn().map(|child| CountedChild::new(child, Arc::clone(count)));
+                if let Err(Ok(mut process)) = reply.send(started) {
+                    let _ = process.child.kill();
+                    dying.push(process);
                 }
             }
-            Ok(Request::Reap(child)) => dying.push(child),
+            Ok(Request::Reap(process)) => dying.push(process),
             Ok(Request::Watch) => watch_at = watch_at.or_else(|| Some(Instant::now() + WATCH_INTERVAL)),
             #[cfg(test)]
             Ok(Request::Block(until)) => drop(until.recv()),
@@ -100,7 +104,7 @@ fn serve(requests: &Receiver<Request>, idle: &Weak<IdleWorkers>) {
             Err(RecvTimeoutError::Disconnected) if dying.is_empty() => return,
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(REAP_INTERVAL),
         }
-        dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        dying.retain_mut(|process| matches!(process.child.try_wait(), Ok(None)));
         if watch_at.is_some_and(|time| time <= Instant::now()) {
             let has_idle = idle.upgrade().is_some_and(|idle| idle.watch());
             watch_at = has_idle.then(|| Instant::now() + WATCH_INTERVAL);

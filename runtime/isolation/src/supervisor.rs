@@ -446,6 +446,8 @@ impl Supervisor<'_> {
 
     fn call(&mut self, id: u64, request: &ByteBuf, wants_link: bool) -> Result<(), ptc_lisp::host::Fault> {
         let limits = DecodeLimits { data_only: true, ..decode_limits(self.run) };
+        // The message and its values exist until the request is encoded for its upstream.
+        let _reservation = self.account.reserve(request.len().saturating_mul(2))?;
         let request = request_of(request, &limits)?;
         let link = wants_link.then(LinkHeader::default);
         let pending = match &link {

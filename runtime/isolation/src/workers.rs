@@ -46,7 +46,7 @@ pub struct Workers {
     pub(crate) handle: Handle,
     idle: Arc<IdleWorkers>,
     thread: ProcessThread,
-    /// Number of processes.
+    /// Number of processes that were not reaped. Those that were killed hold their memory until then.
     count: Arc<AtomicUsize>,
 }
 
@@ -81,8 +81,9 @@ impl Workers {
             confinement::check().map_err(Error::Confinement)?;
         }
         let idle = Arc::<IdleWorkers>::default();
-        let thread = ProcessThread::start(Arc::downgrade(&idle)).map_err(Error::Thread)?;
-        Ok(Arc::new(Workers { settings, handle, idle, thread, count: Arc::default() }))
+        let count = Arc::<AtomicUsize>::default();
+        let thread = ProcessThread::start(Arc::downgrade(&idle), Arc::clone(&count)).map_err(Error::Thread)?;
+        Ok(Arc::new(Workers { settings, handle, idle, thread, count }))
     }
 
     /// Starts idle workers on another thread, so that the first calls need not wait for theirs.
@@ -140,8 +141,8 @@ impl Workers {
             let _runtime = self.handle.enter();
             UnixStream::from_std(socket)?
         };
-        let child = self.thread.spawn(command)?;
-        Ok(Worker::new(child, socket, self.thread.clone(), Arc::clone(&self.count)))
+        let process = self.thread.spawn(command)?;
+        Ok(Worker::new(process, socket, self.thread.clone()))
     }
 }
 
@@ -210,7 +211,7 @@ mod tests {
         workers.give_back(&one, worker);
         // The worker of `two` has been idle for longest, and ends before a third one starts.
         let third = workers.take("three").unwrap();
-        assert_eq!(workers.count.load(Ordering::Relaxed), 2);
+        wait_until("the killed worker is reaped", || workers.count.load(Ordering::Relaxed) == 2);
         drop(third);
         let worker = workers.take("one").unwrap();
         assert_eq!(worker.id(), of_one);
@@ -230,8 +231,7 @@ mod tests {
         let (worker, _socket) = running(&workers, "while :; do :; done");
         let id = worker.id();
         workers.give_back(&owner, worker);
-        wait_until("it is killed and reaped", || state(id).is_none());
-        assert_eq!(workers.count.load(Ordering::Relaxed), 0);
+        wait_until("it is killed and reaped", || state(id).is_none() && workers.count.load(Ordering::Relaxed) == 0);
     }
 
     #[test]
@@ -263,7 +263,8 @@ mod tests {
         drop(worker);
         wait_until("it is killed", || state(id).is_none_or(|state| state == "Z"));
         assert_eq!(state(id).as_deref(), Some("Z"), "the thread that dropped it has not waited for it");
+        assert_eq!(workers.count.load(Ordering::Relaxed), 1, "it counts until it is reaped");
         drop(unblock);
-        wait_until("it is reaped", || state(id).is_none());
+        wait_until("it is reaped", || state(id).is_none() && workers.count.load(Ordering::Relaxed) == 0);
     }
 }

@@ -370,7 +370,9 @@ fn large_program() -> String {
     format!("(do {} 1)", "(let [a 1 b (+ a 1)] (if a b {:k [a b]}))\n".repeat(300_000))
 }
 
-const LARGE: [&str; 4] = ["--max-program-bytes", "20000000", "--max-frame-bytes", "40000000"];
+/// In a worker process the memory in which a program is read and checked counts towards the limit of its values.
+const LARGE: [&str; 6] =
+    ["--max-program-bytes", "20000000", "--max-frame-bytes", "40000000", "--program-memory-limit-bytes", "1073741824"];
 
 /// Returns the processor time of a process in seconds.
 fn cpu_seconds(server: &Peer) -> f64 {
