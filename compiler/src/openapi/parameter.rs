@@ -40,13 +40,14 @@ pub(super) struct Parameters {
 const IGNORED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// Headers that the client sets by itself. It does not decompress answers.
-const CLIENT_HEADERS: [&str; 12] = [
+const CLIENT_HEADERS: [&str; 13] = [
     "accept-encoding",
     "connection",
     "content-length",
     "expect",
     "host",
     "keep-alive",
+    "proxy-authorization",
     "proxy-connection",
     "te",
     "trailer",

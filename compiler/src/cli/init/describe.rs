@@ -135,12 +135,16 @@ pub(super) fn credentials(args: &Init, kind: &Kind, prompts: &mut Prompts) -> Re
     Ok(variables.into_iter().map(|variable| Credential { variable, sent: sent.clone() }).collect())
 }
 
-/// Accepts the name of a variable. A secret that was typed by mistake is not repeated.
+/// Accepts the name of a variable. A secret that was typed by mistake is not repeated: a name with small letters, which a password can
+/// be, is only accepted if there is such a variable.
 fn variable(name: &str) -> Result<String, String> {
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit());
-    if !is_name || name.is_empty() || looks_like_a_secret(name) {
+    let is_usual = !name.contains(|c: char| c.is_ascii_lowercase()) || std::env::var_os(name).is_some();
+    if !is_name || !is_usual || name.is_empty() || looks_like_a_secret(name) {
         return Err(
-            "expected the name of an environment variable, such as BOARDS_TOKEN; the secret itself is never written".to_owned()
+            "expected the name of an environment variable, such as BOARDS_TOKEN; the secret itself is never written, and a \
+                    name with small letters must be that of a variable that is set"
+                .to_owned(),
         );
     }
     Ok(name.to_owned())
@@ -346,7 +350,7 @@ mod tests {
 
     #[test]
     fn secret_in_place_of_a_variable_is_refused_and_not_repeated() {
-        for name in ["sk-not-a-real-secret", "ghp_0000aaaa1111bbbb2222cccc3333", "NAME=value", "", "1A"] {
+        for name in ["sk-not-a-real-secret", "ghp_0000aaaa1111bbbb2222cccc3333", "not4real", "NAME=value", "", "1A"] {
             let refused = variable(name);
             assert!(refused.as_ref().is_err_and(|why| name.is_empty() || !why.contains(name)), "{name}: {refused:?}");
         }

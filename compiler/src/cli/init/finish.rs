@@ -29,12 +29,16 @@ pub(super) fn finish(
         return Ok(Status::Findings);
     };
     let pins = decided.pins(&mut draft);
+    target.check_unchanged()?;
     files::write_if_changed(path, text.as_bytes())?;
     console.message(&format!("wrote {}\n", path.display()));
-    if !matches!(decided.pins, Pins::None) && !resolve_lock::pin(path, pins, console)? {
-        let message = format!("the tools are not pinned: correct {0}, then run `ptc-compile update {0}`\n", path.display());
-        console.message(&message);
-        return Ok(Status::Findings);
+    if !matches!(decided.pins, Pins::None) {
+        let pinned = resolve_lock::pin(path, pins, console);
+        if !matches!(pinned, Ok(true)) {
+            let how = format!("the tools are not pinned: correct {0}, then run `ptc-compile update {0}`\n", path.display());
+            console.message(&how);
+            return pinned.map(|_| Status::Findings);
+        }
     }
     let checked = check::run(&build_args(path, &["--check"])?, console)?;
     if checked != Status::Clean {

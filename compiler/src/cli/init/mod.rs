@@ -136,7 +136,12 @@ impl Run<'_> {
                 let failure = Failure::new("--tools: patterns cannot be compared with tools that are not listed");
                 return Err(failure.hint("write the names, or leave out `--offline`"));
             }
-            if !names.is_empty() && !names.iter().any(|name| name == "*" || name == "all") {
+            let is_all = names.iter().any(|name| name == "*" || name == "all");
+            if is_all && names.len() > 1 {
+                let failure = Failure::new("--tools: `all` grants every tool, and names are beside it");
+                return Err(failure.hint("write `all` alone, or the names alone"));
+            }
+            if !names.is_empty() && !is_all {
                 single.set("include_tools", Json::Array(names.iter().cloned().map(Json::String).collect()));
             }
             return Ok(Some(Decided { name, single, pins: Pins::None }));

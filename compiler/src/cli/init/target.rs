@@ -14,6 +14,8 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     /// The text of the config to which the upstream is added.
     text: Option<String>,
+    /// Whether a config that exists is replaced.
+    replaces: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Target {
     pub(super) fn decide(args: &Init, prompts: &mut Prompts) -> Result<Target, Failure> {
         let path = args.output.clone();
         if !path.exists() {
-            return Ok(Target { path, text: None });
+            return Ok(Target { path, text: None, replaces: false });
         }
         let existing = match (args.add, args.force) {
             (true, _) => Existing::Add,
@@ -47,8 +49,8 @@ impl Target {
             _ => Existing::Keep,
         };
         match existing {
-            Existing::Add => Ok(Target { text: Some(load::read_text(&path)?), path }),
-            Existing::Replace => Ok(Target { path, text: None }),
+            Existing::Add => Ok(Target { text: Some(load::read_text(&path)?), path, replaces: false }),
+            Existing::Replace => Ok(Target { path, text: None, replaces: true }),
             Existing::Keep => {
                 let failure = Failure::new(format!("`{}` exists, and stays as it is", path.display()));
                 Err(failure.hint("`--add` adds the upstream to it, `--force` replaces it, and `--output` names another file"))
@@ -59,6 +61,23 @@ impl Target {
     /// Whether the config to which the upstream is added has one of this name.
     pub(super) fn has_upstream(&self, name: &str) -> bool {
         self.text.as_deref().is_some_and(|text| import::has_upstream(text, name))
+    }
+
+    /// Checks that the file is as it was when the questions began, since what another program has written must not be lost.
+    ///
+    /// # Errors
+    ///
+    /// The file has changed, or there is one now.
+    pub(super) fn check_unchanged(&self) -> Result<(), Failure> {
+        let is_unchanged = match &self.text {
+            Some(text) => load::read_text(&self.path)? == *text,
+            None => self.replaces || !self.path.exists(),
+        };
+        if is_unchanged {
+            return Ok(());
+        }
+        let failure = Failure::new(format!("another program has changed `{}` in the meantime", self.path.display()));
+        Err(failure.hint("nothing was written; run `ptc-compile init` again"))
     }
 
     /// Returns the text of the file with an upstream.
@@ -81,5 +100,23 @@ impl Target {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn config_that_another_program_has_changed_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("upstreams.json");
+        let target = |text: Option<&str>| Target { path: path.clone(), text: text.map(str::to_owned), replaces: false };
+        assert!(target(None).check_unchanged().is_ok());
+        std::fs::write(&path, "{}").unwrap();
+        assert!(target(None).check_unchanged().is_err(), "there is a file now");
+        assert!(target(Some("{}")).check_unchanged().is_ok());
+        assert!(target(Some("{ }")).check_unchanged().is_err());
+        assert!(Target { replaces: true, ..target(None) }.check_unchanged().is_ok());
     }
 }
