@@ -63,7 +63,8 @@ pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
 /// noticed.
 pub fn warn_without_addresses(config: &Config, config_path: &str, lock: &Lock, diagnostics: &mut Diagnostics) {
     let lacks = |(name, upstream): &(&String, &Upstream)| {
-        lock.upstreams.get(*name).is_some_and(|locked| locked.address.is_none()) && Address::of(&upstream.transport).is_some()
+        lock.upstreams.get(*name).is_some_and(|locked| locked.address.is_none())
+            && Address::from_transport(&upstream.transport).is_some()
     };
     let mut lacking = config.upstreams.iter().filter(lacks);
     let Some((first, upstream)) = lacking.next() else { return };
@@ -95,7 +96,7 @@ fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(
         let same = locked.document.as_ref().is_some_and(|d| d.selection == openapi::selection(entry));
         return (!same).then(|| (what, "selects other operations than the lock file has".to_owned()));
     }
-    if let Some(now) = Address::of(&upstream.transport)
+    if let Some(now) = Address::from_transport(&upstream.transport)
         && let Some(difference) = locked.address.as_ref().and_then(|locked| now.difference(locked))
     {
         return Some((what, difference));
@@ -181,7 +182,7 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
     let granted = |tool: &str| wanted.as_ref().is_none_or(|wanted| wanted.contains(tool));
     LockedUpstream {
         transport: upstream.transport.name().to_owned(),
-        address: Address::of(&upstream.transport),
+        address: Address::from_transport(&upstream.transport),
         era: Some(listing.era),
         http_transport: listing.http_transport,
         server: listing.server,

@@ -164,6 +164,6 @@ fn sandbox_is_in_the_tables_and_not_in_the_identity() {
     };
     let limits = Sandbox { memory_mb: Some(512), cpu_seconds: Some(9), ..Sandbox::default() };
     assert_eq!(leaked.sandbox, Some(Sandbox { read: &["/srv"], write: &["out"], ..limits }));
-    let address = |deployment: &Deployment| Address::of(&deployment.upstreams.first().unwrap().transport);
+    let address = |deployment: &Deployment| Address::from_transport(&deployment.upstreams.first().unwrap().transport);
     assert_eq!(address(&confined), address(&free));
 }

@@ -111,7 +111,8 @@ fn pages(handle: &tokio::runtime::Handle) {
     let exe: &'static str = std::env::current_exe().unwrap().to_string_lossy().into_owned().leak();
     let env: &[(&str, &[EnvPart])] = &[(ROLE, &[EnvPart::Text("upstream")])];
     let spec = McpStdio { env, era: Some(Era::Handshake), ..McpStdio::new(exe) };
-    let args = vec![Arg { name: "page", required: false, types: Types::of(&[Type::Integer]), label: "", allowed: "" }].leak();
+    let args =
+        vec![Arg { name: "page", required: false, types: Types::from_types(&[Type::Integer]), label: "", allowed: "" }].leak();
     let paging = "by page\nitems rows\nargument page\ntotal total\npages pages\npage page\nfirst 1";
     let upstreams = upstreams(Transport::McpStdio(spec), vec![Tool { args, paging, ..tool("list", "") }], handle);
     let run = |source: &str| {

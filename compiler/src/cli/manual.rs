@@ -30,7 +30,7 @@ const USUAL: [&str; 2] = ["http", "http-server"];
 pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Status, Failure> {
     let (mut command, name) = match &args.binary {
         Some(binary) => {
-            let binary = Binary::of(binary)?;
+            let binary = Binary::resolve(binary)?;
             (pinned(&binary, true), binary.name)
         }
         None => (own(), "ptc-compile".to_owned()),
@@ -50,7 +50,7 @@ pub(crate) fn completions(args: &Completions, console: &Console) -> Result<Statu
 /// Writes a man page for each command.
 pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
     let command = match &args.binary {
-        Some(binary) => pinned(&Binary::of(binary)?, false),
+        Some(binary) => pinned(&Binary::resolve(binary)?, false),
         None => own(),
     };
     let unwritten = |why| Failure::new(format!("cannot write pages into `{}`: {why}", args.folder.display()));
@@ -62,7 +62,7 @@ pub(crate) fn pages(args: &Man, console: &Console) -> Result<Status, Failure> {
 
 impl Binary {
     /// Resolves a path or a name to a binary. Not every text is a valid name, since scripts and files are named after it.
-    fn of(binary: &str) -> Result<Binary, Failure> {
+    fn resolve(binary: &str) -> Result<Binary, Failure> {
         let path = Path::new(binary);
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn command_line_definitions_are_consistent() {
         super::own().debug_assert();
-        let gate = super::Binary::of("gate").expect("a name");
+        let gate = super::Binary::resolve("gate").expect("a name");
         super::pinned(&gate, true).debug_assert();
         super::pinned(&gate, false).debug_assert();
     }

@@ -9,7 +9,7 @@ const WITHOUT_EFFECT: [(&str, &str); 3] = [("upstreams", "schema_file"), ("upstr
 
 /// Returns the SHA-256 of a config's canonical text, as `sha256:` and lower-case hex. Comments, white space, the order of members,
 /// `$schema`, and the paths of documents and programs do not count.
-pub(super) fn of(root: &Node) -> String {
+pub(super) fn digest(root: &Node) -> String {
     let Json::Object(mut members) = Json::from(root) else { return String::new() };
     members.retain(|(key, _)| key != "$schema");
     for (key, value) in &mut members {

@@ -103,6 +103,6 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
     credentials::warn_of_unused(&mut reader, &fields, &bindings);
     let read_only = fields.node("read_only").filter(|node| node.as_bool() == Some(true)).map(|node| node.place(file));
     let name = fields.node("name").and_then(|node| names::deployment(&mut reader, node));
-    let digest = digest::of(&root);
+    let digest = digest::digest(&root);
     Some(Config { file, digest, name, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
 }

@@ -13,7 +13,7 @@ pub struct Address(Json);
 
 impl Address {
     /// Returns the address of an MCP upstream. `None` for OpenAPI services, whose document is pinned with its source.
-    pub fn of(transport: &Transport) -> Option<Address> {
+    pub fn from_transport(transport: &Transport) -> Option<Address> {
         match transport {
             Transport::McpStdio(stdio) => Some(Address(command(stdio))),
             Transport::McpHttp(http) => {

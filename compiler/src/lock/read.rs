@@ -32,7 +32,7 @@ pub fn read_with_places(sources: &Sources, file: FileId, diagnostics: &mut Diagn
     let has_paging = tools.flat_map(Node::members).any(|tool| tool.value.get("paging").is_some());
     let mut reader = Reader { file, diagnostics, sound: true, has_paging };
     let lock = reader.lock(&root)?;
-    reader.sound.then(|| (lock, Places::of(&root, file)))
+    reader.sound.then(|| (lock, Places::locate(&root, file)))
 }
 
 /// The positions of the names of pinned upstreams and tools in a lock file.
@@ -42,7 +42,7 @@ pub struct Places {
 }
 
 impl Places {
-    fn of(root: &Node, file: FileId) -> Places {
+    fn locate(root: &Node, file: FileId) -> Places {
         let place = |member: &Member| Span { file, range: member.key_range.clone() };
         let upstream = |member: &Member| {
             let tools = member.value.get("tools").map(Node::members).unwrap_or_default();

@@ -123,7 +123,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
 fn answers(definition: &Json) -> Option<String> {
     let types = lines(definition.get("_ptc")?, "types");
     let described = |media: &String| {
-        let how = match BodyKind::of(media) {
+        let how = match BodyKind::from_media_type(media) {
             BodyKind::Json => return media.clone(),
             BodyKind::Text => "as text",
             BodyKind::List => "as a list of its values",
@@ -136,7 +136,7 @@ fn answers(definition: &Json) -> Option<String> {
     let more = if types.len() > MAX_ANSWERS { ", …" } else { "" };
     match types.as_slice() {
         [] => None,
-        [only] if BodyKind::of(only) == BodyKind::Json => None,
+        [only] if BodyKind::from_media_type(only) == BodyKind::Json => None,
         // Nothing is declared.
         [json, any] if json == "application/json" && any == "*/*" => None,
         [_] => shown.first().cloned(),

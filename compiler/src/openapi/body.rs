@@ -35,12 +35,12 @@ pub(super) struct Body {
 /// Ranks the media types of a body, the preferred one first: by kind, `application/json` before other JSON, and plain text before
 /// text with a format.
 fn preference(media: &str) -> (RequestKind, bool) {
-    let kind = RequestKind::of(media);
+    let kind = RequestKind::from_media_type(media);
     let is_special = match kind {
         RequestKind::Json => essence(media) != "application/json",
         RequestKind::Text => {
             let essence = essence(media);
-            BodyKind::of(media) == BodyKind::List || essence.ends_with("xml") || !essence.starts_with("text/")
+            BodyKind::from_media_type(media) == BodyKind::List || essence.ends_with("xml") || !essence.starts_with("text/")
         }
         RequestKind::Form | RequestKind::Multipart | RequestKind::Bytes => false,
     };
@@ -108,7 +108,7 @@ pub(super) fn read<'a>(
     let Some(content) = content else { return Body::default() };
     let chosen = configured.map(|wanted| wanted.value.as_str()).filter(|_| content.media_type.contains('*'));
     let declared = chosen.unwrap_or(content.media_type);
-    let kind = RequestKind::of(declared);
+    let kind = RequestKind::from_media_type(declared);
     let media = of_range(kind, declared.trim());
     if !media.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
         let message = "the media type of a request body has characters that a header cannot carry";
@@ -206,8 +206,8 @@ fn style(read: &Schema<'_>, member: &Json, content: &Content<'_>, name: &str, ki
     let encoding = content.value.get("encoding").and_then(|encoding| encoding.get(name));
     let text = |key| encoding.and_then(|encoding| encoding.get(key)).and_then(Node::as_str);
     let explode = encoding.and_then(|encoding| encoding.get("explode")).and_then(Node::as_bool);
-    let is_object = read.types(member) == Types::of(&[Type::Object]);
-    let of_content = text("contentType").map(|media| RequestKind::of(media.split(',').next().unwrap_or_default()));
+    let is_object = read.types(member) == Types::from_types(&[Type::Object]);
+    let of_content = text("contentType").map(|media| RequestKind::from_media_type(media.split(',').next().unwrap_or_default()));
     match kind {
         // The content type of a member counts only if nothing is said of its style. That of an object is JSON by default.
         RequestKind::Form if text("style").is_none() && explode.is_none() => match of_content {
@@ -244,7 +244,8 @@ fn is_file<'a>(read: &Schema<'a>, member: &'a Json) -> bool {
     let is_binary = |node: &'a Json| {
         let text = |key| read.keyword(node, key).and_then(Json::as_str);
         // Content with an encoding is text already.
-        let has_media_type = text("contentMediaType").is_some_and(|media| RequestKind::of(media) == RequestKind::Bytes);
+        let has_media_type =
+            text("contentMediaType").is_some_and(|media| RequestKind::from_media_type(media) == RequestKind::Bytes);
         text("format") == Some("binary") || has_media_type && text("contentEncoding").is_none()
     };
     is_binary(member) || read.keyword(member, "items").is_some_and(is_binary)

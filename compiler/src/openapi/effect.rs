@@ -23,7 +23,7 @@ fn declared(candidate: &Candidate<'_>, overriding: Option<&Override>) -> Annotat
 }
 
 /// Returns the effect of an operation.
-pub(super) fn of(candidate: &Candidate<'_>, overriding: Option<&Override>) -> Effect {
+pub(super) fn classify(candidate: &Candidate<'_>, overriding: Option<&Override>) -> Effect {
     Effect::new(declared(candidate, overriding), Some(candidate.method))
 }
 

@@ -151,7 +151,7 @@ pub(super) fn definition<'a>(
     if is_deprecated {
         needs.push("its exact name, since it is deprecated".to_owned());
     }
-    if !effect::of(candidate, overriding).is_read() {
+    if !effect::classify(candidate, overriding).is_read() {
         needs.push("`allow_writes` and its exact name".to_owned());
     }
     for (place, name) in credentials {

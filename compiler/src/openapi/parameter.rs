@@ -94,7 +94,7 @@ pub(super) fn all<'a>(
             }
         }
     }
-    if effect::of(candidate, overriding).is_write() {
+    if effect::classify(candidate, overriding).is_write() {
         nodes.retain(|(name, place, _)| !context.credentials.is_idempotency_key(place, name));
     }
     let mut parameters = Parameters { sent: Vec::new(), credentials: Vec::new(), by_entry: Vec::new() };
@@ -279,14 +279,14 @@ fn querystring<'a>(
 ) -> Result<(), Diagnostic> {
     let references = context.references;
     let contents = contents(node);
-    let Some(content) = contents.iter().min_by_key(|content| RequestKind::of(content.media_type)) else {
+    let Some(content) = contents.iter().min_by_key(|content| RequestKind::from_media_type(content.media_type)) else {
         let message = "a parameter in `querystring` needs a media type under `content`";
         return Err(Diagnostic::new(Code::BadParameter, message).at(node.place(references.file), ""));
     };
     let Some(content) = references.resolve_content(*content, faults) else { return Ok(()) };
     let name = node.get("name").and_then(Node::as_str).unwrap_or("querystring");
     let required = node.get("required").and_then(Node::as_bool) == Some(true);
-    let kind = RequestKind::of(content.media_type);
+    let kind = RequestKind::from_media_type(content.media_type);
     let mut schema = match content.value.get("schema") {
         Some(schema) if matches!(kind, RequestKind::Json | RequestKind::Form) => schema::argument(references, schema, faults),
         _ => Json::object(),

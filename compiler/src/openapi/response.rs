@@ -68,7 +68,7 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
 fn body<'a>(references: References<'a>, content: Content<'a>, faults: &mut Faults) -> (Json, bool) {
     let kind = |name: &str| Json::object().with("type", Json::string(name));
     let described = content.value.get("schema");
-    match BodyKind::of(content.media_type) {
+    match BodyKind::from_media_type(content.media_type) {
         BodyKind::Text => (kind("string"), false),
         BodyKind::List => match item_schema(references, content) {
             None => (kind("array"), false),
@@ -114,7 +114,7 @@ fn types(contents: &[Content<'_>]) -> Vec<String> {
     if types.is_empty() {
         types = vec!["application/json", "*/*"];
     }
-    types.sort_by_key(|text| match BodyKind::of(text) {
+    types.sort_by_key(|text| match BodyKind::from_media_type(text) {
         BodyKind::Json => 0,
         BodyKind::Unknown => 2,
         _ => 1,
@@ -135,7 +135,7 @@ fn rank(status: &str) -> Option<u8> {
 /// Ranks a media type by how specifically it means JSON, the lowest first. Returns `None` for a type that excludes JSON. A range
 /// does not determine the type for a client that accepts JSON.
 pub(super) fn json_rank(media: &str) -> Option<u8> {
-    match (essence(media).as_str(), BodyKind::of(media)) {
+    match (essence(media).as_str(), BodyKind::from_media_type(media)) {
         ("application/json", _) => Some(0),
         (_, BodyKind::Json) => Some(1),
         ("application/*" | "*/*", _) => Some(2),

@@ -50,7 +50,7 @@ pub(super) struct Candidate<'a> {
 impl<'a> Candidate<'a> {
     /// Whether the operation only reads, by its override in `entry` or by its method. `wanted` is the entry that includes it.
     fn is_read(&self, entry: &OpenApi, wanted: &str) -> bool {
-        effect::of(self, override_of(entry, self, wanted)).is_read()
+        effect::classify(self, override_of(entry, self, wanted)).is_read()
     }
 
     /// Whether the method can never be included.

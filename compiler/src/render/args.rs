@@ -241,7 +241,7 @@ fn kind(types: Types) -> &'static str {
 /// Whether only these types and null are admitted.
 fn is_only(types: Types, kinds: &[Type]) -> bool {
     let without_null = types.0 & !(Type::Null as u8);
-    types != Types::ANY && without_null & !Types::of(kinds).0 == 0
+    types != Types::ANY && without_null & !Types::from_types(kinds).0 == 0
 }
 
 /// Identifiers of one scope. Each is handed out once.
@@ -338,11 +338,11 @@ mod tests {
     fn types_are_the_narrowest_for_all_values() {
         for (types, expected) in [
             (Types::ANY, "::serde_json::Value"),
-            (Types::of(&[Type::String]), "::std::string::String"),
-            (Types::of(&[Type::String, Type::Null]), "::std::string::String"),
-            (Types::of(&[Type::Integer]), "::core::primitive::i64"),
-            (Types::of(&[Type::Number]), "::core::primitive::f64"),
-            (Types::of(&[Type::String, Type::Array]), "::serde_json::Value"),
+            (Types::from_types(&[Type::String]), "::std::string::String"),
+            (Types::from_types(&[Type::String, Type::Null]), "::std::string::String"),
+            (Types::from_types(&[Type::Integer]), "::core::primitive::i64"),
+            (Types::from_types(&[Type::Number]), "::core::primitive::f64"),
+            (Types::from_types(&[Type::String, Type::Array]), "::serde_json::Value"),
         ] {
             assert_eq!(kind(types), expected);
         }

@@ -61,7 +61,8 @@ pub fn bundle_manifest(
     tools: &[OfferedTool],
 ) -> Result<String, RenderError> {
     let program = program_in_bundle(deployment, target);
-    let asked: Vec<(String, Variable)> = Needs::of(deployment).variables.into_iter().filter(|(_, v)| is_asked(v)).collect();
+    let asked: Vec<(String, Variable)> =
+        Needs::from_deployment(deployment).variables.into_iter().filter(|(_, v)| is_asked(v)).collect();
     let env = asked
         .iter()
         .fold(Json::object(), |env, (name, _)| env.with(name.clone(), Json::string(format!("${{user_config.{name}}}"))));
@@ -155,7 +156,12 @@ impl Bundled {
 
 /// Returns the variables for which a client asks its user.
 pub fn asked_variables(deployment: &Deployment) -> Vec<String> {
-    Needs::of(deployment).variables.into_iter().filter(|(_, variable)| is_asked(variable)).map(|(name, _)| name).collect()
+    Needs::from_deployment(deployment)
+        .variables
+        .into_iter()
+        .filter(|(_, variable)| is_asked(variable))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Whether a server that is started without flags needs the variable. A credential that no upstream uses may be the key of a

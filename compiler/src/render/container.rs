@@ -164,7 +164,7 @@ pub fn dockerfile(deployment: &Deployment, context: &Context, images: &BaseImage
         certificates: !is_plain,
         writes: !is_plain,
         others: others.join(", "),
-        variables: Needs::of(deployment).variables.into_keys().map(|name| comment(&name)).collect(),
+        variables: Needs::from_deployment(deployment).variables.into_keys().map(|name| comment(&name)).collect(),
         port: PORT,
         user: USER,
     };

@@ -46,7 +46,7 @@ struct File {
 ///
 /// Returns [`RenderError`] if a template cannot be rendered, which is a fault of the compiler.
 pub fn kubernetes(deployment: &Deployment) -> Result<String, RenderError> {
-    let (needs, build_digest) = (Needs::of(deployment), build_digest(deployment)?);
+    let (needs, build_digest) = (Needs::from_deployment(deployment), build_digest(deployment)?);
     let view = View {
         title: comment(&deployment.name),
         compiler: crate::VERSION,

@@ -29,7 +29,7 @@ pub(super) struct Variable {
 }
 
 impl Needs {
-    pub(super) fn of(deployment: &Deployment) -> Needs {
+    pub(super) fn from_deployment(deployment: &Deployment) -> Needs {
         let mut needs = Needs { variables: BTreeMap::new(), files: BTreeMap::new() };
         for credential in &deployment.credentials {
             match &credential.source {

@@ -22,7 +22,7 @@ pub struct Package {
 /// Renders the entry of a deployment. `first` is a bundle of it, and `others` are bundles for other platforms. Version, title
 /// and description are those of the first bundle.
 pub fn registry_entry(deployment: &Deployment, name: &str, first: &Package, others: &[Package]) -> String {
-    let variables = Needs::of(deployment).variables.into_iter().map(|(name, variable)| {
+    let variables = Needs::from_deployment(deployment).variables.into_iter().map(|(name, variable)| {
         Json::object()
             .with("name", Json::string(name))
             .with("description", Json::string(purpose(&variable)))

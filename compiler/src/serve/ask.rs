@@ -125,7 +125,7 @@ impl Asker {
             .filter_map(|pin| Some((pin, self.deployment.catalog.upstream(&pin.upstream)?, config.upstreams.get(&pin.upstream)?)))
             .collect();
         let replies = upstream::attempt_all(&asked, self.settings.connect_timeout, |&(missing_pin, upstream, entry)| {
-            let (document, granted) = (Document::of(entry, upstream), granted(entry));
+            let (document, granted) = (Document::from_entry(entry, upstream), granted(entry));
             let (kept, secrets, settings) = (self.kept.clone(), Arc::clone(&self.secrets), Arc::clone(&self.settings));
             let done = started(missing_pin);
             async move {
@@ -240,7 +240,7 @@ struct Document {
 
 impl Document {
     /// Returns `None` if the upstream is asked for its tools, or if its document is a file.
-    fn of(entry: &model::Upstream, upstream: &'static Upstream) -> Option<Document> {
+    fn from_entry(entry: &model::Upstream, upstream: &'static Upstream) -> Option<Document> {
         let (Transport::OpenApi(config), ptc_catalog::Transport::OpenApi(api)) = (&entry.transport, &upstream.transport) else {
             return None;
         };

@@ -17,7 +17,7 @@ pub enum BodyKind {
 
 impl BodyKind {
     /// Classifies a media type; its parameters are ignored. An empty text and ranges are [`BodyKind::Unknown`].
-    pub fn of(media_type: &str) -> BodyKind {
+    pub fn from_media_type(media_type: &str) -> BodyKind {
         let essence = essence(media_type);
         let (group, name) = essence.split_once('/').unwrap_or((&essence, ""));
         match (group, name) {
@@ -68,13 +68,13 @@ pub enum RequestKind {
 
 impl RequestKind {
     /// Classifies a media type; its parameters are ignored. A range that contains JSON is [`RequestKind::Json`].
-    pub fn of(media_type: &str) -> RequestKind {
+    pub fn from_media_type(media_type: &str) -> RequestKind {
         match essence(media_type).as_str() {
             "application/x-www-form-urlencoded" => RequestKind::Form,
             "multipart/form-data" => RequestKind::Multipart,
             "*/*" | "application/*" => RequestKind::Json,
             "text/*" => RequestKind::Text,
-            _ => match BodyKind::of(media_type) {
+            _ => match BodyKind::from_media_type(media_type) {
                 BodyKind::Json => RequestKind::Json,
                 // A stream of values is sent as the text that the program gives.
                 BodyKind::Text | BodyKind::List => RequestKind::Text,
@@ -123,7 +123,11 @@ mod tests {
             ("image/*", BodyKind::Unknown, Bytes),
             ("", BodyKind::Unknown, Bytes),
         ] {
-            assert_eq!((BodyKind::of(media_type), RequestKind::of(media_type)), (read, written), "{media_type}");
+            assert_eq!(
+                (BodyKind::from_media_type(media_type), RequestKind::from_media_type(media_type)),
+                (read, written),
+                "{media_type}"
+            );
         }
     }
 }

@@ -126,7 +126,7 @@ impl Types {
     pub const ANY: Types = Types(127);
 
     /// Makes a set of types.
-    pub const fn of(types: &[Type]) -> Types {
+    pub const fn from_types(types: &[Type]) -> Types {
         let mut bits = 0;
         let mut rest = types;
         while let [first, tail @ ..] = rest {

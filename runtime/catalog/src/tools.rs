@@ -36,7 +36,7 @@ pub struct ToolFacts {
 
 impl ToolFacts {
     /// Returns the facts about a table.
-    pub fn of(tools: &[Tool]) -> ToolFacts {
+    pub fn from_tools(tools: &[Tool]) -> ToolFacts {
         ToolFacts {
             only_reads: tools.iter().all(|tool| tool.effect().is_read()),
             may_destroy: tools.iter().any(|tool| tool.effect().may_destroy()),
@@ -100,7 +100,7 @@ impl Tools {
     /// Returns facts about the tools, without reading them from an image.
     pub fn facts(&self) -> ToolFacts {
         match self.0 {
-            Source::Table(tools) => ToolFacts::of(tools),
+            Source::Table(tools) => ToolFacts::from_tools(tools),
             Source::Deferred(tools) => tools.facts(),
         }
     }

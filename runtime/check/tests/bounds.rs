@@ -6,7 +6,7 @@ use ptc_lisp::{Program, Run, Value, print};
 
 /// Returns a tool with one argument `a` that has this schema.
 fn tool(schema: &str) -> &'static Tool {
-    const ANY: Types = Types::of(&[Type::Number, Type::String, Type::Array, Type::Object]);
+    const ANY: Types = Types::from_types(&[Type::Number, Type::String, Type::Array, Type::Object]);
     static ARGS: [Arg; 1] = [Arg { name: "a", required: false, types: ANY, label: "any", allowed: "" }];
     let defs = r#""$defs":{"page":{"type":"integer","minimum":1}}"#;
     let definition = format!(r#"{{"inputSchema":{{{defs},"properties":{{"a":{schema}}},"type":"object"}},"name":"t"}}"#);

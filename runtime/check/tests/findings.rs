@@ -6,14 +6,20 @@ use ptc_lisp::signature::{Mode, Signature};
 use ptc_lisp::{Bindings, Program};
 
 const fn arg(name: &'static str, required: bool) -> Arg {
-    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
+    Arg { name, required, types: Types::from_types(&[Type::String]), label: "string", allowed: "" }
 }
 
-const LIMIT: Arg = Arg { name: "limit", required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
-const ORDER: Arg =
-    Arg { name: "order", required: false, types: Types::of(&[Type::String]), label: "enum<string>", allowed: "\"up\"\n\"down\"" };
+const LIMIT: Arg =
+    Arg { name: "limit", required: false, types: Types::from_types(&[Type::Integer]), label: "integer", allowed: "" };
+const ORDER: Arg = Arg {
+    name: "order",
+    required: false,
+    types: Types::from_types(&[Type::String]),
+    label: "enum<string>",
+    allowed: "\"up\"\n\"down\"",
+};
 const VERSION: Arg =
-    Arg { name: "version", required: false, types: Types::of(&[Type::Integer]), label: "const<2>", allowed: "2" };
+    Arg { name: "version", required: false, types: Types::from_types(&[Type::Integer]), label: "const<2>", allowed: "2" };
 
 const fn tool(name: &'static str, args: &'static [Arg], closed: bool) -> Tool {
     let annotations = Annotations::NONE;

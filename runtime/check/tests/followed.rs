@@ -6,7 +6,7 @@ use ptc_catalog::{Annotations, Arg, Catalog, McpStdio, Tool, Tools, Transport, T
 use ptc_lisp::{Program, Span};
 
 const fn arg(name: &'static str, required: bool) -> Arg {
-    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
+    Arg { name, required, types: Types::from_types(&[Type::String]), label: "string", allowed: "" }
 }
 
 const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {

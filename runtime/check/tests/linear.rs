@@ -7,8 +7,9 @@ use ptc_catalog::{Arg, Catalog, McpStdio, Tool, Tools, Transport, Type, Types, U
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::{Bindings, Deadline, ErrorKind, Program};
 
-const PATH: Arg = Arg { name: "path", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" };
-const LIMIT: Arg = Arg { name: "limit", required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
+const PATH: Arg = Arg { name: "path", required: true, types: Types::from_types(&[Type::String]), label: "string", allowed: "" };
+const LIMIT: Arg =
+    Arg { name: "limit", required: false, types: Types::from_types(&[Type::Integer]), label: "integer", allowed: "" };
 
 const fn tool(name: &'static str, closed: bool) -> Tool {
     Tool {

@@ -10,7 +10,7 @@ use ptc_lisp::{Value, json};
 const FIRST: &str = r#"{"rows": [{"id": 1}, {"id": 2}], "page": 1, "pages": 7, "total": 14}"#;
 
 fn upstream() -> &'static Upstream {
-    let arg = |name, kind| Arg { name, required: false, types: Types::of(&[kind]), label: "", allowed: "" };
+    let arg = |name, kind| Arg { name, required: false, types: Types::from_types(&[kind]), label: "", allowed: "" };
     let args: &[Arg] = vec![arg("owner", Type::String), arg("page", Type::Integer), arg("per_page", Type::Integer)].leak();
     let tool = |name: &'static str, paging: &'static str| Tool { name, args, closed: true, paging, ..Tool::EMPTY };
     let declared =

@@ -98,7 +98,7 @@ impl Part {
         Part { start, length: bytes.len(), digest: Sha256::digest(bytes).into() }
     }
 
-    fn of(self, parts: &'static [u8]) -> Result<&'static [u8], ImageError> {
+    fn slice(self, parts: &'static [u8]) -> Result<&'static [u8], ImageError> {
         let end = self.start.checked_add(self.length).ok_or(ImageError::DigestMismatch)?;
         parts.get(self.start..end).ok_or(ImageError::DigestMismatch)
     }
@@ -175,7 +175,7 @@ impl Image {
         let index = head.search_index;
         let all: Vec<Part> = head.upstreams.iter().map(|entry| entry.tools).chain([index]).collect();
         let upstream = |entry: Entry| {
-            let bytes = entry.tools.of(parts)?;
+            let bytes = entry.tools.slice(parts)?;
             let (digest, read) = (entry.tools.digest, OnceLock::new());
             let tools = DeferredTools { bytes, digest, count: entry.count, facts: entry.facts, damaged, read };
             let tools = Tools::deferred(Box::leak(Box::new(tools)));
@@ -185,7 +185,7 @@ impl Image {
         let catalog: &'static Catalog = Box::leak(Box::new(Catalog {
             digest: head.catalog_digest,
             upstreams: upstreams?.leak(),
-            search_index: index.of(parts)?,
+            search_index: index.slice(parts)?,
         }));
         let deployment = Box::leak(Box::new(Deployment {
             name: head.name,

@@ -42,7 +42,7 @@ impl IdleWorkers {
 
     /// Adds a worker that has run a program of this owner. Keeps at most `max` workers: the one that has been idle for longest ends.
     pub(crate) fn add(&self, owner: &Arc<str>, worker: Worker, max: usize, thread: &ProcessThread) {
-        let last = LastProgram { owner: Arc::clone(owner), usage: Usage::of(worker.id()) };
+        let last = LastProgram { owner: Arc::clone(owner), usage: Usage::read(worker.id()) };
         let mut state = lock(&self.0);
         state.workers.push(IdleWorker { worker, last: Some(last) });
         let surplus = if state.workers.len() > max { Some(state.workers.remove(0)) } else { None };
@@ -68,7 +68,7 @@ impl IdleWorkers {
                 continue;
             }
             let Some(last) = last else { return Some(worker) };
-            let checked = last.usage.check_idle(&Usage::of(worker.id()));
+            let checked = last.usage.check_idle(&Usage::read(worker.id()));
             match checked {
                 Ok(()) if worker.is_silent() => return Some(worker),
                 Ok(()) => report("it sent something while it was idle"),
@@ -93,7 +93,7 @@ impl IdleWorkers {
         state.is_watched = !before.is_empty();
         drop(state);
         // Calls need not wait for the system.
-        let is_busy = |(id, usage): &(u32, Usage)| Some((*id, *usage, usage.check_idle(&Usage::of(*id)).err()?));
+        let is_busy = |(id, usage): &(u32, Usage)| Some((*id, *usage, usage.check_idle(&Usage::read(*id)).err()?));
         for (id, usage, why) in before.iter().filter_map(is_busy) {
             let mut state = lock(&self.0);
             // It may run a program by now.

@@ -112,7 +112,7 @@ impl Drop for Worker {
 
 impl Usage {
     /// Returns what a process has used. It must be a child that was not reaped.
-    pub(crate) fn of(process: u32) -> Usage {
+    pub(crate) fn read(process: u32) -> Usage {
         Usage { processor: processor_time(process), private_bytes: private_bytes(process) }
     }
 
@@ -197,11 +197,11 @@ mod tests {
 
     #[test]
     fn usage_of_a_process_is_known() {
-        let before = Usage::of(std::process::id());
+        let before = Usage::read(std::process::id());
         let until = Instant::now() + Duration::from_millis(200);
         let block = std::hint::black_box(vec![1_u8; 64 << 20]);
         while Instant::now() < until {}
-        let after = Usage::of(std::process::id());
+        let after = Usage::read(std::process::id());
         drop(block);
         assert!(after.private_bytes > before.private_bytes.map(|bytes| bytes + (32 << 20)), "{before:?} {after:?}");
         assert!(after.processor > before.processor.map(|time| time + Duration::from_millis(10)), "{before:?} {after:?}");

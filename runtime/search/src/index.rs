@@ -161,7 +161,7 @@ impl<'a> Index<'a> {
             }
         }
         let known = variants.len();
-        variants.extend(synonyms::of(stemmed).filter_map(|other| self.term(other)).map(|term| (term, SYNONYM)));
+        variants.extend(synonyms::synonyms(stemmed).filter_map(|other| self.term(other)).map(|term| (term, SYNONYM)));
         let has_synonyms = variants.len() > known;
         if stemmed.len() >= MIN_PREFIX && (own.is_none() || stemmed.len() > MIN_PREFIX) {
             let factor = if own.is_none() { PREFIX + 0.3 } else { PREFIX };

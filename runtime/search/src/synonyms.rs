@@ -390,7 +390,7 @@ fn table() -> &'static [(String, usize)] {
 }
 
 /// Returns the other stems with nearly the same meaning as `stem`.
-pub(crate) fn of(stem: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn synonyms(stem: &str) -> impl Iterator<Item = &'static str> {
     let table = table();
     let first = table.partition_point(|(other, _)| other.as_str() < stem);
     let groups: Vec<usize> = table.iter().skip(first).take_while(|(other, _)| other == stem).map(|(_, group)| *group).collect();
@@ -401,11 +401,10 @@ pub(crate) fn of(stem: &str) -> impl Iterator<Item = &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
     use crate::words::stem;
 
     fn synonyms(word: &str) -> Vec<&'static str> {
-        of(&stem(word)).collect()
+        super::synonyms(&stem(word)).collect()
     }
 
     #[test]

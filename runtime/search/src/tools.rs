@@ -44,7 +44,7 @@ pub fn index_of(catalog: &Catalog) -> Vec<u8> {
     let (mut builder, mut other) = (None, None);
     both(&mut || builder = Some(collect(0, first)), &mut || other = Some(collect(count(first), second)));
     let (Some(builder), Some(other)) = (builder, other) else { return Vec::new() };
-    let averages = Averages::of(&[&builder, &other]);
+    let averages = Averages::compute(&[&builder, &other]);
     let (mut first, mut second) = (None, None);
     both(&mut || first = Some(builder.part(&averages)), &mut || second = Some(other.part(&averages)));
     let Some(first) = first else { return Vec::new() };
@@ -76,7 +76,7 @@ fn collect(first: u32, upstreams: &[Upstream]) -> Builder {
     let bytes = upstreams.iter().flat_map(|upstream| upstream.tools).map(|tool| tool.doc.len()).sum::<usize>();
     let mut builder = Builder::after(first, bytes / BYTES_OF_OCCURRENCE);
     for upstream in upstreams {
-        let docs: Vec<Doc> = upstream.tools.iter().map(Doc::of).collect();
+        let docs: Vec<Doc> = upstream.tools.iter().map(Doc::from_tool).collect();
         let mut texts = Texts::default();
         let numbers = docs.iter().flat_map(|doc| sentences(doc.prose)).map(|text| texts.number(text.as_bytes()));
         let numbers: Vec<u32> = numbers.collect();
@@ -105,7 +105,7 @@ struct Doc {
 }
 
 impl Doc {
-    fn of(tool: &Tool) -> Doc {
+    fn from_tool(tool: &Tool) -> Doc {
         let is_fact = |line: &str| line.starts_with("args: ") || line.starts_with("deprecated: ") || line.starts_with("effect: ");
         let mut rest = lines(tool.doc);
         rest.next();
@@ -288,7 +288,7 @@ mod tests {
         for at in 0..=upstreams.len() {
             let (first, second) = upstreams.split_at(at);
             let (first, second) = (collect(0, first), collect(super::count(first), second));
-            let averages = Averages::of(&[&first, &second]);
+            let averages = Averages::compute(&[&first, &second]);
             let joined = write::index(&first.part(&averages), Some(&second.part(&averages)));
             assert_eq!(joined, collect(0, &upstreams).finish(), "{at}");
         }

@@ -40,7 +40,7 @@ pub(crate) struct Part<'a> {
 pub(crate) struct Averages([f32; FIELDS]);
 
 impl Averages {
-    pub(crate) fn of(builders: &[&Builder]) -> Averages {
+    pub(crate) fn compute(builders: &[&Builder]) -> Averages {
         let documents = || builders.iter().flat_map(|builder| &builder.documents);
         let count = documents().count().max(1) as f32;
         Averages(std::array::from_fn(|field| {
@@ -64,7 +64,7 @@ impl Averages {
 impl Builder {
     /// Builds the index and returns its bytes.
     pub fn finish(self) -> Vec<u8> {
-        index(&self.part(&Averages::of(&[&self])), None)
+        index(&self.part(&Averages::compute(&[&self])), None)
     }
 
     /// Writes the postings of these documents.

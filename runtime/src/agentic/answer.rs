@@ -128,7 +128,7 @@ pub fn members(end: &End, task: &Task, plan: &Plan) -> Map<String, Value> {
         }
     };
     let calls = end.ledger.calls();
-    let mut metrics = json!(Metrics::of(&metrics_of, &[], &calls).waited(end.queued, end.processor_wait));
+    let mut metrics = json!(Metrics::measure(&metrics_of, &[], &calls).waited(end.queued, end.processor_wait));
     if let Some(metrics) = metrics.as_object_mut() {
         metrics.insert("server_side_llm".into(), spent(&end.turns.iter().map(|turn| &turn.planner_call).collect::<Vec<_>>()));
         metrics.insert(

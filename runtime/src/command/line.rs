@@ -77,7 +77,7 @@ enum Word {
 }
 
 impl Word {
-    fn of(text: &str) -> Option<Word> {
+    fn parse(text: &str) -> Option<Word> {
         Some(match text {
             "start" => Word::Start,
             "eval" => Word::Eval,
@@ -122,7 +122,7 @@ pub(super) fn read(
             Ok(Some(Arg::Long("json"))) => json = true,
             Ok(Some(Arg::Long("fail-on-call-errors"))) => fail_on_call_errors = true,
             Ok(Some(Arg::Long("display"))) => {
-                match parser.value().as_deref().unwrap_or_default().to_str().and_then(Display::of) {
+                match parser.value().as_deref().unwrap_or_default().to_str().and_then(Display::parse) {
                     Some(given) => display = Some(given),
                     None => reading.refused(format!("--display: expected one of {}", Display::WORDS.join(", "))),
                 }
@@ -150,7 +150,7 @@ pub(super) fn read(
             }
             Ok(Some(Arg::Short(letter))) => reading.unknown(&format!("-{letter}")),
             // The value may belong to the unknown flag before it, which is already reported.
-            Ok(Some(Arg::Value(value))) if after_unknown && value.to_str().and_then(Word::of).is_none() => {}
+            Ok(Some(Arg::Value(value))) if after_unknown && value.to_str().and_then(Word::parse).is_none() => {}
             Ok(Some(Arg::Value(value))) if after_switch.is_some() && is_truth(&value) => {
                 let (flag, value) = (after_switch.unwrap_or_default(), value.to_string_lossy().into_owned());
                 reading.refused(format!("--{flag}: a switch is joined to its value: --{flag}={value}"));
@@ -161,7 +161,7 @@ pub(super) fn read(
             }
             Ok(Some(Arg::Value(value))) if unpinned => reading.config(&value),
             Ok(Some(Arg::Value(value))) if word.is_none() => {
-                word = value.to_str().and_then(Word::of);
+                word = value.to_str().and_then(Word::parse);
                 if word == Some(Word::Repl) {
                     reading.of_repl();
                 }
@@ -170,7 +170,7 @@ pub(super) fn read(
                     let near = value.to_str().and_then(|text| ptc_text::closest_match(text, commands));
                     reading.misspelt(&value, near);
                     // The following arguments are parsed as if the suggested command had been given.
-                    word = near.and_then(Word::of);
+                    word = near.and_then(Word::parse);
                 }
             }
             Ok(Some(Arg::Value(value))) if word == Some(Word::Eval) && program.is_none() => program = Some(value),

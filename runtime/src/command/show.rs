@@ -33,7 +33,7 @@ impl Display {
     /// The names of the formats.
     pub(super) const WORDS: [&'static str; 3] = ["text", "envelope", "json"];
 
-    pub(super) fn of(word: &str) -> Option<Display> {
+    pub(super) fn parse(word: &str) -> Option<Display> {
         let at = Display::WORDS.iter().position(|own| *own == word)?;
         [Display::Text, Display::Envelope, Display::Json].get(at).copied()
     }
@@ -68,7 +68,7 @@ pub(super) struct Colors {
 
 impl Colors {
     #[cfg(feature = "line-editing")]
-    pub(super) fn of(settings: &Settings) -> Colors {
+    pub(super) fn from_settings(settings: &Settings) -> Colors {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let wanted = |terminal: bool| settings.terminal.color.unwrap_or(terminal && !refused && !dumb);
@@ -76,7 +76,7 @@ impl Colors {
     }
 
     #[cfg(not(feature = "line-editing"))]
-    pub(super) fn of(_: &Settings) -> Colors {
+    pub(super) fn from_settings(_: &Settings) -> Colors {
         Colors::default()
     }
 }
@@ -85,7 +85,7 @@ impl View {
     pub(super) fn new(options: ResultOptions, settings: &Settings, redactor: Redactor) -> View {
         let ResultOptions { display, fail_on_call_errors } = options;
         let (print_bytes, prompts) = (settings.limits().print_bytes, std::io::stdout().is_terminal());
-        View { display, fail_on_call_errors, redactor, print_bytes, prompts, colors: Colors::of(settings) }
+        View { display, fail_on_call_errors, redactor, print_bytes, prompts, colors: Colors::from_settings(settings) }
     }
 
     /// Prints the result of a program. Returns the exit code of a command that ends with it.

@@ -64,7 +64,7 @@ impl CallTrace {
         }
         record.upstream_calls = end.ledger.calls();
         (record.started, record.queued, record.processor_wait) = (end.started, end.queued, end.processor_wait);
-        record.metrics = Some(Metrics::of(answer, &[], &record.upstream_calls).waited(end.queued, end.processor_wait));
+        record.metrics = Some(Metrics::measure(answer, &[], &record.upstream_calls).waited(end.queued, end.processor_wait));
         if let Some(told) = &mut record.task {
             told.spans = spans(end, record.arrived, payloads, redactor);
             told.calls = end.ledger.entries.iter().map(|entry| (entry.turn, entry.effect)).collect();

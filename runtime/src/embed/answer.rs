@@ -96,7 +96,7 @@ impl Answer {
 
     /// Returns metrics about the reduction from upstream payloads to the answer.
     pub fn metrics(&self) -> Metrics {
-        Metrics::of(self.preview().unwrap_or_default(), self.prints(), self.calls())
+        Metrics::measure(self.preview().unwrap_or_default(), self.prints(), self.calls())
     }
 
     /// Redacts the deployment's secrets in a text.

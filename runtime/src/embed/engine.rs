@@ -235,7 +235,7 @@ impl App {
             why
         });
         let checked = checked.map(|checked| self.noted("return", checked)).and_then(|value| match to_json_value(&value) {
-            Ok(json) => Ok(Validated::of(&value, json.get().to_owned(), value.depth(), redactor)),
+            Ok(json) => Ok(Validated::new(&value, json.get().to_owned(), value.depth(), redactor)),
             Err(why) => Err(Failure::plain(Reason::RuntimeError, format!("return: {why}"))),
         });
         match checked {

@@ -89,7 +89,7 @@ impl From<Reason> for ErrorReason {
     }
 }
 
-/// The parts of a success payload. [`Execution::of`] takes them from an answer. [`Execution::new`] and the setters are for parts
+/// The parts of a success payload. [`Execution::from_answer`] takes them from an answer. [`Execution::new`] and the setters are for parts
 /// from other sources.
 ///
 /// ```
@@ -239,7 +239,7 @@ impl Execution {
 
     /// Returns the parts of an answer. `before` are the definitions with which its program began. Returns `None` if the answer
     /// has no value.
-    pub fn of(answer: &Answer, before: &Bindings) -> Option<Execution> {
+    pub fn from_answer(answer: &Answer, before: &Bindings) -> Option<Execution> {
         let value = answer.evaluation.outcome.as_ref().ok()?;
         let mut memory = Memory {
             changed: BTreeMap::new(),
@@ -444,7 +444,7 @@ pub fn render(answer: &Answer, options: &SuccessOptions<'_>) -> String {
         return error(failure, answer.notes());
     }
     let none = Bindings::default();
-    let mut execution = Execution::of(answer, options.before.unwrap_or(&none)).unwrap_or_default();
+    let mut execution = Execution::from_answer(answer, options.before.unwrap_or(&none)).unwrap_or_default();
     if !options.include_memory {
         execution.feedback.clear();
     }

@@ -42,7 +42,7 @@ impl View {
     ];
 
     /// Returns the members of an answer for this view. Their strings are not redacted yet.
-    pub fn of(self, kept: &SessionState, limits: &SessionLimits) -> Map<String, Json> {
+    pub fn show(self, kept: &SessionState, limits: &SessionLimits) -> Map<String, Json> {
         let mut shown = Map::new();
         let mut put = |name: &str, value: Json| drop(shown.insert(name.to_owned(), value));
         let text = match self {

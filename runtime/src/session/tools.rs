@@ -209,7 +209,7 @@ impl SessionCommand {
             Tool::Eval => Json::Null,
             Tool::Inspect => {
                 let (session, copy) = sessions.peek(owner, &id)?;
-                let mut shown = view.of(&copy.kept, sessions.limits());
+                let mut shown = view.show(&copy.kept, sessions.limits());
                 let name = View::ALL.iter().find(|(_, known)| *known == view).map(|(name, _)| *name);
                 shown.extend([
                     ("view".to_owned(), json!(name)),

@@ -89,7 +89,7 @@ pub struct AuthToken(Zeroizing<String>);
 
 impl AuthToken {
     /// Parses a token. Returns `None` if it is too short or contains characters that a header cannot contain.
-    pub fn of(text: &str) -> Option<AuthToken> {
+    pub fn parse(text: &str) -> Option<AuthToken> {
         let sendable = text.bytes().all(|byte| byte.is_ascii_graphic());
         (text.len() >= MIN_TOKEN_BYTES && sendable).then(|| AuthToken(Zeroizing::new(text.to_owned())))
     }
@@ -234,7 +234,7 @@ impl HttpSettings {
         if !self.on || self.disable_auth || self.has_credentials() || self.unix_socket.is_some() {
             return Ok(None);
         }
-        self.auth_token = AuthToken::of(&crate::secrets::random::text::<24>()?);
+        self.auth_token = AuthToken::parse(&crate::secrets::random::text::<24>()?);
         self.token_is_generated = true;
         Ok(self.auth_token.clone())
     }
@@ -361,16 +361,16 @@ mod tests {
 
     #[test]
     fn short_token_is_refused_and_debug_output_hides_it() {
-        assert!(AuthToken::of(&"x".repeat(31)).is_none());
-        assert!(AuthToken::of(&format!("{} y", "x".repeat(32))).is_none());
-        let token = AuthToken::of(&"x".repeat(32)).expect("long enough");
+        assert!(AuthToken::parse(&"x".repeat(31)).is_none());
+        assert!(AuthToken::parse(&format!("{} y", "x".repeat(32))).is_none());
+        let token = AuthToken::parse(&"x".repeat(32)).expect("long enough");
         assert!(!format!("{token:?}").contains('x'));
     }
 
     #[test]
     fn contradicting_http_settings_are_refused() {
         let on = || HttpSettings { on: true, path: "/mcp".into(), ..HttpSettings::default() };
-        let token = AuthToken::of(&"x".repeat(32));
+        let token = AuthToken::parse(&"x".repeat(32));
         let outside: IpAddr = [0, 0, 0, 0].into();
         assert_eq!(on().contradictions(LinkedParts::default()).len(), usize::from(!cfg!(feature = "http-server")));
         let socket = || HttpSettings { unix_socket: Some("/run/x.sock".into()), ..on() };

@@ -18,7 +18,7 @@ const WITH_TLS: &str = "rediss://";
 
 impl StoreUrl {
     /// Accepts a text that starts with one of the schemes.
-    pub fn of(text: &str) -> Option<StoreUrl> {
+    pub fn parse(text: &str) -> Option<StoreUrl> {
         let rest = text.strip_prefix(SCHEME).or_else(|| text.strip_prefix(WITH_TLS))?;
         (!rest.is_empty()).then(|| StoreUrl(Zeroizing::new(text.to_owned())))
     }
@@ -100,7 +100,7 @@ mod tests {
             ("redis://:not%2Da-secret@store:6379/2", "redis://store:6379/2", vec!["not%2Da-secret", "not-a-secret"]),
             ("redis://user:p@ss@store", "redis://store", vec!["p@ss", "p@ss"]),
         ] {
-            let url = StoreUrl::of(text).expect("a URL");
+            let url = StoreUrl::parse(text).expect("a URL");
             assert_eq!(
                 (url.check(LINKED), url.to_string().as_str(), url.secrets()),
                 (Ok(()), shown, secrets.into_iter().map(str::to_owned).collect())
@@ -108,13 +108,13 @@ mod tests {
             assert_eq!(format!("{url:?}"), format!("StoreUrl({shown})"));
         }
         for wrong in ["", "redis://", "http://x", "store:6379"] {
-            assert!(StoreUrl::of(wrong).is_none(), "{wrong}");
+            assert!(StoreUrl::parse(wrong).is_none(), "{wrong}");
         }
         // Options that would disable the verification of certificates are rejected.
         for wrong in ["redis://store/two", "redis://:p@/1", "rediss://store/1/#insecure", "rediss://store#insecure"] {
-            assert!(StoreUrl::of(wrong).is_some_and(|url| url.check(LINKED).is_err()), "{wrong}");
+            assert!(StoreUrl::parse(wrong).is_some_and(|url| url.check(LINKED).is_err()), "{wrong}");
         }
-        let encrypted = StoreUrl::of("rediss://:p@store:6380").expect("a URL");
+        let encrypted = StoreUrl::parse("rediss://:p@store:6380").expect("a URL");
         assert_eq!(encrypted.check(LINKED), Ok(()));
         assert_eq!(
             encrypted.check(LinkedParts { session_redis_tls: false, ..LINKED }).expect_err("it is not built"),

@@ -332,7 +332,7 @@ fn made(service: &crate::web::Web) -> &'static ptc_catalog::Deployment {
 
     let spec = OpenApi { auth: &[Auth::Bearer { binding: "tok" }], ..OpenApi::new(service.url("/v1")) };
     let operation = Operation { params: PAGES, ..Operation::new("items", "/items") };
-    let arg = |name| Arg { name, required: false, types: Types::of(&[Type::Integer]), label: "integer", allowed: "" };
+    let arg = |name| Arg { name, required: false, types: Types::from_types(&[Type::Integer]), label: "integer", allowed: "" };
     let tool = ptc_catalog::Tool {
         name: "items",
         args: vec![arg("limit"), arg("page")].leak(),

@@ -122,7 +122,7 @@ fn responses_of_the_engine_are_rendered_as_payloads() {
         json!({"changed": {"kept": "2", "other": "[2]"}, "stored_keys": ["kept", "other"], "truncated": false})
     );
     assert_eq!(payload["feedback"], "kept = 2\nother = [2]");
-    assert_eq!(Execution::of(&second, &Bindings::default()).unwrap().memory.changed.len(), 2);
+    assert_eq!(Execution::from_answer(&second, &Bindings::default()).unwrap().memory.changed.len(), 2);
 
     // The protocol has a closed list of reasons, so that a reason of this server is reported as `runtime_error`.
     let cancel = ptc_lisp::Cancel::default();

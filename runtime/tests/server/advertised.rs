@@ -17,7 +17,7 @@ pub(crate) struct Advertised(LiteMap<String, Option<Schema>>);
 
 impl Advertised {
     /// Reads the schemas that a server lists.
-    pub(crate) fn of(server: &mut Peer) -> Advertised {
+    pub(crate) fn request(server: &mut Peer) -> Advertised {
         server.send(r#"{"jsonrpc":"2.0","id":"advertised","method":"tools/list"}"#);
         let listed: Value = serde_json::from_str(&server.receive()).expect("JSON");
         let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
@@ -56,7 +56,7 @@ fn judge(role: &str, profile: &str) {
     let limits = ["--program-timeout-ms", "300", "--program-memory-limit-bytes", "8000000"];
     let mut server =
         Peer::start_as(role, &[&["--sessions", "--debug-tool", "--response-profile", profile][..], &limits].concat());
-    let advertised = Advertised::of(&mut server);
+    let advertised = Advertised::request(&mut server);
     let silent: Vec<&str> = advertised.0.iter().filter(|(_, schema)| schema.is_none()).map(|(name, _)| &**name).collect();
     let evals: &[&str] = if profile == "slim" { &["lisp_eval", "lisp_session_eval"] } else { &[] };
     assert_eq!(silent, evals, "{role} {profile}");

@@ -69,7 +69,7 @@ const fn tool(name: &'static str, args: &'static [Arg], read_only: Option<bool>,
     }
 }
 
-const TEXT: Arg = Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" };
+const TEXT: Arg = Arg { name: "text", required: true, types: Types::from_types(&[Type::String]), label: "string", allowed: "" };
 const SAID: &str = r#"{"outputSchema":{"type":"object","properties":{"said":{"type":"string"}},"required":["said"]}}"#;
 
 static TOOLS: [Tool; 2] = [tool("echo", &[TEXT], Some(true), SAID), tool("pid", &[], None, "{}")];

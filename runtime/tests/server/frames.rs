@@ -78,7 +78,7 @@ fn converse(text: &str) -> String {
 /// Lists results that do not match the schemas that their tools advertise.
 fn faults(conversation: &str) -> Vec<String> {
     let args = conversation.lines().next().and_then(|line| line.strip_prefix('!')).unwrap_or_default();
-    let advertised = Advertised::of(&mut Peer::start(&args.split_whitespace().collect::<Vec<_>>()));
+    let advertised = Advertised::request(&mut Peer::start(&args.split_whitespace().collect::<Vec<_>>()));
     let frames = |mark: &'static str| {
         let frames = conversation.lines().filter_map(move |line| line.strip_prefix(mark));
         frames.filter_map(|frame| serde_json::from_str::<Value>(frame).ok())

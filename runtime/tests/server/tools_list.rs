@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 const fn arg(name: &'static str, required: bool) -> Arg {
-    Arg { name, required, types: Types::of(&[Type::String]), label: "string", allowed: "" }
+    Arg { name, required, types: Types::from_types(&[Type::String]), label: "string", allowed: "" }
 }
 
 static ARGS: [Arg; 2] = [arg("path", true), arg("encoding", false)];

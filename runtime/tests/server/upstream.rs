@@ -43,7 +43,7 @@ const fn tool(name: &'static str, args: &'static [Arg]) -> Tool {
 }
 
 const ECHO_ARGS: &[Arg] =
-    &[Arg { name: "text", required: true, types: Types::of(&[Type::String]), label: "string", allowed: "" }];
+    &[Arg { name: "text", required: true, types: Types::from_types(&[Type::String]), label: "string", allowed: "" }];
 
 static TOOLS: [Tool; 5] = tools(None);
 

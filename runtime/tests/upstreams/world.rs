@@ -24,7 +24,7 @@ pub(crate) fn tool(name: &'static str) -> Tool {
 }
 
 pub(crate) fn arg(name: &'static str, required: bool, types: &[Type], label: &'static str) -> Arg {
-    Arg { name, required, types: Types::of(types), label, allowed: "" }
+    Arg { name, required, types: Types::from_types(types), label, allowed: "" }
 }
 
 pub(crate) fn operation(name: &'static str, operation: Operation) -> Tool {

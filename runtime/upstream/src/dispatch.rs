@@ -210,7 +210,7 @@ impl UpstreamConnection {
         crate::intercept::check_online(settings)?;
         match (&self.kind, call) {
             (Kind::Stdio(client), EncodedCall::Mcp { tool, arguments }) => {
-                let mut limit = TimeLimit::of(settings, rules, None);
+                let mut limit = TimeLimit::for_call(settings, rules, None);
                 let checked = self.stdio(client, known, secrets, settings, &mut limit).await?;
                 checked.drift.check_allowed(tool)?;
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
@@ -224,7 +224,7 @@ impl UpstreamConnection {
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::for_call(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut permit = None;
                 loop {
@@ -268,7 +268,7 @@ impl UpstreamConnection {
                 self.check_secrets(secrets)?;
                 let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
                 let service = service.as_ref().map_err(Clone::clone)?;
-                let limit = TimeLimit::of(settings, rules, Some(spec.request_timeout_ms));
+                let limit = TimeLimit::for_call(settings, rules, Some(spec.request_timeout_ms));
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;
                 let answer = service.call(request, deadline).await;
                 let answer = answer.map_err(|fault| self.failed(&limit, fault))?;

@@ -142,9 +142,9 @@ impl ProgramHost {
     pub(super) fn new(upstreams: Arc<Upstreams>, limits: WaitLimits) -> ProgramHost {
         let settings = &upstreams.settings;
         ProgramHost(Arc::new(Shared {
-            calls: Budget::of(settings.max_calls_per_program),
-            writes: Budget::of(settings.max_writes_per_program),
-            discoveries: Budget::of(settings.max_catalog_ops),
+            calls: Budget::new(settings.max_calls_per_program),
+            writes: Budget::new(settings.max_writes_per_program),
+            discoveries: Budget::new(settings.max_catalog_ops),
             records: Records::default(),
             #[cfg(feature = "interception")]
             interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),

@@ -17,7 +17,7 @@ pub(crate) struct TimeLimit {
 
 impl TimeLimit {
     /// Returns the limit of a tool: that of its config, else the lower one of the server's limit and the upstream's.
-    pub(crate) fn of(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> TimeLimit {
+    pub(crate) fn for_call(settings: &UpstreamSettings, rules: CallRules, request_timeout_ms: Option<u64>) -> TimeLimit {
         if let Some(time) = rules.timeout_ms {
             return TimeLimit::new(Duration::from_millis(time), "call_timeout_ms");
         }

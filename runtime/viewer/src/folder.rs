@@ -89,7 +89,8 @@ impl Folder {
         let mut seen: LiteMap<String, Seen> = LiteMap::with_capacity(names.len());
         for name in names {
             // The file may have been removed or replaced.
-            let Ok(stamp) = std::fs::symlink_metadata(self.path.join(&name)).and_then(|found| Stamp::of(&found)) else {
+            let Ok(stamp) = std::fs::symlink_metadata(self.path.join(&name)).and_then(|found| Stamp::from_metadata(&found))
+            else {
                 continue;
             };
             let row = match known.remove(&name).filter(|seen| seen.stamp == stamp) {
@@ -133,7 +134,7 @@ impl Folder {
         // Links are not followed, since they may lead out of the folder. Opening a pipe without a writer does not block.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
         let file: File = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(self.path.join(name))?;
-        Stamp::of(&file.metadata()?)?;
+        Stamp::from_metadata(&file.metadata()?)?;
         let mut bytes = Vec::new();
         let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
         let cut = read as u64 > MAX_BYTES;
@@ -156,7 +157,7 @@ impl Trace {
 }
 
 impl Stamp {
-    fn of(found: &Metadata) -> io::Result<Stamp> {
+    fn from_metadata(found: &Metadata) -> io::Result<Stamp> {
         if found.is_file() {
             Ok(Stamp { bytes: found.len(), changed: found.modified().ok() })
         } else {

@@ -96,7 +96,7 @@ impl Viewer {
             return (Reply::empty(StatusCode::PERMANENT_REDIRECT).with(LOCATION, "/viewer/"), None);
         }
         if let Some((_, kind, text)) = FILES.iter().find(|(path, ..)| *path == rest) {
-            return (Reply::of(StatusCode::OK, kind, *text), None);
+            return (Reply::new(StatusCode::OK, kind, *text), None);
         }
         let Some(rest) = rest.strip_prefix("/api/calls") else { return (not_found(), None) };
         let owner = match authenticator.authenticate(peer, &request.headers).await {

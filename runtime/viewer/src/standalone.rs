@@ -53,7 +53,7 @@ impl StandaloneViewer {
         let token = random::text::<24>()?;
         let settings = HttpSettings {
             on: true,
-            auth_token: AuthToken::of(&token),
+            auth_token: AuthToken::parse(&token),
             // A token of 192 random bits cannot be guessed, so that no rate limit is needed.
             auth_rate_limit: false,
             request_timeout: REQUEST_TIMEOUT,

@@ -151,7 +151,7 @@ struct Bm25 {
 
 impl Bm25 {
     /// Builds the index from the output of `--emit docs`, which has a heading for each upstream and a paragraph for each tool.
-    fn of(docs: &str) -> Bm25 {
+    fn new(docs: &str) -> Bm25 {
         let (mut names, mut documents, mut frequencies, mut about) = (Vec::new(), Vec::new(), HashMap::new(), String::new());
         for paragraph in docs.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
             let Some((name, rest)) =
@@ -303,7 +303,7 @@ fn paging_of_published_tools_is_as_labelled() {
 #[ignore = "needs what .ci/peers installs"]
 fn exact_name_of_tool_finds_it_first() {
     let Frozen { folder, docs } = frozen();
-    let names = Bm25::of(docs).names;
+    let names = Bm25::new(docs).names;
     let found = ask(folder.path(), names.iter().map(String::as_str));
     for (name, found) in names.iter().zip(&found) {
         assert_eq!(found.first(), Some(name), "{name}");
@@ -320,7 +320,7 @@ fn exact_name_of_tool_finds_it_first() {
 #[ignore = "needs what .ci/peers installs"]
 fn apropos_finds_tools_more_often_than_bm25() {
     let Frozen { folder, docs } = frozen();
-    let baseline = Bm25::of(docs);
+    let baseline = Bm25::new(docs);
     assert!(baseline.names.len() > 400, "{} tools", baseline.names.len());
 
     let questions = Question::all();

@@ -37,7 +37,7 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    pub(super) fn of(config: &Path) -> Folders {
+    pub(super) fn from_config(config: &Path) -> Folders {
         let absolute = |path: &Path| std::path::absolute(path).ok().map(|path| path.components().collect::<PathBuf>());
         let folder = files::folder(config);
         Folders { here: absolute(Path::new(".")), absolute: absolute(&folder), config: folder }

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Init, console: &Console) -> Result<Status, Failure> {
         );
     }
     let target = Target::decide(args, prompts)?;
-    let run = Run { args, console, target: &target, folders: Folders::of(&target.path) };
+    let run = Run { args, console, target: &target, folders: Folders::from_config(&target.path) };
     let (kind, decided) = run.decide(prompts)?;
     let Some(decided) = decided else {
         console.message("nothing was written\n");

@@ -114,14 +114,14 @@ impl UnreadPages {
         let keys = answer::keys_to(answer, &announced.list).filter(|keys| !keys.is_empty());
         let list = keys.map(|keys| TrackedList { keys, uses: Arc::default() });
         let uses = list.as_ref().map(|list| Arc::clone(&list.uses));
-        self.first.push(FirstPage { list: ListRequest::of(upstream, tool, args), announced, uses });
+        self.first.push(FirstPage { list: ListRequest::new(upstream, tool, args), announced, uses });
         list
     }
 
     /// Records that all pages of a list are requested.
     pub fn read_all(&mut self, upstream: &'static Upstream, tool: &'static Tool, args: &Value) {
         if self.asked.len() < MAX_LISTS {
-            self.asked.push(ListRequest::of(upstream, tool, args));
+            self.asked.push(ListRequest::new(upstream, tool, args));
         }
     }
 
@@ -192,7 +192,7 @@ fn note(upstream: &str, tool: &str, lists: &[PartialRead<'_>]) -> String {
 }
 
 impl ListRequest {
-    fn of(upstream: &'static Upstream, tool: &'static Tool, args: &Value) -> ListRequest {
+    fn new(upstream: &'static Upstream, tool: &'static Tool, args: &Value) -> ListRequest {
         let known = arguments(tool);
         let size = paging::size_argument(&known).map(|size| size.name);
         let paging = Paging::parse(tool.paging);
@@ -284,7 +284,7 @@ fn pages_of(
 
 /// Reads the announcements of a page after the first one.
 fn later(upstream: &'static Upstream, tool: &'static Tool, args: &Value, answer: &Value, header: Option<&str>) -> LaterPage {
-    let list = ListRequest::of(upstream, tool, args);
+    let list = ListRequest::new(upstream, tool, args);
     let Some((mut pages, paging)) = pages_of(upstream, tool, args, answer, header) else {
         return LaterPage { list, is_more: None, number: None, items_left: None };
     };

@@ -452,7 +452,7 @@ pub(crate) fn tool(convention: &Convention, is_operation: bool) -> Tool {
     let arg = |(name, kind): &(&str, Type)| Arg {
         name: leaked(name),
         required: false,
-        types: Types::of(&[*kind]),
+        types: Types::from_types(&[*kind]),
         label: "",
         allowed: "",
     };

@@ -116,11 +116,11 @@ impl PortableEvaluation {
     /// Takes the parts out of an evaluation, which keeps its values.
     pub fn take(evaluation: &mut Evaluation) -> PortableEvaluation {
         let outcome = match &evaluation.outcome {
-            Ok(preview) => Ok(PortablePreview::of(preview)),
-            Err(failure) => Err(PortableFailure::of(failure)),
+            Ok(preview) => Ok(PortablePreview::new(preview)),
+            Err(failure) => Err(PortableFailure::new(failure)),
         };
         let validated = evaluation.validated.take().map(|validated| PortableValidated {
-            preview: PortablePreview::of(&validated.preview),
+            preview: PortablePreview::new(&validated.preview),
             json: validated.json,
             is_deep: validated.is_deep,
         });
@@ -196,7 +196,7 @@ impl Texts<'_> {
 }
 
 impl PortablePreview {
-    fn of(preview: &Preview) -> PortablePreview {
+    fn new(preview: &Preview) -> PortablePreview {
         PortablePreview { text: preview.text.clone(), truncated: preview.truncated, nil: preview.nil }
     }
 
@@ -207,12 +207,12 @@ impl PortablePreview {
 }
 
 impl PortableFailure {
-    fn of(failure: &Failure) -> PortableFailure {
+    fn new(failure: &Failure) -> PortableFailure {
         PortableFailure {
             reason: failure.reason.name().to_owned(),
             message: failure.message.clone(),
             feedback: failure.feedback.clone(),
-            value: failure.value.as_ref().map(PortablePreview::of),
+            value: failure.value.as_ref().map(PortablePreview::new),
             span: failure.span.map(|span| (span.start, span.end)),
             retry_after_ms: failure.retry_after_ms,
         }

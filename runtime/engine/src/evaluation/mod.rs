@@ -479,7 +479,7 @@ impl Evaluator {
     }
 
     fn failure(&self, error: &ptc_lisp::Error, source: &str) -> Failure {
-        let reason = Reason::of(error.kind);
+        let reason = Reason::from_kind(error.kind);
         let value = error.value.as_ref().map(|value| self.preview(value));
         let span = error.span.filter(|_| error.trace.earlier.is_none());
         if let (Reason::Fail, Some(value)) = (reason, value) {

@@ -80,7 +80,7 @@ impl Reason {
     }
 
     /// Returns the reason for an error kind of the language.
-    pub fn of(kind: ErrorKind) -> Reason {
+    pub fn from_kind(kind: ErrorKind) -> Reason {
         match kind {
             ErrorKind::ParseError
             | ErrorKind::InvalidForm

@@ -35,7 +35,7 @@ pub struct Validated {
 
 impl Validated {
     /// Creates a validated result from a value and its JSON, which has this depth.
-    pub fn of(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
+    pub fn new(value: &Value, json: String, depth: u32, redactor: &Redactor) -> Validated {
         let print::Preview { text, truncated, .. } = print::preview(value, PREVIEW_BYTES);
         let preview = Preview { text: redactor.redact_string(text), truncated, nil: value.is_nil() };
         Validated { json: redactor.redact_text(json), is_deep: depth > MAX_DEPTH, preview }
@@ -154,5 +154,5 @@ pub(super) fn validate(schema: &Schema, value: &Value, bounds: &Bounds<'_>, reda
         failure.feedback = redactor.redact_str(&more.join("\n")).into_owned();
         return Err(failure);
     }
-    Ok(Validated::of(value, text, plain.depth(), redactor))
+    Ok(Validated::new(value, text, plain.depth(), redactor))
 }

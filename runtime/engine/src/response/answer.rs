@@ -294,7 +294,7 @@ pub fn metrics(evaluation: &Evaluation, budget: Budget) -> Option<Metrics> {
     let calls = evaluation.calls.as_ref()?;
     let value = evaluation.outcome.as_ref().ok().filter(|value| !value.nil);
     let result = value.map(|value| result(value, budget.preview_bytes));
-    let metrics = Metrics::of(&result.unwrap_or_default(), &printed(evaluation, budget).0, calls);
+    let metrics = Metrics::measure(&result.unwrap_or_default(), &printed(evaluation, budget).0, calls);
     Some(metrics.waited(evaluation.queued, evaluation.processor_wait))
 }
 

@@ -65,7 +65,7 @@ struct Optimistic {
 
 impl Metrics {
     /// Computes the metrics. `result` is the answer's text (empty for an error), `prints` the printed lines of the answer.
-    pub fn of(result: &str, prints: &[String], calls: &[CallRecord]) -> Metrics {
+    pub fn measure(result: &str, prints: &[String], calls: &[CallRecord]) -> Metrics {
         let final_result_bytes = result.len() as u64;
         let mut metrics = Metrics {
             schema_version: 1,
@@ -152,7 +152,7 @@ mod tests {
 
     /// Returns the documented fields without the notes.
     fn block(result: &str, prints: &[String], calls: &[CallRecord]) -> serde_json::Value {
-        let mut block = serde_json::to_value(Metrics::of(result, prints, calls)).unwrap();
+        let mut block = serde_json::to_value(Metrics::measure(result, prints, calls)).unwrap();
         for baseline in ["conservative", "optimistic"] {
             let note = block["baseline"][baseline].as_object_mut().and_then(|baseline| baseline.remove("note"));
             assert!(note.is_some_and(|note| note.as_str().is_some_and(|note| note.len() > 20)));

@@ -301,7 +301,7 @@ impl Repl {
         };
         self.local.print_line = (self.options.display != Display::Envelope).then_some(print_line);
         let evaluation = self.evaluate(source);
-        let colored = Colors::of(&self.settings).output;
+        let colored = Colors::from_settings(&self.settings).output;
         let is_terminal = std::io::stdout().is_terminal();
         let mut text = String::new();
         match (self.options.display, &evaluation.outcome) {

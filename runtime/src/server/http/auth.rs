@@ -245,7 +245,7 @@ mod tests {
 
     fn authenticator(token: Option<&str>) -> Authenticator {
         let settings = HttpSettings {
-            auth_token: token.and_then(AuthToken::of),
+            auth_token: token.and_then(AuthToken::parse),
             auth_rate_limit_window: Duration::from_mins(1),
             auth_rate_limit_max_failures: 3,
             auth_rate_limit_block: Duration::from_secs(30),

@@ -20,18 +20,18 @@ impl Reply {
     }
 
     /// Creates a reply with a body of this media type.
-    pub fn of(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    pub fn new(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
         Reply { content_type: Some(content_type), body: body.into(), ..Reply::empty(status) }
     }
 
     /// Creates a reply with a JSON document.
     pub fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
-        Reply::of(status, "application/json", body)
+        Reply::new(status, "application/json", body)
     }
 
     /// Creates a reply with plain text.
     pub fn text(status: StatusCode, body: &'static str) -> Reply {
-        Reply::of(status, "text/plain; charset=utf-8", body)
+        Reply::new(status, "text/plain; charset=utf-8", body)
     }
 
     /// Creates the reply to a method that the path does not support.

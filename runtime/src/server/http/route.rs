@@ -77,7 +77,7 @@ pub(super) async fn respond(state: &Arc<HttpState>, source: Source, request: Req
     let reply = match path.as_str() {
         _ if duplicate.is_some() => {
             let sentence = format!("the header {} is repeated", duplicate.unwrap_or_default());
-            Reply::of(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
+            Reply::new(StatusCode::BAD_REQUEST, "text/plain; charset=utf-8", sentence)
         }
         "/health" => only_get(&method).unwrap_or_else(|| Reply::json(StatusCode::OK, r#"{"status":"ok"}"#)),
         "/ready" => match only_get(&method) {
@@ -185,7 +185,7 @@ async fn metrics(state: &HttpState, peer: &Peer, request: &Request<Incoming>, lo
         Ok(identity) => log_fields.owner = Some(Arc::clone(&identity.owner.hash)),
         Err(refusal) => return refusal,
     }
-    let text = || Reply::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
+    let text = || Reply::new(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text);
     only_get(request.method()).unwrap_or_else(text)
 }
 

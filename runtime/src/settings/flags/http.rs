@@ -83,7 +83,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Secret {
             shape: "<secret>",
             expected: "a token of at least 32 printable characters without spaces",
-            set: |s, text| http::AuthToken::of(text).map(|token| s.http.auth_token = Some(token)),
+            set: |s, text| http::AuthToken::parse(text).map(|token| s.http.auth_token = Some(token)),
         },
         default: Default::Unset("generated at each start, on loopback"),
         group: Group::Http,
@@ -95,7 +95,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Text {
             shape: "<file>",
             expected: "a readable file that holds a token of at least 32 printable characters without spaces",
-            set: |s, path| http::AuthToken::of(&file_text(path)?).map(|token| s.http.auth_token = Some(token)),
+            set: |s, path| http::AuthToken::parse(&file_text(path)?).map(|token| s.http.auth_token = Some(token)),
         },
         default: Default::Unset("--http-auth-token"),
         group: Group::Http,

@@ -23,7 +23,7 @@ pub(super) static ROWS: &[Flag] = &[
             shape: "<memory|redis[s]://…>",
             expected: "memory, or redis[s]://[[user]:password@]host[:port][/db]",
             set: |s, text| {
-                s.session_store = if text == "memory" { None } else { Some(StoreUrl::of(text)?) };
+                s.session_store = if text == "memory" { None } else { Some(StoreUrl::parse(text)?) };
                 Some(())
             },
         },
@@ -37,7 +37,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Text {
             shape: "<file>",
             expected: "a readable file that holds redis[s]://[[user]:password@]host[:port][/db]",
-            set: |s, path| StoreUrl::of(&file_text(path)?).map(|url| s.session_store = Some(url)),
+            set: |s, path| StoreUrl::parse(&file_text(path)?).map(|url| s.session_store = Some(url)),
         },
         default: Default::Unset("--session-store"),
         group: Group::Sessions,

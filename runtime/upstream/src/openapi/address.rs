@@ -28,7 +28,7 @@ const MAX_DEEP_LEVELS: u32 = 8;
 /// # Errors
 ///
 /// Says which argument cannot be sent and why, or that the operation's own origin is not listed.
-pub(super) fn of(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bounds: &Bounds) -> Result<Url, Unsendable> {
+pub(super) fn build(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>, bounds: &Bounds) -> Result<Url, Unsendable> {
     let (base_url, path) = split(spec, operation.path)?;
     let mut address = Address { text: Text::new(MAX_ADDRESS_BYTES, bounds), has_query: false, longest: None };
     let base_url = base_url.trim_end_matches('/');
@@ -149,7 +149,7 @@ impl Address<'_> {
 
     fn in_path(&mut self, param: &Param<'_>, value: &Value) -> Result<(), Unwritable> {
         let text = &mut self.text;
-        let shape = Shape::of(param, value);
+        let shape = Shape::classify(param, value);
         let name = |text: &mut Text<'_>| {
             text.push(";")?;
             text.encoded(param.name, param)?;
@@ -198,7 +198,7 @@ impl Address<'_> {
         if param.style == Style::DeepObject && matches!(value.kind(), Kind::Map | Kind::Vector | Kind::Set) {
             return self.deep(param, &mut Vec::new(), value, 0);
         }
-        let shape = Shape::of(param, value);
+        let shape = Shape::classify(param, value);
         match shape {
             Shape::List if param.explode => {
                 for item in value.items().into_iter().flatten() {
@@ -310,7 +310,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    pub(super) fn of(param: &Param<'_>, value: &Value) -> Shape {
+    pub(super) fn classify(param: &Param<'_>, value: &Value) -> Shape {
         match value.kind() {
             _ if param.style == Style::Json => Shape::Scalar,
             Kind::Vector | Kind::Set => Shape::List,
@@ -342,7 +342,7 @@ mod tests {
 
     fn sent(spec: &OpenApi, operation: &Operation, args: &LiteMap<&str, &Value>) -> Result<String, String> {
         let args = Arguments::new(operation, args.clone()).unwrap();
-        super::of(spec, operation, &args, &Bounds::default()).map(String::from).map_err(|why| match why {
+        super::build(spec, operation, &args, &Bounds::default()).map(String::from).map_err(|why| match why {
             Unsendable::Invalid(why) => why,
             other => panic!("{other:?}"),
         })

@@ -22,7 +22,7 @@ use super::charset::{self, encoding};
 /// Fails with `upstream_error` if the type says JSON and the body is not JSON.
 pub(super) fn read(content_type: Option<&str>, body: Vec<u8>, with_bytes: bool) -> Result<Payload, UpstreamError> {
     let content_type = content_type.unwrap_or_default().trim();
-    let (kind, essence) = (BodyKind::of(content_type), essence(content_type));
+    let (kind, essence) = (BodyKind::from_media_type(content_type), essence(content_type));
     let is_empty = match kind {
         BodyKind::List => false,
         BodyKind::Bytes => body.is_empty(),

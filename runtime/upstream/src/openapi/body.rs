@@ -40,7 +40,7 @@ pub(super) fn encode(
     let max = usize::try_from(spec.max_request_bytes).unwrap_or(usize::MAX);
     let too_large = || too_large(max);
     let whole = given.iter().find(|(param, _)| param.name.is_empty());
-    let text = match (RequestKind::of(media_type), whole) {
+    let text = match (RequestKind::from_media_type(media_type), whole) {
         (RequestKind::Form, None) => address::form(&given, max, bounds)?,
         (RequestKind::Form, Some((param, value))) => address::form(&members(param, value)?, max, bounds)?,
         (RequestKind::Multipart, whole) => {
@@ -169,7 +169,7 @@ fn multipart(
                 out.extend_from_slice(format!("; filename=\"{name}\"").as_bytes());
             }
             // A map or a list is JSON, also where the document declares another type.
-            let is_other = usual_type == JSON && RequestKind::of(param.media_type) != RequestKind::Json;
+            let is_other = usual_type == JSON && RequestKind::from_media_type(param.media_type) != RequestKind::Json;
             let media_type = if param.media_type.is_empty() || is_other { usual_type } else { param.media_type };
             if !media_type.is_empty() {
                 out.extend_from_slice(format!("\r\nContent-Type: {media_type}").as_bytes());

@@ -115,8 +115,8 @@ pub(crate) fn encode(
         Some(wanted) => accept(operation.answers, wanted)?,
     };
     let args = Arguments::new(operation, args)?;
-    let url = address::of(spec, operation, &args, bounds)?;
-    let mut headers = fields::of(operation, &args, bounds)?;
+    let url = address::build(spec, operation, &args, bounds)?;
+    let mut headers = fields::headers(operation, &args, bounds)?;
     if let Some(name) = spec.idempotency_header.filter(|_| rules.is_write) {
         let key = options.idempotency_key.map_or_else(random_uuid, |key| Ok(key.to_owned()))?;
         let invalid = |what: &str| Unsendable::Invalid(format!("the idempotency {what} is not valid"));

@@ -19,7 +19,7 @@ const MAX_FIELD_BYTES: usize = 16 * 1024;
 /// # Errors
 ///
 /// Says which argument cannot be sent: it is too long, or it has characters that a header cannot carry.
-pub(super) fn of(operation: &Operation, args: &Arguments<'_>, bounds: &Bounds) -> Result<HeaderMap, Unsendable> {
+pub(super) fn headers(operation: &Operation, args: &Arguments<'_>, bounds: &Bounds) -> Result<HeaderMap, Unsendable> {
     let mut headers = HeaderMap::new();
     let mut text = Text::new(MAX_FIELD_BYTES, bounds);
     let mut cookies = String::new();
@@ -73,7 +73,7 @@ fn too_long(param: &Param<'_>) -> Unsendable {
 
 /// Writes a value in the style `simple`. Returns whether there was anything to write.
 fn header(text: &mut Text<'_>, param: &Param<'_>, value: &Value) -> Result<bool, Unwritable> {
-    match Shape::of(param, value) {
+    match Shape::classify(param, value) {
         Shape::Object if param.explode => text.pairs(value, param, "=", ","),
         shape => text.joined(shape, value, param, ","),
     }
@@ -86,7 +86,7 @@ fn cookie(text: &mut Text<'_>, param: &Param<'_>, value: &Value) -> Result<bool,
         text.push(param.name)?;
         text.push("=")
     };
-    match Shape::of(param, value) {
+    match Shape::classify(param, value) {
         Shape::Object if param.explode => text.pairs(value, param, "=", "; "),
         Shape::List if param.explode => {
             let mut any = false;
@@ -123,7 +123,7 @@ mod tests {
         let operation = Operation { params, ..Operation::new("op", "/x") };
         let value = json::decode(value.as_bytes()).unwrap();
         let args = Arguments::new(&operation, LiteMap::from_iter([("a", &value)])).unwrap();
-        let headers = of(&operation, &args, &Bounds::default()).map_err(|why| match why {
+        let headers = headers(&operation, &args, &Bounds::default()).map_err(|why| match why {
             Unsendable::Invalid(why) => why,
             other => panic!("{other:?}"),
         })?;

@@ -64,7 +64,7 @@ pub(super) fn is_declared(answers: Answers, wanted: &str) -> bool {
     answers.types().any(|declared| {
         let declared = ptc_catalog::body_kind::essence(declared);
         declared == wanted
-            || BodyKind::of(&declared) == BodyKind::Unknown
+            || BodyKind::from_media_type(&declared) == BodyKind::Unknown
                 && declared.strip_suffix('*').is_some_and(|range| range == "*/" || wanted.starts_with(range))
     })
 }

@@ -10,7 +10,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn of(total: u32) -> Budget {
+    pub(super) fn new(total: u32) -> Budget {
         Budget { total, used: AtomicU32::new(0), refused: AtomicU64::new(0) }
     }
 

@@ -139,7 +139,7 @@ fn spawn_confined(command: &mut Command, confinement: Option<&Confinement>) -> i
         sandbox::confine(command, sandbox, config_dir)?;
     }
     let child = command.spawn()?;
-    let group = ProcessGroup::of(&child);
+    let group = ProcessGroup::from_child(&child);
     Ok((child, group))
 }
 
@@ -171,7 +171,7 @@ pub(super) struct ProcessGroup {
 
 impl ProcessGroup {
     /// Returns the group of a child that was just started.
-    fn of(child: &Child) -> ProcessGroup {
+    fn from_child(child: &Child) -> ProcessGroup {
         ProcessGroup { leader: child.id().and_then(|id| Pid::from_raw(id.cast_signed())) }
     }
 

@@ -60,7 +60,7 @@ impl Editor {
         if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
             return None;
         }
-        let colored = Colors::of(settings).output;
+        let colored = Colors::from_settings(settings).output;
         let known = Arc::new(Known::new(upstreams));
         let mode = tcgetattr(std::io::stdin()).ok();
         let (ask, asked) = channel();
