@@ -25,5 +25,8 @@ mod pure;
 mod schema;
 mod stale;
 mod subjects;
+mod test_cases;
+mod test_checks;
 mod test_command;
+mod test_upgrade;
 mod trust;

@@ -197,6 +197,10 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report_file)]
     pub(crate) report: Vec<ReportFile>,
 
+    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those beside the config]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tests: Vec<PathBuf>,
+
     /// Print each change of a tool with its places, instead of one line for each tool
     #[arg(long)]
     pub(crate) details: bool,
@@ -240,6 +244,10 @@ pub(crate) struct Update {
     /// Pin the upstreams that answer although others cannot be reached
     #[arg(long)]
     pub(crate) keep_going: bool,
+
+    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those beside the config]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tests: Vec<PathBuf>,
 
     /// Print each change of a tool with its places, instead of one line for each tool
     #[arg(long)]

@@ -6,21 +6,24 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::render::{self, Style};
-use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
+use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
 use ptc_compiler::drift::markdown::{self, Comparison};
 use ptc_compiler::drift::report::Extent;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::ir;
+use ptc_compiler::leak;
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock};
+use ptc_compiler::lower;
 use ptc_compiler::resolve::{self, MissingPin, Query};
-use ptc_compiler::source::Span;
+use ptc_compiler::source::{Sources, Span};
 use ptc_compiler::tree::Syntax;
 
 use crate::args::{Connecting, Diff, Format, Threshold, Update};
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
+use crate::test::upgrade::{Effect, ProgramEffect, Upgrade};
 use crate::{Failure, Status, files, program, resolve_lock};
 
 /// Runs `diff`: compares, and changes nothing.
@@ -37,9 +40,11 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
     let is_incomplete = checked.diagnostics.has_errors();
     let mut drifted = None;
     let mut stale = 0;
+    let mut broken = Ok(());
     let compared = found.and_then(|Locks { old, new, places }| {
         let config = checked.config.as_ref()?;
-        let compared = Compared::new(config, &checked.programs, old, new, &places, Some(&args.config));
+        let mut compared = Compared::new(config, &checked.programs, old, new, &places, Some(&args.config));
+        broken = compared.add_tests(&args.config, config, &checked.programs, &args.tests, &mut checked.sources);
         drifted = compared.drift.worst().max(compared.programs.worst());
         let Compared { old, new, .. } = &compared;
         // A lock that no longer covers the config is stale, also if the tools are the same.
@@ -56,6 +61,7 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
         lint::lint(config, old, new, &mut checked.diagnostics);
         Some(compared)
     });
+    broken?;
     let outcome = Outcome { checked: &checked, compared: compared.as_ref(), is_whole, has_details: args.details };
     let status = outcome.print(console);
     for report in &args.report {
@@ -95,7 +101,8 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     lint::lint(config, &old, &new, &mut found);
     let is_refused = found.has_errors();
     checked.diagnostics.append(found);
-    let compared = Compared::new(config, &checked.programs, old, new, &places, None);
+    let mut compared = Compared::new(config, &checked.programs, old, new, &places, None);
+    compared.add_tests(&args.config, config, &checked.programs, &args.tests, &mut checked.sources)?;
     let outcome =
         Outcome { checked: &checked, compared: Some(&compared), is_whole: unreachable.is_empty(), has_details: args.details };
     let status = outcome.print(console);
@@ -139,6 +146,71 @@ impl Compared {
         let changed = drift::compare(config, &old, &new, places, hint_path.as_deref(), &mut drift);
         let programs = program::new_findings(config, programs, &old, &new);
         Compared { old, new, changed, drift, programs }
+    }
+
+    /// Runs the tests of programs with both locks, and adds what the changes do to the programs.
+    fn add_tests(
+        &mut self,
+        path: &Path,
+        config: &Config,
+        programs: &[ir::Program],
+        tests: &[PathBuf],
+        sources: &mut Sources,
+    ) -> Result<(), Failure> {
+        if self.changed == Count::default() {
+            return Ok(());
+        }
+        let deployment = |lock: &Lock| {
+            let mut deployment = lower::deployment(config, lock, "tests");
+            deployment.programs = programs.to_vec();
+            leak::leak_static(&deployment)
+        };
+        let path_of = |program: &ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
+        let program_files = programs.iter().map(path_of).collect();
+        let upgrade = Upgrade { config: path, old: deployment(&self.old), new: deployment(&self.new), program_files };
+        for found in upgrade.effects(tests)? {
+            self.programs.push(self.finding(found, sources));
+        }
+        Ok(())
+    }
+
+    /// Returns the finding about a program that tests run.
+    fn finding(&self, found: ProgramEffect, sources: &mut Sources) -> Diagnostic {
+        let ProgramEffect { program, file, source, test, tools, effect } = found;
+        let name = quoted(&program);
+        let (code, severity, message, span) = match effect {
+            Effect::None => {
+                (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with the current tools"), None)
+            }
+            Effect::Unknown(reason) => {
+                (Code::ProgramUnaffected, Severity::Warning, format!("{name} cannot be compared: {reason}"), None)
+            }
+            Effect::Fails(message, span) => {
+                (Code::ProgramBreaks, Severity::Error, format!("{name} fails with the current tools: {message}"), span)
+            }
+            Effect::TestFails(message) => {
+                let message = format!("{name} fails the test {} with the current tools: {message}", quoted(&test));
+                (Code::ProgramBreaks, Severity::Error, message, None)
+            }
+            Effect::OtherValue(message) => {
+                let message = format!("{name} gives another value with the current tools: {message}");
+                (Code::ProgramBreaks, Severity::Warning, message, None)
+            }
+        };
+        let file = sources.add(file, source);
+        let span = span.unwrap_or(ptc_lisp::Span { start: 0, end: 0 });
+        let finding = Diagnostic { severity, ..Diagnostic::new(code, message) };
+        let mut finding = finding.at(Span { file, range: span.start..span.end }, "");
+        if code == Code::ProgramBreaks {
+            for (upstream, tool) in &tools {
+                let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
+                let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
+                for (_, what) in changes {
+                    finding = finding.hint(format!("{} of {} {what}", quoted(tool), quoted(upstream)));
+                }
+            }
+        }
+        finding
     }
 }
 

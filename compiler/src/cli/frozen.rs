@@ -1,6 +1,7 @@
 //! Reads the deployment of a config from files alone, exactly as its lock file pins it.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use ptc_catalog::Deployment;
 use ptc_compiler::diag::Diagnostics;
@@ -9,8 +10,20 @@ use ptc_compiler::{files, leak, pinned};
 
 use crate::console::Console;
 
+/// A deployment, and the files of its programs.
+pub(crate) struct Frozen {
+    pub(crate) deployment: &'static Deployment,
+    /// The files of the stored programs by name.
+    pub(crate) program_files: BTreeMap<String, PathBuf>,
+}
+
 /// Returns the deployment. Prints the findings and returns `None` if one of them is an error.
 pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployment> {
+    open_with_files(config, console).map(|frozen| frozen.deployment)
+}
+
+/// Like [`open`], with the files of the stored programs.
+pub(crate) fn open_with_files(config: &Path, console: &Console) -> Option<Frozen> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let folder = files::folder(config);
@@ -21,5 +34,9 @@ pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployme
     if deployment.is_none() {
         console.findings(&sources, &diagnostics);
     }
-    deployment.map(|deployment| leak::leak_static(&deployment))
+    deployment.map(|deployment| {
+        let path = |program: &ptc_compiler::ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
+        let program_files = deployment.programs.iter().map(path).collect();
+        Frozen { deployment: leak::leak_static(&deployment), program_files }
+    })
 }

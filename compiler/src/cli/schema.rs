@@ -17,6 +17,8 @@ use crate::build::BuildResult;
 use crate::explain::ExplainedCode;
 use crate::operations::OperationLine;
 use crate::progress::ProgressEvent;
+use crate::test::cases::Case;
+use crate::test::report::json::{CheckLine, Summary, TestLine};
 use crate::version::CompilerVersion;
 
 /// What a schema describes.
@@ -32,6 +34,10 @@ pub(crate) enum Kind {
     Results,
     /// `version --json`, of ptc-compile or a pinned binary
     Version,
+    /// A line of `test --format json`
+    Tests,
+    /// `*_cases.json`, which `test` runs
+    Cases,
     /// A line of a trace file
     Trace,
     /// `ptc_metrics` of an answer
@@ -53,6 +59,12 @@ pub(crate) fn schema(kind: Kind) -> Value {
             written("A result of a build, of `operations` or of `explain`, or progress on standard error.", parts)
         }
         Kind::Version => written("A version.", &[part::<CompilerVersion>, part::<BinaryVersion>]),
+        Kind::Tests => {
+            let parts = &[part::<TestLine<'_>>, part::<CheckLine<'_>>, part::<Summary>];
+            written("A test, a program that was run with other answers, or the numbers of all.", parts)
+        }
+        // Optional members are not null.
+        Kind::Cases => any_of(Contract::Deserialize, "The cases of programs.", &[part::<Vec<Case>>]),
         Kind::Trace => written("A line of a trace file.", &[part::<Line<'_>>]),
         Kind::Metrics => written("The metrics of a call.", &[part::<Metrics>]),
         Kind::Debug => written(

@@ -180,6 +180,8 @@ codes! {
     ResultUsedAsValue = "PTC0809" Error "a result map that is used as if it were its :value";
     CallNotChecked = "PTC0810" Note "a call whose name or arguments are computed";
     UndeclaredArgument = "PTC0811" Warning "an argument that a stored program reads and does not declare";
+    ProgramBreaks = "PTC0812" Error "a program that the current tools break";
+    ProgramUnaffected = "PTC0813" Note "a program that gives the same with the current tools";
 
     PromptTooLarge = "PTC0901" Error "an answer to tools/list that is larger than --max-prompt-bytes";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";

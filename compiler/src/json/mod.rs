@@ -12,7 +12,9 @@ use std::fmt::Write as _;
 
 use ptc_catalog::Type;
 
-use crate::tree::{Node, Tree};
+use crate::diag::Diagnostics;
+use crate::source::Sources;
+use crate::tree::{self, Node, Syntax, Tree};
 
 /// An owned JSON value. Numbers are kept as text; members keep their original order and have unique keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,15 @@ pub enum Json {
 }
 
 impl Json {
+    /// Parses a JSON text. Returns `None` if it is not JSON, or has a repeated key.
+    pub fn parse(text: &str) -> Option<Json> {
+        let mut diagnostics = Diagnostics::default();
+        let mut sources = Sources::default();
+        let file = sources.add("json", text);
+        let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics)?;
+        diagnostics.sorted().is_empty().then(|| Json::from(&node))
+    }
+
     /// Returns an object without members.
     pub fn object() -> Json {
         Json::Object(Vec::new())

@@ -3,7 +3,8 @@
 //! Two engines share a config and a cassette: that of the tests has the host tools of assertions, and that of the programs has the
 //! limits of a server.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,35 +12,32 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::Deployment;
 use ptc_compiler::files::folder;
-use ptc_compiler::json::Json;
 use ptc_compiler::serve::cassette::{Cassette, Player};
-use ptc_lisp::print::readable;
-use ptc_runtime::embed::{Answer, Args, Engine, Request, Tool, ToolFailure};
-use ptc_runtime::evaluation::Failure as ProgramFailure;
+use ptc_runtime::embed::{Args, Engine, Request, Tool};
 use ptc_runtime::settings::Settings;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::calls::CallLog;
-use super::edn::Edn;
 use super::expand::{ASSERT, RUN};
 use super::file::TestFile;
+use super::injection::Injection;
 use super::outcome::{FailedAssertion, TestOutcome};
+use super::program_run::{ProgramRun, run_program, sentence};
+use super::shortened;
 use crate::console::Console;
+use crate::frozen::Frozen;
 use crate::{Failure, cassette, frozen, load};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The owner of all evaluations. The number of a test is their session.
-const OWNER: &str = "tests";
-/// Maximum bytes of a value in a report.
-const MAX_SHOWN: usize = 2000;
+pub(super) const OWNER: &str = "tests";
 
 /// Makes the engines, once for each config and cassette.
 #[derive(Default)]
 pub(super) struct Benches {
     made: HashMap<(Option<PathBuf>, Option<PathBuf>), Bench>,
-    deployments: HashMap<PathBuf, &'static Deployment>,
+    deployments: HashMap<PathBuf, Frozen>,
 }
 
 /// The engines of a config and a cassette.
@@ -48,7 +46,10 @@ pub(super) struct Bench(Arc<Engines>);
 
 struct Engines {
     tests: Engine,
+    programs: Arc<Engine>,
     running: Arc<Running>,
+    /// The files of the stored programs.
+    program_files: BTreeMap<String, PathBuf>,
 }
 
 /// The tests that are running, by their number.
@@ -56,6 +57,8 @@ struct Engines {
 pub(super) struct Running {
     next: AtomicU64,
     tests: Mutex<HashMap<u64, Log>>,
+    /// The changed answers of other runs of programs.
+    replays: Mutex<HashMap<u64, Arc<Injection>>>,
     /// The texts of program files.
     sources: Mutex<HashMap<PathBuf, Arc<str>>>,
 }
@@ -66,6 +69,8 @@ struct Log {
     file: PathBuf,
     assertions: Vec<Assertion>,
     calls: Vec<String>,
+    /// The programs that it has run.
+    programs: Vec<ProgramRun>,
     /// The message about a call without a recorded answer.
     refused: Option<String>,
 }
@@ -82,29 +87,28 @@ struct Assertion {
     message: Option<String>,
 }
 
-/// The arguments of the host tool that runs a program.
-#[derive(Deserialize)]
-struct ProgramRun {
-    test: u64,
-    program: String,
-    args: String,
-    /// Whether a failure is a result of the tool.
-    caught: bool,
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The files that a test or a case names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Inputs {
+    /// The path of the file with the test.
+    pub(super) path: String,
+    pub(super) config: Option<PathBuf>,
+    pub(super) cassette: Option<PathBuf>,
+}
+
 impl Benches {
-    /// Returns the engines for a file.
-    pub(super) fn of(&mut self, file: &TestFile, console: &Console) -> Result<Bench, Failure> {
+    /// Returns the engines for the files of a test.
+    pub(super) fn of(&mut self, file: &Inputs, console: &Console) -> Result<Bench, Failure> {
         let key = (file.config.clone(), file.cassette.clone());
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
-        let deployment = file.config.as_deref().map(|config| self.deployment(config, console)).transpose()?;
-        let bench = Bench::new(file, deployment)?;
+        let frozen = file.config.as_deref().map(|config| self.deployment(config, console)).transpose()?;
+        let bench = Bench::new(file, frozen)?;
         // Without a cassette, messages name the file.
         if file.cassette.is_some() {
             self.made.insert(key, bench.clone());
@@ -112,22 +116,23 @@ impl Benches {
         Ok(bench)
     }
 
-    fn deployment(&mut self, config: &Path, console: &Console) -> Result<&'static Deployment, Failure> {
-        if let Some(known) = self.deployments.get(config) {
-            return Ok(known);
-        }
-        let opened = frozen::open(config, console);
+    fn deployment(&mut self, config: &Path, console: &Console) -> Result<&Frozen, Failure> {
+        let slot = match self.deployments.entry(config.to_owned()) {
+            Entry::Occupied(known) => return Ok(known.into_mut()),
+            Entry::Vacant(slot) => slot,
+        };
+        let opened = frozen::open_with_files(config, console);
         let opened = opened.ok_or_else(|| {
             Failure::new(format!("the config {} cannot be used", config.display()))
                 .hint(format!("`ptc-compile --check {} --locked` shows its faults", config.display()))
         })?;
-        self.deployments.insert(config.to_owned(), opened);
-        Ok(opened)
+        Ok(slot.insert(opened))
     }
 }
 
 impl Bench {
-    fn new(file: &TestFile, deployment: Option<&'static Deployment>) -> Result<Bench, Failure> {
+    fn new(file: &Inputs, frozen: Option<&Frozen>) -> Result<Bench, Failure> {
+        let deployment = frozen.map(|frozen| frozen.deployment);
         let player = match (deployment, &file.cassette, &file.config) {
             (Some(deployment), Some(path), Some(config)) => Some(cassette::open(path, config, deployment.catalog)?),
             (Some(deployment), None, _) => {
@@ -142,6 +147,21 @@ impl Bench {
             }
             _ => None,
         };
+        Bench::with_player(
+            file,
+            deployment,
+            player.as_ref(),
+            frozen.map(|frozen| frozen.program_files.clone()).unwrap_or_default(),
+        )
+    }
+
+    /// Makes the engines with given answers.
+    pub(super) fn with_player(
+        file: &Inputs,
+        deployment: Option<&'static Deployment>,
+        player: Option<&Arc<Player>>,
+        program_files: BTreeMap<String, PathBuf>,
+    ) -> Result<Bench, Failure> {
         let running = Arc::new(Running::default());
         let engine = |tools: Vec<Tool>, limits| {
             let mut builder = Engine::builder().limits(limits);
@@ -150,7 +170,7 @@ impl Bench {
             }
             if let Some(deployment) = deployment {
                 let config_dir = file.config.as_deref().map(folder).unwrap_or_default();
-                let interceptor = player.clone().map(|player| CallLog { player, running: Arc::clone(&running) });
+                let interceptor = player.map(|player| CallLog { player: Arc::clone(player), running: Arc::clone(&running) });
                 builder = builder.deployment(deployment).config_dir(config_dir).upstreams(move |settings| {
                     settings.interceptor = interceptor.map(|interceptor| Arc::new(interceptor) as _);
                 });
@@ -160,17 +180,32 @@ impl Bench {
         let limits = Settings::defaults(deployment.is_some()).limits();
         let programs = Arc::new(engine(Vec::new(), limits.clone())?);
         let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT))?;
-        Ok(Bench(Arc::new(Engines { tests, running })))
+        Ok(Bench(Arc::new(Engines { tests, programs, running, program_files })))
+    }
+
+    /// Returns the engine of programs under test.
+    pub(super) fn programs(&self) -> &Engine {
+        &self.0.programs
+    }
+
+    pub(super) fn running(&self) -> &Running {
+        &self.0.running
+    }
+
+    /// Returns the path of a program for reports.
+    pub(super) fn program_file(&self, run: &ProgramRun) -> String {
+        let path = run.path.as_ref().or_else(|| self.0.program_files.get(&run.name));
+        path.map_or_else(|| run.name.clone(), |path| path.display().to_string())
     }
 
     /// Runs a test of a file.
     pub(super) fn run(&self, file: &TestFile, test: usize) -> TestOutcome {
         let started = Instant::now();
-        let Engines { tests, running } = &*self.0;
+        let Engines { tests, running, .. } = &*self.0;
         let id = running.next.fetch_add(1, Ordering::Relaxed);
         lock(&running.tests).insert(id, Log { file: (&file.path).into(), ..Log::default() });
         let answer = tests.run(Request::new(file.program(test, id)).on_behalf_of(OWNER, id));
-        let Log { assertions, calls, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
+        let Log { assertions, calls, programs, .. } = lock(&running.tests).remove(&id).unwrap_or_default();
         let count = assertions.len();
         let failures =
             assertions.into_iter().filter(|assertion| !assertion.pass).map(|assertion| assertion.failed(file)).collect();
@@ -183,6 +218,7 @@ impl Bench {
             failures,
             error: answer.value().err().map(sentence),
             calls,
+            programs,
             duration: started.elapsed(),
         }
     }
@@ -196,12 +232,6 @@ impl Assertion {
         let failed = FailedAssertion { line, form, context, message, expected, actual, differences: Vec::new() }.compared();
         FailedAssertion { expected: shortened(&failed.expected), actual: shortened(&failed.actual), ..failed }
     }
-}
-
-/// Truncates a value for a report.
-fn shortened(text: &str) -> String {
-    let (text, is_cut) = ptc_text::truncate_utf8(text, MAX_SHOWN);
-    format!("{text}{}", if is_cut { "…" } else { "" })
 }
 
 /// Returns the host tools of tests.
@@ -229,56 +259,6 @@ fn tools(running: &Arc<Running>, programs: &Arc<Engine>) -> Result<Vec<Tool>, Fa
     Ok(vec![assert.map_err(failed)?, run.map_err(failed)?])
 }
 
-/// Runs a program. Returns `{"ok": true, "value": …}` with a tagged value, or `{"ok": false, "message": …}`.
-async fn run_program(running: &Running, programs: &Engine, run: ProgramRun) -> Result<Box<RawValue>, ToolFailure> {
-    let args = Edn::parse(&run.args).ok_or_else(|| ToolFailure::new("the arguments of a program are data, without functions"))?;
-    let request = if programs.programs().iter().any(|known| known.name == run.program) {
-        Request::stored(&*run.program)
-    } else {
-        let file = lock(&running.tests).get(&run.test).map(|test| test.file.clone()).unwrap_or_default();
-        Request::new(&*running.source(file.with_file_name(&run.program))?)
-    };
-    let request = request.context_json(args.to_json().canonical()).on_behalf_of(OWNER, run.test);
-    let answer = programs.run_async(request).await;
-    // A cassette without the answer must not pass for a program that fails.
-    if let Some(message) = running.refusal(run.test).filter(|_| run.caught) {
-        return Err(ToolFailure::new(format!("the program {}: {message}", run.program)));
-    }
-    let outcome = match (tagged(&answer), run.caught) {
-        (Ok(value), _) => Json::object().with("ok", Json::Bool(true)).with("value", value),
-        (Err(message), true) => Json::object().with("ok", Json::Bool(false)).with("message", Json::String(message)),
-        (Err(message), false) => return Err(ToolFailure::new(format!("the program {}: {message}", run.program))),
-    };
-    Ok(RawValue::from_string(outcome.canonical())?)
-}
-
-/// Returns the value of a program, or why there is none.
-fn tagged(answer: &Answer) -> Result<Json, String> {
-    let value = readable(answer.value().map_err(sentence)?);
-    let value =
-        Edn::parse(&value).ok_or_else(|| "its value contains something that is not data, such as a function".to_owned())?;
-    Ok(value.tagged())
-}
-
-/// Describes the failure of a test or a program. The lines of a test are those of its file, but not the columns and the excerpt, since
-/// its forms are expanded.
-fn sentence(failure: &ProgramFailure) -> String {
-    let own = format!("tool/{RUN}: ");
-    let message = failure.message.replace(&own, "");
-    // The hint about tools is not meant for those of the tests.
-    let is_own = message != failure.message;
-    let is_shown = |line: &&str| match line.trim_start() {
-        line if line.starts_with("hint: ") => !is_own,
-        line => line.starts_with("at line ") || line.starts_with("in ") && !line.starts_with("in ptc-test-"),
-    };
-    let mut text = format!("{}: {message}", failure.reason.name());
-    for line in failure.feedback.lines().filter(is_shown) {
-        text.push('\n');
-        text.push_str(line.split_once(", column ").map_or(line, |(line, _)| line));
-    }
-    text
-}
-
 impl Running {
     /// Adds a call to the log of a test.
     pub(super) fn add_call(&self, test: u64, call: String) {
@@ -294,17 +274,46 @@ impl Running {
         }
     }
 
+    /// Adds a program to those that a test has run.
+    pub(super) fn add_program(&self, test: u64, program: ProgramRun) {
+        if let Some(test) = lock(&self.tests).get_mut(&test).filter(|test| !test.programs.contains(&program)) {
+            test.programs.push(program);
+        }
+    }
+
+    /// Returns the file of a test.
+    pub(super) fn test_file(&self, test: u64) -> PathBuf {
+        lock(&self.tests).get(&test).map(|test| test.file.clone()).unwrap_or_default()
+    }
+
+    /// Begins a run of a program with changed answers. Returns its number.
+    pub(super) fn begin_replay(&self, injection: Arc<Injection>) -> u64 {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        lock(&self.replays).insert(id, injection);
+        id
+    }
+
+    /// Ends a run of a program with changed answers.
+    pub(super) fn end_replay(&self, id: u64) {
+        lock(&self.replays).remove(&id);
+    }
+
+    /// Returns the changed answers of a run, if it has some.
+    pub(super) fn replay(&self, id: u64) -> Option<Arc<Injection>> {
+        lock(&self.replays).get(&id).cloned()
+    }
+
     /// Returns the message about the last call of a test without a recorded answer.
-    fn refusal(&self, test: u64) -> Option<String> {
+    pub(super) fn refusal(&self, test: u64) -> Option<String> {
         lock(&self.tests).get(&test)?.refused.clone()
     }
 
     /// Returns the text of a program file, which is read once.
-    fn source(&self, path: PathBuf) -> Result<Arc<str>, ToolFailure> {
+    pub(super) fn source(&self, path: PathBuf) -> Result<Arc<str>, String> {
         if let Some(known) = lock(&self.sources).get(&path) {
             return Ok(Arc::clone(known));
         }
-        let text: Arc<str> = load::read_text(&path).map_err(|failure| ToolFailure::new(failure.to_string()))?.into();
+        let text: Arc<str> = load::read_text(&path).map_err(|failure| failure.to_string())?.into();
         lock(&self.sources).insert(path, Arc::clone(&text));
         Ok(text)
     }

@@ -10,6 +10,7 @@ use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception
 use ptc_text::truncate_utf8;
 
 use super::bench::Running;
+use super::injection::Injection;
 
 /// Maximum bytes of the arguments of a call in a report.
 const MAX_ARGUMENTS: usize = 200;
@@ -25,6 +26,8 @@ struct Calls {
     playback: Arc<dyn ProgramInterceptor>,
     running: Arc<Running>,
     test: u64,
+    /// The changed answers.
+    replay: Option<Arc<Injection>>,
 }
 
 impl fmt::Debug for CallLog {
@@ -40,13 +43,17 @@ impl Interceptor for CallLog {
 
     fn begin(&self, client_key: &ClientKey) -> Arc<dyn ProgramInterceptor> {
         let (playback, running) = (self.player.begin(client_key), Arc::clone(&self.running));
-        Arc::new(Calls { playback, running, test: client_key.session })
+        let replay = running.replay(client_key.session);
+        Arc::new(Calls { playback, running, test: client_key.session, replay })
     }
 }
 
 impl ProgramInterceptor for Calls {
     fn answer(&self, call: &InterceptedCall) -> Interception {
         let interception = self.playback.answer(call);
+        if let Some(replay) = &self.replay {
+            return replay.answer(call, interception);
+        }
         let outcome = match &interception {
             Interception::Answer(Ok(_)) => "ok",
             Interception::Answer(Err(fault)) => fault.reason.name(),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::Failure;
 
 /// The end of the names of files with tests.
-const SUFFIX: &str = "_test.clj";
+pub(super) const TESTS: &str = "_test.clj";
+/// The end of the names of files with cases.
+pub(super) const CASES: &str = "_cases.json";
 
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 32;
@@ -25,8 +27,17 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
+/// Returns the files with tests in a folder, without those in folders below it.
+pub(super) fn beside(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    search(folder, MAX_DEPTH, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
 /// Searches a folder. Hidden folders and `target` are left out.
 fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let unreadable = |error: std::io::Error| Failure::new(format!("cannot read the folder `{}`: {error}", folder.display()));
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -37,7 +48,7 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), F
             if !name.starts_with('.') && name != "target" && depth < MAX_DEPTH {
                 search(&path, depth + 1, found)?;
             }
-        } else if name.ends_with(SUFFIX) {
+        } else if name.ends_with(TESTS) || name.ends_with(CASES) {
             found.push(path);
         }
     }

@@ -107,6 +107,22 @@ impl Edn {
     }
 }
 
+impl From<&Json> for Edn {
+    /// Converts the value to what a program reads: keys are strings.
+    fn from(json: &Json) -> Edn {
+        match json {
+            Json::Null => Edn::Atom("nil".to_owned()),
+            Json::Bool(value) => Edn::Atom(value.to_string()),
+            Json::Number(text) => Edn::Atom(text.clone()),
+            Json::String(text) => Edn::String(text.clone()),
+            Json::Array(items) => Edn::Sequence(items.iter().map(Edn::from).collect()),
+            Json::Object(members) => {
+                Edn::Map(members.iter().map(|(key, value)| (Edn::String(key.clone()), Edn::from(value))).collect())
+            }
+        }
+    }
+}
+
 /// Returns the JSON value of an atom, with the digits of a number as written, or its text if JSON does not have the number.
 fn number(text: &str) -> Json {
     let digits = text.strip_suffix('N').unwrap_or(text);

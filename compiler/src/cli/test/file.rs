@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ptc_lisp::form::{Form, FormKind};
 use ptc_lisp::reader;
 
+use super::bench::Inputs;
 use super::edn;
 use super::expand::{Expander, Site};
 
@@ -104,6 +105,11 @@ impl TestFile {
         Ok(file)
     }
 
+    /// Returns the config and the cassette.
+    pub(super) fn inputs(&self) -> Inputs {
+        Inputs { path: self.path.clone(), config: self.config.clone(), cassette: self.cassette.clone() }
+    }
+
     /// Returns the name of a test with its namespace.
     pub(super) fn full_name(&self, test: &str) -> String {
         format!("{}/{test}", self.namespace)
@@ -178,7 +184,7 @@ impl TestFile {
 }
 
 /// Returns the nearest `upstreams.json` in the folder of a file or above it.
-fn nearest_config(file: &Path) -> Option<PathBuf> {
+pub(super) fn nearest_config(file: &Path) -> Option<PathBuf> {
     let beside = file.with_file_name("upstreams.json");
     if beside.is_file() {
         return Some(beside);

@@ -1,13 +1,18 @@
-//! Runs `test [PATH…]`: the tests of programs in files that end with `_test.clj`.
+//! Runs `test [PATH…]`: the tests of programs in files that end with `_test.clj`, and the cases in files that end with `_cases.json`.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `discover` | finds the files |
 //! | `file` | reads a file: its namespace with config and cassette, its tests, its other forms |
+//! | `cases` | reads and runs files with cases |
 //! | `expand` | turns the forms of `clojure.test` into PTC-Lisp |
 //! | `edn` | the values in texts of programs |
 //! | `bench` | the engines that run tests and programs, for each config and cassette |
+//! | `program_run` | runs the programs under test |
 //! | `calls` | the calls of each test |
+//! | `injection` | changed answers of one run |
+//! | `checks` | `--faults` and `--properties` |
+//! | `upgrade` | runs programs with the tools before and after a change, for `diff` |
 //! | `outcome` | the results |
 //! | `diff` | the differences between two values, with their paths |
 //! | `report` | the formats |
@@ -17,34 +22,44 @@
 
 mod bench;
 mod calls;
+pub(crate) mod cases;
+mod checks;
 mod diff;
 mod discover;
 mod edn;
 mod expand;
 mod file;
+mod injection;
 mod outcome;
-mod report;
+mod program_run;
+pub(crate) mod report;
+pub(crate) mod upgrade;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use crate::console::Console;
 use crate::{Failure, Status, load};
-use bench::Benches;
+use bench::{Bench, Benches, Inputs};
+use cases::{Case, CaseFile};
+use checks::{FAULTS, Plan, Target};
 use file::TestFile;
-use outcome::{TestOutcome, Verdict};
+use outcome::{CheckOutcome, TestOutcome, Verdict};
+use report::Results;
 
 /// `ptc-compile test`
 ///
-/// Runs the tests of files whose names end with `_test.clj`. The namespace of a file names a config and a cassette, from which all
-/// calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run.
+/// Runs the tests of files whose names end with `_test.clj`, and the cases of files whose names end with `_cases.json`. They name a
+/// config and a cassette, from which all calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run.
 #[derive(Debug, Args)]
 pub(crate) struct Test {
-    /// Files with tests, or folders, in which they are searched for
+    /// Files with tests or cases, or folders, in which they are searched for
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
 
@@ -56,9 +71,50 @@ pub(crate) struct Test {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
 
+    /// Also run each program with answers that have faults, one after the other [default: all faults]
+    ///
+    /// A program must end with a value of its declared shape, or with `(fail …)`. Everything else is a finding, with the smallest answer
+    /// that shows it.
+    #[arg(
+        long,
+        value_name = "FAULT,…",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ALL_FAULTS,
+        value_delimiter = ',',
+        value_parser = fault_names()
+    )]
+    faults: Vec<String>,
+
+    /// Also run each program with answers that are generated from the output schemas of the tools
+    #[arg(long)]
+    properties: bool,
+
+    /// The seed of generated answers
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "properties")]
+    seed: u64,
+
+    /// The runs of each program with generated answers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value_t = 100, requires = "properties")]
+    runs: u32,
+
+    /// The failure of a call may end a program, as that of `tool/value` does
+    #[arg(long)]
+    allow_failed_calls: bool,
+
     /// How the results are printed
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TestFormat::Text)]
     format: TestFormat,
+}
+
+/// The value of `--faults` without a value.
+const ALL_FAULTS: &str = "all";
+
+/// Returns the values of `--faults`.
+fn fault_names() -> PossibleValuesParser {
+    let all = PossibleValue::new(ALL_FAULTS).help("all of these");
+    let faults = FAULTS.iter().map(|fault| PossibleValue::new(fault.name).help(fault.summary));
+    PossibleValuesParser::new(faults.chain([all]))
 }
 
 /// `--format` of `test`.
@@ -78,46 +134,129 @@ enum TestFormat {
 pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     let started = Instant::now();
     let paths = discover::files(&args.paths)?;
-    let mut files = Vec::new();
-    let mut outcomes = Vec::new();
+    let (mut files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();
-        match TestFile::read(&path, &load::read_text(&path)?) {
-            Ok(file) => files.push(file),
-            Err(error) => outcomes.push(TestOutcome::of_file(&name, error.line, error.message)),
+        let text = load::read_text(&path)?;
+        let read = if name.ends_with(discover::CASES) {
+            CaseFile::read(&path, &text).map(|file| case_files.push(file))
+        } else {
+            TestFile::read(&path, &text).map(|file| files.push(file))
+        };
+        if let Err(error) = read {
+            outcomes.push(TestOutcome::of_file(&name, error.line, error.message));
         }
     }
-    let mut benches = Benches::default();
-    let mut runs = Vec::new();
+    let is_selected = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(&**filter));
+    let mut asked: Vec<(Inputs, Subject<'_>)> = Vec::new();
     for file in &files {
-        let is_selected = |name: &str| args.filter.as_ref().is_none_or(|filter| file.full_name(name).contains(&**filter));
-        let tests: Vec<usize> =
-            file.tests.iter().enumerate().filter(|(_, test)| is_selected(&test.name)).map(|(at, _)| at).collect();
-        if tests.is_empty() {
-            continue;
-        }
-        match benches.of(file, console) {
-            Ok(bench) => runs.extend(tests.into_iter().map(|test| (file, test, bench.clone()))),
-            Err(failure) => outcomes.push(TestOutcome::of_file(&file.path, 1, failure.to_string())),
+        let tests = file.tests.iter().enumerate().filter(|(_, test)| is_selected(&file.full_name(&test.name)));
+        asked.extend(tests.map(|(at, _)| (file.inputs(), Subject::Test(file, at))));
+    }
+    for file in &case_files {
+        let cases = file.cases.iter().filter(|(_, case)| is_selected(&file.full_name(case)));
+        asked.extend(cases.map(|(line, case)| (file.inputs(case), Subject::Case(file, *line, case))));
+    }
+    let mut benches = Benches::default();
+    let mut refused: BTreeSet<Inputs> = BTreeSet::new();
+    let mut runs = Vec::new();
+    for (inputs, subject) in asked {
+        match benches.of(&inputs, console) {
+            Ok(bench) => runs.push(TestRun { inputs, subject, bench }),
+            Err(failure) => {
+                if !refused.contains(&inputs) {
+                    outcomes.push(TestOutcome::of_file(&inputs.path, 1, failure.to_string()));
+                    refused.insert(inputs);
+                }
+            }
         }
     }
     if runs.is_empty() && outcomes.is_empty() {
         let failure = Failure::new("there are no tests to run");
         return Err(match &args.filter {
             Some(filter) => failure.hint(format!("no name of a test contains `{filter}`")),
-            None => failure.hint("tests are in files whose names end with `_test.clj`, as `(deftest name …)`"),
+            None => failure.hint(format!(
+                "tests are in files whose names end with `{}`, as `(deftest name …)`, and cases in files whose names end with `{}`",
+                discover::TESTS,
+                discover::CASES
+            )),
         });
     }
-    outcomes.extend(run_all(&runs, jobs(args)));
+    let jobs = jobs(args);
+    let mut ran = in_parallel(&runs, jobs, |run| (run, run.run()));
+    ran.sort_by(|(_, one), (_, other)| (&one.file, one.line).cmp(&(&other.file, other.line)));
+    let targets = targets(&ran);
+    outcomes.extend(ran.into_iter().map(|(_, outcome)| outcome));
     outcomes.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+    let plan = plan(args);
+    let checks: Vec<_> = plan.kinds().into_iter().flat_map(|kind| targets.iter().map(move |target| (kind, target))).collect();
+    let mut checks = in_parallel(&checks, jobs, |(kind, target)| target.check(*kind, &plan));
+    checks.sort_by(|one, other| check_order(one).cmp(&check_order(other)));
+    let results = Results { tests: &outcomes, checks: &checks, took: started.elapsed() };
     console.data(&match args.format {
-        TestFormat::Text => report::text::render(&outcomes, started.elapsed()),
-        TestFormat::Junit => report::junit::render(&outcomes),
-        TestFormat::Github => report::github::render(&outcomes),
-        TestFormat::Json => report::json::render(&outcomes, started.elapsed()),
+        TestFormat::Text => report::text::render(&results),
+        TestFormat::Junit => report::junit::render(&results),
+        TestFormat::Github => report::github::render(&results),
+        TestFormat::Json => report::json::render(&results),
     });
-    let is_passed = outcomes.iter().all(|outcome| outcome.verdict() == Verdict::Passed);
+    let is_passed = outcomes.iter().all(|outcome| outcome.verdict() == Verdict::Passed)
+        && checks.iter().all(|check| check.findings.is_empty());
     Ok(if is_passed { Status::Clean } else { Status::Findings })
+}
+
+/// Returns the order of checks in reports.
+fn check_order(check: &CheckOutcome) -> (&str, &str, usize, &str) {
+    (check.kind, &check.test_file, check.test_line, &check.program)
+}
+
+/// Returns the checks that the options ask for.
+fn plan(args: &Test) -> Plan {
+    let is_asked = |name: &str| args.faults.iter().any(|asked| asked == name || asked == ALL_FAULTS);
+    Plan {
+        faults: FAULTS.iter().filter(|fault| is_asked(fault.name)).collect(),
+        properties: args.properties.then_some((args.seed, args.runs)),
+        allows_failed_calls: args.allow_failed_calls,
+    }
+}
+
+/// A test or a case.
+#[derive(Clone)]
+enum Subject<'f> {
+    /// A file with the index of the test.
+    Test(&'f TestFile, usize),
+    /// A file with the line of the case.
+    Case(&'f CaseFile, usize, &'f Case),
+}
+
+/// A test or a case that can be run.
+struct TestRun<'f> {
+    inputs: Inputs,
+    subject: Subject<'f>,
+    bench: Bench,
+}
+
+impl TestRun<'_> {
+    fn run(&self) -> TestOutcome {
+        match self.subject {
+            Subject::Test(file, test) => self.bench.run(file, test),
+            Subject::Case(file, line, case) => file.run(line, case, &self.bench),
+        }
+    }
+}
+
+/// Returns the programs that tests run, each with its arguments once for each config and cassette.
+fn targets(ran: &[(&TestRun<'_>, TestOutcome)]) -> Vec<Target> {
+    let mut known = BTreeSet::new();
+    let mut targets = Vec::new();
+    for (run, outcome) in ran {
+        for program in &outcome.programs {
+            if known.insert((&run.inputs.config, &run.inputs.cassette, program)) {
+                let (test_file, test_line) = (outcome.file.clone(), outcome.line);
+                targets.push(Target { bench: run.bench.clone(), run: program.clone(), test_file, test_line });
+            }
+        }
+    }
+    targets
 }
 
 fn jobs(args: &Test) -> usize {
@@ -125,18 +264,27 @@ fn jobs(args: &Test) -> usize {
     args.jobs.map_or_else(processors, usize::from)
 }
 
-/// Runs tests on several threads.
-fn run_all(runs: &[(&TestFile, usize, bench::Bench)], jobs: usize) -> Vec<TestOutcome> {
-    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(runs.len())));
+/// Returns the results of a function for all items, which are computed on several threads. Their order is not that of the items.
+fn in_parallel<'i, T: Sync, R: Send>(items: &'i [T], jobs: usize, compute: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     std::thread::scope(|scope| {
-        for _ in 0..jobs.min(runs.len()) {
+        for _ in 0..jobs.min(items.len()) {
             scope.spawn(|| {
-                while let Some((file, test, bench)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = bench.run(file, *test);
-                    outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = compute(item);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                 }
             });
         }
     });
-    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Maximum bytes of a value in a report.
+const MAX_SHOWN: usize = 2000;
+
+/// Truncates a value for a report.
+fn shortened(text: &str) -> String {
+    let (text, is_cut) = ptc_text::truncate_utf8(text, MAX_SHOWN);
+    format!("{text}{}", if is_cut { "…" } else { "" })
 }

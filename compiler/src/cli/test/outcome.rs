@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use super::diff::{Difference, differences};
+use super::injection::CallKey;
+use super::program_run::ProgramRun;
+use super::shortened;
 
 /// The result of one test.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +24,8 @@ pub(super) struct TestOutcome {
     pub(super) error: Option<String>,
     /// The calls that were made, such as `notes/read_note {"name":"watchlist"}: ok`.
     pub(super) calls: Vec<String>,
+    /// The programs that it ran.
+    pub(super) programs: Vec<ProgramRun>,
     /// The time that it took.
     pub(super) duration: Duration,
 }
@@ -42,6 +47,98 @@ pub(super) struct FailedAssertion {
     pub(super) actual: String,
     /// The differences between the values.
     pub(super) differences: Vec<Difference>,
+}
+
+/// The result of running one program with other answers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CheckOutcome {
+    /// The name of the check.
+    pub(super) kind: &'static str,
+    /// The program with its arguments.
+    pub(super) program: String,
+    /// The path of the program.
+    pub(super) file: String,
+    /// The file of the first test that runs the program.
+    pub(super) test_file: String,
+    /// The line of that test.
+    pub(super) test_line: usize,
+    /// The number of runs, without those that make an answer smaller.
+    pub(super) runs: usize,
+    /// The number of runs that made a call whose answer is not known.
+    pub(super) unanswered: usize,
+    /// The number of changed answers that were left out, since there were too many.
+    pub(super) left_out: usize,
+    /// Why the program was not checked.
+    pub(super) skipped: Option<String>,
+    pub(super) findings: Vec<Finding>,
+    /// The time that it took.
+    pub(super) duration: Duration,
+}
+
+/// A rule that a program breaks with other answers.
+#[derive(Debug, Clone)]
+pub(super) struct Finding {
+    /// The name of the rule.
+    pub(super) rule: &'static str,
+    /// What the program did.
+    pub(super) message: String,
+    /// Line and column of the form that failed.
+    pub(super) position: Option<(usize, usize)>,
+    /// The name of the fault, or seed and run.
+    pub(super) cause: String,
+    /// The difference from the recorded answer.
+    pub(super) change: String,
+    /// The answers that are not the recorded ones.
+    pub(super) answers: Vec<ReplacedAnswer>,
+    /// The number of other answers with which the program breaks the same rule at the same form.
+    pub(super) similar: usize,
+}
+
+/// An answer that a call got in place of the recorded one.
+#[derive(Debug, Clone)]
+pub(super) struct ReplacedAnswer {
+    pub(super) upstream: &'static str,
+    pub(super) tool: &'static str,
+    /// The arguments as canonical JSON.
+    pub(super) arguments: String,
+    /// The number among equal requests, from 1 on.
+    pub(super) index: usize,
+    /// The answer as text.
+    pub(super) answer: String,
+    /// The call in words.
+    pub(super) call: String,
+}
+
+impl ReplacedAnswer {
+    pub(super) fn new(key: &CallKey, answer: &str) -> ReplacedAnswer {
+        let call = shortened(&key.to_string());
+        let CallKey { upstream, tool, request, index } = key;
+        ReplacedAnswer { upstream, tool, arguments: request.clone(), index: *index, answer: shortened(answer), call }
+    }
+}
+
+impl CheckOutcome {
+    /// Returns the name for reports: `due.clj with faults`.
+    pub(super) fn shown_name(&self) -> String {
+        format!("{} with {}", self.program, self.kind)
+    }
+}
+
+impl Finding {
+    /// Returns the lines that describe the finding.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("{}: {}", self.rule, self.message), format!("{}: {}", self.cause, self.change)];
+        for answer in &self.answers {
+            lines.push(format!("call: {}", answer.call));
+            lines.push(format!("answer: {}", answer.answer));
+        }
+        match self.similar {
+            0 => {}
+            1 => lines.push("1 other answer leads to the same".to_owned()),
+            similar => lines.push(format!("{similar} other answers lead to the same")),
+        }
+        lines
+    }
 }
 
 /// The verdict about a test.

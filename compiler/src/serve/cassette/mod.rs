@@ -64,13 +64,13 @@ impl Request {
     /// Returns the request of a call. Text that is not canonical JSON, such as an unpaired surrogate, identifies itself.
     fn new(call: &InterceptedCall) -> Request {
         let text = String::from_utf8_lossy(&call.arguments);
-        let args = read::json(&text).map_or_else(|| text.clone().into_owned(), |args| args.canonical());
+        let args = Json::parse(&text).map_or_else(|| text.clone().into_owned(), |args| args.canonical());
         Request { args, accept: call.accept.clone(), without_bytes: call.without_bytes }
     }
 
     /// Returns the arguments as a value.
     fn value(&self) -> Json {
-        read::json(&self.args).unwrap_or_else(|| Json::string(&*self.args))
+        Json::parse(&self.args).unwrap_or_else(|| Json::string(&*self.args))
     }
 }
 
@@ -145,6 +145,17 @@ impl Cassette {
             }
         }
         if changed.is_empty() && missing.is_empty() { Ok(()) } else { Err(Error::OtherTools { changed, missing }) }
+    }
+
+    /// Changes the values in answers. `change` receives upstream, tool and value.
+    pub fn change_values(&mut self, mut change: impl FnMut(&str, &str, &mut Json)) {
+        for ((server, tool), recorded) in &mut self.tools {
+            for reply in recorded.requests.values_mut().flatten() {
+                if let Content::Value(value) = &mut reply.content {
+                    change(server, tool, value);
+                }
+            }
+        }
     }
 
     /// Returns the number of requests.

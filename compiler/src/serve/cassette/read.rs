@@ -11,15 +11,6 @@ use crate::json::Json;
 use crate::source::Sources;
 use crate::tree::{self, Syntax};
 
-/// Parses a JSON text. `None` if it is not JSON, or has a repeated key.
-pub(super) fn json(text: &str) -> Option<Json> {
-    let mut diagnostics = Diagnostics::default();
-    let mut sources = Sources::default();
-    let file = sources.add("json", text);
-    let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics)?;
-    diagnostics.sorted().is_empty().then(|| Json::from(&node))
-}
-
 impl Cassette {
     /// Reads a cassette. `name` is the file in error messages.
     ///

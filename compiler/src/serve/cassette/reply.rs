@@ -4,7 +4,6 @@ use ptc_lisp::host::HttpHead;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload};
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
-use super::read::json;
 use crate::json::Json;
 
 /// An answer or a failure.
@@ -44,7 +43,7 @@ pub(super) enum Content {
 
 /// Returns the value of a JSON text, if its canonical text is the same value to programs.
 fn same_value(text: &str) -> Option<Json> {
-    let value = json(text)?;
+    let value = Json::parse(text)?;
     let decoded = ptc_lisp::json::decode(text.as_bytes()).ok()?;
     let again = ptc_lisp::json::decode(value.canonical().as_bytes()).ok()?;
     (decoded == again).then_some(value)

@@ -1,49 +1,226 @@
-//! The results as JSON lines.
+//! The results as JSON lines. The types are those of `ptc-compile schema tests`.
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::Counts;
+use super::{Counts, Results};
 use crate::test::diff::Difference;
-use crate::test::outcome::{FailedAssertion, TestOutcome};
+use crate::test::outcome::{CheckOutcome, FailedAssertion, Finding, ReplacedAnswer, TestOutcome};
 
-/// Renders one object for each test, and one with the numbers.
-pub(in super::super) fn render(outcomes: &[TestOutcome], took: Duration) -> String {
-    let Counts { tests, assertions, failed, errors } = Counts::new(outcomes);
-    let summary = json!({
-        "tests": tests, "assertions": assertions, "failed": failed, "errors": errors, "duration_ms": milliseconds(took),
-    });
-    let lines = outcomes.iter().map(test).chain([json!({ "summary": summary })]);
-    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+/// A test.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Test")]
+pub(crate) struct TestLine<'a> {
+    /// The name as `namespace/test`, or the path of a file that cannot be used.
+    test: &'a str,
+    /// The file.
+    file: &'a str,
+    /// The line of the test.
+    line: usize,
+    /// `passed`, `failed` or `error`
+    verdict: &'a str,
+    /// The number of assertions.
+    assertions: usize,
+    failures: Vec<FailureLine<'a>>,
+    /// Why the test could not be run to its end.
+    error: Option<&'a str>,
+    /// The calls that were made.
+    calls: &'a [String],
+    duration_ms: u64,
+}
+
+/// An assertion that failed.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Failure")]
+struct FailureLine<'a> {
+    line: usize,
+    form: &'a str,
+    context: &'a [String],
+    message: Option<&'a str>,
+    expected: &'a str,
+    actual: &'a str,
+    differences: Vec<DifferenceLine<'a>>,
+}
+
+/// A difference between two values.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Difference")]
+struct DifferenceLine<'a> {
+    /// The path as for `get-in`.
+    path: &'a str,
+    expected: Option<&'a str>,
+    actual: Option<&'a str>,
+}
+
+/// A program that was run with other answers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Check")]
+pub(crate) struct CheckLine<'a> {
+    /// `faults` or `properties`
+    check: &'a str,
+    /// The program with its arguments.
+    program: &'a str,
+    /// The path of the program.
+    file: &'a str,
+    /// The file of the first test that runs the program.
+    test_file: &'a str,
+    /// The line of that test.
+    test_line: usize,
+    /// `passed`, `failed` or `skipped`
+    verdict: &'a str,
+    /// The number of runs, without those that make an answer smaller.
+    runs: usize,
+    /// The number of runs that made a call whose answer is not known.
+    unanswered: usize,
+    /// The number of changed answers that were left out, since there were too many.
+    left_out: usize,
+    /// Why the program was not checked.
+    skipped: Option<&'a str>,
+    findings: Vec<FindingLine<'a>>,
+    duration_ms: u64,
+}
+
+/// A rule that a program breaks with other answers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+struct FindingLine<'a> {
+    /// `error`, `failed_call`, `output_schema`, `unchecked_call` or `unread_page`
+    rule: &'a str,
+    /// What the program did.
+    message: &'a str,
+    /// The line of the form that failed, from 1 on.
+    line: Option<usize>,
+    /// Its column, from 1 on.
+    column: Option<usize>,
+    /// The name of the fault, or seed and run.
+    cause: &'a str,
+    /// The difference from the recorded answer.
+    change: &'a str,
+    /// The smallest answers that were found.
+    answers: Vec<AnswerLine<'a>>,
+    /// The number of other answers with which the program breaks the same rule at the same form.
+    similar: usize,
+}
+
+/// An answer that a call got in place of the recorded one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Answer")]
+struct AnswerLine<'a> {
+    upstream: &'a str,
+    tool: &'a str,
+    /// The arguments as canonical JSON.
+    arguments: &'a str,
+    /// The number among equal requests, from 1 on.
+    index: usize,
+    /// The answer as text, truncated if long.
+    answer: &'a str,
+}
+
+/// The last line.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Summary {
+    summary: Numbers,
+}
+
+/// The numbers of all results.
+#[derive(Serialize, JsonSchema)]
+struct Numbers {
+    tests: usize,
+    assertions: usize,
+    failed: usize,
+    errors: usize,
+    /// The programs that were run with other answers.
+    checks: usize,
+    findings: usize,
+    duration_ms: u64,
+}
+
+/// Renders one object for each test and each check, and one with the numbers.
+pub(in super::super) fn render(results: &Results<'_>) -> String {
+    let Counts { tests, assertions, failed, errors } = Counts::new(results.tests);
+    let findings = results.checks.iter().map(|check| check.findings.len()).sum();
+    let duration_ms = milliseconds(results.took);
+    let summary = Numbers { tests, assertions, failed, errors, checks: results.checks.len(), findings, duration_ms };
+    let mut lines: Vec<String> = results.tests.iter().map(|outcome| line(&test(outcome))).collect();
+    lines.extend(results.checks.iter().map(|outcome| line(&check(outcome))));
+    lines.push(line(&Summary { summary }));
     lines.join("\n") + "\n"
 }
 
-fn test(outcome: &TestOutcome) -> Value {
-    json!({
-        "test": outcome.shown_name(),
-        "file": outcome.file,
-        "line": outcome.line,
-        "verdict": outcome.verdict().name(),
-        "assertions": outcome.assertions,
-        "failures": outcome.failures.iter().map(failure).collect::<Vec<_>>(),
-        "error": outcome.error,
-        "calls": outcome.calls,
-        "duration_ms": milliseconds(outcome.duration),
-    })
+fn line(value: &impl Serialize) -> String {
+    // The types have string keys only, so that this cannot fail.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
-fn failure(failure: &FailedAssertion) -> Value {
-    let difference = |found: &Difference| json!({ "path": found.path, "expected": found.expected, "actual": found.actual });
-    json!({
-        "line": failure.line,
-        "form": failure.form,
-        "context": failure.context,
-        "message": failure.message,
-        "expected": failure.expected,
-        "actual": failure.actual,
-        "differences": failure.differences.iter().map(difference).collect::<Vec<_>>(),
-    })
+fn test(outcome: &TestOutcome) -> TestLine<'_> {
+    TestLine {
+        test: outcome.shown_name(),
+        file: &outcome.file,
+        line: outcome.line,
+        verdict: outcome.verdict().name(),
+        assertions: outcome.assertions,
+        failures: outcome.failures.iter().map(failure).collect(),
+        error: outcome.error.as_deref(),
+        calls: &outcome.calls,
+        duration_ms: milliseconds(outcome.duration),
+    }
+}
+
+fn failure(failure: &FailedAssertion) -> FailureLine<'_> {
+    FailureLine {
+        line: failure.line,
+        form: &failure.form,
+        context: &failure.context,
+        message: failure.message.as_deref(),
+        expected: &failure.expected,
+        actual: &failure.actual,
+        differences: failure.differences.iter().map(difference).collect(),
+    }
+}
+
+fn difference(found: &Difference) -> DifferenceLine<'_> {
+    DifferenceLine { path: &found.path, expected: found.expected.as_deref(), actual: found.actual.as_deref() }
+}
+
+fn check(outcome: &CheckOutcome) -> CheckLine<'_> {
+    CheckLine {
+        check: outcome.kind,
+        program: &outcome.program,
+        file: &outcome.file,
+        test_file: &outcome.test_file,
+        test_line: outcome.test_line,
+        verdict: match (&outcome.skipped, outcome.findings.is_empty()) {
+            (Some(_), _) => "skipped",
+            (None, true) => "passed",
+            (None, false) => "failed",
+        },
+        runs: outcome.runs,
+        unanswered: outcome.unanswered,
+        left_out: outcome.left_out,
+        skipped: outcome.skipped.as_deref(),
+        findings: outcome.findings.iter().map(finding).collect(),
+        duration_ms: milliseconds(outcome.duration),
+    }
+}
+
+fn finding(finding: &Finding) -> FindingLine<'_> {
+    FindingLine {
+        rule: finding.rule,
+        message: &finding.message,
+        line: finding.position.map(|(line, _)| line),
+        column: finding.position.map(|(_, column)| column),
+        cause: &finding.cause,
+        change: &finding.change,
+        answers: finding.answers.iter().map(answer).collect(),
+        similar: finding.similar,
+    }
+}
+
+fn answer(replaced: &ReplacedAnswer) -> AnswerLine<'_> {
+    let ReplacedAnswer { upstream, tool, arguments, index, answer, .. } = replaced;
+    AnswerLine { upstream, tool, arguments, index: *index, answer }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

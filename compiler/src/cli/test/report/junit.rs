@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{Counts, problems};
-use crate::test::outcome::{TestOutcome, Verdict};
+use super::{Counts, Results, findings, problems};
+use crate::test::outcome::{CheckOutcome, TestOutcome, Verdict};
 
-/// Renders one suite for each file.
-pub(in super::super) fn render(outcomes: &[TestOutcome]) -> String {
+/// Renders one suite for each file, and one for each check with a case for each program.
+pub(in super::super) fn render(results: &Results<'_>) -> String {
+    let Results { tests: outcomes, checks, .. } = *results;
     let Counts { tests, failed, errors, .. } = Counts::new(outcomes);
+    let (tests, failed) = (tests + checks.len(), failed + with_findings(checks));
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failed}\" errors=\"{errors}\">");
@@ -23,6 +25,20 @@ pub(in super::super) fn render(outcomes: &[TestOutcome]) -> String {
         );
         for outcome in suite {
             case(outcome, &mut out);
+        }
+        out.push_str("  </testsuite>\n");
+    }
+    for suite in checks.chunk_by(|one, other| one.kind == other.kind) {
+        let Some(CheckOutcome { kind, .. }) = suite.first() else { continue };
+        let seconds: f64 = suite.iter().map(|check| check.duration.as_secs_f64()).sum();
+        let (tests, failed) = (suite.len(), with_findings(suite));
+        let skipped = suite.iter().filter(|check| check.skipped.is_some()).count();
+        let _ = writeln!(
+            out,
+            "  <testsuite name=\"{kind}\" tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{skipped}\" time=\"{seconds:.3}\">"
+        );
+        for check in suite {
+            check_case(check, &mut out);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -55,6 +71,39 @@ fn case(outcome: &TestOutcome, out: &mut String) {
         escaped(first),
         escaped(&all.join("\n\n"))
     );
+}
+
+fn with_findings(checks: &[CheckOutcome]) -> usize {
+    checks.iter().filter(|check| !check.findings.is_empty()).count()
+}
+
+fn check_case(check: &CheckOutcome, out: &mut String) {
+    // Writing to a string cannot fail, here and below.
+    let _ = write!(
+        out,
+        "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\" line=\"{}\" time=\"{:.3}\"",
+        check.kind,
+        escaped(&check.program),
+        escaped(&check.test_file),
+        check.test_line,
+        check.duration.as_secs_f64()
+    );
+    let all: Vec<String> = findings(check)
+        .map(|(position, text)| match position {
+            Some((line, column)) => format!("{}:{line}:{column}\n{text}", check.file),
+            None => format!("{}\n{text}", check.file),
+        })
+        .collect();
+    match (&check.skipped, check.findings.first()) {
+        (Some(reason), _) => {
+            let _ = writeln!(out, ">\n      <skipped message=\"{}\"/>\n    </testcase>", escaped(reason));
+        }
+        (None, Some(first)) => {
+            let (first, all) = (escaped(&first.message), escaped(&all.join("\n\n")));
+            let _ = writeln!(out, ">\n      <failure message=\"{first}\">{all}</failure>\n    </testcase>");
+        }
+        (None, None) => out.push_str("/>\n"),
+    }
 }
 
 /// Escapes a text for elements and attributes. Characters that XML 1.0 cannot contain become `\u{FFFD}`.

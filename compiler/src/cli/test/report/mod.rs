@@ -1,11 +1,22 @@
 //! The formats of the results.
 
 pub(super) mod github;
-pub(super) mod json;
+pub(crate) mod json;
 pub(super) mod junit;
 pub(super) mod text;
 
-use super::outcome::{TestOutcome, Verdict};
+use std::time::Duration;
+
+use super::outcome::{CheckOutcome, TestOutcome, Verdict};
+
+/// What is reported.
+pub(super) struct Results<'a> {
+    pub(super) tests: &'a [TestOutcome],
+    /// The runs of programs with other answers.
+    pub(super) checks: &'a [CheckOutcome],
+    /// The time that all took.
+    pub(super) took: Duration,
+}
 
 /// The numbers of tests and assertions.
 struct Counts {
@@ -41,4 +52,31 @@ fn problems(outcome: &TestOutcome) -> Vec<(usize, String)> {
         lines.extend(outcome.calls.iter().map(|call| format!("  {call}")));
     }
     problems.into_iter().map(|(line, lines)| (line, lines.join("\n"))).collect()
+}
+
+/// Returns the findings of a check with the line and the column, and with their text.
+fn findings(check: &CheckOutcome) -> impl Iterator<Item = (Option<(usize, usize)>, String)> {
+    check.findings.iter().map(|finding| (finding.position, finding.lines().join("\n")))
+}
+
+/// Returns a number with its noun.
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the runs of a check as a sentence.
+fn extent(check: &CheckOutcome) -> String {
+    if let Some(reason) = &check.skipped {
+        return format!("{}: not checked: {reason}", check.shown_name());
+    }
+    let mut text = format!("{}: {}, {}", check.shown_name(), plural(check.runs, "run"), plural(check.findings.len(), "finding"));
+    if check.unanswered > 0 {
+        text.push_str("; no answer to a call in ");
+        text.push_str(&plural(check.unanswered, "run"));
+    }
+    if check.left_out > 0 {
+        text.push_str("; left out: ");
+        text.push_str(&plural(check.left_out, "answer"));
+    }
+    text
 }

@@ -1,13 +1,13 @@
 //! The results for people: the failed tests, and a line with the numbers.
 
 use std::fmt::Write;
-use std::time::Duration;
 
-use super::{Counts, problems};
-use crate::test::outcome::{TestOutcome, Verdict};
+use super::{Counts, Results, extent, findings, plural, problems};
+use crate::test::outcome::Verdict;
 
 /// Renders the results.
-pub(in super::super) fn render(outcomes: &[TestOutcome], took: Duration) -> String {
+pub(in super::super) fn render(results: &Results<'_>) -> String {
+    let Results { tests: outcomes, checks, took } = *results;
     let mut out = String::new();
     for outcome in outcomes {
         let word = match outcome.verdict() {
@@ -24,8 +24,20 @@ pub(in super::super) fn render(outcomes: &[TestOutcome], took: Duration) -> Stri
             out.push('\n');
         }
     }
+    for check in checks {
+        for (position, text) in findings(check) {
+            let place = position.map_or_else(String::new, |(line, column)| format!(":{line}:{column}"));
+            let _ = writeln!(out, "FINDING {} ({}{place})", check.shown_name(), check.file);
+            for line in text.lines() {
+                let _ = writeln!(out, "  {line}");
+            }
+            out.push('\n');
+        }
+    }
+    for check in checks {
+        let _ = writeln!(out, "{}", extent(check));
+    }
     let Counts { tests, assertions, failed, errors } = Counts::new(outcomes);
-    let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (tests, assertions) = (plural(tests, "test"), plural(assertions, "assertion"));
     let _ = writeln!(out, "{tests}, {assertions}: {failed} failed, {} ({:.2} s)", plural(errors, "error"), took.as_secs_f64());
     out

@@ -1,0 +1,229 @@
+//! Reads files with cases, and runs them: programs with their arguments, and the value and the calls that are expected.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::diag::render::{self, Style};
+use ptc_compiler::json::Json;
+use ptc_compiler::source::Sources;
+use ptc_compiler::tree::{self, Syntax};
+use ptc_lisp::json;
+use ptc_runtime::embed::Answer;
+use ptc_runtime::evaluation::Reason;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::bench::{Bench, Inputs};
+use super::edn::Edn;
+use super::file::{FileError, nearest_config};
+use super::injection::{AsRecorded, Injection, SeenCall};
+use super::outcome::{FailedAssertion, TestOutcome};
+use super::program_run::sentence;
+
+/// Maximum bytes of a value as JSON.
+const MAX_VALUE_BYTES: usize = 16 * 1024 * 1024;
+
+/// A case of a `*_cases.json` file, which is a list of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Case")]
+pub(crate) struct Case {
+    /// The name, which is unique in the file.
+    pub(super) name: String,
+    /// The file of the program, relative to that of the case, or the name of a stored program.
+    program: String,
+    /// What the program reads as `data/NAME`.
+    #[serde(default)]
+    arguments: serde_json::Map<String, Value>,
+    /// The cassette with the answers, relative to the file of the case. Without one, every call fails.
+    cassette: Option<PathBuf>,
+    /// The config, relative to the file of the case. Without one, the nearest `upstreams.json` in the folder or above it.
+    config: Option<PathBuf>,
+    /// The expected value as JSON. Keywords are strings, and sets are arrays.
+    #[serde(default, deserialize_with = "present")]
+    expected: Option<Value>,
+    /// A JSON Schema (2020-12) that the value must match.
+    expected_schema: Option<Value>,
+    /// A text that the message of the failure must contain. The program must fail.
+    expected_failure: Option<String>,
+    /// The expected calls, in any order. Without this member, any calls are accepted.
+    calls: Option<Vec<ExpectedCall>>,
+}
+
+/// An expected call.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExpectedCall {
+    /// The upstream.
+    server: String,
+    /// The tool.
+    tool: String,
+    /// The arguments. Without this member, any are accepted.
+    args: Option<Value>,
+}
+
+/// Distinguishes the value null from an absent member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// A file with cases.
+pub(super) struct CaseFile {
+    /// The path as given.
+    path: String,
+    /// The name of the file without its end, as the namespace of the cases.
+    stem: String,
+    /// The cases with their lines.
+    pub(super) cases: Vec<(usize, Case)>,
+}
+
+impl CaseFile {
+    /// Reads a file.
+    pub(super) fn read(path: &Path, text: &str) -> Result<CaseFile, FileError> {
+        let name = path.display().to_string();
+        let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+        let file = sources.add(&*name, text);
+        let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics);
+        let Some(node) = node.filter(|_| !diagnostics.has_errors()) else {
+            return Err(FileError { line: 1, message: render::full(&sources, &diagnostics, Style::Plain).trim_end().to_owned() });
+        };
+        let items = node.elements();
+        let items =
+            items.ok_or_else(|| FileError { line: 1, message: format!("expected a list of cases, found {}", node.kind()) })?;
+        let mut cases: Vec<(usize, Case)> = Vec::new();
+        for item in items {
+            let (line, _) = sources.position(file, item.range.start);
+            let case: Case = serde_json::from_str(&Json::from(item).canonical()).map_err(|error| {
+                // The position in the canonical text is not that in the file.
+                let message = error.to_string();
+                let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+                FileError { line, message: format!("not a case: {message}") }
+            })?;
+            let kinds = [case.expected.is_some(), case.expected_schema.is_some(), case.expected_failure.is_some()];
+            if kinds.into_iter().filter(|kind| *kind).count() > 1 {
+                let message = "a case has one of `expected`, `expected_schema` and `expected_failure`".to_owned();
+                return Err(FileError { line, message });
+            }
+            if cases.iter().any(|(_, known)| known.name == case.name) {
+                return Err(FileError { line, message: format!("there are two cases named {}", case.name) });
+            }
+            cases.push((line, case));
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(CaseFile { path: name, stem, cases })
+    }
+
+    /// Returns the name of a case with that of its file.
+    pub(super) fn full_name(&self, case: &Case) -> String {
+        format!("{}/{}", self.stem, case.name)
+    }
+
+    /// Returns the config and the cassette of a case.
+    pub(super) fn inputs(&self, case: &Case) -> Inputs {
+        let beside = |path: &PathBuf| Path::new(&self.path).with_file_name(path);
+        let config = case.config.as_ref().map(beside).or_else(|| nearest_config(Path::new(&self.path)));
+        Inputs { path: self.path.clone(), config, cassette: case.cassette.as_ref().map(beside) }
+    }
+
+    /// Runs a case.
+    pub(super) fn run(&self, line: usize, case: &Case, bench: &Bench) -> TestOutcome {
+        let started = Instant::now();
+        let arguments = Json::from(&Value::Object(case.arguments.clone())).canonical();
+        let program = bench.program(Path::new(&self.path), &case.program, arguments);
+        let mut outcome = TestOutcome { file: self.path.clone(), name: self.full_name(case), line, ..TestOutcome::default() };
+        let schema = case.expected_schema.as_ref().map(ToString::to_string);
+        let injection = Arc::new(Injection::new(AsRecorded));
+        match bench.replay_with_schema(&program, Arc::clone(&injection), schema) {
+            Err(message) => outcome.error = Some(message),
+            Ok(answer) => {
+                let seen = injection.seen();
+                outcome.calls = seen.calls.iter().map(|call| format!("{}: {}", call.key, result(call))).collect();
+                outcome.error = seen.unanswered.map(|call| format!("the cassette has no answer to {call}"));
+                if outcome.error.is_none() {
+                    case.judge(&answer, &seen.calls, line, &mut outcome);
+                }
+            }
+        }
+        outcome.programs.push(program);
+        outcome.duration = started.elapsed();
+        outcome
+    }
+}
+
+fn result(call: &SeenCall) -> &'static str {
+    call.outcome.as_ref().map_or_else(|fault| fault.reason.name(), |_| "ok")
+}
+
+impl Case {
+    fn judge(&self, answer: &Answer, calls: &[SeenCall], line: usize, outcome: &mut TestOutcome) {
+        let failed = |form: &str, expected: String, actual: String| {
+            let form = form.to_owned();
+            FailedAssertion { line, form, context: Vec::new(), message: None, expected, actual, differences: Vec::new() }
+        };
+        outcome.assertions += 1 + usize::from(self.calls.is_some());
+        match (answer.value(), &self.expected_failure) {
+            (Ok(value), Some(expected)) => {
+                outcome.failures.push(failed("expected_failure", expected.clone(), ptc_lisp::print::readable(value)));
+            }
+            (Err(failure), Some(expected)) => {
+                let message = failure.to_string();
+                if !message.contains(&**expected) {
+                    outcome.failures.push(failed("expected_failure", expected.clone(), message));
+                }
+            }
+            (Err(failure), None) if failure.reason == Reason::ValidationError => {
+                let schema = self.expected_schema.as_ref().map(ToString::to_string).unwrap_or_default();
+                outcome.failures.push(failed("expected_schema", schema, failure.message.clone()));
+            }
+            (Err(failure), None) => outcome.error = Some(sentence(failure)),
+            (Ok(value), None) => match (json::encode(value, MAX_VALUE_BYTES), &self.expected) {
+                (_, None) => {}
+                (Ok(actual), Some(expected)) => {
+                    let (expected, actual) = (Json::from(expected), Json::parse(&actual).unwrap_or(Json::Null));
+                    if expected.canonical() != actual.canonical() {
+                        let [expected, actual] = [expected, actual].map(|json| Edn::from(&json).text());
+                        outcome.failures.push(failed("expected", expected, actual).compared());
+                    }
+                }
+                (Err(_), Some(expected)) => {
+                    outcome.failures.push(failed("expected", expected.to_string(), ptc_lisp::print::readable(value)));
+                }
+            },
+        }
+        if let Some(expected) = &self.calls {
+            let (missing, others) = differing(expected, calls);
+            if !missing.is_empty() || !others.is_empty() {
+                let shown = |calls: Vec<String>| if calls.is_empty() { "no further call".to_owned() } else { calls.join("; ") };
+                outcome.failures.push(failed("calls", shown(missing), shown(others)));
+            }
+        }
+    }
+}
+
+/// Returns the expected calls that were not made, and the calls that are not expected.
+fn differing(expected: &[ExpectedCall], calls: &[SeenCall]) -> (Vec<String>, Vec<String>) {
+    let mut others: Vec<(&SeenCall, Option<Json>)> = calls.iter().map(|call| (call, Json::parse(&call.key.request))).collect();
+    let mut missing = Vec::new();
+    // Calls with given arguments take their calls first, since any call matches the others.
+    let (exact, any): (Vec<_>, Vec<_>) = expected.iter().partition(|call| call.args.is_some());
+    for wanted in exact.into_iter().chain(any) {
+        let args = wanted.args.as_ref().map(|args| Json::from(args).canonical());
+        let found = others.iter().position(|(call, request)| {
+            let is_tool = call.key.upstream == wanted.server && call.key.tool == wanted.tool;
+            is_tool && args.as_ref().is_none_or(|args| request.as_ref().map(Json::canonical).as_ref() == Some(args))
+        });
+        match found {
+            Some(at) => drop(others.remove(at)),
+            None => {
+                missing.push(format!("{}/{} {}", wanted.server, wanted.tool, args.as_deref().unwrap_or("with any arguments")));
+            }
+        }
+    }
+    (
+        missing,
+        others.into_iter().map(|(call, _)| format!("{}/{} {}", call.key.upstream, call.key.tool, call.key.request)).collect(),
+    )
+}

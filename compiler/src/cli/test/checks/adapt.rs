@@ -1,0 +1,142 @@
+//! Adapts a recorded answer to another output schema.
+
+use ptc_catalog::Tool;
+use ptc_compiler::json::Json;
+use ptc_compiler::json_schema::Schema;
+
+use super::generate;
+use super::promise::Promise;
+
+/// Maximum depth of the parts that are adapted.
+const MAX_DEPTH: usize = 24;
+
+/// Returns an answer of `before` as `now` would give it: without members that its output schema no longer has, and with generated
+/// values for those that are new or have another type. An answer that cannot be adapted stays as it is.
+pub(in super::super) fn adapted(before: &Tool, now: &Tool, answer: &Json) -> Json {
+    let (before, now) = (Promise::new(before), Promise::new(now));
+    let (Some(old), Some(new)) = (before.schema(), now.schema()) else { return answer.clone() };
+    let adaptation = Adaptation { old: Schema::new(old), new: Schema::new(new) };
+    let mut adapted = answer.clone();
+    adaptation.value(old, new, &mut adapted, 0);
+    if now.permits(&adapted) {
+        return adapted;
+    }
+    let Some(generated) = generate::answer(&now, 0) else { return answer.clone() };
+    adaptation.complete(new, &mut adapted, &generated, 0);
+    if now.permits(&adapted) { adapted } else { generated }
+}
+
+struct Adaptation<'a> {
+    old: Schema<'a>,
+    new: Schema<'a>,
+}
+
+impl<'a> Adaptation<'a> {
+    /// Removes the members that only the old schema has.
+    fn value(&self, old: &'a Json, new: &'a Json, value: &mut Json, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let (old, new) = (self.old.body(old), self.new.body(new));
+        match value {
+            Json::Object(members) => {
+                let (before, now) = (self.old.members(old), self.new.members(new));
+                members.retain(|(name, _)| before.get(name).is_none() || now.get(name).is_some());
+                for (name, value) in members {
+                    if let (Some(old), Some(new)) = (before.get(name), now.get(name)) {
+                        self.value(old, new, value, depth + 1);
+                    }
+                }
+            }
+            Json::Array(items) => {
+                if let (Some(old), Some(new)) = (self.old.keyword(old, "items"), self.new.keyword(new, "items")) {
+                    for item in items {
+                        self.value(old, new, item, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Replaces values of types that the new schema refuses, and adds required members, by those of a generated answer.
+    fn complete(&self, new: &'a Json, value: &mut Json, generated: &Json, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let new = self.new.body(new);
+        if !self.new.types(new).admits(value.kind()) && value.kind() != generated.kind() {
+            *value = generated.clone();
+            return;
+        }
+        match value {
+            Json::Object(_) => {
+                let now = self.new.members(new);
+                for (name, schema) in &now.properties {
+                    let made = generated.get(name).cloned().or_else(|| self.simplest(schema));
+                    match (value.get_mut(name), made) {
+                        (Some(value), Some(made)) => self.complete(schema, value, &made, depth + 1),
+                        (None, Some(made)) if now.requires(name) => value.set(*name, made),
+                        _ => {}
+                    }
+                }
+            }
+            Json::Array(items) => {
+                let Some(schema) = self.new.keyword(new, "items") else { return };
+                let made = generated.elements().first().cloned().or_else(|| self.simplest(schema)).unwrap_or(Json::Null);
+                for item in items {
+                    self.complete(schema, item, &made, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a value of a schema's type, if it is that of a value without parts.
+    fn simplest(&self, schema: &'a Json) -> Option<Json> {
+        use ptc_catalog::Type;
+        if let Some(allowed) = self.new.allowed(schema).first() {
+            return Json::parse(allowed);
+        }
+        let types = self.new.types(self.new.body(schema));
+        let values = [
+            (Type::Null, Json::Null),
+            (Type::String, Json::string("a")),
+            (Type::Integer, Json::Number("0".to_owned())),
+            (Type::Number, Json::Number("0".to_owned())),
+            (Type::Boolean, Json::Bool(false)),
+            (Type::Array, Json::Array(Vec::new())),
+            (Type::Object, Json::object()),
+        ];
+        values.into_iter().find(|(kind, _)| types.admits(*kind)).map(|(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_have_the_members_and_types_of_the_new_schema() {
+        let tool = |schema: &str| Tool { definition: format!(r#"{{"outputSchema":{schema}}}"#).leak(), ..Tool::EMPTY };
+        let list = |properties: &str, required: &str| {
+            tool(&format!(
+                r#"{{"type":"array","items":{{"type":"object","required":[{required}],"properties":{{{properties}}}}}}}"#
+            ))
+        };
+        let before = list(r#""id":{"type":"integer"},"name":{"type":"string"}"#, r#""id""#);
+        let answer = Json::parse(r#"[{"id":1,"name":"a","more":2},{"id":2}]"#).expect("JSON");
+        for (properties, required, expected) in [
+            (r#""id":{"type":"integer"}"#, r#""id""#, r#"[{"id":1,"more":2},{"id":2}]"#),
+            (r#""id":{"type":"integer"},"name":{"type":"string"}"#, "", r#"[{"id":1,"more":2,"name":"a"},{"id":2}]"#),
+            (r#""id":{"enum":["x"]},"name":{"type":"string"}"#, r#""id""#, r#"[{"id":"x","more":2,"name":"a"},{"id":"x"}]"#),
+            (
+                r#""id":{"type":"integer"},"title":{"const":"t"}"#,
+                r#""title""#,
+                r#"[{"id":1,"more":2,"title":"t"},{"id":2,"title":"t"}]"#,
+            ),
+        ] {
+            assert_eq!(adapted(&before, &list(properties, required), &answer).canonical(), expected, "{properties}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The faults of upstreams that `--faults` tries. The option, its help and the guide derive from [`FAULTS`].
+
+use ptc_catalog::{By, Paging, Tool};
+use ptc_compiler::json::Json;
+use ptc_runtime::upstream::{Reason, UpstreamError};
+
+use super::content::Content;
+use super::pages;
+use super::paths::{Extent, Step, described, edit, paths};
+use super::promise::Promise;
+use crate::test::injection::{Outcome, SeenCall};
+
+/// The number of items of a long list.
+const MANY: usize = 1000;
+/// Text beyond ASCII, with a character beyond the basic plane.
+const NON_ASCII: &str = "Zoë 日本 🙂";
+/// Maximum number of variants of one fault in one answer.
+const MAX_VARIANTS: usize = 100;
+
+/// A fault of an upstream.
+pub(in super::super) struct Fault {
+    /// The name in options and reports.
+    pub(in super::super) name: &'static str,
+    /// What the upstream answers.
+    pub(in super::super) summary: &'static str,
+    variants: for<'r> fn(&'r Recorded) -> Vec<Variant<'r>>,
+}
+
+/// The faults.
+pub(in super::super) const FAULTS: [Fault; 9] = [
+    Fault { name: "timeout", summary: "the call fails with the reason `timeout`", variants: timeout },
+    Fault { name: "tool_error", summary: "the call fails with the reason `tool_error`", variants: tool_error },
+    Fault { name: "empty_list", summary: "a list, or a text, is empty", variants: empty_list },
+    Fault { name: "missing_field", summary: "an optional member is missing, in all objects or in one", variants: missing_field },
+    Fault { name: "null", summary: "a value is null, everywhere or once", variants: null },
+    Fault { name: "one_item", summary: "a list has one item, or a text one line", variants: one_item },
+    Fault { name: "many_items", summary: "a list has 1,000 items, or a text 1,000 lines", variants: many_items },
+    Fault { name: "non_ascii", summary: "a string is not ASCII", variants: non_ascii },
+    Fault { name: "next_page", summary: "the answer announces another page", variants: next_page },
+];
+
+/// A change of an answer. `None` if it does not apply.
+type Edit<'r> = Box<dyn Fn(&Json) -> Option<Json> + 'r>;
+
+/// An answer that a call gets in place of the recorded one.
+pub(super) struct Variant<'r> {
+    /// The difference from the recorded answer, such as "without `[].owner`".
+    pub(super) change: String,
+    pub(super) outcome: Outcome,
+    /// Whether the answer announces another page.
+    pub(super) has_next_page: bool,
+    /// The change of a value, with which smaller answers get the same fault. `None` for texts and failures.
+    pub(super) edit: Option<Edit<'r>>,
+}
+
+/// A recorded call, and what is known about its answers.
+pub(super) struct Recorded {
+    tool: &'static Tool,
+    outcome: Outcome,
+    content: Option<Content>,
+    pub(super) promise: Promise,
+    paging: Option<Paging>,
+}
+
+impl Fault {
+    /// Whether a smaller answer may have less of the fault: a list need not be as long.
+    pub(super) fn is_gradual(&self) -> bool {
+        self.name == "many_items"
+    }
+
+    /// Returns the variants of an answer that the tool may give, and the number of those that are left out.
+    pub(super) fn variants<'r>(&self, recorded: &'r Recorded) -> (Vec<Variant<'r>>, usize) {
+        let mut variants = (self.variants)(recorded);
+        let left_out = variants.len().saturating_sub(MAX_VARIANTS);
+        variants.truncate(MAX_VARIANTS);
+        (variants, left_out)
+    }
+}
+
+impl Recorded {
+    pub(super) fn new(call: &SeenCall) -> Recorded {
+        let content = Content::new(&call.outcome);
+        let promise = Promise::new(call.tool);
+        let (promise, paging) = match &content {
+            Some(Content::Json(json)) => (promise.kept_by(json), pages::paging(call.tool, json)),
+            _ => (promise, None),
+        };
+        Recorded { tool: call.tool, outcome: call.outcome.clone(), content, promise, paging }
+    }
+
+    /// Returns the recorded value, if the answer is one.
+    pub(super) fn json(&self) -> Option<&Json> {
+        match &self.content {
+            Some(Content::Json(json)) => Some(json),
+            _ => None,
+        }
+    }
+
+    /// Returns the answer with a changed value, if it differs from the recorded one and the tool may give it.
+    fn changed<'r>(&'r self, change: String, edit: Edit<'r>) -> Option<Variant<'r>> {
+        let (json, answer) = (self.json()?, self.outcome.as_ref().ok()?);
+        let changed = edit(json).filter(|changed| changed != json && self.promise.permits(changed))?;
+        Some(Variant { change, outcome: Ok(Content::Json(changed).of(answer)), has_next_page: false, edit: Some(edit) })
+    }
+
+    /// Returns a variant for each path whose values the function changes, and for each extent.
+    fn edited<'r>(
+        &'r self,
+        extents: &[Extent],
+        said: &str,
+        is_wanted: &dyn Fn(&[Step]) -> bool,
+        change: fn(&mut Json) -> bool,
+    ) -> Vec<Variant<'r>> {
+        let Some(json) = self.json() else { return Vec::new() };
+        let mut variants: Vec<Variant<'r>> = Vec::new();
+        for path in paths(json).into_iter().filter(|path| is_wanted(path)) {
+            for extent in extents.iter().copied() {
+                let once = if extent == Extent::First && extents.len() > 1 { " in one of them" } else { "" };
+                let said = format!("{} {said}{once}", described(&path));
+                let path = path.clone();
+                let edited = self.changed(
+                    said,
+                    Box::new(move |json| {
+                        let mut changed = json.clone();
+                        edit(&mut changed, &path, extent, &mut |value| change(value)).then_some(changed)
+                    }),
+                );
+                push(&mut variants, edited);
+            }
+        }
+        variants
+    }
+
+    fn text<'r>(&'r self, change: &str, edit: &dyn Fn(&str) -> String) -> Option<Variant<'r>> {
+        let (Some(Content::Text(text)), Ok(answer)) = (&self.content, &self.outcome) else { return None };
+        let edited = edit(text);
+        let outcome = Ok(Content::Text(edited.clone()).of(answer));
+        (edited != *text).then(|| Variant { change: change.to_owned(), outcome, has_next_page: false, edit: None })
+    }
+
+    fn failing(&self, reason: Reason, message: &'static str) -> Vec<Variant<'_>> {
+        let mut fault = UpstreamError::new(reason, message);
+        if self.tool.operation.is_some() && reason == Reason::ToolError {
+            fault.http_status = Some(500);
+        }
+        vec![Variant {
+            change: format!("it fails with {}", reason.name()),
+            outcome: Err(fault),
+            has_next_page: false,
+            edit: None,
+        }]
+    }
+}
+
+/// Adds a variant. In a list with one item, all extents give the same answer.
+fn push<'r>(variants: &mut Vec<Variant<'r>>, new: Option<Variant<'r>>) {
+    variants.extend(new.filter(|new| variants.last().is_none_or(|last| last.outcome != new.outcome)));
+}
+
+fn timeout(recorded: &Recorded) -> Vec<Variant<'_>> {
+    recorded.failing(Reason::Timeout, "no answer in time")
+}
+
+fn tool_error(recorded: &Recorded) -> Vec<Variant<'_>> {
+    recorded.failing(Reason::ToolError, "the tool failed")
+}
+
+fn empty_list(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let mut variants = recorded.edited(&[Extent::All], "is empty", &|_| true, |value| match value {
+        Json::Array(items) => {
+            items.clear();
+            true
+        }
+        _ => false,
+    });
+    variants.extend(recorded.text("the text is empty", &|_| String::new()));
+    variants
+}
+
+fn missing_field(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let mut variants = Vec::new();
+    for path in recorded.json().map(paths).unwrap_or_default() {
+        let Some((Step::Member(name), parent)) = path.split_last() else { continue };
+        for extent in [Extent::All, Extent::First] {
+            let once = if extent == Extent::First { " in one of them" } else { "" };
+            let (name, parent) = (name.clone(), parent.to_vec());
+            let without = move |json: &Json| {
+                let mut changed = json.clone();
+                edit(&mut changed, &parent, extent, &mut |object| object.remove(&name).is_some()).then_some(changed)
+            };
+            let variant = recorded.changed(format!("{} is missing{once}", described(&path)), Box::new(without));
+            push(&mut variants, variant);
+        }
+    }
+    variants
+}
+
+fn null(recorded: &Recorded) -> Vec<Variant<'_>> {
+    recorded
+        .edited(&[Extent::All, Extent::First], "is null", &|_| true, |value| std::mem::replace(value, Json::Null) != Json::Null)
+}
+
+fn one_item(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let mut variants = recorded.edited(&[Extent::All], "has one item", &|_| true, |value| match value {
+        Json::Array(items) if !items.is_empty() => {
+            items.truncate(1);
+            true
+        }
+        _ => false,
+    });
+    variants.extend(recorded.text("the text has one line", &|text| text.lines().next().unwrap_or_default().to_owned()));
+    variants
+}
+
+fn many_items(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let mut variants = recorded.edited(&[Extent::First], "has 1000 items", &|_| true, |value| match value {
+        Json::Array(items) if !items.is_empty() => {
+            *items = items.iter().cycle().take(MANY.max(items.len())).cloned().collect();
+            true
+        }
+        _ => false,
+    });
+    let repeated = |text: &str| text.lines().cycle().take(MANY).flat_map(|line| [line, "\n"]).collect();
+    variants.extend(recorded.text("the text has 1000 lines", &repeated));
+    variants
+}
+
+fn non_ascii(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let mut variants = recorded.edited(&[Extent::All], "is not ASCII", &|path| !recorded.has_format(path), |value| match value {
+        Json::String(text) if is_prose(text) => {
+            *text = format!("{text} {NON_ASCII}");
+            true
+        }
+        _ => false,
+    });
+    let in_lines = |text: &str| text.lines().flat_map(|line| [line, " ", NON_ASCII, "\n"]).collect();
+    variants.extend(recorded.text("the text is not ASCII", &in_lines));
+    variants
+}
+
+/// Whether a string is a text for people, and not a date, a number, an address or a token.
+fn is_prose(text: &str) -> bool {
+    !text.chars().any(|c| c.is_ascii_digit()) && !text.contains("://") && !text.contains('@')
+}
+
+fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
+    let (Some(paging), Ok(answer)) = (&recorded.paging, &recorded.outcome) else { return Vec::new() };
+    let change = "another page is announced".to_owned();
+    if paging.by == By::Header {
+        let linked = pages::linked(paging, answer).filter(|linked| linked != answer);
+        let variant = |linked| Variant { change, outcome: Ok(linked), has_next_page: true, edit: None };
+        return linked.map(variant).into_iter().collect();
+    }
+    let announced = |json: &Json| pages::announced(paging, json, &|json| recorded.promise.permits(json));
+    let variant = recorded.changed(change, Box::new(announced));
+    variant.map(|variant| Variant { has_next_page: true, ..variant }).into_iter().collect()
+}
+
+impl Recorded {
+    /// Whether the output schema states the format of a string, which a change would break although validation permits it.
+    fn has_format(&self, path: &[Step]) -> bool {
+        let Some(root) = self.promise.schema() else { return false };
+        let schema = ptc_compiler::json_schema::Schema::new(root);
+        let mut node = root;
+        for step in path {
+            let body = schema.body(node);
+            let next = match step {
+                Step::Items => schema.keyword(body, "items"),
+                Step::Member(name) => schema.members(body).get(name),
+            };
+            let Some(next) = next else { return false };
+            node = next;
+        }
+        schema.keyword(schema.body(node), "format").is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guide_lists_the_faults() {
+        let guide = include_str!("../../../../guide/testing.md");
+        let rows: String = FAULTS.iter().map(|fault| format!("| `{}` | {} |\n", fault.name, fault.summary)).collect();
+        assert!(guide.contains(&format!("| fault | what is answered |\n|---|---|\n{rows}\n")), "write these rows:\n{rows}");
+    }
+
+    #[test]
+    fn texts_for_people_are_distinguished_from_others() {
+        assert!(is_prose("Ann") && is_prose("lost appetite"));
+        assert!(!is_prose("2026-01-01") && !is_prose("https://example.com") && !is_prose("ann@example.com"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Judges how a program ended: with a value of its declared shape, or with `(fail …)`. Everything else is a violation.
+
+use ptc_lisp::Span;
+use ptc_runtime::embed::Answer;
+use ptc_runtime::evaluation::Reason;
+
+use crate::test::injection::{OtherAnswers, SeenCall};
+
+/// A rule that a program broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) enum Rule {
+    /// The program ends with an error of its own, such as one about a type.
+    Error,
+    /// The program ends with the failure of a call, as `tool/value` does.
+    FailedCall,
+    /// The value does not match the declared output schema.
+    OutputSchema,
+    /// The program ends with a value although it did not read whether a failed call succeeded.
+    UncheckedCall,
+    /// The program ends with a value although it did not request an announced page.
+    UnreadPage,
+}
+
+impl Rule {
+    /// Returns the name in reports.
+    pub(in super::super) fn name(self) -> &'static str {
+        match self {
+            Rule::Error => "error",
+            Rule::FailedCall => "failed_call",
+            Rule::OutputSchema => "output_schema",
+            Rule::UncheckedCall => "unchecked_call",
+            Rule::UnreadPage => "unread_page",
+        }
+    }
+}
+
+/// A broken rule.
+#[derive(Debug, Clone)]
+pub(super) struct Violation {
+    pub(super) rule: Rule,
+    /// The kind of the error, such as `type_error`. Empty if the program ended with a value.
+    kind: String,
+    /// What the program did.
+    pub(super) message: String,
+    /// The form that failed.
+    pub(super) span: Option<Span>,
+}
+
+impl Violation {
+    /// Whether another violation has the same cause, as far as that can be seen.
+    pub(super) fn is_like(&self, other: &Violation) -> bool {
+        (self.rule, &self.kind, self.span) == (other.rule, &other.kind, other.span)
+    }
+}
+
+/// What is known about a run before it is judged.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Baseline {
+    /// The calls with the recorded answers, sorted.
+    pub(super) calls: Vec<SeenCall>,
+    /// Whether the program does not check failed calls with the recorded answers either.
+    pub(super) has_unchecked_calls: bool,
+    /// Whether the failure of a call may end the program.
+    pub(super) allows_failed_calls: bool,
+}
+
+impl Baseline {
+    /// Returns the first recorded answer of each tool.
+    pub(super) fn other_answers(&self) -> OtherAnswers {
+        let mut answers = OtherAnswers::new();
+        for call in self.calls.iter().filter(|call| call.outcome.is_ok()) {
+            answers.entry((call.key.upstream, call.key.tool)).or_insert_with(|| call.outcome.clone());
+        }
+        answers
+    }
+
+    fn count(&self, tool: (&str, &str)) -> usize {
+        count(&self.calls, tool)
+    }
+}
+
+fn count(calls: &[SeenCall], tool: (&str, &str)) -> usize {
+    calls.iter().filter(|call| (call.key.upstream, call.key.tool) == tool).count()
+}
+
+/// Judges the end of a run. `calls` are those that it made, and `page_of` is the tool whose answer announced another page.
+pub(super) fn judge(
+    answer: &Answer,
+    calls: &[SeenCall],
+    baseline: &Baseline,
+    page_of: Option<(&str, &str)>,
+) -> Option<Violation> {
+    match answer.value() {
+        Ok(_) => {
+            let violation = |rule, message: String| Some(Violation { rule, kind: String::new(), message, span: None });
+            if answer.evaluation.has_unchecked_calls && !baseline.has_unchecked_calls {
+                let message = "it returns a value, and reads neither `:ok` nor `:reason` of the failed call";
+                return violation(Rule::UncheckedCall, message.to_owned());
+            }
+            let unread = page_of.filter(|tool| count(calls, *tool) <= baseline.count(*tool));
+            unread.and_then(|(upstream, tool)| {
+                violation(Rule::UnreadPage, format!("it returns a value without the further page of {upstream}/{tool}"))
+            })
+        }
+        Err(failure) => {
+            let ends_with_call = || {
+                calls.iter().any(|call| {
+                    let reason = call.outcome.as_ref().err().map(|fault| fault.reason.name());
+                    reason.is_some_and(|reason| {
+                        let failed = format!("{}/{} failed ({reason})", call.key.upstream, call.key.tool);
+                        failure.message.contains(&failed)
+                    })
+                })
+            };
+            let rule = match failure.reason {
+                Reason::Fail => return None,
+                Reason::ValidationError => Rule::OutputSchema,
+                Reason::RuntimeError if ends_with_call() => Rule::FailedCall,
+                _ => Rule::Error,
+            };
+            if rule == Rule::FailedCall && baseline.allows_failed_calls {
+                return None;
+            }
+            let message = format!("it ends with {}: {}", failure.reason.name(), failure.message);
+            let kind = failure.message.split(':').next().unwrap_or_default().to_owned();
+            Some(Violation { rule, kind, message, span: failure.span })
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Runs the programs of tests again with other answers: `--faults` and `--properties`.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | `faults` | the faults, and the answers with each of them |
+//! | `paths`, `pages` | changes at a path of an answer; the announcement of a further page |
+//! | `content`, `promise` | the content of an answer; the output schema of its tool |
+//! | `generate`, `patterns` | answers that match an output schema, from a seed |
+//! | `properties` | runs with generated answers |
+//! | `adapt` | a recorded answer as it would be with another output schema |
+//! | `judgement` | the rules for the end of a program |
+//! | `shrink` | smaller answers that break the same rule |
+//!
+//! A program is run with the recorded answers first. Each further run depends only on these and on the options, so that two runs of
+//! the command give the same report.
+
+mod adapt;
+mod content;
+mod faults;
+mod generate;
+mod judgement;
+mod pages;
+mod paths;
+mod patterns;
+mod promise;
+mod properties;
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ptc_compiler::json::Json;
+use ptc_runtime::embed::Answer;
+
+use super::bench::Bench;
+use super::injection::{AsRecorded, CallKey, Injection, Outcome, Replaced, Seen};
+use super::outcome::{CheckOutcome, Finding, ReplacedAnswer};
+use super::program_run::ProgramRun;
+pub(super) use adapt::adapted;
+use content::{Content, shown};
+pub(super) use faults::{FAULTS, Fault};
+use faults::{Recorded, Variant};
+use judgement::{Baseline, Violation, judge};
+
+/// The kinds of checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum CheckKind {
+    Faults,
+    Properties,
+}
+
+impl CheckKind {
+    /// Returns the name in reports, which is that of the option.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            CheckKind::Faults => "faults",
+            CheckKind::Properties => "properties",
+        }
+    }
+}
+
+/// What is checked.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The faults to try. Empty without `--faults`.
+    pub(super) faults: Vec<&'static Fault>,
+    /// The seed and the number of runs of `--properties`.
+    pub(super) properties: Option<(u64, u32)>,
+    /// Whether the failure of a call may end a program.
+    pub(super) allows_failed_calls: bool,
+}
+
+impl Plan {
+    pub(super) fn kinds(&self) -> Vec<CheckKind> {
+        let faults = (!self.faults.is_empty()).then_some(CheckKind::Faults);
+        faults.into_iter().chain(self.properties.map(|_| CheckKind::Properties)).collect()
+    }
+}
+
+/// A program with its arguments, as a test runs it.
+#[derive(Clone)]
+pub(super) struct Target {
+    pub(super) bench: Bench,
+    pub(super) run: ProgramRun,
+    /// The file of the first test that runs it.
+    pub(super) test_file: String,
+    /// The line of that test.
+    pub(super) test_line: usize,
+}
+
+/// One run of a program.
+struct Replayed {
+    answer: Answer,
+    seen: Seen,
+}
+
+impl Target {
+    fn replay(&self, injection: Injection) -> Result<Replayed, String> {
+        let injection = Arc::new(injection);
+        let answer = self.bench.replay(&self.run, Arc::clone(&injection))?;
+        Ok(Replayed { answer, seen: injection.seen() })
+    }
+
+    /// Runs the checks of one kind.
+    pub(super) fn check(&self, kind: CheckKind, plan: &Plan) -> CheckOutcome {
+        let started = Instant::now();
+        let mut outcome = CheckOutcome {
+            kind: kind.name(),
+            program: self.run.described(),
+            file: self.bench.program_file(&self.run),
+            test_file: self.test_file.clone(),
+            test_line: self.test_line,
+            ..CheckOutcome::default()
+        };
+        match self.baseline(plan) {
+            Err(skipped) => outcome.skipped = Some(skipped),
+            Ok(baseline) => match kind {
+                CheckKind::Faults => self.faults(plan, &baseline, &mut outcome),
+                CheckKind::Properties => properties::check(self, plan, &baseline, &mut outcome),
+            },
+        }
+        outcome.duration = started.elapsed();
+        outcome
+    }
+
+    /// Runs the program with the recorded answers. Returns why it cannot be checked if it fails with these.
+    fn baseline(&self, plan: &Plan) -> Result<Baseline, String> {
+        let Replayed { answer, seen } = self.replay(Injection::new(AsRecorded))?;
+        if let Some(call) = seen.unanswered {
+            return Err(format!("the cassette has no answer to {call}"));
+        }
+        let mut calls = seen.calls;
+        calls.sort_by(|one, other| one.key.cmp(&other.key));
+        let has_unchecked_calls = answer.evaluation.has_unchecked_calls;
+        let baseline = Baseline { calls, has_unchecked_calls, allows_failed_calls: plan.allows_failed_calls };
+        match judge(&answer, &baseline.calls, &baseline, None) {
+            Some(violation) => Err(format!("with the recorded answers, {}", violation.message)),
+            None => Ok(baseline),
+        }
+    }
+
+    /// Gives each call each fault.
+    fn faults(&self, plan: &Plan, baseline: &Baseline, outcome: &mut CheckOutcome) {
+        for call in &baseline.calls {
+            let recorded = Recorded::new(call);
+            for fault in &plan.faults {
+                let (variants, left_out) = fault.variants(&recorded);
+                outcome.left_out += left_out;
+                let mut found: Vec<(Violation, Variant<'_>, usize)> = Vec::new();
+                for variant in variants {
+                    outcome.runs += 1;
+                    match self.violation(&call.key, &variant, baseline) {
+                        Ok(None) => {}
+                        Ok(Some(violation)) => match found.iter_mut().find(|(known, ..)| known.is_like(&violation)) {
+                            Some((.., similar)) => *similar += 1,
+                            None => found.push((violation, variant, 0)),
+                        },
+                        Err(Unanswered) => outcome.unanswered += 1,
+                    }
+                }
+                for (violation, variant, similar) in found {
+                    let (violation, answer) = self.shrunk(&call.key, variant, violation, baseline, &recorded, fault.is_gradual());
+                    let Variant { change, outcome: answer, .. } = answer;
+                    let answers = vec![ReplacedAnswer::new(&call.key, &shown(&answer))];
+                    outcome.findings.push(self.finding(violation, fault.name, change, answers, similar));
+                }
+            }
+        }
+    }
+
+    fn finding(
+        &self,
+        violation: Violation,
+        cause: &str,
+        change: String,
+        answers: Vec<ReplacedAnswer>,
+        similar: usize,
+    ) -> Finding {
+        let position = violation.span.map(|span| self.bench.position(&self.run, span));
+        Finding {
+            rule: violation.rule.name(),
+            message: violation.message,
+            position,
+            cause: cause.to_owned(),
+            change,
+            answers,
+            similar,
+        }
+    }
+
+    /// Returns the rule that the program breaks with an answer.
+    fn violation(&self, key: &CallKey, variant: &Variant<'_>, baseline: &Baseline) -> Result<Option<Violation>, Unanswered> {
+        let answers = BTreeMap::from([(key.clone(), variant.outcome.clone())]);
+        let page_of = variant.has_next_page.then_some((key.upstream, key.tool));
+        self.judged(answers, baseline, page_of)
+    }
+
+    /// Runs the program with replaced answers.
+    fn judged(
+        &self,
+        answers: BTreeMap<CallKey, Outcome>,
+        baseline: &Baseline,
+        page_of: Option<(&str, &str)>,
+    ) -> Result<Option<Violation>, Unanswered> {
+        let replaced = Replaced { answers, others: baseline.other_answers() };
+        let Ok(Replayed { answer, seen }) = self.replay(Injection::new(replaced)) else { return Err(Unanswered) };
+        if seen.unanswered.is_some() {
+            return Err(Unanswered);
+        }
+        Ok(judge(&answer, &seen.calls, baseline, page_of))
+    }
+
+    /// Returns a smaller answer with the same fault, with which the program breaks the same rule.
+    fn shrunk<'r>(
+        &self,
+        key: &CallKey,
+        variant: Variant<'r>,
+        violation: Violation,
+        baseline: &Baseline,
+        recorded: &Recorded,
+        is_gradual: bool,
+    ) -> (Violation, Variant<'r>) {
+        let (Some(json), Some(edit), Ok(answer)) = (recorded.json(), &variant.edit, &variant.outcome) else {
+            return (violation, variant);
+        };
+        let mut last = violation;
+        let outcome = |json: &Json| Ok(Content::Json(json.clone()).of(answer));
+        let mut is_like = |json: &Json| {
+            if !recorded.promise.permits(json) {
+                return false;
+            }
+            let page_of = variant.has_next_page.then_some((key.upstream, key.tool));
+            match self.judged(BTreeMap::from([(key.clone(), outcome(json))]), baseline, page_of) {
+                Ok(Some(found)) if found.is_like(&last) => {
+                    last = found;
+                    true
+                }
+                _ => false,
+            }
+        };
+        // The recorded answer is made smaller, so that the smallest answer still has the fault.
+        let smallest =
+            shrink::smallest(json, &mut |json| edit(json).is_some_and(|changed| changed != *json && is_like(&changed)));
+        let mut smallest = edit(&smallest).unwrap_or(smallest);
+        if is_gradual {
+            smallest = shrink::smallest(&smallest, &mut is_like);
+        }
+        let outcome = outcome(&smallest);
+        (last, Variant { outcome, ..variant })
+    }
+}
+
+/// A run that needs an answer that is not known. It shows nothing about the program.
+struct Unanswered;

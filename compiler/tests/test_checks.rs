@@ -1,0 +1,225 @@
+//! Tests `ptc-compile test --faults` and `--properties`.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
+use serde_json::{Value, json};
+
+use crate::cassette::{Finished, Folder};
+
+/// A program that is correct whatever its upstream answers.
+const ROBUST: &str = r#"
+(loop [cursor nil total 0]
+  (let [page (tool/call {:server "shop" :tool "list-orders" :args (if cursor {:cursor cursor} {})})]
+    (if (:ok page)
+      (let [orders (:items (:value page))
+            total  (+ total (reduce + (map :total orders)))
+            next   (:next_cursor (:value page))]
+        (if next (recur next total) total))
+      (fail (:reason page)))))
+"#;
+
+/// A program that fails for an order without a note, and reads one page.
+const FRAGILE: &str = r#"(let [orders (:items (tool/value {:server "shop" :tool "list-orders"}))]
+  (mapv (fn [order] (clojure.string/upper-case (:note order))) orders))
+"#;
+
+/// Returns a folder with an OpenAPI document, its lock file, and a cassette with two orders.
+pub(crate) fn shop() -> Folder {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    let order = json!({
+        "type": "object", "required": ["id", "customer", "total"],
+        "properties": {
+            "id": { "type": "integer" }, "customer": { "type": "string" }, "total": { "type": "integer" },
+            "note": { "type": ["string", "null"] },
+        },
+    });
+    let page = json!({
+        "type": "object", "required": ["items"],
+        "properties": { "items": { "type": "array", "items": order }, "next_cursor": { "type": ["string", "null"] } },
+    });
+    let list = json!({
+        "operationId": "listOrders",
+        "parameters": [{ "name": "cursor", "in": "query", "schema": { "type": "string" } }],
+        "responses": { "200": { "description": "A page.", "content": { "application/json": { "schema": page } } } },
+    });
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "paths": { "/orders": { "get": list } },
+    });
+    folder.write("shop.json", &document.to_string());
+    let entry = json!({
+        "transport": "openapi", "base_url": "http://127.0.0.1:9", "schema_file": "shop.json", "include_operations": ["listOrders"],
+        "allow_insecure_http": true,
+    });
+    folder.write("upstreams.json", &json!({ "upstreams": { "shop": entry } }).to_string());
+    folder.run(&["update", "upstreams.json"], false).success();
+    let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let digest = lock.pointer("/upstreams/shop/tools/list-orders/digest").unwrap();
+    let orders = json!([
+        { "id": 1, "customer": "Ann", "total": 10, "note": "by hand" },
+        { "id": 2, "customer": "Ben", "total": 5, "note": "twice" },
+    ]);
+    let reply = json!({ "status": 200, "headers": {}, "value": { "items": orders, "next_cursor": null } });
+    let tool = json!({ "definition": digest, "requests": [{ "args": {}, "replies": [reply] }] });
+    folder.write("c.json", &json!({ "cassette": 1, "tools": { "shop/list-orders": tool } }).to_string());
+    folder
+}
+
+/// Returns a shop with a program and a test of its value.
+fn with_program(program: &str, expected: &str) -> Folder {
+    let folder = shop();
+    folder.write("p.clj", program);
+    let test = format!("(ns p-test {{:cassette \"c.json\"}})\n(deftest value\n  (is (= {expected} (run-program \"p.clj\"))))");
+    folder.write("p_test.clj", &test);
+    folder
+}
+
+/// Returns the findings of the only check.
+fn findings(finished: &Finished) -> Vec<Value> {
+    let lines: Vec<Value> = finished.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let checks: Vec<&Value> = lines.iter().filter(|line| line.get("check").is_some()).collect();
+    let [check] = checks.as_slice() else { panic!("{finished:?}") };
+    assert_eq!(check.get("skipped"), Some(&Value::Null), "{check}");
+    check.get("findings").and_then(Value::as_array).unwrap().clone()
+}
+
+/// Returns the cause, the rule, the place and the answer of each finding.
+fn described(finished: &Finished) -> Vec<String> {
+    let text = |finding: &Value, key: &str| finding.pointer(key).map(|value| value.to_string().replace('"', "")).unwrap();
+    let line = |finding: &Value| {
+        let [cause, rule, line, column] = ["/cause", "/rule", "/line", "/column"].map(|key| text(finding, key));
+        let answer = finding.pointer("/answers/0/answer").and_then(Value::as_str).unwrap();
+        format!("{cause} {rule} {line}:{column} {answer}")
+    };
+    findings(finished).iter().map(line).collect()
+}
+
+#[test]
+fn program_that_expects_every_fault_has_no_findings() {
+    let folder = with_program(ROBUST, "15");
+    let passed = folder.run(&["test", "--faults", "--properties", "--runs", "200"], false).success();
+    assert!(passed.contains("p.clj with faults: ") && passed.contains("p.clj with properties: 200 runs, 0 findings"), "{passed}");
+    assert!(passed.contains("1 test, 1 assertion: 0 failed"), "{passed}");
+    let runs: usize = passed.split("p.clj with faults: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(runs > 10, "{passed}");
+}
+
+#[test]
+fn each_fault_is_found_with_the_smallest_answer() {
+    let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
+    let json = ["test", "--faults", "--format", "json"];
+    let found = folder.run(&json, false);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert_eq!(
+        described(&found),
+        [
+            "timeout failed_call 1:22 timeout: no answer in time",
+            "tool_error failed_call 1:22 tool_error: the tool failed",
+            r#"missing_field error 2:21 {"items":[{"customer":"","id":0,"total":0}]}"#,
+            r#"null error 2:21 {"items":[{"customer":"","id":0,"note":null,"total":0}]}"#,
+            r#"next_page unread_page null:null {"items":[],"next_cursor":"ptc-next-page"}"#,
+        ]
+    );
+    let first = &findings(&found)[2];
+    assert_eq!(first.pointer("/change"), Some(&json!("`items[].note` is missing")));
+    assert_eq!(first.pointer("/answers/0/tool"), Some(&json!("list-orders")));
+    assert_eq!(first.pointer("/similar"), Some(&json!(1)), "one order without a note fails too");
+    // The failure of a call is what the program asks for with `tool/value`.
+    let allowed = folder.run(&[&json[..], &["--allow-failed-calls"]].concat(), false);
+    assert_eq!(described(&allowed).len(), 3, "{allowed:?}");
+    let chosen = folder.run(&["test", "--faults=null,empty_list", "--format", "json"], false);
+    assert_eq!(described(&chosen).len(), 1, "{chosen:?}");
+    let unknown = folder.run(&["test", "--faults=slow"], false);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("missing_field"), "{unknown:?}");
+}
+
+#[test]
+fn findings_are_the_same_in_every_run() {
+    let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
+    let run = || {
+        let found = folder.run(&["test", "--faults", "--properties", "--seed", "7"], false);
+        let without_time = found.stdout.rsplit_once(" (").map(|(text, _)| text.to_owned());
+        without_time.unwrap()
+    };
+    let first = run();
+    assert!(first.contains("FINDING p.clj with faults (p.clj:2:21)") && first.contains("seed 7, run "), "{first}");
+    assert_eq!(run(), first);
+}
+
+#[test]
+fn generated_answers_find_what_no_fault_shows() {
+    let program = r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page)
+    (mapv (fn [order] (if (neg? (:total order)) (+ 1 "x") (:id order))) (:items (:value page)))
+    (fail :none)))
+"#;
+    let folder = with_program(program, "[1 2]");
+    let found = folder.run(&["test", "--properties", "--format", "json"], false);
+    let all = findings(&found);
+    let [finding] = all.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding.pointer("/line"), Some(&json!(3)));
+    let answer = finding.pointer("/answers/0/answer").and_then(Value::as_str).unwrap();
+    assert_eq!(answer, r#"{"items":[{"customer":"","id":0,"total":-1}]}"#);
+    let other = folder.run(&["test", "--properties", "--seed", "3", "--runs", "50", "--format", "json"], false);
+    assert_eq!(findings(&other)[0].pointer("/answers/0/answer"), Some(&json!(answer)), "{other:?}");
+}
+
+#[test]
+fn ignored_failures_and_values_of_another_shape_are_found() {
+    let folder = with_program(r#"(count (:items (:value (tool/call {:server "shop" :tool "list-orders"}))))"#, "2");
+    let found = folder.run(&["test", "--faults=timeout,tool_error", "--format", "json"], false);
+    let rules: Vec<Value> = findings(&found).iter().map(|finding| finding["rule"].clone()).collect();
+    assert_eq!(rules, ["unchecked_call", "unchecked_call"]);
+    let mut config: Value = serde_json::from_str(&folder.read("upstreams.json")).unwrap();
+    config["programs"] = json!({ "first": {
+        "file": "first.clj", "description": "The first note.", "output_schema": { "type": "string" },
+    } });
+    folder.write("upstreams.json", &config.to_string());
+    folder.write(
+        "first.clj",
+        r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page) (:note (first (:items (:value page)))) (fail :none)))"#,
+    );
+    folder.write("p_test.clj", "(ns p-test {:cassette \"c.json\"})\n(deftest a (is (= \"by hand\" (run-program \"first\"))))");
+    let found = folder.run(&["test", "--faults=empty_list,null", "--format", "json"], false);
+    let lines = described(&found);
+    assert!(lines.iter().all(|line| line.contains(" output_schema null:null ")), "{lines:?}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(found.stdout.contains(r#""file":"first.clj""#), "{found:?}");
+}
+
+#[test]
+fn findings_have_formats_for_tools() {
+    let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
+    let run = |format: &str| folder.run(&["test", "--faults=null", "--properties", "--runs", "20", "--format", format], false);
+    let schema: Value = serde_json::from_str(&folder.run(&["schema", "tests"], false).success()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let lines = run("json").stdout;
+    assert_eq!(lines.lines().count(), 4, "{lines}");
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(validator.is_valid(&line), "{line:#}");
+    }
+    assert!(!validator.is_valid(&json!({ "check": "faults" })));
+    let github = run("github").stdout;
+    assert!(github.starts_with("::error file=p.clj,line=2,col=21,title=p.clj with faults::error: it ends with"), "{github}");
+    let junit = run("junit").stdout;
+    for part in [
+        "<testsuites tests=\"3\" failures=\"2\" errors=\"0\">",
+        "<testsuite name=\"faults\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"",
+        "<testcase classname=\"faults\" name=\"p.clj\" file=\"p_test.clj\" line=\"2\" time=\"",
+    ] {
+        assert!(junit.contains(part), "{part}\n{junit}");
+    }
+}
+
+#[test]
+fn program_that_fails_with_recorded_answers_is_not_checked() {
+    let folder = with_program("(+ 1 \"x\")", "2");
+    folder.write("p_test.clj", "(ns p-test {:cassette \"c.json\"})\n(deftest a (is (thrown? (run-program \"p.clj\"))))");
+    let skipped = folder.run(&["test", "--faults"], false).success();
+    assert!(
+        skipped.contains("p.clj with faults: not checked: with the recorded answers, it ends with runtime_error"),
+        "{skipped}"
+    );
+}
