@@ -335,3 +335,21 @@ fn definition(folder: &Folder, upstream: &str, tool: &str) -> String {
     let digest = lock.pointer(&format!("/upstreams/{upstream}/tools/{tool}/digest")).and_then(Value::as_str);
     digest.unwrap_or_else(|| panic!("no digest of {tool} in {}: {lock:#}", Path::new("upstreams.lock.json").display())).to_owned()
 }
+
+#[test]
+fn scrubbed_cassette_replays_without_the_scrubbed_texts() {
+    let folder = Folder::new();
+    let record = |rule: &[&str]| {
+        let command = ["record", "upstreams.json", "program.clj", "-o", "c.json"];
+        folder.run(&[&command[..], rule].concat(), true)
+    };
+    let unused = record(&["--scrub", "s/count:m"]);
+    assert_eq!(unused.code, Some(2), "{unused:?}");
+    assert!(unused.stderr.contains("the rule s/count:m selects nothing"), "{unused:?}");
+    assert!(!folder.0.path().join("c.json").exists());
+    let scrubbed = record(&["--scrub-pattern", "an+"]);
+    assert!(scrubbed.stderr.contains("scrubbed 1 values"), "{scrubbed:?}");
+    scrubbed.success();
+    let cassette = folder.read("c.json");
+    assert!(cassette.contains("to scrubbed-1") && cassette.contains(r#""a": "scrubbed-1""#), "{cassette}");
+}

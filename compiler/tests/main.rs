@@ -28,5 +28,6 @@ mod subjects;
 mod test_cases;
 mod test_checks;
 mod test_command;
+mod test_mutations;
 mod test_upgrade;
 mod trust;

@@ -134,6 +134,17 @@ fn each_fault_is_found_with_the_smallest_answer() {
 }
 
 #[test]
+fn page_that_a_recorded_answer_announces_must_be_read() {
+    let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
+    folder.write("c.json", &folder.read("c.json").replace(r#""next_cursor":null"#, r#""next_cursor":"two""#));
+    let found = folder.run(&["test", "--faults=next_page", "--format", "json"], false);
+    let all = findings(&found);
+    let [finding] = all.as_slice() else { panic!("{found:?}") };
+    assert_eq!(finding["rule"], "unread_page");
+    assert_eq!(finding["change"], "the recorded answer announces another page");
+}
+
+#[test]
 fn findings_are_the_same_in_every_run() {
     let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
     let run = || {

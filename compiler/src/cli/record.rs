@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ptc_catalog::Deployment;
 use ptc_compiler::serve::cassette::Recorder;
+use ptc_compiler::serve::cassette::scrub::Rule;
 use ptc_compiler::{diag::suggest, files::folder};
 use ptc_runtime::command::ShutdownSignals;
 use ptc_runtime::embed::{Engine, Request};
@@ -49,6 +50,16 @@ pub(crate) struct Record {
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=86_400_000), default_value_t = 30_000)]
     upstream_call_timeout_ms: u64,
 
+    /// Replace the texts and numbers at a path of a tool's answers, such as `petstore/list-pets:[].owner`; can be repeated
+    ///
+    /// Equal texts get equal replacements, `scrubbed-1` and so on, in all answers and requests. A path that selects nothing is an error.
+    #[arg(long, value_name = "SERVER/TOOL:PATH")]
+    scrub: Vec<Rule>,
+
+    /// Replace the matches of a regular expression in all texts of answers and requests; can be repeated
+    #[arg(long, value_name = "REGEX", value_parser = Rule::pattern)]
+    scrub_pattern: Vec<Rule>,
+
     #[command(flatten)]
     pub(crate) messages: Messages,
 }
@@ -72,7 +83,15 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let recorded = runtime.block_on(record(args, deployment, programs, &recorder, console));
     runtime.shutdown_background();
     recorded?;
-    let cassette = recorder.cassette();
+    let mut cassette = recorder.cassette();
+    let rules: Vec<Rule> = args.scrub.iter().chain(&args.scrub_pattern).cloned().collect();
+    let scrubbed = cassette.scrub(&rules).map_err(|rule| {
+        Failure::new(format!("the rule {rule} selects nothing in the recorded answers"))
+            .hint("nothing was written; `test --faults` shows paths as they are written in a rule")
+    })?;
+    if scrubbed > 0 {
+        console.message(&format!("scrubbed {scrubbed} values\n"));
+    }
     let is_new = files::write_if_changed(&args.output, cassette.to_string().as_bytes())?;
     let (verb, path) = (if is_new { "wrote" } else { "unchanged:" }, args.output.display());
     console.message(&format!("{verb} {path} with {} requests\n", cassette.requests()));

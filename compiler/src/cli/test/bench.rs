@@ -30,6 +30,8 @@ use crate::{Failure, cassette, frozen, load};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// Maximum steps of a run of a program with other answers. Unlike a limit of time, they do not depend on the load of the machine.
+const MAX_CHECKED_STEPS: u64 = 100_000_000;
 /// The owner of all evaluations. The number of a test is their session.
 pub(super) const OWNER: &str = "tests";
 
@@ -47,6 +49,8 @@ pub(super) struct Bench(Arc<Engines>);
 struct Engines {
     tests: Engine,
     programs: Arc<Engine>,
+    /// The engine of programs that run with other answers.
+    checked: Engine,
     running: Arc<Running>,
     /// The files of the stored programs.
     program_files: BTreeMap<String, PathBuf>,
@@ -179,13 +183,19 @@ impl Bench {
         };
         let limits = Settings::defaults(deployment.is_some()).limits();
         let programs = Arc::new(engine(Vec::new(), limits.clone())?);
+        let checked = engine(Vec::new(), limits.clone().wall_clock(TEST_TIMEOUT).steps(Some(MAX_CHECKED_STEPS)))?;
         let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT))?;
-        Ok(Bench(Arc::new(Engines { tests, programs, running, program_files })))
+        Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files })))
     }
 
     /// Returns the engine of programs under test.
     pub(super) fn programs(&self) -> &Engine {
         &self.0.programs
+    }
+
+    /// Returns the engine of programs that run with other answers. Its limits do not depend on time.
+    pub(super) fn checked(&self) -> &Engine {
+        &self.0.checked
     }
 
     pub(super) fn running(&self) -> &Running {

@@ -136,7 +136,7 @@ impl CaseFile {
         let mut outcome = TestOutcome { file: self.path.clone(), name: self.full_name(case), line, ..TestOutcome::default() };
         let schema = case.expected_schema.as_ref().map(ToString::to_string);
         let injection = Arc::new(Injection::new(AsRecorded));
-        match bench.replay_with_schema(&program, Arc::clone(&injection), schema) {
+        match bench.run_as_server(&program, Arc::clone(&injection), schema) {
             Err(message) => outcome.error = Some(message),
             Ok(answer) => {
                 let seen = injection.seen();

@@ -65,12 +65,26 @@ impl Bench {
     ///
     /// The text of the program cannot be read.
     pub(super) fn replay(&self, run: &ProgramRun, injection: Arc<Injection>) -> Result<Answer, String> {
-        self.replay_with_schema(run, injection, None)
+        self.run_on(self.checked(), run, injection, None)
     }
 
-    /// Like [`Bench::replay`], with a JSON Schema that the value must match.
-    pub(super) fn replay_with_schema(
+    /// Runs a program with the limits of a server, and with a JSON Schema that the value must match.
+    ///
+    /// # Errors
+    ///
+    /// The text of the program cannot be read.
+    pub(super) fn run_as_server(
         &self,
+        run: &ProgramRun,
+        injection: Arc<Injection>,
+        schema: Option<String>,
+    ) -> Result<Answer, String> {
+        self.run_on(self.programs(), run, injection, schema)
+    }
+
+    fn run_on(
+        &self,
+        engine: &Engine,
         run: &ProgramRun,
         injection: Arc<Injection>,
         schema: Option<String>,
@@ -80,7 +94,7 @@ impl Bench {
             request = request.output_schema(schema);
         }
         let id = self.running().begin_replay(injection);
-        let answer = self.programs().run(request.on_behalf_of(OWNER, id));
+        let answer = engine.run(request.on_behalf_of(OWNER, id));
         self.running().end_replay(id);
         Ok(answer)
     }

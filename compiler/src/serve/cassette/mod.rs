@@ -3,6 +3,7 @@
 //! - `reply`: one recorded answer or failure.
 //! - `write`, `read`: the file.
 //! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
+//! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
 //!
 //! A cassette belongs to the definitions of the tools that it has calls of, and not to a whole lock file, so that a change of
@@ -14,6 +15,7 @@ mod read;
 mod record;
 mod replay;
 mod reply;
+pub mod scrub;
 mod write;
 
 use std::collections::BTreeMap;

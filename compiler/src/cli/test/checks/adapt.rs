@@ -11,7 +11,7 @@ use super::promise::Promise;
 const MAX_DEPTH: usize = 24;
 
 /// Returns an answer of `before` as `now` would give it: without members that its output schema no longer has, and with generated
-/// values for those that are new or have another type. An answer that cannot be adapted stays as it is.
+/// values for those that are new or have another type. Parts that a schema constrains in other ways stay as they are.
 pub(in super::super) fn adapted(before: &Tool, now: &Tool, answer: &Json) -> Json {
     let (before, now) = (Promise::new(before), Promise::new(now));
     let (Some(old), Some(new)) = (before.schema(), now.schema()) else { return answer.clone() };
@@ -21,9 +21,9 @@ pub(in super::super) fn adapted(before: &Tool, now: &Tool, answer: &Json) -> Jso
     if now.permits(&adapted) {
         return adapted;
     }
-    let Some(generated) = generate::answer(&now, 0) else { return answer.clone() };
+    let generated = generate::answer(&now, 0).unwrap_or(Json::Null);
     adaptation.complete(new, &mut adapted, &generated, 0);
-    if now.permits(&adapted) { adapted } else { generated }
+    adapted
 }
 
 struct Adaptation<'a> {
@@ -67,6 +67,11 @@ impl<'a> Adaptation<'a> {
         let new = self.new.body(new);
         if !self.new.types(new).admits(value.kind()) && value.kind() != generated.kind() {
             *value = generated.clone();
+            return;
+        }
+        let allowed = self.new.allowed(new);
+        if let Some(first) = allowed.first().filter(|_| !allowed.contains(&value.canonical())) {
+            *value = Json::parse(first).unwrap_or(Json::Null);
             return;
         }
         match value {

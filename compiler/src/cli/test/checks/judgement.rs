@@ -4,6 +4,7 @@ use ptc_lisp::Span;
 use ptc_runtime::embed::Answer;
 use ptc_runtime::evaluation::Reason;
 
+use super::pages;
 use crate::test::injection::{OtherAnswers, SeenCall};
 
 /// A rule that a program broke.
@@ -73,14 +74,12 @@ impl Baseline {
         }
         answers
     }
-
-    fn count(&self, tool: (&str, &str)) -> usize {
-        count(&self.calls, tool)
-    }
 }
 
-fn count(calls: &[SeenCall], tool: (&str, &str)) -> usize {
-    calls.iter().filter(|call| (call.key.upstream, call.key.tool) == tool).count()
+/// Whether a program that reads all pages makes more calls of a tool than these: one after each answer that announces a page.
+fn lacks_pages(calls: &[SeenCall], tool: (&str, &str)) -> bool {
+    let of_tool = || calls.iter().filter(|call| (call.key.upstream, call.key.tool) == tool);
+    of_tool().count() <= of_tool().filter(|call| pages::announces(call.tool, &call.outcome)).count()
 }
 
 /// Judges the end of a run. `calls` are those that it made, and `page_of` is the tool whose answer announced another page.
@@ -97,7 +96,7 @@ pub(super) fn judge(
                 let message = "it returns a value, and reads neither `:ok` nor `:reason` of the failed call";
                 return violation(Rule::UncheckedCall, message.to_owned());
             }
-            let unread = page_of.filter(|tool| count(calls, *tool) <= baseline.count(*tool));
+            let unread = page_of.filter(|tool| lacks_pages(calls, *tool));
             unread.and_then(|(upstream, tool)| {
                 violation(Rule::UnreadPage, format!("it returns a value without the further page of {upstream}/{tool}"))
             })

@@ -5,6 +5,9 @@ use ptc_catalog::{By, Paging, Tool};
 use ptc_compiler::json::Json;
 use ptc_runtime::upstream::intercept::CallAnswer;
 
+use super::content::Content;
+use crate::test::injection::Outcome;
+
 /// The token of a further page.
 const TOKEN: &str = "ptc-next-page";
 /// Number of examined members of an object.
@@ -38,32 +41,32 @@ fn shape(json: &Json, depth: usize) -> Shape {
     }
 }
 
-/// Returns the answer with a `Link` header that announces a further page. `None` if it announces one already, or has no headers.
+/// Returns the answer with a `Link` header that announces a further page. `None` if it has no headers.
 pub(super) fn linked(paging: &Paging, answer: &CallAnswer) -> Option<CallAnswer> {
     let argument = paging.argument.as_deref().unwrap_or("page");
     let mut answer = answer.clone();
     let head = answer.head.as_mut()?;
-    if head.headers.iter().any(|(name, value)| name == "link" && value.contains("rel=\"next\"")) {
-        return None;
-    }
     head.headers.retain(|(name, _)| name != "link");
     head.headers.push(("link".to_owned(), format!("<?{argument}=2>; rel=\"next\"")));
     Some(answer)
 }
 
-/// Whether a value announces a further page.
-fn is_announced(paging: &Paging, json: &Json) -> bool {
-    let member = |path: &Option<String>| path.as_deref().and_then(|path| at(json, path));
+/// Whether an answer announces a further page.
+pub(super) fn announces(tool: &Tool, outcome: &Outcome) -> bool {
+    let (Some(Content::Json(json)), Ok(answer)) = (Content::new(outcome), outcome) else { return false };
+    let Some(paging) = paging(tool, &json) else { return false };
+    let is_next_link = |(name, value): &(String, String)| name == "link" && value.contains("rel=\"next\"");
+    if paging.by == By::Header && answer.head.as_ref().is_some_and(|head| head.headers.iter().any(is_next_link)) {
+        return true;
+    }
+    let member = |path: &Option<String>| path.as_deref().and_then(|path| at(&json, path));
     let has_next = member(&paging.next).is_some_and(|next| *next != Json::Null && next.as_str() != Some(""));
     has_next || member(&paging.more) == Some(&Json::Bool(true)) || member(&paging.last) == Some(&Json::Bool(false))
 }
 
-/// Returns the value with a further page announced. `None` if it announces one already, or cannot announce one.
+/// Returns the value with a further page announced. `None` if it cannot announce one.
 pub(super) fn announced(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Json) -> bool) -> Option<Json> {
     let argument = paging.argument.as_deref().unwrap_or("page");
-    if is_announced(paging, json) {
-        return None;
-    }
     let count = at(json, &paging.items).map_or(0, |items| items.elements().len());
     let number = |number: usize| Json::Number(number.to_string());
     let next = match paging.by {
