@@ -103,6 +103,8 @@ struct PortableFailure {
     value: Option<PortablePreview>,
     span: Option<(u32, u32)>,
     retry_after_ms: Option<u64>,
+    #[serde(deserialize_with = "bounded_list")]
+    missing_scopes: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -215,6 +217,7 @@ impl PortableFailure {
             value: failure.value.as_ref().map(PortablePreview::of),
             span: failure.span.map(|span| (span.start, span.end)),
             retry_after_ms: failure.retry_after_ms,
+            missing_scopes: failure.missing_scopes.clone(),
         }
     }
 
@@ -227,6 +230,7 @@ impl PortableFailure {
             value: self.value.map(|value| value.into_preview(texts)),
             span: self.span.map(|(start, end)| Span { start, end }),
             retry_after_ms: self.retry_after_ms,
+            missing_scopes: texts.list(self.missing_scopes, SLACK_BYTES),
         }
     }
 }

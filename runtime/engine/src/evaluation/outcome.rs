@@ -95,6 +95,8 @@ pub struct Failure {
     pub span: Option<Span>,
     /// Milliseconds after which the call may be repeated, if the server lacked capacity.
     pub retry_after_ms: Option<u64>,
+    /// The scopes that the caller lacks, if the policy does not permit the program.
+    pub missing_scopes: Vec<String>,
 }
 
 /// Formats reason and message, without the feedback.
@@ -109,7 +111,15 @@ impl std::error::Error for Failure {}
 impl Failure {
     /// Creates a failure without feedback.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
-        Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None, retry_after_ms: None }
+        Failure {
+            reason,
+            message: message.into(),
+            feedback: String::new(),
+            value: None,
+            span: None,
+            retry_after_ms: None,
+            missing_scopes: Vec::new(),
+        }
     }
 
     /// Adds help for repairing the program.
