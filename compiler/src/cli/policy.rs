@@ -115,7 +115,7 @@ pub(crate) fn run(args: &PolicyArgs, console: &Console) -> Result<Status, Failur
         return Err(Failure::new(format!("`{}` has no policy, so that every caller may call every tool", args.config.display()))
             .hint("`policy` in the config says which callers may call which tools"));
     };
-    let explanation = explain(deployment, policy, args.owner.as_deref(), claims.unwrap_or_default());
+    let explanation = explain(deployment, policy, args.owner.as_deref(), &claims.unwrap_or_default());
     if args.json {
         console.data(&format!("{}\n", json!(explanation)));
     } else {
@@ -128,7 +128,7 @@ fn explain(
     deployment: &'static Deployment,
     policy: &'static Policy,
     owner: Option<&str>,
-    claims: Map<String, Value>,
+    claims: &Map<String, Value>,
 ) -> PolicyExplanation {
     let claimed = |name: &str| claims.get(name).and_then(Value::as_str);
     // The internal names of a server, apart from the issuer of a token.
@@ -140,7 +140,7 @@ fn explain(
     };
     let scopes: Vec<String> = claimed("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
     let evaluator = ptc_policy::POLICY.evaluator(policy);
-    let access = evaluator.access(Subject { owner: &id, scopes: &scopes, claims: &claims });
+    let access = evaluator.access(Subject { owner: &id, scopes: &scopes, claims });
     let rules: Vec<ExplainedRule> =
         policy.rules.iter().zip(access.state()).map(|(rule, unmet)| explained(rule, *unmet)).collect();
     let applying: Vec<&'static Rule> =
@@ -201,9 +201,10 @@ impl PolicyExplanation {
             let limit =
                 |calls: Option<u32>, of: &str| calls.map(|calls| format!("; at most {calls} calls {of}")).unwrap_or_default();
             let limits = limit(rule.calls_per_program, "of one program") + &limit(rule.calls_per_minute, "in a minute");
-            let _ = match rule.applies {
-                true => writeln!(out, "  {} applies{limits}", rule.name),
-                false => writeln!(out, "  {} does not apply: it needs {}", rule.name, rule.lacks.join(" and ")),
+            let _ = if rule.applies {
+                writeln!(out, "  {} applies{limits}", rule.name)
+            } else {
+                writeln!(out, "  {} does not apply: it needs {}", rule.name, rule.lacks.join(" and "))
             };
         }
         out.push_str("\ntools:\n");

@@ -1,5 +1,6 @@
 //! The host of one evaluation.
 
+mod authorization;
 mod budget;
 #[cfg(feature = "interception")]
 mod interception;
@@ -18,12 +19,12 @@ use std::time::{Duration, Instant};
 use litemap::LiteMap;
 #[cfg(feature = "http")]
 use ptc_catalog::Transport;
-use ptc_catalog::{Catalog, Upstream};
+use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
-use ptc_lisp::{ErrorKind, Value};
 use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::list_uses::TrackedList;
+use ptc_lisp::{ErrorKind, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -33,7 +34,7 @@ pub use self::notes::nothing_written;
 use self::records::Records;
 pub(crate) use self::records::Writes;
 use super::Upstreams;
-use super::access::{Access, CallDecisions, Denial, Refused};
+use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
 use super::call_rules::CallRules;
@@ -226,30 +227,6 @@ impl ProgramHost {
 }
 
 impl Shared {
-    /// Returns the catalog that the caller may see.
-    fn catalog(&self) -> &'static Catalog {
-        let whole = self.upstreams.catalog();
-        self.limits.access.as_ref().map_or(whole, |access| access.catalog(whole))
-    }
-
-    /// Returns why the caller may not call the tool that a request names, apart from the arguments. The refusal is recorded.
-    fn denied(&self, request: &Value) -> Option<Fault> {
-        let access = self.limits.access.as_ref()?;
-        let named = |key| request.get(key).and_then(Value::as_name);
-        let (server, tool) = (named("server")?, named("tool")?);
-        let whole = self.upstreams.catalog();
-        let denial = access.denial(whole, server, tool)?;
-        let upstream = whole.upstream(server)?;
-        let tool = Cow::Owned(recorded(&self.upstreams.redactor, tool));
-        let entry = self.records.start(upstream, tool, Progress::default());
-        Some(self.deny(entry, denial))
-    }
-
-    fn deny(&self, entry: usize, denial: Denial) -> Fault {
-        self.records.fail(entry, &UpstreamError::new(Reason::Forbidden, denial.message.clone()));
-        denial.into_fault()
-    }
-
     fn exhausted(&self) -> UpstreamError {
         let message = format!("this program has made its {} upstream calls; fetch more with each call", self.calls.total);
         UpstreamError::new(Reason::CapExhausted, message)
@@ -315,17 +292,7 @@ impl Shared {
             self.records.fail(entry, &fault);
             Refusal::World(failed(fault))
         };
-        if let Some(decisions) = &self.decisions {
-            let argument = |name: &str| call.sent_argument(name);
-            match decisions.decide(call.upstream.name, call.tool.name, &argument) {
-                Ok(rule) => self.records.set_rule(entry, rule),
-                Err(Refused::Denied(denial)) => return Err(Refusal::Denied(self.deny(entry, denial))),
-                Err(Refused::Limit(rule, message)) => {
-                    self.records.set_rule(entry, rule);
-                    return Err(fail(UpstreamError::new(Reason::CapExhausted, message)));
-                }
-            }
-        }
+        self.decide(&call, entry)?;
         if !self.calls.take() {
             return Err(fail(self.exhausted()));
         }
