@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Number of buckets from which on full ones are dropped.
 const MANY_BUCKETS: usize = 10_000;
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// The buckets of all owners.
 #[derive(Debug, Default)]

@@ -49,8 +49,8 @@ fn permitted(access: &dyn Access) -> Vec<String> {
 }
 
 fn called(pairs: &[(Option<&str>, Option<&str>)]) -> BTreeSet<CalledTool> {
-    let owned = |name: &Option<&str>| name.map(str::to_owned);
-    pairs.iter().map(|(server, tool)| CalledTool { server: owned(server), tool: owned(tool) }).collect()
+    let owned = |name: Option<&str>| name.map(str::to_owned);
+    pairs.iter().map(|(server, tool)| CalledTool { server: owned(*server), tool: owned(*tool) }).collect()
 }
 
 #[test]

@@ -280,7 +280,7 @@ impl Server {
             let result = match done {
                 Ok((result, evaluation)) => {
                     if let Err(failure) = &evaluation.outcome {
-                        missing_scopes.clone_from(&failure.missing_scopes);
+                        missing_scopes = failure.missing_scopes().to_vec();
                     }
                     finish(call_trace, |call_trace| {
                         let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);

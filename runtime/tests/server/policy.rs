@@ -23,6 +23,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("policy::rate_limit_applies_to_an_owner_across_programs", rate_limit_applies_to_an_owner_across_programs),
     ("policy::decisions_are_in_the_trace", decisions_are_in_the_trace),
     ("policy::session_and_stored_programs_are_restricted", session_and_stored_programs_are_restricted),
+    #[cfg(feature = "agentic")]
+    ("policy::task_and_its_planner_are_restricted", task_and_its_planner_are_restricted),
     ("policy::binary_that_cannot_evaluate_its_policy_does_not_start", binary_that_cannot_evaluate_its_policy_does_not_start),
 ];
 
@@ -280,6 +282,23 @@ fn session_and_stored_programs_are_restricted() {
     assert!(refused["isError"] == true && refused.to_string().contains("crm:write"), "{refused}");
     assert_eq!(called(&count), ["get_user"]);
     std::fs::remove_file(&count).expect("it is there");
+}
+
+/// The planner's prompt and the programs that it writes are those of the task's caller.
+#[cfg(feature = "agentic")]
+fn task_and_its_planner_are_restricted() {
+    let count = count_file("task");
+    let program = r#"(return (tool/value {:server "crm" :tool "delete_order"}))"#;
+    let planner = crate::agentic::planner(&format!("```clojure\n{program}\n```"));
+    let mut command = crate::agentic::with_planner("policy", &planner, &["--agentic-allow-writes"]);
+    let mut peer = Peer::of(command.env(COUNT, &count));
+    let params = json!({ "name": "lisp_task", "arguments": { "task": "Delete the order." } });
+    peer.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
+    let answer = peer.receive();
+    assert!(answer.contains("crm/delete_order") && answer.contains("crm:write"), "{answer}");
+    let prompt = &planner.requests()[0].body;
+    assert!(prompt.contains("get_user") && !prompt.contains("delete_order") && !prompt.contains("billing"), "{prompt}");
+    assert!(!count.exists(), "no upstream was started");
 }
 
 fn binary_that_cannot_evaluate_its_policy_does_not_start() {

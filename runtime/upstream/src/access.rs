@@ -120,14 +120,12 @@ impl Denial {
 impl Call<'_> {
     /// Returns an argument as it is sent. An operation sends its default argument where the program gives none.
     pub(crate) fn sent_argument(&self, name: &str) -> SentArgument {
-        match self.args.iter().find(|(given, _)| *given == name) {
-            Some((_, value)) => sent(value),
-            None => {
-                let default = self.tool.operation.and_then(|operation| operation.default_args.iter().find(|(of, _)| *of == name));
-                let default = default.and_then(|(_, json)| serde_json::from_str(json).ok());
-                default.map_or(SentArgument::Absent, SentArgument::Value)
-            }
+        if let Some((_, value)) = self.args.iter().find(|(given, _)| *given == name) {
+            return sent(value);
         }
+        let default = self.tool.operation.and_then(|operation| operation.default_args.iter().find(|(of, _)| *of == name));
+        let default = default.and_then(|(_, json)| serde_json::from_str(json).ok());
+        default.map_or(SentArgument::Absent, SentArgument::Value)
     }
 }
 

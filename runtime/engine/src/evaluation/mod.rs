@@ -355,9 +355,8 @@ impl Evaluator {
         let Some(access) = &self.access else { return Ok(None) };
         let called = ptc_check::called_tools(program);
         if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
-            let missing_scopes = denial.missing_scopes;
-            let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message));
-            return Err(Failure { missing_scopes, ..failure }.with_feedback(denial.hint));
+            let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
+            return Err(Failure { denial: Some(Box::new(denial)), ..failure });
         }
         let is_computed = called.iter().any(|called| called.server.is_none() || called.tool.is_none());
         Ok(is_computed.then(|| notes::REACH_UNKNOWN.to_owned()))

@@ -273,7 +273,7 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             payload.reason = Some(failure.reason.name());
             payload.message = Some(truncate_utf8(&failure.message, budget.feedback_bytes).0);
             payload.retry_after_ms = failure.retry_after_ms;
-            payload.missing_scopes = &failure.missing_scopes;
+            payload.missing_scopes = failure.missing_scopes();
             payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
             let (mut feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
             for note in &evaluation.notes {
