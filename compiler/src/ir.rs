@@ -2,7 +2,7 @@
 
 use ptc_catalog::{Annotations, Effect, Era, HttpTransport, Place, Style, Types};
 
-use crate::config::model::{CredentialSource, Transport};
+use crate::config::model::{CredentialSource, Policy, Transport};
 use crate::source::FileId;
 
 /// One deployment.
@@ -24,6 +24,8 @@ pub struct Deployment {
     pub upstreams: Vec<Upstream>,
     /// Programs that clients call as tools, sorted by name.
     pub programs: Vec<Program>,
+    /// Which callers may call which tools.
+    pub policy: Option<Policy>,
 }
 
 /// A stored program.

@@ -48,7 +48,35 @@ pub fn leak_static(deployment: &ir::Deployment) -> &'static ptc::Deployment {
             args: text(&program.args),
             output_schema: text(&program.output_schema),
         })),
+        policy: deployment.policy.as_ref().map(policy),
     }))
+}
+
+/// Leaks a policy.
+fn policy(policy: &model::Policy) -> &'static ptc::Policy {
+    Box::leak(Box::new(ptc::Policy { rules: list(policy.rules.iter().map(rule)) }))
+}
+
+fn rule(rule: &model::Rule) -> ptc::Rule {
+    ptc::Rule {
+        name: text(&rule.name.value),
+        when: list(rule.when.iter().map(|condition| match &condition.value {
+            model::Condition::Owner(name) => ptc::Condition::Owner(text(name)),
+            model::Condition::Scope(scope) => ptc::Condition::Scope(text(scope)),
+            model::Condition::Group(group) => ptc::Condition::Group(text(group)),
+            model::Condition::Claim(name, value) => ptc::Condition::Claim(text(name), text(value)),
+        })),
+        allow: list(rule.allow.iter().map(|grant| ptc::Grant {
+            upstream: text(&grant.upstream.value),
+            tools: list(grant.tools.iter().map(|tool| text(&tool.value))),
+            arguments: list(grant.arguments.iter().map(|(name, values)| ptc::PermittedValues {
+                name: text(&name.value),
+                values: list(values.iter().map(|value| text(value))),
+            })),
+        })),
+        calls_per_program: rule.calls_per_program,
+        calls_per_minute: rule.calls_per_minute,
+    }
 }
 
 fn text(text: &str) -> &'static str {

@@ -37,6 +37,11 @@ fn sections() -> Vec<(&'static str, Vec<(&'static Key, String)>)> {
         ("`credentials`, by name", distinct(&keys::CREDENTIAL)),
         ("`auth`, a list", distinct(&keys::AUTH)),
         ("`programs`, by tool name", all(keys::PROGRAM.groups)),
+        ("`policy`", all(keys::POLICY.groups)),
+        ("`rules` of a `policy`, a list", all(keys::RULE.groups)),
+        ("`when` of a rule", all(keys::WHEN.groups)),
+        ("`allow` of a rule, a list", all(keys::GRANT.groups)),
+        ("`limits` of a rule", all(keys::LIMITS.groups)),
     ]
 }
 

@@ -21,6 +21,7 @@ mod installed;
 mod lock;
 mod manual;
 mod mutilated;
+mod policy;
 mod pure;
 mod schema;
 mod stale;

@@ -1,5 +1,9 @@
 //! The optional parts of a server. Each is a crate above this one, so that a binary links only the parts that its `main` passes.
 
+use std::sync::Arc;
+
+use ptc_catalog::Deployment;
+
 use crate::diagnostics::export::ExporterSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
@@ -7,6 +11,7 @@ use crate::server::http::TraceViewer;
 use crate::server::http::access_token::TokenVerifierSource;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
+use crate::upstream::access::{PolicyEvaluator, PolicySource};
 
 /// The optional parts that a binary links, which its `main` passes to [`main_with`](crate::main_with).
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +26,8 @@ pub struct Parts {
     pub access_tokens: Option<&'static dyn TokenVerifierSource>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
+    /// Evaluates the policy of the deployment: `ptc_policy::POLICY`.
+    pub policy: Option<&'static dyn PolicySource>,
 }
 
 impl Parts {
@@ -32,7 +39,13 @@ impl Parts {
         #[cfg(feature = "http-oauth")]
         access_tokens: None,
         exporter: None,
+        policy: None,
     };
+
+    /// Returns the evaluator of a deployment's policy. `None` if there is no policy, or if its evaluation is not linked.
+    pub(crate) fn policy_of(&self, deployment: &Deployment) -> Option<Arc<dyn PolicyEvaluator>> {
+        Some(self.policy?.evaluator(deployment.policy?))
+    }
 
     /// Returns which parts there are.
     pub fn linked(&self) -> LinkedParts {

@@ -4,9 +4,10 @@
 //! Their texts and schemas are in [`description`](crate::description).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ptc_catalog::{Catalog, Deployment, StoredProgram};
-use ptc_check::{Cost, Effects};
+use ptc_check::{CalledTool, Cost, Effects};
 use ptc_lisp::{Program, STACK_BYTES};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ use crate::settings::Settings;
 pub const TOOL_NAME: &str = "lisp_eval";
 
 /// Returns the exact result of `tools/list` for clients of the handshake era.
-pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> String {
+pub fn tools_list_json(deployment: &Deployment, settings: &Settings) -> String {
     let tools = tools(deployment, settings, &|text| Cow::Borrowed(text));
     #[cfg(feature = "agentic")]
     let tools = with_tasks(tools, deployment, settings);
@@ -29,7 +30,7 @@ pub fn tools_list_json(deployment: &'static Deployment, settings: &Settings) -> 
 
 /// Adds `lisp_task` after `lisp_eval`, which is always first, if the settings enable it.
 #[cfg(feature = "agentic")]
-fn with_tasks(mut tools: Vec<Value>, deployment: &'static Deployment, settings: &Settings) -> Vec<Value> {
+fn with_tasks(mut tools: Vec<Value>, deployment: &Deployment, settings: &Settings) -> Vec<Value> {
     if settings.agentic.on && !deployment.catalog.upstreams.is_empty() {
         tools.insert(1, agentic::tool::planned(is_read_only(deployment, settings), deployment.catalog, settings));
     }
@@ -37,7 +38,7 @@ fn with_tasks(mut tools: Vec<Value>, deployment: &'static Deployment, settings: 
 }
 
 /// Returns the tools without `lisp_task`, which its planner defines. Texts of upstreams are passed through `clean`.
-pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Vec<Value> {
+pub fn tools(deployment: &Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Vec<Value> {
     let mut tool = json!({
         "name": TOOL_NAME,
         "description": description(deployment, settings, clean),
@@ -61,12 +62,7 @@ pub fn tools(deployment: &'static Deployment, settings: &Settings, clean: &dyn F
 const PROGRAM_KEY: &str = "ptc-compile/program";
 
 /// Returns the definition of a stored program.
-fn stored(
-    program: &StoredProgram,
-    deployment: &'static Deployment,
-    settings: &Settings,
-    clean: &dyn Fn(&str) -> Cow<'_, str>,
-) -> Value {
+fn stored(program: &StoredProgram, deployment: &Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> Value {
     let schema = |text: &str| serde_json::from_str::<Value>(text).ok();
     let mut tool = json!({
         "name": program.name,
@@ -82,7 +78,7 @@ fn stored(
 }
 
 /// Returns the definition of a session tool. `lisp_session_eval` has the arguments and answers of `lisp_eval`.
-fn session(name: &str, tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
+fn session(name: &str, tool: SessionTool, deployment: &Deployment, settings: &Settings) -> Value {
     let (description, mut schema) = tool.described();
     let annotated = session_annotations(tool, deployment, settings);
     if tool == SessionTool::Eval {
@@ -108,7 +104,7 @@ fn advertise(tool: &mut Value, output: Option<Value>) {
     }
 }
 
-fn description(deployment: &'static Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+fn description(deployment: &Deployment, settings: &Settings, clean: &dyn Fn(&str) -> Cow<'_, str>) -> String {
     if deployment.catalog.upstreams.is_empty() {
         return text::plain(settings);
     }
@@ -128,12 +124,12 @@ fn input_schema() -> Value {
     })
 }
 
-fn annotations(deployment: &'static Deployment, settings: &Settings) -> Value {
+fn annotations(deployment: &Deployment, settings: &Settings) -> Value {
     annotated(deployment, is_read_only(deployment, settings), is_destructive(deployment, settings))
 }
 
 /// Returns the annotations of a stored program. In a deployment that grants writes, they depend on the calls in its text.
-fn program_annotations(program: &StoredProgram, deployment: &'static Deployment, settings: &Settings) -> Value {
+fn program_annotations(program: &StoredProgram, deployment: &Deployment, settings: &Settings) -> Value {
     let of_deployment = (is_read_only(deployment, settings), is_destructive(deployment, settings));
     let (is_read_only, is_destructive) = match cost(program, deployment.catalog).filter(|_| !of_deployment.0) {
         Some(cost) => (cost.effects <= Effects::ReadOnly, cost.may_destroy && of_deployment.1),
@@ -142,7 +138,7 @@ fn program_annotations(program: &StoredProgram, deployment: &'static Deployment,
     annotated(deployment, is_read_only, is_destructive)
 }
 
-fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive: bool) -> Value {
+fn annotated(deployment: &Deployment, is_read_only: bool, is_destructive: bool) -> Value {
     let closed = deployment.catalog.upstreams.is_empty();
     json!({
         "readOnlyHint": is_read_only,
@@ -152,9 +148,19 @@ fn annotated(deployment: &'static Deployment, is_read_only: bool, is_destructive
     })
 }
 
-/// Returns the number of calls that a program can make, and their effects. The text is analysed on a thread with the stack that this may take.
+/// Returns the number of calls that a program can make, and their effects.
 fn cost(program: &StoredProgram, catalog: &Catalog) -> Option<Cost> {
-    let analysed = || Program::compile(program.source).ok().map(|program| ptc_check::cost::estimate(&program, catalog));
+    analysed(program, |program| ptc_check::cost::estimate(program, catalog))
+}
+
+/// Returns the tools that a stored program may call.
+pub(crate) fn called_tools(program: &StoredProgram) -> Option<BTreeSet<CalledTool>> {
+    analysed(program, ptc_check::called_tools)
+}
+
+/// Analyses the text of a program on a thread with the stack that this may take.
+fn analysed<T: Send>(program: &StoredProgram, analyse: impl Fn(&Program) -> T + Sync) -> Option<T> {
+    let analysed = || Program::compile(program.source).ok().map(|program| analyse(&program));
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("analysis".into()).stack_size(STACK_BYTES);
         thread.spawn_scoped(scope, analysed).ok().and_then(|running| running.join().ok()).flatten()
@@ -163,7 +169,7 @@ fn cost(program: &StoredProgram, catalog: &Catalog) -> Option<Cost> {
 
 /// Returns the annotations of a session tool. The protocol's defaults for a tool that is not read-only are destructive and not
 /// idempotent. Both hints are meaningless for a read-only tool and are omitted there.
-fn session_annotations(tool: SessionTool, deployment: &'static Deployment, settings: &Settings) -> Value {
+fn session_annotations(tool: SessionTool, deployment: &Deployment, settings: &Settings) -> Value {
     match tool {
         SessionTool::List | SessionTool::Inspect => json!({ "readOnlyHint": true, "openWorldHint": false }),
         SessionTool::Start => json!({ "readOnlyHint": false, "destructiveHint": false, "openWorldHint": false }),

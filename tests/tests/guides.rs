@@ -276,6 +276,11 @@ fn examples_of_migrating_guide_run_as_shown() {
 }
 
 #[test]
+fn examples_of_policy_guide_run_as_shown() {
+    guide("policy.md");
+}
+
+#[test]
 #[ignore = "slow: builds a binary"]
 fn examples_of_config_guide_run_as_shown() {
     guide("config.md");

@@ -12,6 +12,7 @@ use crate::client_args::{Import, Install};
 use crate::demo::Demo;
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
+use crate::policy::PolicyArgs;
 use crate::record::Record;
 use crate::schema::Kind;
 use crate::test::Test;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Update(Update),
     /// Check programs against the frozen catalog, without running them
     CheckProgram(CheckProgram),
+    /// Show what a caller may call by the policy of a config
+    Policy(PolicyArgs),
     /// Run programs, and write the answers of the upstreams into a cassette
     Record(Record),
     /// Run the tests of programs, with answers from cassettes

@@ -51,6 +51,7 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
     if let Some(lock) = lock {
         checks::paging::check(config, lock, diagnostics);
+        checks::policy::check(config, lock, diagnostics);
     }
     // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
     let tables = lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check")));

@@ -62,7 +62,7 @@ fn context(config: &Config, lock: &Lock, path: &Path) -> Result<render::Context,
     Ok(render::Context { config: name(path), lock: name(&resolve_lock::path(path)), files })
 }
 
-/// Returns the `doc` texts with a heading for each upstream.
+/// Returns the `doc` texts with a heading for each upstream, and the rules of the policy.
 fn docs(deployment: &Deployment) -> String {
     let mut out = String::new();
     for upstream in &deployment.upstreams {
@@ -70,6 +70,12 @@ fn docs(deployment: &Deployment) -> String {
         let _ = writeln!(out, "# {}\n\n{}\n", upstream.name, upstream.description);
         for tool in &upstream.tools {
             let _ = writeln!(out, "{}\n", tool.doc.trim_end());
+        }
+    }
+    if let Some(policy) = &deployment.policy {
+        let _ = writeln!(out, "# Policy\n\nA call that no rule permits is refused. The first rule that permits it decides.\n");
+        for (at, rule) in render::policy_sentences(policy).iter().enumerate() {
+            let _ = writeln!(out, "{}. {rule}", at + 1);
         }
     }
     out

@@ -127,6 +127,7 @@ mod tests {
             credentials: Vec::new(),
             upstreams: Vec::new(),
             programs: Vec::new(),
+            policy: None,
         }
     }
 

@@ -29,6 +29,7 @@
 //! | `drift` | `diff`, `update` |
 //! | `demo` | `demo`: the upstreams of the quickstart |
 //! | `manual` | `completions SHELL`, `man DIR` |
+//! | `policy` | `policy explain CONFIG` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
 //! | `console` | prints data and messages |
 //! | `status` | exit codes and failures |
@@ -72,6 +73,7 @@ mod load;
 mod manual;
 mod operations;
 mod parts;
+mod policy;
 mod program;
 mod progress;
 mod query_upstreams;
@@ -206,6 +208,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Diff(args)) => drift::diff(args, &console),
         Some(Command::Update(args)) => drift::update(args, &console),
         Some(Command::CheckProgram(args)) => program::run(args, &console),
+        Some(Command::Policy(args)) => policy::run(args, &console),
         Some(Command::Record(args)) => record::run(args, &console),
         Some(Command::Test(args)) => test::run(args, &console),
         Some(Command::Schema(args)) => {

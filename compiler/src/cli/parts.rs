@@ -7,5 +7,6 @@ pub(crate) static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     exporter: Some(&ptc_otlp::OTLP),
+    policy: Some(&ptc_policy::POLICY),
     ..Parts::NONE
 };

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::build::BuildResult;
 use crate::explain::ExplainedCode;
 use crate::operations::OperationLine;
+use crate::policy::PolicyExplanation;
 use crate::progress::ProgressEvent;
 use crate::test::cases::Case;
 use crate::test::report::json::{CheckLine, Summary, TestLine};
@@ -30,7 +31,7 @@ pub(crate) enum Kind {
     Lock,
     /// A line of findings with --format json
     Findings,
-    /// Another line of --json: of a build, `operations` or `explain`, or of progress on standard error
+    /// Another line of --json: of a build, `operations`, `explain` or `policy explain`, or of progress on standard error
     Results,
     /// `version --json`, of ptc-compile or a pinned binary
     Version,
@@ -55,8 +56,17 @@ pub(crate) fn schema(kind: Kind) -> Value {
         Kind::Lock => any_of(Contract::Deserialize, "The lock file of a config.", &[part::<lock::LockFile>]),
         Kind::Findings => written("A finding.", &[part::<Finding<'_>>]),
         Kind::Results => {
-            let parts = &[part::<BuildResult<'_>>, part::<OperationLine<'_>>, part::<ExplainedCode>, part::<ProgressEvent<'_>>];
-            written("A result of a build, of `operations` or of `explain`, or progress on standard error.", parts)
+            let parts = &[
+                part::<BuildResult<'_>>,
+                part::<OperationLine<'_>>,
+                part::<ExplainedCode>,
+                part::<PolicyExplanation>,
+                part::<ProgressEvent<'_>>,
+            ];
+            written(
+                "A result of a build, of `operations`, of `explain` or of `policy explain`, or progress on standard error.",
+                parts,
+            )
         }
         Kind::Version => written("A version.", &[part::<CompilerVersion>, part::<BinaryVersion>]),
         Kind::Tests => {

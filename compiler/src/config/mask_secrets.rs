@@ -34,7 +34,7 @@ const PUBLIC_KEYS: &[&str] = &[
 pub(super) fn tree(reader: &mut ConfigReader<'_>, root: &Node) {
     for member in root.members() {
         match &*member.key {
-            "$schema" | "programs" => {}
+            "$schema" | "programs" | "policy" => {}
             key if keys::is_upstreams(key) => {
                 for upstream in member.value.members() {
                     for member in upstream.value.members() {

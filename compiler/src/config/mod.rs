@@ -10,6 +10,7 @@
 //! | `fields`, `kinds` | read an object and a value by their rows |
 //! | `upstream`, `stdio`, `http`, `openapi` | read the entries of `upstreams` |
 //! | `programs` | reads programs that clients call as tools |
+//! | `policy` | reads which callers may call which tools |
 //! | `credentials`, `auth` | read the sources of secrets, and the credentials that requests carry |
 //! | `headers`, `urls`, `placeholder`, `names` | check single values |
 //! | `packages` | warns of packages that are fetched and run without a fixed version |
@@ -35,6 +36,7 @@ pub(crate) mod operation_name;
 pub mod operation_selector;
 pub mod packages;
 pub(crate) mod placeholder;
+mod policy;
 mod programs;
 mod reader;
 mod stdio;
@@ -100,9 +102,20 @@ pub fn read_as(sources: &Sources, file: FileId, syntax: Syntax, diagnostics: &mu
             stored.insert(member.key.to_string(), program);
         }
     }
+    let policy = fields.member("policy").and_then(|member| policy::read(&mut reader, member, fields.members("upstreams")));
     credentials::warn_of_unused(&mut reader, &fields, &bindings);
     let read_only = fields.node("read_only").filter(|node| node.as_bool() == Some(true)).map(|node| node.place(file));
     let name = fields.node("name").and_then(|node| names::deployment(&mut reader, node));
     let digest = digest::digest(&root);
-    Some(Config { file, digest, name, upstreams, faulty, credentials: bindings.into_sound(), programs: stored, read_only })
+    Some(Config {
+        file,
+        digest,
+        name,
+        upstreams,
+        faulty,
+        credentials: bindings.into_sound(),
+        programs: stored,
+        read_only,
+        policy,
+    })
 }

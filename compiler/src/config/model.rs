@@ -37,6 +37,63 @@ pub struct Config {
     pub programs: BTreeMap<String, Program>,
     /// Position of `read_only` if it is true: every granted tool must be a read.
     pub read_only: Option<Span>,
+    /// `policy`
+    pub policy: Option<Policy>,
+}
+
+/// `policy`
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Position of the key.
+    pub place: Span,
+    /// `rules`, in order. Rules with errors are left out.
+    pub rules: Vec<Rule>,
+}
+
+/// One element of `rules`.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// `name`
+    pub name: Spanned<String>,
+    /// `when`; empty for every caller.
+    pub when: Vec<Spanned<Condition>>,
+    /// `allow`
+    pub allow: Vec<Grant>,
+    /// `calls_per_program` of `limits`
+    pub calls_per_program: Option<u32>,
+    /// `calls_per_minute` of `limits`
+    pub calls_per_minute: Option<u32>,
+}
+
+/// One member of `when`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// `owner`
+    Owner(String),
+    /// `scope`
+    Scope(String),
+    /// `group`
+    Group(String),
+    /// A member of `claim`: its name, and the JSON of its value.
+    Claim(String, String),
+}
+
+/// One element of `allow`.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// `upstream`
+    pub upstream: Spanned<String>,
+    /// `tools`; empty for all.
+    pub tools: Vec<Spanned<String>>,
+    /// `arguments`: the permitted values as JSON, by the argument's name.
+    pub arguments: Vec<(Spanned<String>, Vec<String>)>,
+}
+
+impl Grant {
+    /// Whether the grant permits a tool of its upstream, apart from arguments.
+    pub fn permits_tool(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|pattern| ptc_catalog::matches_wildcard(&pattern.value, tool))
+    }
 }
 
 /// One entry of `programs`.

@@ -16,13 +16,15 @@ enum Inner {
     Variants(&'static Variants),
 }
 
-const INNER: [(&str, Inner); 6] = [
+const INNER: [(&str, Inner); 8] = [
     ("upstreams", Inner::Variants(&keys::UPSTREAM)),
     ("credentials", Inner::Variants(&keys::CREDENTIAL)),
     ("auth", Inner::Variants(&keys::AUTH)),
     ("operation_overrides", Inner::Table(&keys::OVERRIDE)),
     ("tool_overrides", Inner::Table(&keys::TOOL_OVERRIDE)),
     ("programs", Inner::Table(&keys::PROGRAM)),
+    ("rules", Inner::Table(&keys::RULE)),
+    ("allow", Inner::Table(&keys::GRANT)),
 ];
 
 /// Pairs of keys of which an object must have exactly one, by the tag of the object.

@@ -2,7 +2,7 @@
 //!
 //! `PTC01xx` JSON and YAML, `PTC02xx` config shape, `PTC03xx` credentials and headers, `PTC04xx` URLs, `PTC05xx` OpenAPI,
 //! `PTC06xx` lock and upstream listings, `PTC07xx` limits and names, `PTC08xx` programs, `PTC09xx` build, `PTC10xx` configs of MCP
-//! clients.
+//! clients, `PTC11xx` policy.
 
 use super::Severity;
 
@@ -203,4 +203,12 @@ codes! {
     EntryRenamed = "PTC1007" Note "an entry under another name";
     EntryRepeated = "PTC1008" Note "an entry that another file has too";
     NeedsDecision = "PTC1009" Warning "an entry that works only after a decision";
+
+    PolicyUpstream = "PTC1101" Error "a policy that names an upstream that the config does not have";
+    PolicyTool = "PTC1102" Error "a policy that names a tool that its upstream does not have";
+    PolicyArgument = "PTC1103" Error "a policy that restricts an argument that a tool does not have";
+    RuleName = "PTC1104" Error "two rules of a policy with the same name";
+    RuleUnreachable = "PTC1105" Warning "a rule of a policy that decides about no call";
+    ScopeGrantsNothing = "PTC1106" Warning "a scope that grants nothing";
+    ToolWithoutCaller = "PTC1107" Note "tools that no rule of the policy permits";
 }

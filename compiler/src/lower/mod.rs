@@ -71,6 +71,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
         catalog_digest: lock.catalog_digest(),
         upstreams,
         programs: Vec::new(),
+        policy: config.policy.clone(),
     }
 }
 

@@ -9,10 +9,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use ptc_catalog::matches_wildcard;
+
 use super::reference::References;
 use super::{effect, operation};
 use crate::config::model::{OpenApi, Override, Spanned};
-use crate::config::operation_selector::{Selector, matches_wildcard, names_operation};
+use crate::config::operation_selector::{Selector, names_operation};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, Subject, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Node, Tree};

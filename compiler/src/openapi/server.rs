@@ -1,5 +1,6 @@
 //! Checks `servers` of a document and of its operations against the config's `base_url`.
 
+use ptc_catalog::matches_wildcard;
 use url::Url;
 
 use super::context::Context;
@@ -7,7 +8,6 @@ use super::faults::Faults;
 use super::reference::References;
 use super::select::Candidate;
 use crate::config::model::Spanned;
-use crate::config::operation_selector::matches_wildcard;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
 use crate::tree::Node;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::literal::shown;
-use super::{RenderError, template};
+use super::{RenderError, policy_sentences, template};
 use crate::config::model::{Auth, HttpOptions, Sandbox, Transport};
 use crate::ir::{self, Deployment};
 use crate::lower::{self, text::duration};
@@ -30,6 +30,8 @@ struct View {
     config_digest: String,
     tool_count: usize,
     upstreams: Vec<Upstream>,
+    /// The rules of the policy. Empty without a policy.
+    rules: Vec<String>,
     script: minijinja::Value,
     script_digest: String,
 }
@@ -93,6 +95,7 @@ pub fn html(deployment: &Deployment) -> Result<String, RenderError> {
         config_digest: deployment.config_digest.clone(),
         tool_count: deployment.tool_count(),
         upstreams: deployment.upstreams.iter().map(upstream).collect(),
+        rules: deployment.policy.as_ref().map(policy_sentences).unwrap_or_default(),
         script: minijinja::Value::from_safe_string(script.to_owned()),
         script_digest: format!("sha256-{}", STANDARD.encode(Sha256::digest(script.as_bytes()))),
     };

@@ -70,6 +70,8 @@ pub struct Manifest {
     pub http: bool,
     /// Its optional features.
     pub abilities: Abilities,
+    /// Whether the deployment has a policy, which the binary evaluates.
+    pub policy: bool,
     /// The `[profile.release]` section, which is equal for every deployment.
     pub profile: String,
 }
@@ -134,9 +136,21 @@ impl Abilities {
 }
 
 impl Manifest {
+    /// Returns the packages that provide optional parts.
+    fn parts(&self) -> Vec<Part> {
+        let policy = self.policy.then_some(Part {
+            package: "ptc-policy",
+            folder: "runtime/policy",
+            features: "",
+            field: "policy",
+            value: "ptc_policy::POLICY",
+        });
+        self.abilities.parts().into_iter().chain(policy).collect()
+    }
+
     /// Returns the packages of this workspace that the generated crate depends on, with their folders in the runtime's sources.
     pub fn dependencies(&self) -> Vec<(&'static str, &'static str)> {
-        let parts = self.abilities.parts();
+        let parts = self.parts();
         DEPENDENCIES.into_iter().chain(parts.iter().map(|part| (part.package, part.folder))).collect()
     }
 
@@ -150,7 +164,7 @@ impl Manifest {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
         // Planner models and collectors are reached over HTTP.
         let http = deployment.needs_http() || abilities.agentic || abilities.otlp || abilities.http_oauth;
-        Manifest { package, http, abilities, profile }
+        Manifest { package, http, abilities, policy: deployment.policy.is_some(), profile }
     }
 
     pub(super) fn view(&self) -> View {
@@ -167,7 +181,7 @@ impl Manifest {
             compiler: crate::VERSION,
             package: toml_string(&self.package),
             features: features.join(", "),
-            parts: self.abilities.parts(),
+            parts: self.parts(),
             http: self.http,
             profile: self.profile.trim().to_owned(),
         }

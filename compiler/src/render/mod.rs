@@ -16,6 +16,7 @@ mod literal;
 mod manifest;
 pub(crate) mod markdown;
 mod needs;
+mod policy;
 mod readme;
 mod registry_entry;
 mod view;
@@ -33,6 +34,7 @@ pub use container_check::{check as check_container, check_base_images};
 pub use html::html;
 pub use kubernetes::kubernetes;
 pub use manifest::{Abilities, DEPENDENCIES, Manifest, Serve, SessionStore, toml_string};
+pub use policy::policy_sentences;
 pub use registry_entry::{Package, registry_entry};
 
 use crate::ir::Deployment;

@@ -8,7 +8,9 @@ use serde::Serialize;
 use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits};
 
 use super::literal::{boolean, bytes, option, string, strings};
-use crate::config::model::{Auth, CredentialSource, EnvPart, HttpOptions, InheritEnv, Proxy, Sandbox, Transport};
+use crate::config::model::{
+    Auth, Condition, CredentialSource, EnvPart, HttpOptions, InheritEnv, Policy, Proxy, Rule, Sandbox, Transport,
+};
 use crate::ir;
 
 /// The values of `catalog.rs`. All fields are Rust expressions.
@@ -23,6 +25,7 @@ pub(super) struct Catalog {
     search_index: String,
     upstreams: Vec<Upstream>,
     programs: Vec<Program>,
+    policy: String,
     constants: Vec<Constant>,
 }
 
@@ -112,6 +115,7 @@ impl Catalog {
             search_index: bytes(&ptc_search::index_of(crate::leak::leak_static(deployment).catalog)),
             upstreams,
             programs: deployment.programs.iter().map(program).collect(),
+            policy: option(deployment.policy.as_ref().map(policy)),
             constants,
         }
     }
@@ -130,6 +134,40 @@ fn program(program: &ir::Program) -> Program {
         args: string(&program.args),
         output_schema: string(&program.output_schema),
     }
+}
+
+fn policy(policy: &Policy) -> String {
+    let rules: Vec<String> = policy.rules.iter().map(rule).collect();
+    format!("&ptc::Policy {{ rules: &[{}] }}", rules.join(", "))
+}
+
+fn rule(rule: &Rule) -> String {
+    let conditions = rule.when.iter().map(|condition| match &condition.value {
+        Condition::Owner(name) => format!("ptc::Condition::Owner({})", string(name)),
+        Condition::Scope(scope) => format!("ptc::Condition::Scope({})", string(scope)),
+        Condition::Group(group) => format!("ptc::Condition::Group({})", string(group)),
+        Condition::Claim(name, value) => format!("ptc::Condition::Claim({}, {})", string(name), string(value)),
+    });
+    let grants = rule.allow.iter().map(|grant| {
+        let arguments = grant.arguments.iter().map(|(name, values)| {
+            let values = strings(values.iter().map(String::as_str));
+            format!("ptc::PermittedValues {{ name: {}, values: &[{values}] }}", string(&name.value))
+        });
+        format!(
+            "ptc::Grant {{ upstream: {}, tools: &[{}], arguments: &[{}] }}",
+            string(&grant.upstream.value),
+            strings(grant.tools.iter().map(|tool| tool.value.as_str())),
+            arguments.collect::<Vec<_>>().join(", "),
+        )
+    });
+    format!(
+        "ptc::Rule {{ name: {}, when: &[{}], allow: &[{}], calls_per_program: {}, calls_per_minute: {} }}",
+        string(&rule.name.value),
+        conditions.collect::<Vec<_>>().join(", "),
+        grants.collect::<Vec<_>>().join(", "),
+        option(rule.calls_per_program),
+        option(rule.calls_per_minute),
+    )
 }
 
 fn source(source: &CredentialSource) -> String {

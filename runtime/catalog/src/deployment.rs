@@ -1,6 +1,6 @@
 //! The contents of one pinned binary.
 
-use crate::{Tool, Upstream};
+use crate::{Policy, Tool, Upstream};
 
 /// The data that generated code passes to `ptc_runtime::main`.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct Deployment {
     pub catalog: &'static Catalog,
     /// Programs that clients can call as tools, sorted by name.
     pub programs: &'static [StoredProgram],
+    /// Which callers may call which tools. Without a policy, every caller may call every tool.
+    pub policy: Option<&'static Policy>,
 }
 
 impl Deployment {
@@ -33,6 +35,7 @@ impl Deployment {
         credentials: &[],
         catalog: &Catalog::EMPTY,
         programs: &[],
+        policy: None,
     };
 
     /// Returns the stored program with exactly this name.

@@ -30,8 +30,10 @@
 //! - [`proxy`]: the proxy of an upstream, and its exceptions.
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
+//! - [`policy`]: which callers may call which tools.
 //! - [`tool`]: tools with their arguments and effects.
 //! - [`tools`]: the tools of an upstream, as a table or in an image that is read when they are needed.
+//! - `wildcard`: patterns in which `*` matches any characters.
 
 #![forbid(unsafe_code)]
 
@@ -45,16 +47,19 @@ pub mod effect;
 #[cfg(feature = "serde")]
 mod leaked;
 pub mod paging;
+pub mod policy;
 pub mod proxy;
 pub mod sandbox;
 pub mod tool;
 pub mod tools;
 pub mod upstream;
+mod wildcard;
 
 pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
 pub use paging::{By, Paging};
+pub use policy::{Condition, Grant, PermittedValues, Policy, Rule};
 pub use proxy::Proxy;
 pub use sandbox::Sandbox;
 pub use tool::{Annotations, Answers, Arg, Body, Operation, Param, Params, Place, Style, Tool, Type, Types};
@@ -63,3 +68,4 @@ pub use upstream::{
     Auth, EnvPart, Era, HttpTransport, InheritEnv, KeyPlace, ListingLimits, McpHttp, McpStdio, OpenApi, RESERVED_PREFIX,
     Transport, Upstream,
 };
+pub use wildcard::matches_wildcard;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// One granted tool.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tool {
     /// The name that programs use in `:tool`.

@@ -17,7 +17,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use ptc_catalog::{Binding, Catalog, Deferred, Deployment, StoredProgram, Tool, ToolFacts, Tools, Transport, Upstream};
+use ptc_catalog::{Binding, Catalog, Deferred, Deployment, Policy, StoredProgram, Tool, ToolFacts, Tools, Transport, Upstream};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -58,7 +58,7 @@ impl std::error::Error for ImageError {}
 
 /// The head. Lists are slices when it is written and vectors when it is read.
 #[derive(Serialize, Deserialize)]
-struct Head<Credentials, Programs> {
+struct Head<Credentials, Programs, Rules> {
     name: &'static str,
     server_name: &'static str,
     compiler: &'static str,
@@ -66,6 +66,7 @@ struct Head<Credentials, Programs> {
     catalog_digest: &'static str,
     credentials: Credentials,
     programs: Programs,
+    policy: Option<Rules>,
     upstreams: Vec<Entry>,
     search_index: Part,
 }
@@ -132,6 +133,7 @@ pub fn encode(deployment: &Deployment, runtime: &str) -> Vec<u8> {
         catalog_digest: catalog.digest,
         credentials: deployment.credentials,
         programs: deployment.programs,
+        policy: deployment.policy,
         upstreams: catalog.upstreams.iter().map(entry).collect(),
         search_index: Part::append(catalog.search_index, &mut parts),
     };
@@ -171,7 +173,8 @@ impl Image {
         if made_for != runtime {
             return Err(ImageError::OtherRuntime);
         }
-        let head: Head<Vec<Binding>, Vec<StoredProgram>> = postcard::from_bytes(head).map_err(|_| ImageError::DigestMismatch)?;
+        let head: Head<Vec<Binding>, Vec<StoredProgram>, Policy> =
+            postcard::from_bytes(head).map_err(|_| ImageError::DigestMismatch)?;
         let index = head.search_index;
         let all: Vec<Part> = head.upstreams.iter().map(|entry| entry.tools).chain([index]).collect();
         let upstream = |entry: Entry| {
@@ -195,6 +198,7 @@ impl Image {
             credentials: head.credentials.leak(),
             catalog,
             programs: head.programs.leak(),
+            policy: head.policy.map(|policy| &*Box::leak(Box::new(policy))),
         }));
         Ok(Image { deployment, head: PREFIX_BYTES + length, parts: all })
     }
@@ -258,7 +262,7 @@ impl Deferred for DeferredTools {
 
 #[cfg(test)]
 mod tests {
-    use ptc_catalog::McpStdio;
+    use ptc_catalog::{Condition, Grant, McpStdio, PermittedValues, Rule};
 
     use super::*;
 
@@ -275,6 +279,19 @@ mod tests {
                 tools: Tools::table(&[Tool { name: "add", ..Tool::EMPTY }]),
             }],
         },
+        policy: Some(&Policy {
+            rules: &[Rule {
+                name: "readers",
+                when: &[Condition::Scope("notes:read")],
+                allow: &[Grant {
+                    upstream: "notes",
+                    tools: &["get_*"],
+                    arguments: &[PermittedValues { name: "region", values: &["\"eu\""] }],
+                }],
+                calls_per_program: Some(20),
+                calls_per_minute: None,
+            }],
+        }),
         ..Deployment::EMPTY
     };
 

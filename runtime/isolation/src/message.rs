@@ -76,6 +76,8 @@ pub(crate) struct Assignment {
     pub(crate) elapsed: Duration,
     /// The image of the definitions and results of earlier programs.
     pub(crate) past: Option<ByteBuf>,
+    /// What the caller may do, as `Access::state` returns it. `None` without a policy.
+    pub(crate) access: Option<Vec<u16>>,
     /// Pairs of upstream and tool whose answers earlier programs received.
     pub(crate) called: Vec<(String, String)>,
     /// Whether the worker sends the definitions and the value back.

@@ -92,7 +92,7 @@ pub(crate) fn shortened(text: &str) -> String {
 }
 
 fn calls(run: &IsolatedRun<'_>, host: &ProgramHost) -> Option<Vec<ptc_upstream::CallRecord>> {
-    (!run.evaluator.catalog().upstreams.is_empty()).then(|| host.calls())
+    (!run.evaluator.upstreams().catalog().upstreams.is_empty()).then(|| host.calls())
 }
 
 /// Returns the evaluation of a program whose worker has not finished it.

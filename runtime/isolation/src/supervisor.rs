@@ -88,6 +88,7 @@ impl Isolation for Workers {
             cancel: run.cancel.clone(),
             client_key: run.processor.client_key().clone(),
             most_in_flight: Some(run.processor.max_in_flight()),
+            access: run.evaluator.access().cloned(),
         };
         let host = run.evaluator.upstreams().program(limits);
         let worker = match self.take(&owner) {
@@ -491,6 +492,7 @@ fn assignment(run: &IsolatedRun<'_>) -> io::Result<Assignment> {
         },
         elapsed: run.started.elapsed(),
         past,
+        access: run.evaluator.access().map(|access| access.state().to_vec()),
         called: called.iter().map(|(server, tool)| (server.to_owned(), tool.to_owned())).collect(),
         is_kept: *is_kept,
     })

@@ -16,6 +16,7 @@ use ptc_schedule::alloc;
 use ptc_schedule::fibers::Fibers;
 use ptc_schedule::pool::JobError;
 use ptc_secrets::{Redactor, Secrets};
+use ptc_upstream::access::PolicyEvaluator;
 use ptc_upstream::{UpstreamSettings, Upstreams};
 use serde_bytes::ByteBuf;
 
@@ -40,6 +41,7 @@ struct Current {
 struct Worker {
     connection: Arc<Connection>,
     deployment: &'static Deployment,
+    policy: Option<Arc<dyn PolicyEvaluator>>,
     evaluator: Evaluator,
     fibers: Fibers,
     current: Option<Current>,
@@ -47,17 +49,17 @@ struct Worker {
     _runtime: tokio::runtime::Runtime,
 }
 
-/// Runs a worker, until the server closes the socket.
-pub fn main(deployment: &'static Deployment) -> ExitCode {
+/// Runs a worker, until the server closes the socket. `policy` is the evaluator of the deployment's policy, if there is one.
+pub fn main(deployment: &'static Deployment, policy: Option<Arc<dyn PolicyEvaluator>>) -> ExitCode {
     // Standard error is not read. The server logs the message of a panic.
     std::panic::set_hook(Box::new(|_| {}));
-    match serve(deployment) {
+    match serve(deployment, policy) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn serve(deployment: &'static Deployment) -> io::Result<()> {
+fn serve(deployment: &'static Deployment, policy: Option<Arc<dyn PolicyEvaluator>>) -> io::Result<()> {
     confinement::close_inherited()?;
     let mut input = connection::socket()?;
     let connection = Arc::new(Connection::new(input.try_clone()?));
@@ -76,6 +78,7 @@ fn serve(deployment: &'static Deployment) -> io::Result<()> {
             return Ok(());
         }
     };
+    worker.policy = policy;
     connection.send(&FromWorker::Ready(Ok(())));
     let mut input = BufReader::new(input);
     while let Some(message) = message::read(&mut input)? {
@@ -111,7 +114,7 @@ impl Worker {
         let limits = Limits::default().memory_bytes(settings.memory_bytes);
         let evaluator = Evaluator::new(limits, settings.preview_bytes, upstreams, deployment.programs, Redactor::none());
         let fibers = Fibers::started()?;
-        Ok(Worker { connection, deployment, evaluator, fibers, current: None, _runtime: runtime })
+        Ok(Worker { connection, deployment, policy: None, evaluator, fibers, current: None, _runtime: runtime })
     }
 
     fn receive(&mut self, message: ToWorker) {
@@ -147,7 +150,10 @@ impl Worker {
         let started = now.checked_sub(assignment.elapsed).unwrap_or(now);
         let (catalog, has_asked) = (self.deployment.catalog, Arc::default());
         let hooks = RemoteHooks { connection, share, account, catalog, started, has_asked };
-        let (evaluator, deployment) = (self.evaluator.clone(), self.deployment);
+        let state = assignment.access.as_deref();
+        // The server enforces the limits of owners, so that their name is not needed here.
+        let access = state.zip(self.policy.as_ref()).map(|(state, policy)| policy.restore("".into(), state));
+        let (evaluator, deployment) = (self.evaluator.permitting(access), self.deployment);
         let work = move || evaluate(&evaluator, deployment, assignment, &cancel, &hooks);
         let connection = Arc::clone(&self.connection);
         self.fibers.spawn(work, move |done| {
@@ -170,7 +176,7 @@ fn evaluate(
     cancel: &Cancel,
     hooks: &RemoteHooks,
 ) -> (Done, Box<Evaluation>) {
-    let Assignment { program, context, output_schema, stored, limits, elapsed: _, past, called, is_kept } = assignment;
+    let Assignment { program, context, output_schema, stored, limits, elapsed: _, past, access: _, called, is_kept } = assignment;
     let limits = Limits::from(limits);
     let past = match past.map(|image| prior_state(&image, &limits, cancel, hooks)).transpose() {
         Ok(past) => past.unwrap_or_default(),

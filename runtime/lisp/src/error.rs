@@ -236,6 +236,8 @@ kinds! {
     UnknownTool = "unknown_tool",
     /// A call that the host rejects.
     ToolError = "tool_error",
+    /// A call that the host's policy does not permit.
+    Forbidden = "forbidden",
     /// Any other fault at run time.
     RuntimeError = "runtime_error",
     /// The limit of loop iterations or steps was exceeded.
@@ -275,6 +277,7 @@ impl ErrorKind {
             ErrorKind::DestructureError => "look at the value with println, and take apart what it is",
             ErrorKind::UnknownTool => "(tool/servers) lists the upstreams, (dir \"name\") the tools of one",
             ErrorKind::ToolError => "(doc \"upstream/tool\") shows how a tool is called",
+            ErrorKind::Forbidden => "(tool/servers) lists what this caller may use",
             ErrorKind::LoopLimitExceeded => "check that every turn comes closer to the end",
             ErrorKind::DepthExceeded => "use loop and recur, or reduce, instead of calling deeper and deeper",
             ErrorKind::ParallelCapacityExceeded => "use map, or fewer items at a time",

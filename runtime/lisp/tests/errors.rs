@@ -100,9 +100,9 @@ fn faults_render_as_in_case_file() {
         wrong.retain(|fault| !fault.contains("--- expected"));
     }
     assert!(wrong.is_empty(), "{} renderings differ:\n{}", wrong.len(), wrong.join("\n"));
-    // No program raises these: they come from a bug, from another thread, or not at all, since work without a permit runs in its
-    // caller.
-    let apart = [ErrorKind::InternalError, ErrorKind::Cancelled, ErrorKind::ParallelCapacityExceeded];
+    // No program raises these: they come from a bug, from a policy, from another thread, or not at all, since work without a permit
+    // runs in its caller.
+    let apart = [ErrorKind::InternalError, ErrorKind::Forbidden, ErrorKind::Cancelled, ErrorKind::ParallelCapacityExceeded];
     for kind in ErrorKind::ALL.iter().filter(|kind| !apart.contains(kind)) {
         assert!(kinds.contains(kind.name()), "no case of {kind}");
     }

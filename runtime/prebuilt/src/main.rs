@@ -19,6 +19,7 @@ static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     exporter: Some(&ptc_otlp::OTLP),
+    policy: Some(&ptc_policy::POLICY),
 };
 
 fn main() -> ExitCode {

@@ -86,8 +86,8 @@ impl TokenVerifier for Verifier {
         self.resource.metadata(path)
     }
 
-    fn challenge(&self, error: Option<(&str, &str)>) -> String {
-        self.resource.challenge(error)
+    fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> String {
+        self.resource.challenge(error, scopes)
     }
 }
 

@@ -48,9 +48,17 @@ impl Resource {
         self.scopes.iter().all(|scope| identity.scopes.contains(scope))
     }
 
-    /// Returns a challenge with an error and its description.
-    pub(crate) fn challenge(&self, error: Option<(&str, &str)>) -> String {
-        let scopes = Some(self.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
+    /// Returns a challenge with an error and its description. It names the required scopes and `more`, each once.
+    pub(crate) fn challenge(&self, error: Option<(&str, &str)>, more: &[String]) -> String {
+        let mut all: Vec<&str> = Vec::new();
+        for scope in self.scopes.iter().chain(more) {
+            // A scope of a token may be any text. A challenge can only name those that RFC 6749 permits.
+            let is_plain = scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
+            if is_plain && !all.contains(&scope.as_str()) {
+                all.push(scope);
+            }
+        }
+        let scopes = Some(all.join(" ")).filter(|scopes| !scopes.is_empty());
         let scope = scopes.map(|scopes| format!(", scope=\"{scopes}\"")).unwrap_or_default();
         let error = error.map(|(error, why)| format!(", error=\"{error}\", error_description=\"{why}\"")).unwrap_or_default();
         format!("{}{error}{scope}", self.challenge)

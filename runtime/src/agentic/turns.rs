@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,8 @@ use crate::fibers;
 use crate::schedule::{LeaseIssuer, StateReservation};
 use crate::secrets::Redactor;
 use crate::session::SessionState;
-use ptc_engine::evaluation::{self, Call, Evaluation, Failure};
+use crate::upstream::access::Access;
+use ptc_engine::evaluation::{self, Call, Evaluation, Evaluator, Failure};
 
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
 const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
@@ -79,6 +81,7 @@ pub struct ProgramRun {
 /// A running task.
 pub struct Run<'p> {
     planner: &'p Planner,
+    evaluator: Evaluator,
     task: &'p Task,
     /// The marks around data in prompts.
     marks: Marks,
@@ -142,8 +145,8 @@ impl End {
 type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
-    /// Runs a task on the calling fiber.
-    pub fn run(&self, task: &Task, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
+    /// Runs a task on the calling fiber, for a caller who may do this.
+    pub fn run(&self, task: &Task, access: Option<Arc<dyn Access>>, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
             Ok(marks) => marks,
@@ -151,9 +154,11 @@ impl Planner {
                 return End::before(Stop::new(Reason::PlannerError, format!("the system has no random bytes: {why}")));
             }
         };
-        let messages = prompt::opening(task, &self.plan, self.evaluator.catalog(), &marks);
+        let evaluator = self.evaluator.permitting(access);
+        let messages = prompt::opening(task, &self.plan, evaluator.catalog(), &marks);
         let mut run = Run {
             planner: self,
+            evaluator,
             task,
             marks,
             cancel,
@@ -176,7 +181,7 @@ impl Planner {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<Value, Stop> {
-        let check = |raw| self.planner.evaluator.check_context(raw, self.cancel);
+        let check = |raw| self.evaluator.check_context(raw, self.cancel);
         if let Some(Err(wrong)) = self.task.context.as_deref().map(check) {
             let reason = if self.cancel.is_cancelled() { Reason::Cancelled } else { Reason::ArgsError };
             return Err(Stop::new(reason, wrong.message));
@@ -235,7 +240,7 @@ impl Run<'_> {
             Ok(left) => left,
             Err(stop) => return ControlFlow::Break(Err(stop)),
         };
-        let evaluator = self.planner.evaluator.within(left);
+        let evaluator = self.evaluator.within(left);
         let began = Instant::now();
         let place = self.schedule.next(self.cancel, self.deadline);
         let mut evaluation = evaluator.evaluate(&call, self.cancel, self.kept.prior_state(), Some(place));

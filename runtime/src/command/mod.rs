@@ -98,7 +98,7 @@ pub fn main_with(deployment: &'static Deployment, parts: &'static Parts) -> Exit
 /// Runs a pinned binary whose deployment `linker` has put into it.
 pub fn main_linked_by(deployment: &'static Deployment, parts: &'static Parts, linker: Linker) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == ptc_isolation::worker::ARGUMENT) {
-        return ptc_isolation::worker::main(deployment);
+        return ptc_isolation::worker::main(deployment, parts.policy_of(deployment));
     }
     crate::secrets::seal();
     log::report_panics();

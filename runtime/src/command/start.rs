@@ -46,6 +46,12 @@ pub(super) fn run(
 ) -> ExitCode {
     let deployment = origin.deployment;
     settings.serves = true;
+    let policy = parts.policy_of(deployment);
+    if deployment.policy.is_some() && policy.is_none() {
+        // Without it every caller could call every tool.
+        let fault = "the deployment has a policy, and this binary cannot evaluate it: pass ptc_policy::POLICY in Parts::policy";
+        return unusable(deployment.name, &[fault.to_owned()]);
+    }
     let token = match settings.http.generate_token() {
         Ok(token) => token,
         Err(fault) => return unusable(deployment.name, &[format!("no random bytes for a token: {fault}")]),
@@ -98,7 +104,8 @@ pub(super) fn run(
     log::line(Level::Info, "limits", &limits);
     warn_of_long_calls(deployment, &settings);
     let over_http = settings.http.on;
-    let server = Server::new(deployment, settings, evaluator, sessions, services.redactor(), scheduler, diagnostics.if_enabled());
+    let server = Server::new(deployment, settings, evaluator, sessions, services.redactor(), scheduler, diagnostics.if_enabled())
+        .with_policy(policy);
     #[cfg(feature = "agentic")]
     let server = server.with_planner(planner);
     let server = Arc::new(server);

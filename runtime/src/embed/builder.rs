@@ -59,6 +59,8 @@ pub enum BuildError {
     Certificates(String),
     /// A limit of the scheduler is zero. Contains its name.
     Limit(&'static str),
+    /// The deployment has a policy. An engine has no callers to which its rules could apply.
+    Policy,
     /// The allocator does not count memory, so that limits would have no effect. See [`crate::alloc`].
     Allocator,
     /// The thread of the engine's own runtime cannot be started.
@@ -77,6 +79,10 @@ impl fmt::Display for BuildError {
             BuildError::Limit(name) => {
                 write!(f, "the limit `{name}` of the scheduler is 0, so that no program could run: set at least 1")
             }
+            BuildError::Policy => f.write_str(
+                "the deployment has a policy, which an engine does not enforce: leave `policy` out of its config, and check callers in \
+                 the embedding program",
+            ),
             BuildError::Allocator => f.write_str(crate::alloc::NOT_COUNTING),
             BuildError::System(why) => write!(f, "cannot start a thread for tools and upstreams: {why}"),
         }
@@ -208,6 +214,9 @@ impl Builder {
     pub fn build(self) -> Result<Engine, BuildError> {
         if !crate::alloc::counts() {
             return Err(BuildError::Allocator);
+        }
+        if self.deployment.is_some_and(|deployment| deployment.policy.is_some()) {
+            return Err(BuildError::Policy);
         }
         for (index, tool) in self.tools.iter().enumerate() {
             let name = underscored(tool.name());

@@ -216,7 +216,7 @@ impl Server {
         call_trace: Option<CallTrace>,
     ) {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
-        let evaluator = Arc::clone(&self.evaluator);
+        let evaluator = self.evaluator.permitting(self.access(request.caller));
         let answers = Arc::clone(request.answers);
         let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();
@@ -275,9 +275,13 @@ impl Server {
                 }
                 Ok((answer::tool_result(&evaluation, profile, era), evaluation))
             });
+            let mut missing_scopes = Vec::new();
             // The trace is finished before the answer is sent, since the client may then ask for it.
             let result = match done {
                 Ok((result, evaluation)) => {
+                    if let Err(failure) = &evaluation.outcome {
+                        missing_scopes = failure.missing_scopes().to_vec();
+                    }
                     finish(call_trace, |call_trace| {
                         let shown = evaluation.outcome.as_ref().map_or_else(|_| "".into(), answer::shown);
                         call_trace.evaluated(&evaluation, &shown, profile.budget());
@@ -297,7 +301,7 @@ impl Server {
             // A request that its client cancelled is not answered. If the answer is sent before the cancellation, the client
             // ignores it.
             if !registration.is_withdrawn() {
-                let answer = Answer::result(&id, &result);
+                let answer = Answer { missing_scopes, ..Answer::result(&id, &result) };
                 drop(result);
                 answers.send(answer, Some(registration));
             }

@@ -34,6 +34,8 @@ pub struct Answer {
     pub line: Vec<u8>,
     /// The error code, if it is an error.
     pub error: Option<i32>,
+    /// The scopes that the caller lacks for its program.
+    pub missing_scopes: Vec<String>,
 }
 
 /// Receives answers.
@@ -52,12 +54,12 @@ pub trait ResponseSink: Send + Sync {
 impl Answer {
     /// Creates an answer with a result, as raw JSON.
     pub fn result(id: &str, result: &str) -> Answer {
-        Answer { line: reply::result(id, result), error: None }
+        Answer { line: reply::result(id, result), error: None, missing_scopes: Vec::new() }
     }
 
     /// Creates an answer with an error.
     pub fn error(id: &str, body: &ErrorBody) -> Answer {
-        Answer { line: reply::error(id, body), error: Some(body.code) }
+        Answer { line: reply::error(id, body), error: Some(body.code), missing_scopes: Vec::new() }
     }
 }
 

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ptc_catalog::{Deployment, Transport};
+use ptc_catalog::{Deployment, StoredProgram, Transport};
 
 use super::caller::{Answer, Caller, ResponseSink};
+use super::identity::Identity;
 #[cfg(feature = "agentic")]
 use crate::agentic::{self, Planner};
 use crate::build_info;
@@ -18,6 +19,7 @@ use crate::secrets::Redactor;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::tools_list;
+use crate::upstream::access::{Access, PolicyEvaluator, Subject};
 use ptc_engine::evaluation::Evaluator;
 use ptc_engine::protocol::message::{self, Message, Params};
 use ptc_engine::protocol::reply::{ErrorBody, METHOD_NOT_FOUND, PARSE_ERROR};
@@ -46,6 +48,7 @@ pub struct Server {
     tools: OnceLock<String>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
+    pub(super) policy: Option<Arc<dyn PolicyEvaluator>>,
     #[cfg(feature = "agentic")]
     pub(super) planner: Option<Arc<Planner>>,
 }
@@ -99,9 +102,23 @@ impl Server {
             tools,
             sessions,
             diagnostics,
+            policy: None,
             #[cfg(feature = "agentic")]
             planner: None,
         }
+    }
+
+    /// Restricts callers by a policy.
+    #[must_use]
+    pub fn with_policy(mut self, policy: Option<Arc<dyn PolicyEvaluator>>) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Returns what a caller may do. `None` without a policy.
+    pub(super) fn access(&self, caller: &Caller) -> Option<Arc<dyn Access>> {
+        let Identity { owner, scopes, claims } = &*caller.identity;
+        self.policy.as_ref().map(|policy| policy.access(Subject { owner: &owner.id, scopes, claims }))
     }
 
     /// Adds `lisp_task`.
@@ -261,7 +278,7 @@ impl Server {
     pub fn request(&self, request: Request<'_>) {
         match (request.method, request.era) {
             ("tools/call", _) => self.call(request),
-            ("tools/list", era) => request.result(&self.tool_list(era)),
+            ("tools/list", era) => request.result(&self.tool_list(era, request.caller)),
             ("ping", Era::Handshake) => request.result("{}"),
             ("initialize", Era::Handshake) => {
                 let revision = revision::negotiate(request.params.protocol_version);
@@ -296,24 +313,40 @@ impl Server {
         Next::Read
     }
 
-    fn tool_list(&self, era: Era) -> String {
-        let tools = self.tools.get_or_init(|| {
-            let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
-            #[cfg_attr(not(feature = "agentic"), expect(unused_mut, reason = "only `lisp_task` is inserted"))]
-            let mut tools = tools_list::tools(self.deployment, &self.settings, clean);
-            #[cfg(feature = "agentic")]
-            if let Some(planner) = &self.planner {
-                // It follows `lisp_eval`, which is always the first tool.
-                tools.insert(1, agentic::tool::described(planner.plan(), self.deployment.catalog, clean));
-            }
-            serde_json::Value::from(tools).to_string()
-        });
+    /// Returns the tools as the caller may see them. Without a policy they are the same for every caller.
+    fn tool_list(&self, era: Era, caller: &Caller) -> String {
+        let tools: Cow<'_, str> = match self.access(caller) {
+            Some(access) => self.tools_for(Some(&*access)).into(),
+            None => self.tools.get_or_init(|| self.tools_for(None)).into(),
+        };
         match era {
             Era::Handshake => format!(r#"{{"tools":{tools}}}"#),
             Era::Stateless => {
                 format!(r#"{{"resultType":"complete","tools":{tools},"ttlMs":{TTL_MS},"cacheScope":"private"}}"#)
             }
         }
+    }
+
+    fn tools_for(&self, access: Option<&dyn Access>) -> String {
+        let whole = self.deployment.catalog;
+        let catalog = access.map_or(whole, |access| access.catalog(whole));
+        let deployment = Deployment { catalog, ..*self.deployment };
+        let clean: &dyn Fn(&str) -> Cow<'_, str> = &|text| self.redactor.redact_str(text);
+        let mut tools = tools_list::tools(&deployment, &self.settings, clean);
+        #[cfg(feature = "agentic")]
+        if let Some(planner) = &self.planner {
+            // It follows `lisp_eval`, which is always the first tool.
+            tools.insert(1, agentic::tool::described(planner.plan(), catalog, clean));
+        }
+        if let Some(access) = access {
+            let is_denied = |program: &&StoredProgram| {
+                let called = tools_list::called_tools(program);
+                called.is_some_and(|called| access.denial_of_program(whole, &called).is_some())
+            };
+            let denied: Vec<&str> = deployment.programs.iter().filter(is_denied).map(|program| program.name).collect();
+            tools.retain(|tool| !denied.iter().any(|name| tool.get("name").is_some_and(|own| own == name)));
+        }
+        serde_json::Value::from(tools).to_string()
     }
 }
 

@@ -24,6 +24,7 @@ mod isolation;
 mod otlp;
 mod outgoing;
 mod peer;
+mod policy;
 mod process;
 mod pty;
 mod sessions;
@@ -61,6 +62,7 @@ static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     #[cfg(feature = "http-server")]
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    policy: Some(&ptc_policy::POLICY),
     ..Parts::NONE
 };
 
@@ -78,6 +80,7 @@ fn deployment(name: &str) -> &'static Deployment {
         "hostile" => http::hostile::deployment(),
         "boundary" => boundary::world::deployment(),
         "canary" => canary::deployment(),
+        "policy" => policy::deployment(),
         #[cfg(feature = "agentic")]
         "tasks" => agentic::deployment(),
         _ => panic!("no deployment is named {name}"),
@@ -125,6 +128,9 @@ fn main() -> ExitCode {
         Ok("echo of arguments") => return boundary::world::serve_echo(),
         Ok("embedded") => return boundary::world::serve_embedded(),
         Ok("canary") => return serve(canary::deployment()),
+        Ok("policy") => return serve(policy::deployment()),
+        Ok("policy without its part") => return ptc_runtime::main(policy::deployment()),
+        Ok("counting") => return policy::serve_counting(),
         Ok("panicking") => {
             process::panic_when_triggered();
             return serve(canary::deployment());
@@ -157,6 +163,7 @@ fn main() -> ExitCode {
         isolation::TESTS,
         otlp::TESTS,
         outgoing::TESTS,
+        policy::TESTS,
         process::TESTS,
         sessions::TESTS,
         stored::TESTS,

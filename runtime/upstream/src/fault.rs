@@ -29,11 +29,13 @@ pub enum Reason {
     CapExhausted,
     /// The maximum number of programs waits for the upstream.
     UpstreamBusy,
+    /// The policy does not permit the call. Only records have this reason, since the call ends its program.
+    Forbidden,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 10] = [
         Reason::UpstreamUnavailable,
         Reason::UpstreamError,
         Reason::ToolError,
@@ -43,6 +45,7 @@ impl Reason {
         Reason::ResponseTooLarge,
         Reason::CapExhausted,
         Reason::UpstreamBusy,
+        Reason::Forbidden,
     ];
 
     /// Returns the name in `:reason`.
@@ -57,6 +60,7 @@ impl Reason {
             Reason::ResponseTooLarge => "response_too_large",
             Reason::CapExhausted => "cap_exhausted",
             Reason::UpstreamBusy => "upstream_busy",
+            Reason::Forbidden => "forbidden",
         }
     }
 }

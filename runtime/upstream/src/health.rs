@@ -191,7 +191,7 @@ impl Health {
                 return self.answered();
             }
             // The call was not sent.
-            Reason::CapExhausted | Reason::UpstreamBusy => return,
+            Reason::CapExhausted | Reason::UpstreamBusy | Reason::Forbidden => return,
         };
         let mut state = self.lock();
         state.down = Some((Instant::now(), fault.reason));

@@ -1,5 +1,6 @@
 //! Clients of upstreams: validates calls, manages connections, and limits and redacts answers.
 //!
+//! - [`access`]: what a caller may call, as the crate that evaluates policies implements it.
 //! - `program`: the host of one evaluation, [`ProgramHost`], with its budgets and its record of calls.
 //! - `arguments`: measures and reserves the arguments of a call before they are encoded.
 //! - `request`: validates `(tool/call …)` against the catalog.
@@ -18,6 +19,7 @@
 //! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
 //! - `fuzzing`: entry points of fuzz targets, with the feature of that name.
 
+pub mod access;
 pub mod arguments;
 mod call_limiter;
 mod call_rules;

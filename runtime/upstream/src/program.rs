@@ -1,5 +1,6 @@
 //! The host of one evaluation.
 
+mod authorization;
 mod budget;
 #[cfg(feature = "interception")]
 mod interception;
@@ -20,10 +21,10 @@ use litemap::LiteMap;
 use ptc_catalog::Transport;
 use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
-use ptc_lisp::Value;
 use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::list_uses::TrackedList;
+use ptc_lisp::{ErrorKind, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -33,6 +34,7 @@ pub use self::notes::nothing_written;
 use self::records::Records;
 pub(crate) use self::records::Writes;
 use super::Upstreams;
+use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
 use super::call_rules::CallRules;
@@ -69,6 +71,8 @@ pub struct WaitLimits {
     pub client_key: ClientKey,
     /// Maximum number of programs in flight in the process. `None` if there is only this one.
     pub most_in_flight: Option<usize>,
+    /// What the caller may call. `None` without a policy, which permits everything.
+    pub access: Option<Arc<dyn Access>>,
 }
 
 /// The host of one evaluation, with its budgets and its record of calls.
@@ -82,6 +86,7 @@ struct Shared {
     discoveries: Budget,
     records: Records,
     limits: WaitLimits,
+    decisions: Option<Box<dyn CallDecisions>>,
     unread_pages: Mutex<UnreadPages>,
     misspelt: Misspelt,
     /// The memory account of the host's run, set once the run has begun.
@@ -136,6 +141,8 @@ enum Refusal {
     Program(Fault),
     /// The call is valid, but fails for another reason.
     World(Reply),
+    /// The caller may not make the call, which is recorded.
+    Denied(Fault),
 }
 
 impl ProgramHost {
@@ -149,6 +156,7 @@ impl ProgramHost {
             #[cfg(feature = "interception")]
             interceptor: settings.interceptor.as_ref().map(|interceptor| interceptor.begin(&limits.client_key)),
             upstreams,
+            decisions: limits.access.as_ref().map(|access| access.begin_program()),
             limits,
             unread_pages: Mutex::default(),
             misspelt: Misspelt::default(),
@@ -182,7 +190,7 @@ impl ProgramHost {
     /// Returns a fault of the program, which ends it.
     pub fn check_request(&self, request: &Value) -> Result<(), Fault> {
         let bounds = self.0.bounds();
-        encode(&request::read(self.0.upstreams.catalog(), request, &bounds)?, &bounds).map(drop)
+        encode(&request::read(self.0.catalog(), request, &bounds)?, &bounds).map(drop)
     }
 
     /// Counts a call that another process makes for this program. `tool/all` asks for no more pages than there are calls left.
@@ -210,7 +218,7 @@ impl ProgramHost {
         let writes = self.0.records.writes();
         let mut notes = notes::writes(&writes);
         if has_failed && writes == Writes::default() && !self.0.records.has_unknown_effects() {
-            notes.extend(notes::nothing_written(self.0.upstreams.catalog()));
+            notes.extend(notes::nothing_written(self.0.catalog()));
         }
         let outcome = "A refused write is {:ok false :reason :cap_exhausted}, and it was not sent";
         notes.extend(notes::budget("writes", self.0.writes.total, self.0.writes.refused(), outcome));
@@ -264,7 +272,7 @@ impl Shared {
     /// Validates and encodes a call. `begun` is the index of its record, if there is one already.
     fn prepare(&self, request: &Value, progress: &Progress, begun: Option<usize>) -> Result<Ready, Refusal> {
         let bounds = self.bounds();
-        let call = request::read(self.upstreams.catalog(), request, &bounds).map_err(Refusal::Program)?;
+        let call = request::read(self.catalog(), request, &bounds).map_err(Refusal::Program)?;
         let rules = CallRules::new(call.upstream, call.tool);
         let encoded = encode(&call, &bounds).map_err(Refusal::Program)?;
         #[cfg(feature = "interception")]
@@ -284,6 +292,7 @@ impl Shared {
             self.records.fail(entry, &fault);
             Refusal::World(failed(fault))
         };
+        self.decide(&call, entry)?;
         if !self.calls.take() {
             return Err(fail(self.exhausted()));
         }
@@ -382,6 +391,9 @@ impl ProgramHost {
     /// Starts a call. `link_header` receives the `Link` header of its answer.
     fn start_call(&self, request: &Value, link_header: Option<LinkHeader>) -> Result<PendingReply, Fault> {
         let shared = Arc::clone(&self.0);
+        if let Some(fault) = shared.denied(request) {
+            return Err(fault);
+        }
         let progress = Progress::default();
         let start = |upstream, tool: &str| {
             let tool = Cow::Owned(recorded(&shared.upstreams.redactor, tool));
@@ -425,7 +437,7 @@ impl ProgramHost {
                 Ok(ticket)
             }
             Err(Refusal::World(reply)) => Ok(PendingReply::ready(reply)),
-            Err(Refusal::Program(fault)) => Err(fault),
+            Err(Refusal::Program(fault) | Refusal::Denied(fault)) => Err(fault),
         }
     }
 }
@@ -454,13 +466,13 @@ impl Host for ProgramHost {
     fn discovery_waits(&self, query: Discovery<'_>) -> bool {
         let upstreams = &self.0.upstreams;
         self.0.discoveries.left() > 0
-            && discovery::subjects(upstreams.catalog(), query).iter().any(|name| upstreams.is_unlisted(name))
+            && discovery::subjects(self.0.catalog(), query).iter().any(|name| upstreams.is_unlisted(name))
     }
 
     fn discover(&self, query: Discovery<'_>) -> Result<Value, Fault> {
         let shared = &self.0;
         let upstreams = &shared.upstreams;
-        let wanted = discovery::subjects(upstreams.catalog(), query);
+        let wanted = discovery::subjects(shared.catalog(), query);
         let unlisted = wanted.iter().any(|name| upstreams.is_unlisted(name));
         // A search continues with the upstreams that answer. Other forms concern a single upstream.
         if unlisted
@@ -469,13 +481,17 @@ impl Host for ProgramHost {
             shared.discoveries.take();
             return Ok(Value::nil());
         }
-        let catalog = upstreams.catalog();
+        let catalog = shared.catalog();
+        if catalog.upstreams.is_empty() && !upstreams.catalog().upstreams.is_empty() {
+            return Err(Fault::new(ErrorKind::Forbidden, "the policy permits this caller no tool of any upstream"));
+        }
         let question = discovery::Question::read(catalog, query)?;
         if !shared.discoveries.take() {
             return Ok(Value::nil());
         }
         let view = discovery::View {
             catalog,
+            whole: upstreams.catalog(),
             is_unlisted: &|name| upstreams.is_unlisted(name),
             redactor: &upstreams.redactor,
             index: &upstreams.search_index,

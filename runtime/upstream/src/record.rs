@@ -35,6 +35,9 @@ pub struct CallRecord {
     /// The status of the HTTP answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// The rule of the policy that decided about the call, if there is one. A refused call has no rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
     /// The start of the call, for timelines. It is not part of the documented record.
     #[serde(skip)]
     pub started: Instant,
@@ -57,6 +60,7 @@ impl CallRecord {
             oversize: false,
             auth: None,
             http_status: None,
+            rule: None,
             started: Instant::now(),
             took: Duration::ZERO,
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptc_compiler::config::operation_selector::matches_wildcard;
+use ptc_catalog::matches_wildcard;
 use ptc_compiler::diag::text::on_one_line;
 use ptc_compiler::diag::{quoted, suggest};
 

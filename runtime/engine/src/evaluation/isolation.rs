@@ -10,6 +10,7 @@ use ptc_lisp::Span;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_schedule::ProcessorLease;
 use ptc_secrets::Redactor;
+use ptc_upstream::access::Denial;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -103,6 +104,8 @@ struct PortableFailure {
     value: Option<PortablePreview>,
     span: Option<(u32, u32)>,
     retry_after_ms: Option<u64>,
+    #[serde(deserialize_with = "bounded_list")]
+    missing_scopes: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -215,6 +218,7 @@ impl PortableFailure {
             value: failure.value.as_ref().map(PortablePreview::new),
             span: failure.span.map(|span| (span.start, span.end)),
             retry_after_ms: failure.retry_after_ms,
+            missing_scopes: failure.missing_scopes().to_vec(),
         }
     }
 
@@ -227,6 +231,10 @@ impl PortableFailure {
             value: self.value.map(|value| value.into_preview(texts)),
             span: self.span.map(|(start, end)| Span { start, end }),
             retry_after_ms: self.retry_after_ms,
+            denial: (!self.missing_scopes.is_empty()).then(|| {
+                let missing_scopes = texts.list(self.missing_scopes, SLACK_BYTES);
+                Box::new(Denial { missing_scopes, ..Denial::default() })
+            }),
         }
     }
 }

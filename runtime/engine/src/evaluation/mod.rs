@@ -46,6 +46,7 @@ use ptc_schedule::ProcessorLease;
 use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
+use ptc_upstream::access::Access;
 use ptc_upstream::{CallReport, ProgramHost, Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
@@ -57,6 +58,7 @@ pub struct Evaluator {
     stored: Arc<StoredPrograms>,
     redactor: Redactor,
     isolation: Option<Arc<dyn Isolation>>,
+    access: Option<Arc<dyn Access>>,
 }
 
 /// Hooks of an evaluation: the tools and checks of an embedding program.
@@ -170,7 +172,7 @@ impl Evaluator {
         redactor: Redactor,
     ) -> Self {
         let stored = Arc::new(StoredPrograms::new(programs));
-        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None }
+        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None, access: None }
     }
 
     /// Returns an evaluator that runs programs in other processes. Those with hooks still run in this one.
@@ -194,9 +196,21 @@ impl Evaluator {
         Evaluator { limits, ..self.clone() }
     }
 
-    /// Returns the current catalog.
+    /// Returns an evaluator for a caller who may do this. Without an access everything is permitted.
+    #[must_use]
+    pub fn permitting(&self, access: Option<Arc<dyn Access>>) -> Evaluator {
+        Evaluator { access, ..self.clone() }
+    }
+
+    /// Returns what the caller may do.
+    pub fn access(&self) -> Option<&Arc<dyn Access>> {
+        self.access.as_ref()
+    }
+
+    /// Returns the part of the current catalog that the caller may see.
     pub fn catalog(&self) -> &'static Catalog {
-        self.upstreams.catalog()
+        let whole = self.upstreams.catalog();
+        self.access.as_ref().map_or(whole, |access| access.catalog(whole))
     }
 
     /// Returns the redactor of answers.
@@ -300,7 +314,7 @@ impl Evaluator {
         let deadline = bounds.deadline();
         let explain = |error: ptc_lisp::Error| match error.kind {
             ErrorKind::Timeout | ErrorKind::Cancelled => bounds.stopped("the program was read and checked"),
-            _ => self.failure(&ptc_check::add_call_hint(error, &call.program, self.upstreams.catalog()), &call.program),
+            _ => self.failure(&ptc_check::add_call_hint(error, &call.program, self.catalog()), &call.program),
         };
         let context = call.context.as_deref().map(|raw| self.context(raw, bounds, memory)).transpose()?;
         let context_bytes = memory.counted;
@@ -315,9 +329,10 @@ impl Evaluator {
             let program = Program::compile_until(&call.program, known, &around.tools(), &deadline).map_err(explain)?;
             (Arc::new(program), schema)
         };
-        let mut findings = ptc_check::check_until(&program, self.upstreams.catalog(), &deadline).map_err(explain)?;
+        let reach = self.authorize(&program)?;
+        let mut findings = ptc_check::check_until(&program, self.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
-        let missing = ptc_check::missing_keys(&program, self.upstreams.catalog(), &deadline);
+        let missing = ptc_check::missing_keys(&program, self.catalog(), &deadline);
         let (closed, open): (Vec<_>, Vec<_>) = missing.into_iter().partition(|missing| missing.is_closed);
         findings.extend(
             closed.into_iter().map(|missing| Finding { kind: FindingKind::Fails(ErrorKind::ToolError), ..missing.finding }),
@@ -326,11 +341,25 @@ impl Evaluator {
         let mut notes = notes::of_text(keys, &call.program, "keys that output schemas do not have");
         let listed: Vec<Finding> = findings.extract_if(.., |finding| finding.kind == FindingKind::ResultUsedAsList).collect();
         notes.extend(notes::of_text(listed.into_iter(), &call.program, "results that are taken for lists"));
+        notes.extend(reach);
         bounds.check("the program was read and checked")?;
         match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
             None => Ok(Prepared { program, context, context_bytes, schema, notes }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),
         }
+    }
+
+    /// Checks that the caller may call every tool that the program can reach. Returns a note if names of tools are computed when the
+    /// program runs.
+    fn authorize(&self, program: &Program) -> Result<Option<String>, Failure> {
+        let Some(access) = &self.access else { return Ok(None) };
+        let called = ptc_check::called_tools(program);
+        if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
+            let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
+            return Err(Failure { denial: Some(Box::new(denial)), ..failure });
+        }
+        let is_computed = called.iter().any(|called| called.server.is_none() || called.tool.is_none());
+        Ok(is_computed.then(|| notes::REACH_UNKNOWN.to_owned()))
     }
 
     /// Checks that a program could use a context, within the limits of a program.
@@ -380,6 +409,7 @@ impl Evaluator {
             cancel: cancel.clone(),
             client_key: processor.map(|processor| processor.client_key().clone()).unwrap_or_default(),
             most_in_flight: processor.map(ProcessorLease::max_in_flight),
+            access: self.access.clone(),
         };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();
@@ -416,8 +446,7 @@ impl Evaluator {
         // Some missing keys were already reported by the static analysis.
         let is_new = |missing: &&MissingKey| !on_keys.iter().any(|note| note.contains(&format!("'{}'", missing.key)));
         let missing: Vec<MissingKey> = outcome.missing_keys.iter().filter(is_new).cloned().collect();
-        let missing =
-            notes::keys_not_found(self.upstreams.catalog(), calls.as_deref().unwrap_or_default(), &past.called, &missing);
+        let missing = notes::keys_not_found(self.catalog(), calls.as_deref().unwrap_or_default(), &past.called, &missing);
         // Arguments of stored programs may be optional.
         let given = context.as_ref().filter(|_| call.stored.is_none());
         let on_context = given.and_then(|context| notes::context_keys(&outcome.missing_context_keys, context));
@@ -467,7 +496,7 @@ impl Evaluator {
 
     /// Whether a text is the output of `doc` for one or several names. Such a text is shown as lines instead of a literal.
     fn is_documentation(&self, text: &str) -> bool {
-        let catalog = self.upstreams.catalog();
+        let catalog = self.catalog();
         let is_entry = |entry: &str| {
             let (name, rest) = entry.split_once('\n').unwrap_or((entry, ""));
             match name.split_once('/').and_then(|(server, tool)| catalog.upstream(server)?.tool(tool)) {

@@ -10,6 +10,7 @@ use ptc_schedule::{ProcessorLease, WaitTimes};
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
 use ptc_upstream::CallRecord;
+use ptc_upstream::access::Denial;
 
 /// The complete result of an evaluation. Its texts are redacted.
 #[derive(Debug)]
@@ -95,6 +96,8 @@ pub struct Failure {
     pub span: Option<Span>,
     /// Milliseconds after which the call may be repeated, if the server lacked capacity.
     pub retry_after_ms: Option<u64>,
+    /// Why the policy does not permit the program, if that is the reason.
+    pub denial: Option<Box<Denial>>,
 }
 
 /// Formats reason and message, without the feedback.
@@ -109,7 +112,20 @@ impl std::error::Error for Failure {}
 impl Failure {
     /// Creates a failure without feedback.
     pub fn plain(reason: Reason, message: impl Into<String>) -> Self {
-        Failure { reason, message: message.into(), feedback: String::new(), value: None, span: None, retry_after_ms: None }
+        Failure {
+            reason,
+            message: message.into(),
+            feedback: String::new(),
+            value: None,
+            span: None,
+            retry_after_ms: None,
+            denial: None,
+        }
+    }
+
+    /// Returns the scopes that the caller lacks, if the policy does not permit the program.
+    pub fn missing_scopes(&self) -> &[String] {
+        self.denial.as_ref().map_or(&[], |denial| &denial.missing_scopes)
     }
 
     /// Adds help for repairing the program.

@@ -16,6 +16,8 @@ pub enum Reason {
     MemoryLimit,
     /// The arguments of the call are invalid.
     ArgsError,
+    /// The policy does not permit a call of the program.
+    Forbidden,
     /// The program called `(fail v)`.
     Fail,
     /// The result does not match the schema that the call gave.
@@ -40,12 +42,13 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 15] = [
+    pub const ALL: [Reason; 16] = [
         Reason::ParseError,
         Reason::RuntimeError,
         Reason::Timeout,
         Reason::MemoryLimit,
         Reason::ArgsError,
+        Reason::Forbidden,
         Reason::Fail,
         Reason::ValidationError,
         Reason::SessionLimitExceeded,
@@ -66,6 +69,7 @@ impl Reason {
             Reason::Timeout => "timeout",
             Reason::MemoryLimit => "memory_limit",
             Reason::ArgsError => "args_error",
+            Reason::Forbidden => "forbidden",
             Reason::Fail => "fail",
             Reason::ValidationError => "validation_error",
             Reason::SessionLimitExceeded => "session_limit_exceeded",
@@ -90,6 +94,7 @@ impl Reason {
             ErrorKind::MemoryExceeded => Reason::MemoryLimit,
             ErrorKind::Timeout => Reason::Timeout,
             ErrorKind::Cancelled => Reason::Cancelled,
+            ErrorKind::Forbidden => Reason::Forbidden,
             ErrorKind::Failed => Reason::Fail,
             ErrorKind::UnsupportedMethod
             | ErrorKind::TypeError

@@ -31,6 +31,8 @@ pub struct Payload<'a> {
     message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    missing_scopes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,6 +273,7 @@ pub fn payload(evaluation: &Evaluation, profile: Profile, budget: Budget) -> Pay
             payload.reason = Some(failure.reason.name());
             payload.message = Some(truncate_utf8(&failure.message, budget.feedback_bytes).0);
             payload.retry_after_ms = failure.retry_after_ms;
+            payload.missing_scopes = failure.missing_scopes();
             payload.result = failure.value.as_ref().map(|value| Cow::Borrowed(value.text.as_str()));
             let (mut feedback, feedback_truncated) = feedback(failure, budget.feedback_bytes);
             for note in &evaluation.notes {

@@ -40,8 +40,8 @@ pub trait TokenVerifier: Send + Sync {
     /// Returns the metadata of the protected resource (RFC 9728), if a path is that of the metadata.
     fn metadata(&self, path: &str) -> Option<&str>;
 
-    /// Returns a challenge (RFC 6750), with an error and its description.
-    fn challenge(&self, error: Option<(&str, &str)>) -> String;
+    /// Returns a challenge (RFC 6750), with an error and its description. It names these scopes in addition to the required ones.
+    fn challenge(&self, error: Option<(&str, &str)>, scopes: &[String]) -> String;
 }
 
 /// Why a token is refused. The reason is a sentence without parts of the token.

@@ -160,6 +160,14 @@ impl Authenticator {
         self.verifier.as_ref()?.metadata(path)
     }
 
+    /// Returns the challenge to a client whose access token lacks scopes that the policy demands. It also names the scopes that the
+    /// token has, since a client would otherwise request a token without them.
+    pub(super) fn scope_challenge(&self, identity: &Identity, missing: &[String]) -> Option<String> {
+        let verifier = self.verifier.as_ref().filter(|_| !missing.is_empty() && !identity.claims.is_empty())?;
+        let scopes = [identity.scopes.as_slice(), missing].concat();
+        Some(verifier.challenge(Some(("insufficient_scope", "the access token lacks scopes for this program")), &scopes))
+    }
+
     /// Returns the reply to a request whose authentication failed, and logs the reason.
     fn refusal(&self, peer: IpAddr, denied: Denied) -> Reply {
         let verifier = self.verifier.as_ref();
@@ -178,7 +186,7 @@ impl Authenticator {
             log::line(Level::Info, "access_token_refused", &[("reason", why), ("source", &peer.to_string())]);
         }
         let challenge = match (verifier, error) {
-            (Some(verifier), error) => verifier.challenge(error),
+            (Some(verifier), error) => verifier.challenge(error, &[]),
             (None, None) => "Bearer".to_owned(),
             (None, Some((error, _))) => format!("Bearer error=\"{error}\""),
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use hyper::header::HeaderName;
+use hyper::header::{HeaderName, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, StatusCode};
 use tokio::sync::oneshot;
 
@@ -154,6 +154,7 @@ pub(super) async fn answer(
     body: Bytes,
     log_fields: &mut AccessLogFields,
 ) -> Reply {
+    let caller = Arc::clone(&identity);
     let outcome = if state.server.may_block() {
         spawn_blocking_call(state, identity, headers, body, log_fields).await
     } else {
@@ -176,13 +177,19 @@ pub(super) async fn answer(
         let refusal = answer::refusal(Reason::Cancelled, "the call was cancelled", "", profile, pending.era);
         ReadyAnswer::without_memory(Answer::result(&pending.id, &refusal))
     });
+    let challenge = state.authenticator.scope_challenge(&caller, &answer.missing_scopes);
     let status = match (pending.era, answer.error) {
+        _ if challenge.is_some() => StatusCode::FORBIDDEN,
         (Era::Handshake, _) | (_, None) => StatusCode::OK,
         (Era::Stateless, Some(METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
         (Era::Stateless, Some(SERVER_ERROR)) => StatusCode::SERVICE_UNAVAILABLE,
         (Era::Stateless, Some(_)) => StatusCode::BAD_REQUEST,
     };
     let reply = Reply::json(status, Bytes::from_owner(AnswerBody { line: answer.line, _memory: memory }));
+    let reply = match challenge {
+        Some(challenge) => reply.with(WWW_AUTHENTICATE, &challenge),
+        None => reply,
+    };
     match pending.opened {
         Some(id) => reply.with(SESSION_ID.clone(), &id),
         None => reply,

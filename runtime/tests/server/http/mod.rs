@@ -12,6 +12,7 @@ mod limits;
 mod memory;
 mod oauth;
 mod owners;
+mod policy;
 mod queue;
 mod requests;
 #[cfg(feature = "https-server")]
@@ -42,6 +43,7 @@ pub(crate) fn tests() -> Vec<Test> {
         memory::TESTS,
         oauth::TESTS,
         owners::TESTS,
+        policy::TESTS,
         #[cfg(feature = "agentic")]
         separation::TESTS,
         queue::TESTS,

@@ -21,7 +21,10 @@ use ptc_secrets::Redactor;
 
 /// The data from which questions are answered.
 pub(crate) struct View<'v> {
+    /// What the caller may see.
     pub(crate) catalog: &'static Catalog,
+    /// Everything, to which the search index belongs.
+    pub(crate) whole: &'static Catalog,
     /// Whether the tools of an upstream were not fetched yet.
     pub(crate) is_unlisted: &'v dyn Fn(&str) -> bool,
     pub(crate) redactor: &'v Redactor,
@@ -33,7 +36,7 @@ pub(crate) struct View<'v> {
 impl Question {
     /// Answers the question.
     pub(crate) fn answer(&self, view: &View<'_>) -> Value {
-        let &View { catalog, is_unlisted, redactor, index, max_bytes } = view;
+        let &View { catalog, whole, is_unlisted, redactor, index, max_bytes } = view;
         match self {
             Question::Servers => servers(view),
             Question::Dir { upstream, limit, offset } => {
@@ -41,7 +44,7 @@ impl Question {
                 list(tools.map(|tool| line(upstream, tool)), redactor, max_bytes)
             }
             Question::Apropos { words, limit, load } => {
-                let found = search::search(catalog, index, words, *limit);
+                let found = search::search_visible(catalog, whole, index, words, *limit);
                 // An upstream whose tools were not fetched yet may have matching tools.
                 let unlisted =
                     search::upstreams(catalog, words).into_iter().filter(|upstream| !load && is_unlisted(upstream.name));

@@ -45,6 +45,25 @@ pub(crate) fn search(
     found.into_iter().filter_map(|at| tool_at(catalog, at)).collect()
 }
 
+/// Like [`search`] in the whole catalog, but returns only tools that `visible` contains.
+pub(crate) fn search_visible(
+    visible: &'static Catalog,
+    whole: &'static Catalog,
+    lazy: &LazyIndex,
+    query: &Query,
+    limit: usize,
+) -> Vec<(&'static Upstream, &'static Tool)> {
+    if std::ptr::eq(visible, whole) {
+        return search(whole, lazy, query, limit);
+    }
+    let found = search(whole, lazy, query, whole.tool_count()).into_iter();
+    let visible = found.filter_map(|(upstream, tool)| {
+        let upstream = visible.upstream(upstream.name)?;
+        Some((upstream, upstream.tool(tool.name)?))
+    });
+    visible.take(limit).collect()
+}
+
 /// Returns the tool with this index in the order of the catalog.
 fn tool_at(catalog: &'static Catalog, mut at: usize) -> Option<(&'static Upstream, &'static Tool)> {
     for upstream in catalog.upstreams {

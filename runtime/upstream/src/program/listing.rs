@@ -126,6 +126,7 @@ impl Shared {
         match prepared.unwrap_or_else(|fault| Err(Refusal::World(failed(fault)))) {
             Ok(ready) => self.make(Ready { link_header, ..ready }, abandoned).await,
             Err(Refusal::World(reply)) => reply,
+            Err(Refusal::Denied(fault)) => Reply::Refused(fault),
             Err(Refusal::Program(fault)) => {
                 self.records.withdraw(entry);
                 Reply::Refused(fault)

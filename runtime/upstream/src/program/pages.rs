@@ -60,13 +60,16 @@ fn fault_of_paging(error: paging::Error) -> Fault {
 
 /// Begins to read a list. Waits until the tools of its upstream are fetched.
 pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -> Result<Box<dyn Pages>, Fault> {
+    if let Some(fault) = shared.denied(request) {
+        return Err(fault);
+    }
     if let Some((upstream, _)) = shared.unlisted(request) {
         shared.list(&[upstream.name]).map_err(|fault| {
             let message = format!("tool/all: {}: {}", upstream.name, fault.message);
             Fault::new(ErrorKind::ToolError, shared.upstreams.redactor.redact_str(&message))
         })?;
     }
-    let call = request::read(shared.upstreams.catalog(), request, &shared.bounds())?;
+    let call = request::read(shared.catalog(), request, &shared.bounds())?;
     let args = request.get("args").cloned().unwrap_or_default();
     shared.lock_unread_pages().read_all(call.upstream, call.tool, &args);
     let pages = paging::Pages::new(call.upstream, call.tool, args, max).map_err(fault_of_paging)?;
@@ -77,7 +80,7 @@ pub(super) fn begin(shared: &Arc<Shared>, request: &Value, max: Option<usize>) -
 /// the answer.
 pub(super) fn received(shared: &Shared, request: &Value, answer: &Value, link_header: Option<&str>) -> Option<TrackedList> {
     let named = |key| request.get(key).and_then(Value::as_name);
-    let upstream = shared.upstreams.catalog().upstream(named("server")?)?;
+    let upstream = shared.catalog().upstream(named("server")?)?;
     let tool = upstream.tool(named("tool")?)?;
     let args = request.get("args").cloned().unwrap_or_default();
     shared.lock_unread_pages().receive(upstream, tool, &args, answer, link_header)

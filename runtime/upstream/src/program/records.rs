@@ -44,6 +44,8 @@ struct Entry {
     /// Whether the call may write without counting as a write, and is not refused before it is sent.
     has_unknown_effect: bool,
     delivery: Delivery,
+    /// The rule of the policy that decided about the call.
+    rule: Option<&'static str>,
     /// Whether the record is discarded: after the list of tools was fetched, the call turned out to be invalid and was not made.
     is_discarded: bool,
 }
@@ -62,6 +64,7 @@ impl Entry {
             oversize: false,
             auth: self.auth,
             http_status: None,
+            rule: self.rule,
             started: self.started,
             took,
         }
@@ -88,6 +91,13 @@ impl Records {
         if let Some(entry) = self.lock().get_mut(entry) {
             entry.is_write = rules.is_write;
             entry.has_unknown_effect = !rules.is_read && !rules.is_write;
+        }
+    }
+
+    /// Sets the rule of the policy that decided about a call.
+    pub(super) fn set_rule(&self, entry: usize, rule: &'static str) {
+        if let Some(entry) = self.lock().get_mut(entry) {
+            entry.rule = Some(rule);
         }
     }
 
@@ -133,6 +143,7 @@ impl Records {
             is_write: false,
             has_unknown_effect: false,
             delivery: Delivery::Once,
+            rule: None,
             is_discarded: false,
         };
         if let Some(watch) = self.watch.get() {

@@ -3,6 +3,7 @@
 mod hostile;
 mod introspection;
 mod issuer;
+mod policy;
 mod rsa;
 
 use std::net::SocketAddr;
@@ -30,6 +31,10 @@ pub(super) const TESTS: &[Test] = &[
     ("http::keys_of_a_hostile_issuer_are_not_used", keys_of_a_hostile_issuer_are_not_used),
     ("http::metadata_and_challenges_lead_to_the_authorization_server", metadata_and_challenges_lead_to_the_authorization_server),
     ("http::access_token_without_a_required_scope_is_forbidden", access_token_without_a_required_scope_is_forbidden),
+    (
+        "http::policy_of_scopes_and_groups_challenges_for_missing_scopes",
+        policy::policy_of_scopes_and_groups_challenges_for_missing_scopes,
+    ),
     ("http::keys_of_the_issuer_rotate", keys_of_the_issuer_rotate),
     ("http::unknown_keys_cause_one_fetch_in_an_interval", unknown_keys_cause_one_fetch_in_an_interval),
     ("http::issuer_that_cannot_be_reached_does_not_end_valid_calls", issuer_that_cannot_be_reached_does_not_end_valid_calls),

@@ -1,0 +1,78 @@
+//! Tests `ptc-compile policy explain`, and what the outputs of a build have of a policy.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"{
+  "upstreams": {
+    "shop": {
+      "transport": "openapi", "base_url": "https://shop.example.com", "schema_file": "shop.openapi.json",
+      "include_operations": ["listOrders", "listOrdersOld"]
+    }
+  },
+  "policy": {
+    "rules": [
+      {
+        "name": "few", "when": { "owner": "bob" }, "limits": { "calls_per_minute": 5 },
+        "allow": [{ "upstream": "shop", "tools": ["list-orders"], "arguments": { "limit": [1, 2] } }]
+      },
+      { "name": "readers", "when": { "scope": "shop:read", "claim": { "level": 3 } }, "allow": [{ "upstream": "shop" }] }
+    ]
+  }
+}"#;
+
+/// Returns standard output of a command in a folder with the config.
+fn run(folder: &Path, args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).current_dir(folder).output().expect("it starts");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+fn pinned() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("it can be written");
+    write("upstreams.json", CONFIG);
+    write("shop.openapi.json", include_str!("explain/shop.openapi.json"));
+    run(folder.path(), &["update", "upstreams.json"]);
+    folder
+}
+
+#[test]
+fn explanation_names_rules_and_what_the_caller_lacks() {
+    let folder = pinned();
+    let explain = |args: &[&str]| run(folder.path(), &[&["policy", "explain", "upstreams.json"], args].concat());
+    let text = explain(&["--owner", "bob"]);
+    for line in [
+        "  few applies; at most 5 calls in a minute\n",
+        "  readers does not apply: it needs the scope 'shop:read' and the claim 'level' with the value 3\n",
+        "  shop/list-orders: permitted by few with limit in [1,2]\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(text.contains("shop/list-orders-old: refused: "), "{text}");
+    fs::write(folder.path().join("claims.json"), r#"{ "sub": "carol", "scope": "a b", "level": 3 }"#).expect("a file");
+    let explained: Value = serde_json::from_str(&explain(&["--as", "claims.json", "--json"])).expect("JSON");
+    assert_eq!((&explained["owner"], &explained["scopes"]), (&json!("carol"), &json!(["a", "b"])));
+    assert_eq!(explained["rules"][1], json!({ "name": "readers", "applies": false, "lacks": ["the scope 'shop:read'"] }));
+    let tool = &explained["tools"][1];
+    assert_eq!((&tool["permitted"], &tool["missing_scopes"]), (&json!(false), &json!(["shop:read"])), "{tool}");
+    // The client on standard input has no scopes.
+    let explained: Value = serde_json::from_str(&explain(&["--json"])).expect("JSON");
+    assert_eq!((&explained["owner"], &explained["tools"][0]["permitted"]), (&json!("stdio"), &json!(false)));
+}
+
+#[test]
+fn outputs_of_a_build_contain_the_rules() {
+    let folder = pinned();
+    let emit = |what: &str| run(folder.path(), &["upstreams.json", "--locked", "--emit", what]);
+    let rule = "few: callers with the owner bob may call shop/list-orders where limit is 1 or 2, at most 5 calls in a minute";
+    assert!(emit("docs").contains(&format!("1. {rule}\n")), "{}", emit("docs"));
+    assert!(emit("html").contains(&rule.replace('/', "&#x2f;")));
+    let tables = emit("rust");
+    for part in ["policy: Some(", "ptc::Condition::Claim(\"level\", \"3\")", "calls_per_minute: Some(5)"] {
+        assert!(tables.contains(part), "{part}: {tables}");
+    }
+}

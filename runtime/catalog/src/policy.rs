@@ -1,0 +1,123 @@
+//! The policy of a deployment: which callers may call which tools.
+//!
+//! The first rule that applies to a caller and permits a call decides about it. A call that no rule permits is refused.
+
+use crate::wildcard::matches_wildcard;
+
+/// The rules of a deployment, in the order in which they are applied.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "'de: 'static")))]
+pub struct Policy {
+    /// The rules.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub rules: &'static [Rule],
+}
+
+/// One rule.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rule {
+    /// The name in messages and traces.
+    pub name: &'static str,
+    /// The conditions, all of which a caller must meet. Without conditions the rule applies to every caller.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub when: &'static [Condition],
+    /// What the rule permits.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub allow: &'static [Grant],
+    /// Maximum number of calls of one program that the rule permits.
+    pub calls_per_program: Option<u32>,
+    /// Maximum number of calls of one owner in a minute that the rule permits.
+    pub calls_per_minute: Option<u32>,
+}
+
+/// A condition on a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Condition {
+    /// The name of the owner in the file of tokens, or `stdio` for the client on standard input. A text with a colon is the whole
+    /// internal name of an owner.
+    Owner(&'static str),
+    /// A scope of the access token.
+    Scope(&'static str),
+    /// An element of the claim `groups`.
+    Group(&'static str),
+    /// The name of a claim, and the JSON of its value or of one of its elements.
+    Claim(&'static str, &'static str),
+}
+
+/// Permitted calls of the tools of one upstream.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Grant {
+    /// The upstream.
+    pub upstream: &'static str,
+    /// Exposed names of tools, in which `*` matches any characters. If there are none, every tool is permitted.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub tools: &'static [&'static str],
+    /// The arguments whose values are restricted.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub arguments: &'static [PermittedValues],
+}
+
+/// The permitted values of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PermittedValues {
+    /// The name of the argument.
+    pub name: &'static str,
+    /// The values as JSON. `null` permits that the argument is left out.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::leaked::list"))]
+    pub values: &'static [&'static str],
+}
+
+impl Grant {
+    /// Whether the tool is permitted, apart from its arguments.
+    pub fn permits(&self, upstream: &str, tool: &str) -> bool {
+        self.upstream == upstream && self.permits_tool(tool)
+    }
+
+    /// Whether a tool of the upstream is permitted, apart from its arguments.
+    pub fn permits_tool(&self, tool: &str) -> bool {
+        self.tools.is_empty() || self.tools.iter().any(|pattern| matches_wildcard(pattern, tool))
+    }
+}
+
+impl Condition {
+    /// Describes the callers that meet the condition, such as `the scope 'crm:read'`.
+    pub fn described(&self) -> String {
+        match self {
+            Condition::Owner(name) => format!("the owner '{name}'"),
+            Condition::Scope(scope) => format!("the scope '{scope}'"),
+            Condition::Group(group) => format!("the group '{group}'"),
+            Condition::Claim(name, value) => format!("the claim '{name}' with the value {value}"),
+        }
+    }
+}
+
+impl Rule {
+    /// Describes the callers to which the rule applies: `every caller`, or its conditions.
+    pub fn callers(&self) -> String {
+        if self.when.is_empty() {
+            return "every caller".to_owned();
+        }
+        let conditions: Vec<String> = self.when.iter().map(Condition::described).collect();
+        format!("callers with {}", conditions.join(" and "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grant_matches_names_and_patterns_of_its_upstream() {
+        let grant = |tools| Grant { upstream: "crm", tools, arguments: &[] };
+        assert!(grant(&[]).permits("crm", "delete"));
+        assert!(grant(&["get_*", "search"]).permits("crm", "get_order"));
+        assert!(grant(&["get_*", "search"]).permits("crm", "search"));
+        assert!(!grant(&["get_*", "search"]).permits("crm", "delete"));
+        assert!(!grant(&[]).permits("mail", "delete"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Measures what a policy of 200 rules adds to a request and to a call: `cargo bench -p ptc-policy`.
+
+#![expect(clippy::print_stdout, reason = "a bench prints its figures, and ends if they are wrong")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ptc_catalog::{Catalog, Condition, Grant, McpStdio, PermittedValues, Policy, Rule, Tool, Tools, Transport, Upstream};
+use ptc_policy::POLICY;
+use ptc_upstream::access::{PolicySource as _, SentArgument, Subject};
+use serde_json::Map;
+
+const RULES: usize = 200;
+const TOOLS: usize = 1_000;
+const ROUNDS: u32 = 20_000;
+
+/// Maximum nanoseconds of a decision.
+const MAX_DECISION_NS: u128 = 2_000;
+
+fn text(text: String) -> &'static str {
+    text.leak()
+}
+
+fn main() {
+    let tools: Vec<Tool> = (0..TOOLS).map(|at| Tool { name: text(format!("tool_{at:04}")), ..Tool::EMPTY }).collect();
+    let transport = Transport::McpStdio(McpStdio::new("none"));
+    let upstream = Upstream { name: "crm", description: "", transport, tools: Tools::table(tools.leak()) };
+    let catalog: &'static Catalog =
+        Box::leak(Box::new(Catalog { digest: "", search_index: &[], upstreams: vec![upstream].leak() }));
+    let rules: Vec<Rule> = (0..RULES)
+        .map(|at| Rule {
+            name: text(format!("rule {at}")),
+            when: vec![Condition::Scope(text(format!("scope:{at}")))].leak(),
+            allow: vec![Grant {
+                upstream: "crm",
+                tools: vec![text(format!("tool_{:03}*", at % 100))].leak(),
+                arguments: &[PermittedValues { name: "region", values: &["\"eu\"", "\"us\""] }],
+            }]
+            .leak(),
+            calls_per_program: Some(u32::MAX),
+            calls_per_minute: Some(1_000_000),
+        })
+        .collect();
+    let evaluator = POLICY.evaluator(Box::leak(Box::new(Policy { rules: rules.leak() })));
+    let scopes: Vec<String> = (0..RULES).map(|at| format!("scope:{at}")).collect();
+    let (owner, claims) = ("oauth:issuer subject".into(), Map::new());
+    let caller = Subject { owner: &owner, scopes: &scopes, claims: &claims };
+    let began = Instant::now();
+    for _ in 0..1_000 {
+        black_box(evaluator.access(black_box(caller)).catalog(catalog));
+    }
+    let request = began.elapsed().as_nanos() / 1_000;
+    let access = evaluator.access(caller);
+    access.catalog(catalog);
+    let program = access.begin_program();
+    let names: Vec<&'static str> = catalog.tools().map(|(_, tool)| tool.name).collect();
+    let began = Instant::now();
+    for name in names.iter().cycle().take(ROUNDS as usize) {
+        let _ = black_box(program.decide("crm", name, &|_| SentArgument::Value("us".into())));
+    }
+    let decision = began.elapsed().as_nanos() / u128::from(ROUNDS);
+    println!("{RULES} rules, {TOOLS} tools: {request} ns for a request, {decision} ns for a call (at most {MAX_DECISION_NS})");
+    assert!(decision <= MAX_DECISION_NS, "a decision takes {decision} ns");
+}

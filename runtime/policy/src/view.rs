@@ -1,0 +1,125 @@
+//! The part of a catalog that a set of rules permits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ptc_catalog::{Catalog, Grant, Policy, Tools, Upstream};
+use serde_json::Value;
+
+/// Maximum number of tools in all views of a process, whose memory is never freed: about 50 MB.
+const MAX_COPIED_TOOLS: usize = 200_000;
+
+/// Maximum number of views in a process.
+const MAX_VIEWS: usize = 1_000;
+
+/// A catalog without tools, for a view beyond the limits.
+static NOTHING: Catalog = Catalog::EMPTY;
+
+/// What some rules permit of a catalog.
+#[derive(Debug)]
+pub(crate) struct View {
+    /// The permitted upstreams and tools.
+    pub(crate) catalog: &'static Catalog,
+    /// The grants of each permitted tool, in the order of the rules. The key is the upstream and the tool.
+    grants: HashMap<(&'static str, &'static str), Vec<RuleGrant>>,
+    /// Whether the process has too many views, so that this one permits nothing.
+    pub(crate) is_over_limit: bool,
+}
+
+/// A grant of a rule.
+#[derive(Debug)]
+pub(crate) struct RuleGrant {
+    /// The index of the rule.
+    pub(crate) rule: u16,
+    /// The arguments whose values are restricted.
+    pub(crate) arguments: Vec<(&'static str, Vec<Value>)>,
+}
+
+/// The views of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Views(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The views, by the address of the whole catalog and the indices of the rules. Catalogs are never freed.
+    views: HashMap<(usize, Vec<u16>), Arc<View>>,
+    copied_tools: usize,
+}
+
+impl Views {
+    /// Returns the view of a catalog that some rules permit, which are sorted.
+    pub(crate) fn get(&self, policy: &'static Policy, rules: &[u16], whole: &'static Catalog) -> Arc<View> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (std::ptr::from_ref(whole).addr(), rules.to_vec());
+        if let Some(view) = known.views.get(&key) {
+            return Arc::clone(view);
+        }
+        if known.views.len() >= MAX_VIEWS || known.copied_tools >= MAX_COPIED_TOOLS {
+            return Arc::new(View { is_over_limit: true, ..View::nothing() });
+        }
+        let (view, copied) = View::new(policy, rules, whole);
+        known.copied_tools += copied;
+        let view = Arc::new(view);
+        known.views.insert(key, Arc::clone(&view));
+        view
+    }
+}
+
+impl View {
+    /// Returns a view that permits nothing.
+    pub(crate) fn nothing() -> View {
+        View { catalog: &NOTHING, grants: HashMap::new(), is_over_limit: false }
+    }
+
+    /// Creates the view, and returns the number of tools that it has copied.
+    fn new(policy: &'static Policy, rules: &[u16], whole: &'static Catalog) -> (View, usize) {
+        let applying = rules.iter().filter_map(|at| Some((*at, policy.rules.get(usize::from(*at))?)));
+        let granted: Vec<(u16, &'static Grant)> =
+            applying.flat_map(|(at, rule)| rule.allow.iter().map(move |grant| (at, grant))).collect();
+        let (mut upstreams, mut grants, mut copied) = (Vec::new(), HashMap::new(), 0);
+        for upstream in whole.upstreams {
+            let of_upstream: Vec<_> = granted.iter().filter(|(_, grant)| grant.upstream == upstream.name).collect();
+            if of_upstream.is_empty() {
+                continue;
+            }
+            let mut permitted = Vec::new();
+            for tool in upstream.tools.all() {
+                let of_tool = of_upstream.iter().filter(|(_, grant)| grant.permits_tool(tool.name));
+                let of_tool: Vec<RuleGrant> = of_tool.map(|(rule, grant)| RuleGrant::new(*rule, grant)).collect();
+                if !of_tool.is_empty() {
+                    permitted.push(*tool);
+                    grants.insert((upstream.name, tool.name), of_tool);
+                }
+            }
+            // Tools that were not fetched yet may be permitted.
+            if permitted.is_empty() && !upstream.tools.is_empty() {
+                continue;
+            }
+            let tools = if permitted.len() == upstream.tools.len() {
+                upstream.tools
+            } else {
+                copied += permitted.len();
+                Tools::table(permitted.leak())
+            };
+            upstreams.push(Upstream { tools, ..upstream.clone() });
+        }
+        // The index of the whole catalog serves searches too.
+        let catalog = Box::leak(Box::new(Catalog { digest: whole.digest, upstreams: upstreams.leak(), search_index: &[] }));
+        (View { catalog, grants, is_over_limit: false }, copied)
+    }
+
+    /// Returns the grants of a tool, none if it is not permitted.
+    pub(crate) fn grants<'v>(&'v self, server: &'v str, tool: &'v str) -> &'v [RuleGrant] {
+        self.grants.get(&(server, tool)).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl RuleGrant {
+    fn new(rule: u16, grant: &Grant) -> RuleGrant {
+        let arguments = grant.arguments.iter().map(|argument| {
+            // The compiler has checked the values. One that is not JSON would permit nothing.
+            (argument.name, argument.values.iter().filter_map(|value| serde_json::from_str(value).ok()).collect())
+        });
+        RuleGrant { rule, arguments: arguments.collect() }
+    }
+}

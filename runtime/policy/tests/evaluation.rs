@@ -1,0 +1,183 @@
+//! Tests the evaluation of policies without a server.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ptc_catalog::{Catalog, Condition, Grant, McpStdio, PermittedValues, Policy, Rule, Tool, Tools, Transport, Upstream};
+use ptc_check::CalledTool;
+use ptc_policy::POLICY;
+use ptc_upstream::access::{Access, PolicyEvaluator, PolicySource as _, Refused, SentArgument, Subject};
+use serde_json::{Map, Value, json};
+
+static TOOLS: [Tool; 3] = [
+    Tool { name: "delete_order", ..Tool::EMPTY },
+    Tool { name: "get_order", ..Tool::EMPTY },
+    Tool { name: "get_user", ..Tool::EMPTY },
+];
+
+const fn upstream(name: &'static str, tools: Tools) -> Upstream {
+    Upstream { name, description: "", transport: Transport::McpStdio(McpStdio::new("none")), tools }
+}
+
+static CATALOG: Catalog = Catalog {
+    digest: "",
+    search_index: &[],
+    upstreams: &[upstream("crm", Tools::table(&TOOLS)), upstream("live", Tools::NONE), upstream("mail", Tools::table(&TOOLS))],
+};
+
+const fn rule(name: &'static str, when: &'static [Condition], allow: &'static [Grant]) -> Rule {
+    Rule { name, when, allow, calls_per_program: None, calls_per_minute: None }
+}
+
+const fn grant(upstream: &'static str, tools: &'static [&'static str]) -> Grant {
+    Grant { upstream, tools, arguments: &[] }
+}
+
+fn evaluator(rules: &'static [Rule]) -> Arc<dyn PolicyEvaluator> {
+    POLICY.evaluator(Box::leak(Box::new(Policy { rules })))
+}
+
+fn access(evaluator: &dyn PolicyEvaluator, owner: &str, claims: &Value) -> Arc<dyn Access> {
+    let claims: Map<String, Value> = claims.as_object().cloned().unwrap_or_default();
+    let scopes: Vec<String> =
+        claims.get("scope").and_then(Value::as_str).unwrap_or_default().split(' ').map(str::to_owned).collect();
+    evaluator.access(Subject { owner: &owner.into(), scopes: &scopes, claims: &claims })
+}
+
+fn permitted(access: &dyn Access) -> Vec<String> {
+    access.catalog(&CATALOG).tools().map(|(upstream, tool)| format!("{}/{}", upstream.name, tool.name)).collect()
+}
+
+fn called(pairs: &[(Option<&str>, Option<&str>)]) -> BTreeSet<CalledTool> {
+    let owned = |name: Option<&str>| name.map(str::to_owned);
+    pairs.iter().map(|(server, tool)| CalledTool { server: owned(*server), tool: owned(*tool) }).collect()
+}
+
+#[test]
+fn rule_applies_if_all_its_conditions_hold() {
+    static RULES: &[Rule] = &[
+        rule("name", &[Condition::Owner("alice")], &[grant("crm", &["get_order"])]),
+        rule("stdio", &[Condition::Owner("stdio")], &[grant("crm", &["delete_order"])]),
+        rule("both", &[Condition::Scope("a"), Condition::Group("staff")], &[grant("mail", &["get_order"])]),
+        rule("claim", &[Condition::Claim("level", "3")], &[grant("mail", &["get_user"])]),
+        rule("element", &[Condition::Claim("roles", "\"admin\"")], &[grant("mail", &["delete_order"])]),
+    ];
+    let evaluator = evaluator(RULES);
+    for (owner, claims, expected) in [
+        ("name:alice", json!({}), vec!["crm/get_order"]),
+        // A name in the file of tokens is neither the client on standard input nor a subject.
+        ("name:stdio", json!({}), vec![]),
+        ("oauth:https://id.example alice", json!({}), vec![]),
+        ("alice", json!({}), vec![]),
+        ("stdio", json!({}), vec!["crm/delete_order"]),
+        ("oauth:i s", json!({ "scope": "a" }), vec![]),
+        ("oauth:i s", json!({ "scope": "ab", "groups": ["staff"] }), vec![]),
+        ("oauth:i s", json!({ "scope": "b a", "groups": ["x", "staff"] }), vec!["mail/get_order"]),
+        ("oauth:i s", json!({ "level": 3, "roles": "admin" }), vec!["mail/delete_order", "mail/get_user"]),
+        ("oauth:i s", json!({ "level": "3", "roles": ["administrator"] }), vec![]),
+    ] {
+        let access = access(&*evaluator, owner, &claims);
+        assert_eq!(permitted(&*access), expected, "{owner} {claims}");
+        // A worker process gets the same from the results of the conditions.
+        assert_eq!(permitted(&*evaluator.restore("".into(), access.state())), expected, "{owner} {claims}");
+    }
+    assert_eq!(permitted(&*evaluator.restore("".into(), &[])), Vec::<String>::new(), "a rule without a result does not apply");
+}
+
+#[test]
+fn callers_with_the_same_rules_share_a_catalog() {
+    static RULES: &[Rule] = &[rule("readers", &[Condition::Scope("a")], &[grant("crm", &["get_*"])])];
+    let evaluator = evaluator(RULES);
+    let of = |owner: &str, claims: &Value| access(&*evaluator, owner, claims).catalog(&CATALOG);
+    let scope = json!({ "scope": "a" });
+    assert!(std::ptr::eq(of("oauth:i one", &scope), of("oauth:i two", &scope)));
+    assert!(!std::ptr::eq(of("oauth:i one", &scope), of("oauth:i one", &json!({}))));
+}
+
+#[test]
+fn program_is_denied_with_all_that_is_missing() {
+    static RULES: &[Rule] = &[
+        rule("admins", &[Condition::Group("admins"), Condition::Scope("crm:write")], &[grant("crm", &[])]),
+        rule("writers", &[Condition::Scope("crm:write")], &[grant("crm", &["delete_order"])]),
+        rule("readers", &[Condition::Scope("crm:read")], &[grant("crm", &["get_*"])]),
+        rule("live", &[Condition::Scope("live")], &[grant("live", &["a*"])]),
+    ];
+    let evaluator = evaluator(RULES);
+    let nobody = access(&*evaluator, "name:nobody", &json!({}));
+    let denied = nobody
+        .denial_of_program(
+            &CATALOG,
+            &called(&[
+                (Some("crm"), Some("get_order")),
+                (Some("crm"), Some("delete_order")),
+                (Some("mail"), Some("get_user")),
+                (Some("crm"), Some("unknown")),
+            ]),
+        )
+        .expect("the program is denied");
+    assert_eq!(denied.missing_scopes, ["crm:read", "crm:write"]);
+    for part in ["crm/get_order", "crm/delete_order", "'crm:write' for the rule 'writers'", "mail/get_user (no rule"] {
+        assert!(denied.message.contains(part), "{part}: {}", denied.message);
+    }
+    assert!(!denied.message.contains("unknown"), "the check of the program reports it: {}", denied.message);
+    // Names that are not known yet count as permitted if anything of the upstream may be called.
+    let reader = access(&*evaluator, "name:reader", &json!({ "scope": "crm:read" }));
+    assert_eq!(reader.denial_of_program(&CATALOG, &called(&[(Some("crm"), None), (None, None)])), None);
+    assert!(reader.denial_of_program(&CATALOG, &called(&[(Some("mail"), None)])).is_some());
+    // The tools of an upstream that was not asked yet are permitted by their names.
+    let live = access(&*evaluator, "name:live", &json!({ "scope": "live" }));
+    assert_eq!(live.denial(&CATALOG, "live", "anything"), None);
+    assert!(live.denial(&CATALOG, "live", "other").is_some());
+    assert!(reader.denial(&CATALOG, "live", "anything").is_some());
+}
+
+#[test]
+fn first_rule_whose_arguments_fit_decides_and_counts() {
+    static RULES: &[Rule] = &[
+        Rule {
+            calls_per_program: Some(1),
+            ..rule(
+                "europe",
+                &[],
+                &[Grant {
+                    upstream: "crm",
+                    tools: &["get_order"],
+                    arguments: &[
+                        PermittedValues { name: "region", values: &["\"eu\""] },
+                        PermittedValues { name: "limit", values: &["10", "null"] },
+                    ],
+                }],
+            )
+        },
+        rule(
+            "america",
+            &[],
+            &[Grant {
+                upstream: "crm",
+                tools: &[],
+                arguments: &[PermittedValues { name: "region", values: &["\"us\"", "\"eu\""] }],
+            }],
+        ),
+    ];
+    let evaluator = evaluator(RULES);
+    let access = access(&*evaluator, "stdio", &json!({}));
+    access.catalog(&CATALOG);
+    let program = access.begin_program();
+    let decide = |tool: &'static str, args: Value| {
+        program.decide("crm", tool, &|name| match args.get(name) {
+            None => SentArgument::Absent,
+            Some(Value::Array(_) | Value::Object(_)) => SentArgument::Other,
+            Some(value) => SentArgument::Value(value.clone()),
+        })
+    };
+    assert_eq!(decide("get_order", json!({ "region": "us" })).ok(), Some("america"));
+    assert_eq!(decide("get_order", json!({ "region": "eu", "limit": 11 })).ok(), Some("america"));
+    assert_eq!(decide("get_order", json!({ "region": "eu" })).ok(), Some("europe"));
+    assert_eq!(decide("delete_order", json!({ "region": "eu" })).ok(), Some("america"));
+    // The rule decides although a later one would permit the call without a limit.
+    assert!(matches!(decide("get_order", json!({ "region": "eu", "limit": 10 })), Err(Refused::Limit("europe", _))));
+    for args in [json!({}), json!({ "region": "asia" }), json!({ "region": ["eu"] }), json!({ "region": null })] {
+        let Err(Refused::Denied(denied)) = decide("get_user", args.clone()) else { panic!("{args}") };
+        assert!(denied.message.contains("'region'") && denied.message.contains("\"us\", \"eu\""), "{}", denied.message);
+    }
+}

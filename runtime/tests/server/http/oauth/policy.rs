@@ -1,0 +1,36 @@
+//! The policy for scopes and groups of access tokens.
+
+use serde_json::{Value, json};
+
+use super::issuer::{AUDIENCE, Issuer};
+use crate::http::owners::tool;
+use crate::http::policy::{eval, start};
+use crate::policy::{called, count_file};
+
+pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
+    let (issuer, count) = (Issuer::start(), count_file("scopes"));
+    let oauth = ["--http-auth-rate-limit=false", "--http-oauth-issuer", issuer.name(), "--http-oauth-audience", AUDIENCE];
+    let site = start(&count, &oauth);
+    let connect = |claims: &Value| site.authenticated(issuer.token(claims).leak());
+    let mut reader = connect(&json!({ "scope": "crm:read other" }));
+    assert_eq!(eval(&mut reader, r#"(tool/value {:server "crm" :tool "get_order"})"#)["status"], "ok");
+    let program = r#"(tool/call {:server "crm" :tool "get_order"}) (tool/call {:server "crm" :tool "delete_order"})"#;
+    let refused = tool(&mut reader, "1", "lisp_eval", &json!({ "program": program }));
+    assert_eq!(refused.status, 403, "{refused:?}");
+    let challenge = refused.header("www-authenticate").unwrap_or_default();
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"crm:read other crm:write\""),
+        "{challenge}"
+    );
+    assert_eq!(refused.json()["result"]["structuredContent"]["missing_scopes"], json!(["crm:write"]));
+    assert_eq!(called(&count), ["get_order"]);
+    let mut writer = connect(&json!({ "scope": "crm:read crm:write" }));
+    assert_eq!(eval(&mut writer, program)["status"], "ok");
+    // No scope helps here, so that the client is not asked for another token.
+    let refund = r#"(tool/value {:server "billing" :tool "refund"})"#;
+    let refused = tool(&mut writer, "1", "lisp_eval", &json!({ "program": refund }));
+    assert_eq!((refused.status, &refused.json()["result"]["structuredContent"]["reason"]), (200, &json!("forbidden")));
+    let mut admin = connect(&json!({ "groups": ["staff", "admins"] }));
+    assert_eq!(eval(&mut admin, refund)["status"], "ok");
+    std::fs::remove_file(&count).expect("it is there");
+}

@@ -1,0 +1,138 @@
+//! What a caller may call: the interface to the evaluation of a policy, which is a crate of its own. A binary without a policy does
+//! not link that crate.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use ptc_catalog::{Catalog, Policy};
+use ptc_check::CalledTool;
+use ptc_lisp::host::Fault;
+use ptc_lisp::{ErrorKind, Kind, Value, json};
+use serde_json::Map;
+
+use crate::request::Call;
+
+/// Maximum bytes of an argument as JSON that is compared with permitted values. These are written in a config and are short.
+const MAX_COMPARED_BYTES: usize = 4096;
+
+/// Makes the evaluator of a policy: the part that `main` passes to the runtime.
+pub trait PolicySource: fmt::Debug + Sync {
+    /// Returns the evaluator of the policy.
+    fn evaluator(&self, policy: &'static Policy) -> Arc<dyn PolicyEvaluator>;
+}
+
+/// Evaluates a policy for callers.
+pub trait PolicyEvaluator: Send + Sync {
+    /// Returns what a caller may do. This is done once for each request.
+    fn access(&self, caller: Subject<'_>) -> Arc<dyn Access>;
+
+    /// Returns what the caller may do for which another process has returned [`Access::state`].
+    fn restore(&self, owner: Arc<str>, state: &[u16]) -> Arc<dyn Access>;
+}
+
+/// What is known of a caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'c> {
+    /// The internal name of its owner.
+    pub owner: &'c Arc<str>,
+    /// The scopes of its access token.
+    pub scopes: &'c [String],
+    /// The verified claims of its access token.
+    pub claims: &'c Map<String, serde_json::Value>,
+}
+
+/// What one caller may do.
+pub trait Access: fmt::Debug + Send + Sync {
+    /// Returns a catalog without the tools that the caller may not call. It is memory that is never freed, of which there is at most
+    /// a fixed amount.
+    fn catalog(&self, whole: &'static Catalog) -> &'static Catalog;
+
+    /// Returns why the caller may not call a tool of the whole catalog, apart from its arguments. `None` if it may, or if there is
+    /// no such tool.
+    fn denial(&self, whole: &'static Catalog, server: &str, tool: &str) -> Option<Denial>;
+
+    /// Returns why the caller may not run a program that may call these tools. A tool whose name is not known counts as permitted
+    /// if the caller may call any tool of its upstream.
+    fn denial_of_program(&self, whole: &'static Catalog, called: &BTreeSet<CalledTool>) -> Option<Denial>;
+
+    /// Returns the result of the conditions of all rules, from which [`PolicyEvaluator::restore`] makes an equal value.
+    fn state(&self) -> &[u16];
+
+    /// Returns the decisions about the calls of a program that begins now.
+    fn begin_program(&self) -> Box<dyn CallDecisions>;
+}
+
+/// Decides about the calls of one program.
+pub trait CallDecisions: Send + Sync {
+    /// Returns the name of the rule that permits a call, which it counts. `argument` returns an argument as it is sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the call is refused.
+    fn decide(
+        &self,
+        server: &'static str,
+        tool: &'static str,
+        argument: &dyn Fn(&str) -> SentArgument,
+    ) -> Result<&'static str, Refused>;
+}
+
+/// An argument as it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SentArgument {
+    /// It is not sent.
+    Absent,
+    /// A text, number, boolean or null.
+    Value(serde_json::Value),
+    /// A list, an object, or a value that is longer than permitted values are.
+    Other,
+}
+
+/// Why a call is refused.
+#[derive(Debug, Clone)]
+pub enum Refused {
+    /// No rule permits it.
+    Denied(Denial),
+    /// The rule that permits it does not permit more calls. Contains the name of the rule and a sentence.
+    Limit(&'static str, String),
+}
+
+/// Why a caller may not do something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Denial {
+    /// A sentence that names the rules or scopes that are missing.
+    pub message: String,
+    /// What the caller can do. Empty if nothing is known.
+    pub hint: String,
+    /// The scopes that an access token needs in addition. Empty if no scope is sufficient.
+    pub missing_scopes: Vec<String>,
+}
+
+impl Denial {
+    /// Returns the fault of the program.
+    pub fn into_fault(self) -> Fault {
+        let fault = Fault::new(ErrorKind::Forbidden, self.message);
+        if self.hint.is_empty() { fault } else { fault.with_hint(self.hint) }
+    }
+}
+
+impl Call<'_> {
+    /// Returns an argument as it is sent. An operation sends its default argument where the program gives none.
+    pub(crate) fn sent_argument(&self, name: &str) -> SentArgument {
+        if let Some((_, value)) = self.args.iter().find(|(given, _)| *given == name) {
+            return sent(value);
+        }
+        let default = self.tool.operation.and_then(|operation| operation.default_args.iter().find(|(of, _)| *of == name));
+        let default = default.and_then(|(_, json)| serde_json::from_str(json).ok());
+        default.map_or(SentArgument::Absent, SentArgument::Value)
+    }
+}
+
+fn sent(value: &Value) -> SentArgument {
+    if matches!(value.kind(), Kind::Map | Kind::Vector | Kind::Set) {
+        return SentArgument::Other;
+    }
+    let json = json::encode(value, MAX_COMPARED_BYTES).ok();
+    json.and_then(|json| serde_json::from_str(&json).ok()).map_or(SentArgument::Other, SentArgument::Value)
+}
