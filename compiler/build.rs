@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment can link.
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 19] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",
@@ -17,6 +17,7 @@ const MEMBERS: [&str; 18] = [
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",
+    "runtime/oauth-client",
     "runtime/otlp",
     "runtime/regex",
     "runtime/resource-server",

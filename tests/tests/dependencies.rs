@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 23] = [
+const CRATES: [(&str, &[&str]); 24] = [
     ("ptc-catalog", &[]),
     ("ptc-image", &["ptc-catalog"]),
     ("ptc-text", &[]),
@@ -37,6 +37,7 @@ const CRATES: [(&str, &[&str]); 23] = [
         "ptc-upstream",
         &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-search", "ptc-secrets", "ptc-text"],
     ),
+    ("ptc-oauth-client", &["ptc-catalog", "ptc-log", "ptc-secrets", "ptc-upstream"]),
     (
         "ptc-engine",
         &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],
@@ -65,7 +66,10 @@ const CRATES: [(&str, &[&str]); 23] = [
     ("ptc-viewer", &["ptc-runtime"]),
     ("ptc-otlp", &["ptc-runtime"]),
     ("ptc-resource-server", &["ptc-runtime"]),
-    ("ptc-prebuilt", &["ptc-image", "ptc-otlp", "ptc-resource-server", "ptc-runtime", "ptc-session-redis", "ptc-viewer"]),
+    (
+        "ptc-prebuilt",
+        &["ptc-image", "ptc-oauth-client", "ptc-otlp", "ptc-resource-server", "ptc-runtime", "ptc-session-redis", "ptc-viewer"],
+    ),
     ("ptc-packages", &[]),
     (
         "ptc-compiler",
@@ -74,6 +78,7 @@ const CRATES: [(&str, &[&str]); 23] = [
             "ptc-check",
             "ptc-image",
             "ptc-lisp",
+            "ptc-oauth-client",
             "ptc-otlp",
             "ptc-packages",
             "ptc-resource-server",

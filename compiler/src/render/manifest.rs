@@ -68,6 +68,8 @@ pub struct Manifest {
     pub package: String,
     /// Whether the runtime gets its HTTP client.
     pub http: bool,
+    /// Whether it gets its OAuth client.
+    pub oauth: bool,
     /// Its optional features.
     pub abilities: Abilities,
     /// The `[profile.release]` section, which is equal for every deployment.
@@ -94,8 +96,8 @@ pub(super) struct Part {
 }
 
 impl Abilities {
-    /// Returns the packages that provide optional parts.
-    pub(super) fn parts(self) -> Vec<Part> {
+    /// Returns the packages that provide the optional parts.
+    fn parts(self) -> Vec<Part> {
         let redis = Part {
             package: "ptc-session-redis",
             folder: "runtime/session-redis",
@@ -134,9 +136,21 @@ impl Abilities {
 }
 
 impl Manifest {
+    /// Returns the packages that provide optional parts: those of its features, and those that its upstreams need.
+    fn parts(&self) -> Vec<Part> {
+        let oauth_client = self.oauth.then_some(Part {
+            package: "ptc-oauth-client",
+            folder: "runtime/oauth-client",
+            features: "",
+            field: "oauth_client",
+            value: "ptc_oauth_client::OAUTH_CLIENT",
+        });
+        self.abilities.parts().into_iter().chain(oauth_client).collect()
+    }
+
     /// Returns the packages of this workspace that the generated crate depends on, with their folders in the runtime's sources.
     pub fn dependencies(&self) -> Vec<(&'static str, &'static str)> {
-        let parts = self.abilities.parts();
+        let parts = self.parts();
         DEPENDENCIES.into_iter().chain(parts.iter().map(|part| (part.package, part.folder))).collect()
     }
 
@@ -150,7 +164,7 @@ impl Manifest {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
         // Planner models and collectors are reached over HTTP.
         let http = deployment.needs_http() || abilities.agentic || abilities.otlp || abilities.http_oauth;
-        Manifest { package, http, abilities, profile }
+        Manifest { package, http, oauth: deployment.needs_oauth(), abilities, profile }
     }
 
     pub(super) fn view(&self) -> View {
@@ -167,7 +181,7 @@ impl Manifest {
             compiler: crate::VERSION,
             package: toml_string(&self.package),
             features: features.join(", "),
-            parts: self.abilities.parts(),
+            parts: self.parts(),
             http: self.http,
             profile: self.profile.trim().to_owned(),
         }

@@ -27,6 +27,7 @@
 //! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
+//! - [`oauth`]: how an upstream's access tokens are obtained.
 //! - [`proxy`]: the proxy of an upstream, and its exceptions.
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
@@ -44,6 +45,7 @@ pub mod deployment;
 pub mod effect;
 #[cfg(feature = "serde")]
 mod leaked;
+pub mod oauth;
 pub mod paging;
 pub mod proxy;
 pub mod sandbox;
@@ -54,6 +56,7 @@ pub mod upstream;
 pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
+pub use oauth::{ClientAuth, Grant, OAuth2};
 pub use paging::{By, Paging};
 pub use proxy::Proxy;
 pub use sandbox::Sandbox;

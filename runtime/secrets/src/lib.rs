@@ -8,7 +8,8 @@
 //! - A `${VAR}` is a secret if its name, or the name of the child's variable, indicates one. The values of other variables are
 //!   passed on and not redacted, except for parts with the form of a secret: tokens of well-known services, passwords in URLs.
 //! - [`random`] makes names that cannot be guessed.
-//! - [`Redactor`] replaces the resolved secrets, in the encodings in which upstreams echo them, with `[REDACTED]`.
+//! - [`Redactor`] replaces the resolved secrets, in the encodings in which upstreams echo them, with `[REDACTED]`, and those that are
+//!   issued while the server runs: see [`Redactor::add_issued`].
 //!
 //! The texts in [`Secrets`] and [`Redactor`] are overwritten when the last copy is dropped. Two kinds of data that belong to
 //! other crates are not: the search tables, which contain pieces of eight bytes, and what HTTP clients send.
@@ -19,6 +20,7 @@ mod decoded_text;
 mod encodings;
 mod file;
 pub mod heuristics;
+mod issued;
 mod literal_secrets;
 mod memory;
 mod patterns;

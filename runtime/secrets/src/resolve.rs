@@ -318,8 +318,9 @@ fn names(users: &[(&'static str, Auth)]) -> Vec<&'static str> {
 fn check(value: &str, users: &[(&'static str, Auth)]) -> Result<(), Problem> {
     long_enough(value)?;
     for (_, auth) in users {
-        // A basic credential is sent as base64, and a certificate is not sent as text, so that they may contain any characters.
-        let is_certificate = matches!(auth, Auth::ClientCertificate { .. });
+        // A basic credential is sent as base64, the secret of an OAuth client is encoded as in a form, and a certificate or a private key
+        // is not sent as text, so that they may contain any characters.
+        let is_encoded = matches!(auth, Auth::ClientCertificate { .. } | Auth::OAuth2(_));
         let basic = matches!(auth, Auth::Basic { .. });
         if basic {
             let (user, pass) = basic_pair(value).ok_or(Problem::NotBasic)?;
@@ -328,7 +329,7 @@ fn check(value: &str, users: &[(&'static str, Auth)]) -> Result<(), Problem> {
                 return Err(Problem::HalfTooShort(chars));
             }
         }
-        if !basic && !is_certificate && value.chars().any(char::is_control) {
+        if !basic && !is_encoded && value.chars().any(char::is_control) {
             return Err(Problem::ControlCharacter);
         }
     }
