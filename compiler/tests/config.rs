@@ -85,7 +85,7 @@ fn every_key_is_read_into_the_config_model() {
     };
     assert_eq!(oauth("issued"), issued);
     let signed = OAuth2 {
-        token_url: "https://id.example.com/oauth2/token".to_owned(),
+        token_url: String::new(),
         client_auth: ClientAuth::PrivateKeyJwt,
         binding: "client-key".to_owned(),
         key_id: "2026-01".to_owned(),

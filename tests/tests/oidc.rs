@@ -44,7 +44,9 @@ fn real_provider_issues_and_renews_tokens_for_each_form_of_client_authentication
             });
             if form == "private_key_jwt" {
                 auth["key_id"] = json!("k-1");
+                // The token endpoint is found in the metadata.
                 auth["issuer"] = json!(&issuer);
+                auth.as_object_mut().expect("an object").remove("token_url");
             }
             let entry = json!({
                 "transport": "openapi",

@@ -55,7 +55,7 @@ fn auth_element(
         "oauth2" => {
             let place = fields.node("scheme").unwrap_or(node).place(reader.file);
             seen.set(reader, "header", "Authorization", place);
-            oauth::read(reader, &fields, resource).map(Auth::OAuth2)
+            oauth::read(reader, &subject, &fields, bindings, resource).map(Auth::OAuth2)
         }
         "mtls" => Some(Auth::ClientCertificate { binding: binding?.value }),
         "api_key" => {

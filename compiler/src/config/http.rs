@@ -16,8 +16,8 @@ use crate::tree::Node;
 /// Reads the keys that only entries of `mcp_http` and `mcp_sse` have.
 pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
     let url = urls::read(reader, fields, "url");
-    let token_urls = oauth::token_urls(reader, fields);
-    urls::check_security(reader, fields, &url.iter().chain(&token_urls).collect::<Vec<_>>());
+    let server_urls = oauth::server_urls(reader, fields);
+    urls::check_security(reader, fields, &url.iter().chain(&server_urls).collect::<Vec<_>>());
     let resource = url.as_ref().map(|named| oauth::resource_of(&named.url)).unwrap_or_default();
     Some(McpHttp {
         is_sse: fields.tag() == "mcp_sse",

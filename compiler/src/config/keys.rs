@@ -434,7 +434,7 @@ pub static AUTH: Variants = Variants {
                 SCHEME,
                 key("grant", Kind::Choice(&["client_credentials"]), Required, "how access tokens are requested")
                     .or(&["grant_type", "flow"]),
-                key("token_url", Kind::Text, Required, "the URL of the authorization server that issues tokens").or(&[
+                key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`").or(&[
                     "token_endpoint",
                     "tokenUrl",
                     "token_uri",
@@ -445,12 +445,12 @@ pub static AUTH: Variants = Variants {
                     "binding",
                     Kind::Text,
                     Required,
-                    "the entry of `credentials` that has the client's secret, or its private key as PEM",
+                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its assertion",
                 )
                 .or(&["credential", "secret", "client_secret"]),
                 key(
                     "client_auth",
-                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt"]),
+                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file"]),
                     Optional,
                     "how the client proves its identity; `client_secret_basic` where left out",
                 )
@@ -460,9 +460,9 @@ pub static AUTH: Variants = Variants {
                     "issuer",
                     Kind::Text,
                     Optional,
-                    "the audience of signed assertions, with `private_key_jwt`; `token_url` where left out",
+                    "the issuer whose metadata has the URL that issues tokens; with `token_url`, the audience of signed assertions",
                 )
-                .or(&["audience"]),
+                .or(&["audience", "authority"]),
                 key("scopes", Kind::Names, Optional, "the scopes that are requested").or(&["scope"]),
                 key(
                     "resource",

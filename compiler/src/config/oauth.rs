@@ -3,17 +3,22 @@
 use ptc_catalog::{ClientAuth, Grant, OAuth2};
 use url::Url;
 
-use super::fields::Fields;
+use super::credentials::Bindings;
+use super::fields::{Fields, Subject};
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
-use crate::diag::{Code, quoted};
+use crate::diag::{Code, Diagnostic, quoted};
 use crate::tree::Node;
 
-/// Reads the URLs of the token endpoints of an entry and reports their faults. They need TLS as the URLs of the entry do.
-pub(super) fn token_urls<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>) -> Vec<Named<'n>> {
+/// Reads the URLs of the authorization servers of an entry and reports their faults. They need TLS as the URLs of the entry do.
+pub(super) fn server_urls<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>) -> Vec<Named<'n>> {
     let is_oauth = |auth: &&Node| auth.get("scheme").and_then(Node::as_str) == Some("oauth2");
-    let urls = fields.nodes("auth").iter().filter(is_oauth).filter_map(|auth| auth.get("token_url"));
-    urls.filter_map(|node| urls::read_node(reader, "token_url", node)).collect()
+    let url = |auth: &'n Node| {
+        // Beside `token_url`, an issuer is an audience, which may be any text.
+        let key = if auth.get("token_url").is_some() { "token_url" } else { "issuer" };
+        urls::read_node(reader, key, auth.get(key)?)
+    };
+    fields.nodes("auth").iter().filter(is_oauth).filter_map(url).collect()
 }
 
 /// Returns the identifier of an MCP server as a resource (RFC 8707): its URL without query and fragment.
@@ -27,16 +32,44 @@ pub(super) fn resource_of(url: &Url) -> String {
 }
 
 /// Reads an element. `resource` is the parameter of that name, unless the element has another one.
-pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, resource: &str) -> Option<OAuth2<String>> {
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    bindings: &Bindings,
+    resource: &str,
+) -> Option<OAuth2<String>> {
     let client_auth = fields.text("client_auth").map_or(Some(ClientAuth::SecretBasic), |name| ClientAuth::named(&name));
-    for name in ["key_id", "issuer"] {
+    let has_token_url = fields.member("token_url").is_some() || fields.unfit("token_url").is_some();
+    if !has_token_url && fields.member("issuer").is_none() && fields.unfit("issuer").is_none() {
+        let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `token_url`", subject.name));
+        let hint =
+            "`token_url` is the URL that issues tokens; `issuer` in its place is the URL of an issuer whose metadata has it";
+        reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
+    }
+    for (name, is_unused) in [("key_id", true), ("issuer", has_token_url)] {
         if let Some(member) = fields.member(name)
+            && is_unused
             && client_auth.is_some_and(|form| form != ClientAuth::PrivateKeyJwt)
         {
-            let message = format!("`{name}` is a part of signed assertions, and the client sends a secret");
-            let hint = "remove it, or write \"client_auth\": \"private_key_jwt\"";
+            let message = format!("`{name}` is a part of the assertions that a client signs, and this client signs none");
+            let hint = match name {
+                "issuer" => "remove it, or remove `token_url`, which the metadata of the issuer has",
+                _ => "remove it, or write \"client_auth\": \"private_key_jwt\"",
+            };
             reader.fault(Code::BadOauthSetting, &member.value, message, "without effect", hint);
         }
+    }
+    if client_auth == Some(ClientAuth::AssertionFile)
+        && let Some(node) = fields.node("binding")
+        && let Some(place) = node.as_str().and_then(|name| bindings.not_a_file(name))
+    {
+        let message = "`client_assertion_file` reads the assertion again for each request, and the credential is not a file";
+        let diagnostic = Diagnostic::new(Code::BadOauthSetting, message)
+            .at(node.place(reader.file), "not a file")
+            .also(place.clone(), "read when the server starts")
+            .hint("write the credential as { \"source\": \"file\", \"path\": … }");
+        reader.report(diagnostic);
     }
     for node in fields.nodes("scopes") {
         check_scope(reader, node);
@@ -53,7 +86,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, resource:
     Some(OAuth2 {
         // `keys::AUTH` has no other grant.
         grant: Grant::ClientCredentials,
-        token_url: fields.text("token_url")?,
+        token_url: fields.text("token_url").unwrap_or_default(),
         client_id: fields.text("client_id")?,
         client_auth: client_auth?,
         binding: fields.text("binding")?,

@@ -22,8 +22,8 @@ pub(super) fn read(
 ) -> Option<OpenApi> {
     let base = urls::read(reader, fields, "base_url");
     let schema_url = urls::read(reader, fields, "schema_url");
-    let token_urls = oauth::token_urls(reader, fields);
-    let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).chain(&token_urls).collect();
+    let server_urls = oauth::server_urls(reader, fields);
+    let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).chain(&server_urls).collect();
     urls::check_security(reader, fields, &named);
     if let (Some(base), Some(schema)) = (&base, &schema_url) {
         check_origin(reader, fields, base, schema);

@@ -6,17 +6,17 @@
 pub struct OAuth2<T = &'static str> {
     /// How a token is requested.
     pub grant: Grant,
-    /// The URL of the token endpoint.
+    /// The URL of the token endpoint. Empty if the metadata of the issuer has it.
     pub token_url: T,
     /// The identifier of the client.
     pub client_id: T,
     /// How the client proves its identity to the token endpoint.
     pub client_auth: ClientAuth,
-    /// The credential binding with the client's secret, or with its private key as PEM.
+    /// The credential binding with the client's secret, its private key as PEM, or its assertion.
     pub binding: T,
     /// The `kid` of a signed assertion. Empty if it has none.
     pub key_id: T,
-    /// The issuer, which is the audience of a signed assertion. Empty if the token endpoint is the audience.
+    /// The issuer, which is the audience of a signed assertion. Empty if the token endpoint is the audience, which is then known.
     pub issuer: T,
     /// The scopes, separated by spaces as in the parameter `scope`. Empty if none are requested.
     pub scope: T,
@@ -37,6 +37,16 @@ impl<T> OAuth2<T> {
             issuer: text(&self.issuer),
             scope: text(&self.scope),
             resource: text(&self.resource),
+        }
+    }
+}
+
+impl<T: AsRef<str>> OAuth2<T> {
+    /// Returns the URL of the authorization server that the config has: of its token endpoint, or of the issuer.
+    pub fn server(&self) -> &str {
+        match self.token_url.as_ref() {
+            "" => self.issuer.as_ref(),
+            url => url,
         }
     }
 }
@@ -68,18 +78,23 @@ pub enum ClientAuth {
     SecretPost,
     /// An assertion that the client signs with its private key (RFC 7523).
     PrivateKeyJwt,
+    /// An assertion that the platform writes into a file and replaces from time to time (RFC 7523), such as the token of a Kubernetes
+    /// service account.
+    AssertionFile,
 }
 
 impl ClientAuth {
     /// Every form.
-    pub const ALL: [ClientAuth; 3] = [ClientAuth::SecretBasic, ClientAuth::SecretPost, ClientAuth::PrivateKeyJwt];
+    pub const ALL: [ClientAuth; 4] =
+        [ClientAuth::SecretBasic, ClientAuth::SecretPost, ClientAuth::PrivateKeyJwt, ClientAuth::AssertionFile];
 
-    /// Returns the name in `upstreams.json`, as OpenID Connect registers it.
+    /// Returns the name in `upstreams.json`: that which OpenID Connect registers, if it does.
     pub fn name(self) -> &'static str {
         match self {
             ClientAuth::SecretBasic => "client_secret_basic",
             ClientAuth::SecretPost => "client_secret_post",
             ClientAuth::PrivateKeyJwt => "private_key_jwt",
+            ClientAuth::AssertionFile => "client_assertion_file",
         }
     }
 

@@ -1,5 +1,6 @@
 //! Requests tokens at a token endpoint, and describes refusals.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::OAuth2;
@@ -13,6 +14,7 @@ use url::{Url, form_urlencoded};
 
 use crate::answer::{self, Grant, Refusal};
 use crate::client_auth::ClientCredential;
+use crate::metadata;
 
 /// Time limit for a request with its answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +25,8 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 pub(crate) struct TokenEndpoint {
     upstream: &'static str,
     oauth: &'static OAuth2,
-    url: Url,
+    /// The URL, once it is known.
+    url: Mutex<Option<Url>>,
     http: HttpClient,
     credential: ClientCredential,
 }
@@ -45,13 +48,15 @@ impl TokenEndpoint {
     pub(crate) fn new(config: &TokenSourceConfig<'_>) -> Result<TokenEndpoint, UpstreamError> {
         let (upstream, oauth) = (config.upstream, config.oauth);
         let fault = |what: &str| UpstreamError::new(Reason::AuthFailed, format!("no access token{}: {what}", of(upstream)));
-        let url = Url::parse(oauth.token_url).map_err(|why| fault(&format!("`token_url` is not a URL: {why}")))?;
-        let secret = config.secrets.binding(oauth.binding);
-        let credential = secret.ok_or("has no value").and_then(|secret| ClientCredential::read(oauth, secret));
-        let credential = credential.map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
+        let url = match oauth.token_url {
+            "" => None,
+            text => Some(Url::parse(text).map_err(|why| fault(&format!("`token_url` is not a URL: {why}")))?),
+        };
+        let credential = ClientCredential::read(oauth, config.secrets)
+            .map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
         let endpoint = Endpoint {
             upstream: None,
-            url: oauth.token_url,
+            url: if url.is_some() { oauth.token_url } else { oauth.issuer },
             auth: &[],
             static_headers: &[],
             connect_timeout: config.connect_timeout,
@@ -61,7 +66,7 @@ impl TokenEndpoint {
         };
         // A server may issue the current token again, which must not be redacted in its answer.
         let http = HttpClient::new(&endpoint, config.secrets)?.reading_issued();
-        Ok(TokenEndpoint { upstream, oauth, url, http, credential })
+        Ok(TokenEndpoint { upstream, oauth, url: Mutex::new(url), http, credential })
     }
 
     /// Returns the name of the upstream.
@@ -69,51 +74,93 @@ impl TokenEndpoint {
         self.upstream
     }
 
-    /// Requests a token. Redirects are not followed, since the credential of the client would go elsewhere.
+    /// Requests a token. If that fails, the token endpoint is looked up again for the next request.
+    ///
+    /// # Errors
+    ///
+    /// The token endpoint is not found, cannot be reached or refuses the client, or its answer has no usable token.
     pub(crate) async fn request(&self) -> Result<Grant, RequestError> {
         let deadline = Instant::now() + TIMEOUT;
+        let url = self.url(deadline).await?;
+        let outcome = self.request_from(&url, deadline).await;
+        if outcome.is_err() && self.oauth.token_url.is_empty() {
+            *self.known_url() = None;
+        }
+        outcome
+    }
+
+    fn known_url(&self) -> MutexGuard<'_, Option<Url>> {
+        self.url.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the URL of the token endpoint. If it is not known, the metadata of the issuer has it.
+    async fn url(&self, deadline: Instant) -> Result<Url, UpstreamError> {
+        if let Some(url) = self.known_url().clone() {
+            return Ok(url);
+        }
+        let url = metadata::token_endpoint(&self.http, self.oauth.issuer, deadline).await.map_err(|why| {
+            let end = of(self.upstream);
+            UpstreamError::unavailable(format!(
+                "no access token{end}: no token endpoint of the issuer {}: {why}",
+                self.oauth.issuer
+            ))
+        })?;
+        Ok(self.known_url().insert(url).clone())
+    }
+
+    /// Requests a token at a URL. Redirects are not followed, since the credential of the client would go elsewhere.
+    async fn request_from(&self, url: &Url, deadline: Instant) -> Result<Grant, RequestError> {
+        let fault = |reason, what: &str| {
+            let mut shown = url.clone();
+            shown.set_query(None);
+            UpstreamError::new(reason, format!("no access token{}: the token endpoint {shown} {what}", of(self.upstream)))
+        };
+        let refused = |what: &str| fault(Reason::AuthFailed, what);
+        let unavailable = |what: &str| fault(Reason::UpstreamUnavailable, what);
         let mut headers = HeaderMap::from_iter([
             (ACCEPT, HeaderValue::from_static("application/json")),
             (CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")),
         ]);
-        let body = self.form(&mut headers)?;
+        let body = self
+            .form(url, &mut headers)
+            .map_err(|why| refused(&format!("was not asked: the credential '{}' {why}", self.oauth.binding)))?;
         // A token that was issued and lost does no harm, so that a lost connection is replaced at once.
         let request = OutgoingRequest {
             body: body.into(),
             repeatable: true,
             follows: false,
-            ..OutgoingRequest::new(Method::POST, &self.url, headers)
+            ..OutgoingRequest::new(Method::POST, url, headers)
         };
         let lost = |fault: UpstreamError| match fault.message.as_ref() {
-            "" => self.unavailable(&format!("gave no answer within {} s", TIMEOUT.as_secs())),
-            message => self.unavailable(&format!("cannot be used: {message}")),
+            "" => unavailable(&format!("gave no answer within {} s", TIMEOUT.as_secs())),
+            message => unavailable(&format!("cannot be used: {message}")),
         };
         let mut answer = self.http.send(request, deadline).await.map_err(lost)?;
         let (status, pause) = (answer.status(), retry_after(&answer));
         let body = match self.http.read_body(&mut answer, MAX_ANSWER_BYTES.into(), deadline).await {
             Ok(body) => body,
             Err(fault) if fault.reason == Reason::ResponseTooLarge => {
-                return Err(self.refused(&format!("gave an answer of more than {MAX_ANSWER_BYTES} bytes")).into());
+                return Err(refused(&format!("gave an answer of more than {MAX_ANSWER_BYTES} bytes")).into());
             }
             Err(fault) => return Err(lost(fault).into()),
         };
         if status.is_success() {
-            return answer::read_grant(&body).map_err(|why| self.refused(&format!("gave an answer that {why}")).into());
+            return answer::read_grant(&body).map_err(|why| refused(&format!("gave an answer that {why}")).into());
         }
         let status = status.as_u16();
         let fault = match answer::read_refusal(&body) {
-            _ if status == 429 || status >= 500 => self.unavailable(&format!("answered with HTTP {status}")),
-            Some(refusal) => self.refused(&self.described(&refusal, status)),
-            None if (300..400).contains(&status) => self.refused(&format!(
+            _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),
+            Some(refusal) => refused(&self.described(&refusal, status)),
+            None if (300..400).contains(&status) => refused(&format!(
                 "answered with HTTP {status}, a redirect, which is not followed: write the URL that issues tokens as `token_url`"
             )),
-            None => self.refused(&format!("answered with HTTP {status} and no OAuth error: check `token_url`")),
+            None => refused(&format!("answered with HTTP {status} and no OAuth error: check `token_url`")),
         };
         Err(RequestError { fault, retry_after: pause })
     }
 
-    /// Returns the form of a request, and adds the client's proof of identity.
-    fn form(&self, headers: &mut HeaderMap) -> Result<String, UpstreamError> {
+    /// Returns the form of a request to `url`, and adds the client's proof of identity.
+    fn form(&self, url: &Url, headers: &mut HeaderMap) -> Result<String, &'static str> {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", self.oauth.grant.name());
         for (name, value) in [("scope", self.oauth.scope), ("resource", self.oauth.resource)] {
@@ -121,9 +168,7 @@ impl TokenEndpoint {
                 form.append_pair(name, value);
             }
         }
-        let signed = self.credential.add(self.oauth, headers, &mut form);
-        signed
-            .map_err(|why| self.refused(&format!("was not asked: the key of the credential '{}' {why}", self.oauth.binding)))?;
+        self.credential.add(self.oauth, url, headers, &mut form)?;
         Ok(form.finish())
     }
 
@@ -141,20 +186,6 @@ impl TokenEndpoint {
             _ => "check the settings of this client at the authorization server".to_owned(),
         };
         format!("refused the client with `{code}`, HTTP {status}{said}: {advice}")
-    }
-
-    fn refused(&self, what: &str) -> UpstreamError {
-        self.fault(Reason::AuthFailed, what)
-    }
-
-    fn unavailable(&self, what: &str) -> UpstreamError {
-        self.fault(Reason::UpstreamUnavailable, what)
-    }
-
-    fn fault(&self, reason: Reason, what: &str) -> UpstreamError {
-        let mut shown = self.url.clone();
-        shown.set_query(None);
-        UpstreamError::new(reason, format!("no access token{}: the token endpoint {shown} {what}", of(self.upstream)))
     }
 }
 

@@ -7,6 +7,7 @@
 //! - `schedule`: decides whether a token is used, renewed or refused at a given time.
 //! - `endpoint`: requests a token, and describes refusals.
 //! - `answer`: reads the answer of a token endpoint.
+//! - `metadata`: finds the token endpoint of an issuer.
 //! - `client_auth`: the forms in which a client proves its identity.
 //! - `assertion`: signs the assertions of `private_key_jwt`.
 
@@ -16,6 +17,7 @@ mod answer;
 mod assertion;
 mod client_auth;
 mod endpoint;
+mod metadata;
 mod schedule;
 mod source;
 

@@ -30,6 +30,8 @@ mod redact;
 mod resolve;
 mod stream;
 
+use std::path::{Path, PathBuf};
+
 use litemap::LiteMap;
 use ptc_catalog::RESERVED_PREFIX;
 use zeroize::Zeroizing;
@@ -66,6 +68,8 @@ pub const MIN_SECRET_CHARS: usize = 8;
 pub struct Secrets {
     /// Values by the name of the binding.
     bindings: LiteMap<&'static str, Zeroizing<String>>,
+    /// The paths of the bindings whose values are in files.
+    files: LiteMap<&'static str, PathBuf>,
     /// Variables of each upstream's child process, in the order of the config.
     environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     /// Variables of this process that a credential names, sorted.
@@ -86,6 +90,11 @@ impl Secrets {
     /// Returns the value of a binding.
     pub fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// Returns the path of the file from which the value of a binding was read. Another program may replace the file later.
+    pub fn file_of(&self, name: &str) -> Option<&Path> {
+        self.files.get(name).map(PathBuf::as_path)
     }
 
     /// Returns the secrets that could not be resolved.

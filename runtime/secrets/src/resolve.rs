@@ -160,7 +160,7 @@ fn resolve(
     variable: impl Fn(&str) -> Looked,
 ) -> Secrets {
     let mut missing = Vec::new();
-    let mut values = LiteMap::new();
+    let (mut values, mut files) = (LiteMap::new(), LiteMap::new());
     let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
     let is_own = |binding: &Binding| own.is_some_and(|own| own.name == binding.name);
     let needed = bindings.iter().filter(|binding| !is_own(binding) && !users_of(binding.name, upstreams).is_empty());
@@ -180,6 +180,9 @@ fn resolve(
                 }
                 sensitive.push(value.clone());
                 values.insert(binding.name, value);
+                if let Source::File { path } = binding.source {
+                    files.insert(binding.name, config_dir.join(path));
+                }
             }
             Err(problem) => missing.push(MissingSecret {
                 binding: Some(binding.name),
@@ -262,7 +265,7 @@ fn resolve(
     let redactor = Redactor::new(sensitive.iter().map(|s| s.as_str()));
     passed.sort_unstable();
     let variables = variables(bindings.iter().chain(own));
-    Secrets { bindings: values, environments, variables, passed, redactor, missing }
+    Secrets { bindings: values, files, environments, variables, passed, redactor, missing }
 }
 
 /// Returns the variables that bindings name, sorted.

@@ -82,7 +82,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         proxy: Some(Proxy { auth: Some("proxy"), ..Proxy::new(base) }),
         ..OpenApi::new(base)
     };
-    let oauth = OAuth2 {
+    let oauth: OAuth2 = OAuth2 {
         grant: Grant::ClientCredentials,
         token_url: format!("{base}/token").leak(),
         client_id: "canary",

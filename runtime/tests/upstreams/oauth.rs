@@ -154,26 +154,30 @@ fn unusable_key_is_named_without_its_text() {
     assert!(provider.requests().is_empty() && api.requests().is_empty());
 }
 
-/// The token expires while calls are made. Each time a thousand calls wait for its successor, and one request is made.
+/// The token has expired when a thousand calls begin at the same time. One request is made, for which all of them wait.
 #[test]
 fn thousand_calls_wait_for_one_renewal_and_none_fails() {
-    let (provider, api) = (provider(Some(1), 300), echo());
+    let issued = AtomicUsize::new(0);
+    let provider = Web::start(move |_| {
+        let number = issued.fetch_add(1, Ordering::Relaxed) + 1;
+        std::thread::sleep(Duration::from_millis(300));
+        grant(number, Some(if number == 1 { 1 } else { 3_600 }))
+    });
+    let api = echo();
     let world = world(&api, oauth(&provider));
-    for round in 1..=2 {
-        let program = world.program();
-        let calls: Vec<_> = (0..1_000).map(|_| program.start("api", "get", "{}")).collect();
-        for call in calls {
-            match call.wait(Some(Instant::now() + Duration::from_mins(1))) {
-                WaitOutcome::Reply(Reply::Http(_, reply)) => assert!(described(*reply).starts_with("json"), "round {round}"),
-                other => panic!("round {round}: {other:?}"),
-            }
+    let program = world.program();
+    assert!(program.call("api", "get", "{}").starts_with("json"));
+    std::thread::sleep(Duration::from_millis(1_100));
+    let calls: Vec<_> = (0..1_000).map(|_| program.start("api", "get", "{}")).collect();
+    for call in calls {
+        match call.wait(Some(Instant::now() + Duration::from_mins(1))) {
+            WaitOutcome::Reply(Reply::Http(_, reply)) => assert!(described(*reply).starts_with("json")),
+            other => panic!("{other:?}"),
         }
-        // Calls that ended late may have begun a renewal, so that the number is read once it is complete.
-        std::thread::sleep(Duration::from_millis(400));
-        let asked = provider.requests().len();
-        assert!((round..=2 * round).contains(&asked), "round {round}: {asked} requests");
-        std::thread::sleep(Duration::from_millis(1_000));
     }
+    assert_eq!(provider.requests().len(), 2);
+    let second = |asked: &Asked| asked.header("authorization") == Some("Bearer not-a-real-token-2");
+    assert_eq!(api.requests().iter().filter(|asked| second(asked)).count(), 1_000);
 }
 
 #[test]
@@ -331,4 +335,68 @@ fn binary_without_the_oauth_client_says_so() {
     let answer = World::with(vec![api_upstream], credentials, |_| {}).program().call("api", "get", "{}");
     assert!(answer.starts_with("auth_failed: this binary has no OAuth client (crate ptc-oauth-client)"), "{answer}");
     assert!(api.requests().is_empty());
+}
+
+/// The metadata of RFC 8414 comes first, then that of OpenID Connect. Metadata of another issuer is refused.
+#[test]
+fn token_endpoint_is_found_in_the_metadata_of_the_issuer() {
+    for (path, named, is_found) in [
+        ("/.well-known/oauth-authorization-server/tenant", "/tenant", true),
+        ("/tenant/.well-known/openid-configuration", "/tenant", true),
+        ("/.well-known/oauth-authorization-server/tenant", "/other", false),
+        ("/nowhere", "/tenant", false),
+    ] {
+        let provider = Web::start(move |asked| {
+            let issuer = format!("http://{}", asked.header("host").unwrap_or_default());
+            match &*asked.target {
+                "/token" => grant(1, None),
+                target if target == path => Answer::json(
+                    200,
+                    json!({ "issuer": format!("{issuer}{named}"), "token_endpoint": format!("{issuer}/token") }),
+                ),
+                _ => Answer::Full(404, Vec::new(), Vec::new()),
+            }
+        });
+        let api = echo();
+        let oauth = OAuth2 { token_url: "", issuer: provider.url("/tenant"), ..oauth(&provider) };
+        let answer = world(&api, oauth).program().call("api", "get", "{}");
+        assert_eq!(answer.starts_with("json"), is_found, "{path}: {answer}");
+        assert_eq!(provider.requests().iter().filter(|asked| asked.target == "/token").count(), usize::from(is_found), "{path}");
+        if !is_found {
+            let why = format!(
+                "upstream_unavailable: no access token for 'api': no token endpoint of the issuer {}",
+                provider.url("/tenant")
+            );
+            assert!(answer.starts_with(&why) && api.requests().is_empty(), "{answer}");
+        }
+    }
+}
+
+/// The platform replaces the assertion, so that its file is read for each request.
+#[test]
+fn client_authenticates_with_the_current_assertion_of_a_file() {
+    let (provider, api) = (provider(Some(1), 0), echo());
+    let folder = tempfile::tempdir().unwrap();
+    let path: &'static str = folder.path().join("assertion").to_str().unwrap().to_owned().leak();
+    let oauth = OAuth2 { client_auth: ClientAuth::AssertionFile, ..oauth(&provider) };
+    let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+    let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
+    let service = upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))]);
+    std::fs::write(path, "not-a-real-assertion-1\n").unwrap();
+    let credentials = vec![Binding { name: "client", source: Source::File { path } }];
+    let world = World::with(vec![service], credentials, |settings| {
+        settings.access_tokens = AccessTokens::new(Some(&ptc_oauth_client::OAUTH_CLIENT));
+    });
+    let sent = || value(&form(&provider.requests().pop().unwrap()), "client_assertion").map(str::to_owned);
+    assert!(world.program().call("api", "get", "{}").starts_with("json"));
+    assert_eq!(sent().as_deref(), Some("not-a-real-assertion-1"));
+    std::fs::write(path, "not-a-real-assertion-2\n").unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert!(world.program().call("api", "get", "{}").starts_with("json"));
+    assert_eq!(sent().as_deref(), Some("not-a-real-assertion-2"));
+    assert_eq!(world.upstreams.redactor().redact_str("not-a-real-assertion-2"), "[REDACTED]");
+    std::fs::remove_file(path).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let answer = world.program().call("api", "get", "{}");
+    assert!(answer.ends_with("was not asked: the credential 'client' cannot be read from its file"), "{answer}");
 }
