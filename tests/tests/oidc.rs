@@ -86,7 +86,8 @@ fn real_provider_issues_and_renews_tokens_for_each_form_of_client_authentication
     for _ in 0..2 {
         for form in FORMS {
             let answer = server.eval(&format!("(tool/call {{:server \"{form}\" :tool \"whoami\"}})"));
-            assert!(answer.contains(&format!(":client \"{form}\"")) && answer.contains(":scope \"orders.read\""), "{answer}");
+            let expected = format!("{{\"client\" \"{form}\" \"scope\" \"orders.read\"}}");
+            assert!(answer.contains(&expected), "{answer}");
         }
         // The tokens expire after two seconds, so that the second round needs others.
         std::thread::sleep(std::time::Duration::from_millis(2_200));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Maximum bytes of a token. Servers accept headers of 8 to 16 KiB.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Maximum lifetime that is believed: a year.
-const MAX_LIFETIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const MAX_LIFETIME: Duration = Duration::from_hours(365 * 24);
 /// Maximum characters of an error's code and description that are shown.
 const MAX_CODE: usize = 60;
 const MAX_DESCRIPTION: usize = 300;

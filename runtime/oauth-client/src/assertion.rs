@@ -69,10 +69,10 @@ impl SigningKey {
     /// The key cannot sign.
     pub(crate) fn assertion(&self, client: &str, audience: &str, key_id: &str) -> Result<String, &'static str> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let mut header = json!({ "alg": self.algorithm, "typ": "JWT" });
-        if !key_id.is_empty() {
-            header["kid"] = key_id.into();
-        }
+        let header = match key_id {
+            "" => json!({ "alg": self.algorithm, "typ": "JWT" }),
+            key_id => json!({ "alg": self.algorithm, "typ": "JWT", "kid": key_id }),
+        };
         let claims = json!({
             "iss": client,
             "sub": client,

@@ -22,7 +22,7 @@ pub(crate) enum ClientCredential {
     /// The parameter `client_secret`.
     Post(String),
     /// The key that signs the parameter `client_assertion`.
-    Key(SigningKey),
+    Key(Box<SigningKey>),
     /// The file with the parameter `client_assertion`, which is read for each request.
     File(AssertionFile),
 }
@@ -65,7 +65,7 @@ impl ClientCredential {
                 Ok(ClientCredential::Basic(header))
             }
             ClientAuth::SecretPost => Ok(ClientCredential::Post(secret.to_owned())),
-            ClientAuth::PrivateKeyJwt => SigningKey::parse(secret).map(ClientCredential::Key),
+            ClientAuth::PrivateKeyJwt => SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key))),
             ClientAuth::AssertionFile => {
                 let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
                 Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))

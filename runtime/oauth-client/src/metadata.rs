@@ -69,7 +69,8 @@ fn read(metadata: &Map<String, Value>, issuer: &str) -> Result<Url, String> {
     let url = Url::parse(endpoint).map_err(|why| format!("has a `token_endpoint` that is not a URL: {why}"))?;
     let has_tls = |url: &Url| url.scheme() == "https";
     let is_plain_issuer = Url::parse(issuer).is_ok_and(|issuer| !has_tls(&issuer));
-    if !has_tls(&url) && !(is_plain_issuer && url.scheme() == "http") {
+    let is_permitted = has_tls(&url) || is_plain_issuer && url.scheme() == "http";
+    if !is_permitted {
         return Err("has a `token_endpoint` without TLS".to_owned());
     }
     Ok(url)

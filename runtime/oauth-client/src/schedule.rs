@@ -12,7 +12,7 @@ use crate::answer::Grant;
 use crate::endpoint::RequestError;
 
 /// A token is renewed at the latest this long before it expires, or after four fifths of its lifetime if that is later.
-const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
+const RENEWAL_MARGIN: Duration = Duration::from_mins(1);
 /// A token is not sent any more this long before it expires, or after 19 twentieths of its lifetime if that is later, since the request
 /// takes time and clocks differ.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(5);
@@ -22,11 +22,11 @@ const MIN_LIFETIME: Duration = Duration::from_secs(1);
 /// The first and the longest pause after failed requests, and the longest that a server can ask for.
 const MIN_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(5 * 60);
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// The first and the longest pause between renewals of refused tokens. The first renewal is immediate.
 const MIN_REFUSAL_PAUSE: Duration = Duration::from_secs(1);
-const MAX_REFUSAL_PAUSE: Duration = Duration::from_secs(60);
+const MAX_REFUSAL_PAUSE: Duration = Duration::from_mins(1);
 
 /// What a call does.
 pub(crate) enum Step {
@@ -78,10 +78,8 @@ impl Schedule {
         };
         let token = token.clone();
         if refused.is_some_and(|refused| refused.number() == token.number()) {
-            return match is_requesting || !is_paused && self.may_replace(now) {
-                true => Step::Wait,
-                false => Step::Use(token),
-            };
+            let is_replaced = is_requesting || !is_paused && self.may_replace(now);
+            return if is_replaced { Step::Wait } else { Step::Use(token) };
         }
         match times {
             Some(times) if now >= times.renew_at && !is_requesting && !is_paused => Step::UseAndRenew(token),
@@ -119,7 +117,7 @@ impl Schedule {
         self.backoff_until = None;
         let times = grant.lifetime.map(|lifetime| {
             let lifetime = lifetime.max(MIN_LIFETIME);
-            let before = |margin: Duration, part: u32| asked_at + (lifetime - margin.min(lifetime / part));
+            let before = |margin: Duration, part: u32| asked_at + lifetime.saturating_sub(margin.min(lifetime / part));
             Times { renew_at: before(RENEWAL_MARGIN, 5), expires_at: before(EXPIRY_MARGIN, 20) }
         });
         self.current = Some(Issued { token: token.clone(), times });
@@ -191,13 +189,13 @@ mod tests {
     fn valid_token_is_used_while_its_renewal_fails() {
         let (start, mut schedule) = (Instant::now(), Schedule::default());
         schedule.issued(&grant(Some(10)), start).unwrap();
-        schedule.failed(&error(None), start + Duration::from_millis(8_000));
+        schedule.failed(&error(None), start + Duration::from_secs(8));
         assert_eq!(step(&mut schedule, start, 8_499), "use", "the pause after the failure");
         assert_eq!(step(&mut schedule, start, 8_500), "use and renew");
         schedule.failed(&error(None), start + Duration::from_millis(8_600));
         assert_eq!(step(&mut schedule, start, 9_500), "fail", "it has expired, and the pause is longer");
         assert_eq!(step(&mut schedule, start, 9_600), "wait");
-        schedule.failed(&error(Some(20)), start + Duration::from_millis(10_000));
+        schedule.failed(&error(Some(20)), start + Duration::from_secs(10));
         assert_eq!(step(&mut schedule, start, 29_999), "fail", "the server asked for a longer pause");
         assert_eq!(step(&mut schedule, start, 30_000), "wait");
     }
@@ -218,7 +216,7 @@ mod tests {
         let earlier = AccessToken::new("not-a-real-token", 1).unwrap();
         let after = start + Duration::from_secs(400);
         assert!(matches!(schedule.step(Some(&earlier), false, after), Step::Use(current) if current.number() == token.number()));
-        let quiet = after + Duration::from_secs(300);
+        let quiet = after + Duration::from_mins(5);
         assert!(matches!(schedule.step(Some(&token), false, quiet), Step::Wait), "the count starts again");
     }
 }

@@ -47,7 +47,9 @@ impl IssuedSecrets {
     pub(super) fn share_with(&self, follower: &Arc<IssuedSecrets>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for (owner, kept) in &state.owners {
-            kept.iter().for_each(|secret| follower.add(owner, secret));
+            for secret in kept {
+                follower.add(owner, secret);
+            }
         }
         state.followers.push(Arc::clone(follower));
     }
@@ -58,7 +60,9 @@ impl IssuedSecrets {
             return;
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.followers.iter().for_each(|follower| follower.add(owner, secret));
+        for follower in &state.followers {
+            follower.add(owner, secret);
+        }
         let owners = &mut state.owners;
         let at = owners.iter().position(|(name, _)| name == owner).unwrap_or_else(|| {
             owners.push((owner.to_owned(), VecDeque::new()));
