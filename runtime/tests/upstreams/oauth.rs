@@ -220,9 +220,12 @@ fn refused_token_is_renewed_once_and_the_call_repeated() {
 fn calls_continue_with_a_valid_token_while_the_provider_is_down() {
     let down = Arc::new(AtomicBool::new(false));
     let is_down = Arc::clone(&down);
-    let provider = Web::start(move |_| match is_down.load(Ordering::Relaxed) {
-        true => Answer::Full(503, Vec::new(), b"{\"error\":\"temporarily_unavailable\"}".to_vec()),
-        false => grant(1, Some(3)),
+    let provider = Web::start(move |_| {
+        if is_down.load(Ordering::Relaxed) {
+            Answer::Full(503, Vec::new(), b"{\"error\":\"temporarily_unavailable\"}".to_vec())
+        } else {
+            grant(1, Some(3))
+        }
     });
     let api = echo();
     let world = world(&api, oauth(&provider));
@@ -247,13 +250,16 @@ fn calls_continue_with_a_valid_token_while_the_provider_is_down() {
     eventually("the provider is asked again", || call().starts_with("json"));
 }
 
+/// Status, header lines and body of an answer.
+type FullAnswer = (u16, Vec<String>, Vec<u8>);
+
 #[test]
 fn hostile_answers_of_a_token_endpoint_are_refused() {
     let elsewhere = provider(None, 0);
     let other = elsewhere.url("/token");
     let token = |rest: &str| format!(r#"{{"access_token":"not-a-real-token-x"{rest}}}"#);
     let full = |status, body: &str| (status, Vec::new(), body.as_bytes().to_vec());
-    let rows: Vec<((u16, Vec<String>, Vec<u8>), &str)> = vec![
+    let rows: Vec<(FullAnswer, &str)> = vec![
         (full(200, &format!("{}{}", token(r#","token_type":"bearer""#), " ".repeat(70_000))), "of more than 65536 bytes"),
         (full(200, "<html>not-a-real-token-x</html>"), "that is not a JSON object"),
         (full(200, &token("")), "that has no `token_type`"),

@@ -194,13 +194,26 @@ impl HttpClient {
     /// be made or it is lost, and `upstream_error` if the answer is not HTTP. An answer with an error status is not an error. Fails as
     /// [`TokenSource::token`] does if there is no access token.
     pub async fn send(&self, request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
-        let Some(tokens) = &self.tokens else { return self.send_following(request, deadline).await };
-        let token = next_token(&**tokens, None, deadline).await?;
+        match &self.tokens {
+            None => self.send_following(request, deadline).await,
+            // In memory of its own, so that the futures of calls without tokens stay small.
+            Some(tokens) => Box::pin(self.send_with_token(&**tokens, request, deadline)).await,
+        }
+    }
+
+    /// Sends a request with an access token, and once more with another one if the upstream refuses it.
+    async fn send_with_token(
+        &self,
+        tokens: &dyn TokenSource,
+        request: OutgoingRequest<'_>,
+        deadline: Instant,
+    ) -> Result<Answer, UpstreamError> {
+        let token = next_token(tokens, None, deadline).await?;
         let answer = self.send_following(request.with_token(&token), deadline).await?;
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
-        let renewed = next_token(&**tokens, Some(&token), deadline).await;
+        let renewed = next_token(tokens, Some(&token), deadline).await;
         if !may_repeat_unauthorized(request.repeatable, answer.asks_for_bearer_token()) {
             return Ok(answer);
         }
