@@ -17,6 +17,7 @@ const MEMBERS: [&str; 19] = [
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",
+    "runtime/oauth-client",
     "runtime/otlp",
     "runtime/policy",
     "runtime/regex",

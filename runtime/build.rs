@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that pinned binaries link, relative to this one.
-const PACKAGES: [&str; 19] = [
+const PACKAGES: [&str; 20] = [
     "",
     "catalog",
     "check",
@@ -17,6 +17,7 @@ const PACKAGES: [&str; 19] = [
     "json-schema",
     "lisp",
     "log",
+    "oauth-client",
     "otlp",
     "policy",
     "regex",

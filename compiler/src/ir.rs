@@ -57,6 +57,13 @@ impl Deployment {
     pub fn needs_http(&self) -> bool {
         self.upstreams.iter().any(|u| !matches!(u.transport, Transport::McpStdio(_)))
     }
+
+    /// Whether any upstream is called with access tokens that are obtained at run time, so that the runtime needs its OAuth client.
+    pub fn needs_oauth(&self) -> bool {
+        let needs =
+            |upstream: &Upstream| upstream.transport.http().is_some_and(|http| http.auth.iter().any(|a| a.oauth().is_some()));
+        self.upstreams.iter().any(needs)
+    }
 }
 
 /// A credential binding in use.

@@ -192,6 +192,7 @@ pub fn auth(http: &model::HttpOptions) -> &'static [ptc::Auth] {
             ptc::Auth::ApiKey { place: *place, name: text(name), binding: text(binding) }
         }
         model::Auth::ClientCertificate { binding } => ptc::Auth::ClientCertificate { binding: text(binding) },
+        model::Auth::OAuth2(oauth) => ptc::Auth::OAuth2(oauth.map(|value| text(value))),
     }))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use ptc_catalog::{ClientAuth, GrantType, OAuth2};
 use ptc_compiler::config;
 use ptc_compiler::config::model::{Auth, Config, CredentialSource, EnvPart, InheritEnv, SchemaSource, Transport};
 use ptc_compiler::diag::Diagnostics;
@@ -26,7 +27,7 @@ fn fixture(name: &str) -> String {
 fn every_key_is_read_into_the_config_model() {
     let (config, diagnostics) = read(&fixture("good_all_keys"));
     assert_eq!(diagnostics.worst(), None);
-    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "local", "older", "shop"]);
+    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "issued", "local", "older", "shop", "signed"]);
 
     let files = config.upstreams.get("files").expect("files");
     assert_eq!(files.description.as_deref(), Some("Files below /srv."));
@@ -67,6 +68,33 @@ fn every_key_is_read_into_the_config_model() {
             Auth::CustomHeader { header: "X-Api-Key".to_owned(), binding: "key".to_owned() },
         ]
     );
+    let oauth = |name: &str| {
+        let auth = config.upstreams.get(name).and_then(|upstream| upstream.transport.http()).map(|http| http.auth.as_slice());
+        auth.and_then(|auth| auth.first()?.oauth().cloned()).unwrap_or_else(|| panic!("{name} has access tokens"))
+    };
+    let issued = OAuth2 {
+        grant: GrantType::ClientCredentials,
+        token_url: "https://id.example.com/oauth2/token?tenant=one".to_owned(),
+        client_id: "gate".to_owned(),
+        client_auth: ClientAuth::SecretPost,
+        binding: "client".to_owned(),
+        key_id: String::new(),
+        issuer: String::new(),
+        scope: "notes.read notes.write".to_owned(),
+        resource: "https://issued.example.com".to_owned(),
+    };
+    assert_eq!(oauth("issued"), issued);
+    let signed = OAuth2 {
+        token_url: String::new(),
+        client_auth: ClientAuth::PrivateKeyJwt,
+        binding: "client-key".to_owned(),
+        key_id: "2026-01".to_owned(),
+        issuer: "https://id.example.com".to_owned(),
+        scope: String::new(),
+        resource: "https://signed.example.com/mcp".to_owned(),
+        ..issued
+    };
+    assert_eq!(oauth("signed"), signed);
     let proxy = github.http.proxy.as_ref().expect("a proxy");
     assert_eq!((proxy.url.value.as_str(), &proxy.auth, proxy.no_proxy.len()), ("http://proxy.example.com:3128", &None, 0));
 

@@ -167,3 +167,19 @@ fn sandbox_is_in_the_tables_and_not_in_the_identity() {
     let address = |deployment: &Deployment| Address::from_transport(&deployment.upstreams.first().unwrap().transport);
     assert_eq!(address(&confined), address(&free));
 }
+
+#[test]
+fn upstream_with_access_tokens_links_the_oauth_client() {
+    const ISSUED: &str = r#""b": {"transport": "mcp_http", "url": "https://b.example/mcp/?readonly=1", "auth": [{"scheme": "oauth2",
+        "grant": "client_credentials", "token_url": "https://id.example/token", "client_id": "gate", "binding": "s",
+        "client_auth": "client_secret_post", "scopes": ["read", "write"]}]}}, "credentials": {"s": {"source": "env", "var": "S"}"#;
+    let (manifest, main) = (manifest(ISSUED, Serve::Stdio), file("src/main.rs", ISSUED, Serve::Stdio));
+    assert!(manifest.lines().any(|line| line == r#"ptc-oauth-client = { version = "=0.1.0" }"#), "{manifest}");
+    assert!(main.contains("oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT)"), "{main}");
+    let tables = file("src/catalog.rs", ISSUED, Serve::Stdio).split_whitespace().collect::<String>();
+    let element = r#"ptc::Auth::OAuth2(ptc::OAuth2{grant:ptc::GrantType::ClientCredentials,token_url:"https://id.example/token",
+        client_id:"gate",client_auth:ptc::ClientAuth::SecretPost,binding:"s",key_id:"",issuer:"",scope:"readwrite",
+        resource:"https://b.example/mcp/",})"#;
+    assert!(tables.contains(&element.split_whitespace().collect::<String>()), "{tables}");
+    assert!(!file("Cargo.toml", "", Serve::Http).contains("oauth"));
+}

@@ -11,6 +11,7 @@ use ptc_runtime::settings::{Flag, Purpose, flags};
 static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     exporter: Some(&ptc_otlp::OTLP),
     ..Parts::NONE
 };

@@ -12,6 +12,8 @@ use crate::server::http::access_token::TokenVerifierSource;
 use crate::session::store::SessionStores;
 use crate::settings::LinkedParts;
 use crate::upstream::access::{PolicyEvaluator, PolicySource};
+#[cfg(feature = "http")]
+use crate::upstream::http::access_token::TokenSourceFactory;
 
 /// The optional parts that a binary links, which its `main` passes to [`main_with`](crate::main_with).
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +26,9 @@ pub struct Parts {
     /// Verifies the tokens of `--http-oauth-issuer`: `ptc_resource_server::ACCESS_TOKENS`.
     #[cfg(feature = "http-oauth")]
     pub access_tokens: Option<&'static dyn TokenVerifierSource>,
+    /// Obtains access tokens for upstreams whose `auth` has the scheme `oauth2`: `ptc_oauth_client::OAUTH_CLIENT`.
+    #[cfg(feature = "http")]
+    pub oauth_client: Option<&'static dyn TokenSourceFactory>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
     /// Evaluates the policy of the deployment: `ptc_policy::POLICY`.
@@ -38,6 +43,8 @@ impl Parts {
         viewer: None,
         #[cfg(feature = "http-oauth")]
         access_tokens: None,
+        #[cfg(feature = "http")]
+        oauth_client: None,
         exporter: None,
         policy: None,
     };
@@ -57,9 +64,14 @@ impl Parts {
         let http_oauth = self.access_tokens.is_some();
         #[cfg(not(feature = "http-oauth"))]
         let http_oauth = false;
+        #[cfg(feature = "http")]
+        let oauth_client = self.oauth_client.is_some();
+        #[cfg(not(feature = "http"))]
+        let oauth_client = false;
         LinkedParts {
             viewer,
             http_oauth,
+            oauth_client,
             otlp: self.exporter.is_some(),
             session_redis: self.session_stores.is_some(),
             session_redis_tls: self.session_stores.is_some_and(SessionStores::has_tls),

@@ -21,7 +21,7 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 24] = [
+const CRATES: [(&str, &[&str]); 25] = [
     ("ptc-catalog", &[]),
     ("ptc-image", &["ptc-catalog"]),
     ("ptc-text", &[]),
@@ -37,6 +37,7 @@ const CRATES: [(&str, &[&str]); 24] = [
         "ptc-upstream",
         &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-search", "ptc-secrets", "ptc-text"],
     ),
+    ("ptc-oauth-client", &["ptc-catalog", "ptc-log", "ptc-secrets", "ptc-upstream"]),
     ("ptc-policy", &["ptc-catalog", "ptc-check", "ptc-text", "ptc-upstream"]),
     (
         "ptc-engine",
@@ -68,7 +69,16 @@ const CRATES: [(&str, &[&str]); 24] = [
     ("ptc-resource-server", &["ptc-runtime"]),
     (
         "ptc-prebuilt",
-        &["ptc-image", "ptc-otlp", "ptc-policy", "ptc-resource-server", "ptc-runtime", "ptc-session-redis", "ptc-viewer"],
+        &[
+            "ptc-image",
+            "ptc-oauth-client",
+            "ptc-otlp",
+            "ptc-policy",
+            "ptc-resource-server",
+            "ptc-runtime",
+            "ptc-session-redis",
+            "ptc-viewer",
+        ],
     ),
     ("ptc-packages", &[]),
     (
@@ -78,6 +88,7 @@ const CRATES: [(&str, &[&str]); 24] = [
             "ptc-check",
             "ptc-image",
             "ptc-lisp",
+            "ptc-oauth-client",
             "ptc-otlp",
             "ptc-packages",
             "ptc-policy",

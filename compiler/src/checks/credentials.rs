@@ -125,7 +125,7 @@ impl<'a> Check<'a> {
             // A secret that is the whole header can be a credential of any kind.
             _ if matches!(auth, Auth::CustomHeader { header, .. } if header.eq_ignore_ascii_case("authorization")) => true,
             SchemeKind::Basic => matches!(auth, Auth::Basic { .. }),
-            kind => kind.is_bearer() && matches!(auth, Auth::Bearer { .. }),
+            kind => kind.is_bearer() && matches!(auth, Auth::Bearer { .. } | Auth::OAuth2(_)),
         };
         self.http().auth.iter().enumerate().filter(|(_, auth)| satisfies(auth)).map(|(at, _)| at).collect()
     }

@@ -1,4 +1,4 @@
-//! The optional parts of the runtime that `run` and `repl` have.
+//! The optional parts of the runtime that `run` and `repl` have, and that builds use to contact upstreams.
 
 use ptc_runtime::Parts;
 
@@ -6,6 +6,7 @@ use ptc_runtime::Parts;
 pub(crate) static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     exporter: Some(&ptc_otlp::OTLP),
     policy: Some(&ptc_policy::POLICY),
     ..Parts::NONE

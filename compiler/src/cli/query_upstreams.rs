@@ -13,10 +13,12 @@ use ptc_compiler::serve::ask::{self, Answer, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
 use ptc_runtime::secrets;
+use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
 use crate::args::Connecting;
 use crate::console::Console;
+use crate::parts::PARTS;
 use crate::progress::QueryProgress;
 use crate::{Failure, defaults};
 
@@ -77,6 +79,7 @@ pub(crate) fn answers(
         .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
     secrets::seal();
     let mut settings = UpstreamSettings::new(folder, own.handle().clone());
+    settings.access_tokens = AccessTokens::new(PARTS.oauth_client);
     let kept = match connections {
         Connections::Kept(contacts) => contacts,
         Connections::Own(Connecting { connect_concurrency, connect_timeout_ms }) => {

@@ -83,6 +83,7 @@ fn plain(preparation: Preparation<'_>) -> Result<Origin, Failure> {
         config_dir: None,
         load: None,
         contacts: Cell::default(),
+        parts: &PARTS,
         is_pinned: false,
         interceptor: None,
     })
@@ -123,6 +124,7 @@ fn of_config(
         config_dir: Some(checked.folder),
         load,
         contacts: Cell::new(contacts),
+        parts: &PARTS,
         is_pinned: false,
         interceptor,
     }))

@@ -41,6 +41,8 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
     let (auth, proxy) = (upstream.transport.auth(), upstream.transport.proxy());
     let bindings = auth.iter().map(|auth| *auth.binding()).chain(proxy.and_then(|proxy| proxy.auth));
     properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
+    let servers = auth.iter().filter_map(|auth| auth.oauth()).map(|oauth| heuristics::without_query(oauth.server()));
+    properties.extend(servers.map(|url| property("ptc:authorization_server", url)));
     properties.extend(proxy.map(|proxy| property("ptc:proxy", heuristics::without_query(proxy.url))));
     properties.sort_by_key(|property| (property["name"].to_string(), property["value"].to_string()));
     let mut out = json!({

@@ -7,25 +7,35 @@ use super::fields::{Fields, Subject};
 use super::headers::{self, Seen, Setter};
 use super::keys;
 use super::model::{Auth, Spanned};
+use super::oauth;
 use super::reader::ConfigReader;
 use super::table::Table;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::Node;
 
-/// Reads the elements of `auth` of one entry in order, with their positions.
+/// Reads the elements of `auth` of one entry in order, with their positions. Access tokens are requested for `resource`, unless an
+/// element has another one.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     owner: &str,
     auth_elements: &[Node],
     bindings: &Bindings,
+    resource: &str,
     seen: &mut Seen,
 ) -> Vec<(Auth, Span)> {
-    let read = |node| Some((auth_element(reader, owner, node, bindings, seen)?, node.place(reader.file)));
+    let read = |node| Some((auth_element(reader, owner, node, bindings, resource, seen)?, node.place(reader.file)));
     auth_elements.iter().filter_map(read).collect()
 }
 
-fn auth_element(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, bindings: &Bindings, seen: &mut Seen) -> Option<Auth> {
+fn auth_element(
+    reader: &mut ConfigReader<'_>,
+    owner: &str,
+    node: &Node,
+    bindings: &Bindings,
+    resource: &str,
+    seen: &mut Seen,
+) -> Option<Auth> {
     let subject = Subject { name: format!("an element of `auth` of {owner}"), place: node.place(reader.file) };
     let fields = Fields::read_variant(reader, &subject, &keys::AUTH, node, unknown_scheme)?;
     let scheme = fields.tag();
@@ -41,6 +51,11 @@ fn auth_element(reader: &mut ConfigReader<'_>, owner: &str, node: &Node, binding
             seen.set(reader, "header", "Authorization", place);
             let binding = binding?.value;
             Some(if scheme == "bearer" { Auth::Bearer { binding } } else { Auth::Basic { binding } })
+        }
+        "oauth2" => {
+            let place = fields.node("scheme").unwrap_or(node).place(reader.file);
+            seen.set(reader, "header", "Authorization", place);
+            oauth::read(reader, &subject, &fields, bindings, resource).map(Auth::OAuth2)
         }
         "mtls" => Some(Auth::ClientCertificate { binding: binding?.value }),
         "api_key" => {
@@ -179,8 +194,8 @@ fn check_binding(
 /// Names that other tools use for the schemes, with the names used here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("token", "bearer"),
-    ("oauth", "bearer"),
-    ("oauth2", "bearer"),
+    ("oauth", "oauth2"),
+    ("client_credentials", "oauth2"),
     ("jwt", "bearer"),
     ("header", "custom_header"),
     ("password", "basic"),

@@ -60,6 +60,12 @@ impl Bindings {
         }
     }
 
+    /// Returns the position of a binding whose secret is not in a file.
+    pub(super) fn not_a_file(&self, name: &str) -> Option<&Span> {
+        let binding = &self.sound.get(name)?.binding;
+        (!matches!(binding.source, CredentialSource::File { .. })).then_some(&binding.place)
+    }
+
     /// Returns the valid bindings.
     pub(super) fn into_sound(self) -> BTreeMap<String, Binding> {
         self.sound.into_iter().map(|(name, read)| (name, read.binding)).collect()

@@ -9,17 +9,19 @@ use super::fields::{Fields, Subject};
 use super::headers::{self, Seen, Setter};
 use super::model::{HttpOptions, McpHttp, Proxy};
 use super::reader::ConfigReader;
-use super::{keys, urls};
+use super::{keys, oauth, urls};
 use crate::diag::{Code, quoted};
 use crate::tree::Node;
 
 /// Reads the keys that only entries of `mcp_http` and `mcp_sse` have.
 pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> Option<McpHttp> {
     let url = urls::read(reader, fields, "url");
-    urls::check_security(reader, fields, url.as_slice().iter().collect::<Vec<_>>().as_slice());
+    let server_urls = oauth::server_urls(reader, fields);
+    urls::check_security(reader, fields, &url.iter().chain(&server_urls).collect::<Vec<_>>());
+    let resource = url.as_ref().map(|named| oauth::resource_of(&named.url)).unwrap_or_default();
     Some(McpHttp {
         is_sse: fields.tag() == "mcp_sse",
-        http: options(reader, owner, fields, bindings),
+        http: options(reader, owner, fields, bindings, &resource),
         url: fields.spanned(reader, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         listing: listing_limits(fields),
@@ -31,13 +33,20 @@ pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
     ListingLimits { max_bytes: fields.number("max_listing_bytes"), max_tools: fields.number("max_listing_tools") }
 }
 
-/// Reads credentials, headers, timeouts, the maximum size of responses, and the proxy.
-pub(super) fn options(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'_>, bindings: &Bindings) -> HttpOptions {
+/// Reads credentials, headers, timeouts, the maximum size of responses, and the proxy. Access tokens are requested for `resource`, if it
+/// is not empty.
+pub(super) fn options(
+    reader: &mut ConfigReader<'_>,
+    owner: &str,
+    fields: &Fields<'_>,
+    bindings: &Bindings,
+    resource: &str,
+) -> HttpOptions {
     let mut seen = Seen::default();
     // A single element of `auth` without brackets has been reported as an error; its contents are checked nevertheless.
     let bare = fields.unfit("auth").filter(|node| !node.members().is_empty());
     let auth_elements = bare.map_or(fields.nodes("auth"), std::slice::from_ref);
-    let (auth, auth_places) = auth::read(reader, owner, auth_elements, bindings, &mut seen).into_iter().unzip();
+    let (auth, auth_places) = auth::read(reader, owner, auth_elements, bindings, resource, &mut seen).into_iter().unzip();
     for member in fields.members("static_headers") {
         headers::check_name(reader, Setter::Static, &member.key, member.value.as_str(), reader.key_place(member));
         headers::check_value(reader, &member.key, &member.value);

@@ -436,7 +436,7 @@ const CALLS: Kind = Kind::Number { min: 1, max: 1_000_000, unit: "calls" };
 
 const SCHEME_HINT: Key = key(
     "scheme_hint",
-    Kind::Choice(&["bearer", "basic", "custom_header", "api_key", "mtls"]),
+    Kind::Choice(&["bearer", "basic", "custom_header", "api_key", "mtls", "oauth2"]),
     Optional,
     "the scheme that the secret is meant for",
 );
@@ -509,6 +509,51 @@ pub static AUTH: Variants = Variants {
             ]],
         },
         Table { tag: "mtls", title: "an `mtls` element of `auth`", groups: &[&[SCHEME, BINDING]] },
+        Table {
+            tag: "oauth2",
+            title: "an `oauth2` element of `auth`",
+            groups: &[&[
+                SCHEME,
+                key("grant", Kind::Choice(&["client_credentials"]), Required, "how access tokens are requested")
+                    .or(&["grant_type", "flow"]),
+                key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`").or(&[
+                    "token_endpoint",
+                    "tokenUrl",
+                    "token_uri",
+                ]),
+                key("client_id", Kind::Text, Required, "the identifier of this client at the authorization server")
+                    .or(&["client"]),
+                key(
+                    "binding",
+                    Kind::Text,
+                    Required,
+                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its assertion",
+                )
+                .or(&["credential", "secret", "client_secret"]),
+                key(
+                    "client_auth",
+                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file"]),
+                    Optional,
+                    "how the client proves its identity; `client_secret_basic` where left out",
+                )
+                .or(&["auth_method", "token_endpoint_auth_method"]),
+                key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`").or(&["kid"]),
+                key(
+                    "issuer",
+                    Kind::Text,
+                    Optional,
+                    "the issuer whose metadata has the URL that issues tokens; with `token_url`, the audience of signed assertions",
+                )
+                .or(&["audience", "authority"]),
+                key("scopes", Kind::Names, Optional, "the scopes that are requested").or(&["scope"]),
+                key(
+                    "resource",
+                    Kind::AnyText,
+                    Optional,
+                    "the parameter `resource`; of MCP servers `url` where left out, and an empty text sends none",
+                ),
+            ]],
+        },
     ],
 };
 

@@ -13,7 +13,21 @@ use crate::tree::{Member, Node, Tree};
 /// Keys of a credential whose values are not secret.
 const PUBLIC_CREDENTIAL_KEYS: &[&str] = &["source", "var", "path", "scheme_hint"];
 /// Keys of an element of `auth` whose values are not secret.
-const PUBLIC_AUTH_KEYS: &[&str] = &["scheme", "binding", "header", "in", "name"];
+const PUBLIC_AUTH_KEYS: &[&str] = &[
+    "scheme",
+    "binding",
+    "header",
+    "in",
+    "name",
+    "grant",
+    "token_url",
+    "client_id",
+    "client_auth",
+    "key_id",
+    "issuer",
+    "scopes",
+    "resource",
+];
 /// Keys whose values are shown even if a file cannot be parsed.
 const PUBLIC_KEYS: &[&str] = &[
     "source",

@@ -31,6 +31,7 @@ mod http;
 mod kinds;
 mod mask_secrets;
 pub(crate) mod names;
+mod oauth;
 mod openapi;
 pub(crate) mod operation_name;
 pub mod operation_selector;

@@ -8,7 +8,7 @@ use super::headers::{self, Setter};
 use super::model::{HttpOptions, OpenApi, Override, SchemaSource, Spanned};
 use super::operation_selector;
 use super::reader::ConfigReader;
-use super::{http, keys, urls};
+use super::{http, keys, oauth, urls};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::json::Json;
 use crate::tree::Node;
@@ -22,13 +22,14 @@ pub(super) fn read(
 ) -> Option<OpenApi> {
     let base = urls::read(reader, fields, "base_url");
     let schema_url = urls::read(reader, fields, "schema_url");
-    let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).collect();
+    let server_urls = oauth::server_urls(reader, fields);
+    let named: Vec<&urls::Named<'_>> = base.iter().chain(&schema_url).chain(&server_urls).collect();
     urls::check_security(reader, fields, &named);
     if let (Some(base), Some(schema)) = (&base, &schema_url) {
         check_origin(reader, fields, base, schema);
     }
     let schema = schema_source(reader, subject, fields);
-    let http = http::options(reader, &subject.name, fields, bindings);
+    let http = http::options(reader, &subject.name, fields, bindings, "");
     let operation_overrides = overrides(reader, fields);
     let idempotency_header = idempotency_header(reader, fields, &http);
     let server_origins = server_origins(reader, fields, base.as_ref());
@@ -118,7 +119,9 @@ fn schema_source(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fiel
 
 /// Warns if the document is on another origin than `base_url`, because it is fetched with the entry's own secrets.
 fn check_origin(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, base: &urls::Named<'_>, schema: &urls::Named<'_>) {
-    if fields.nodes("auth").is_empty() || base.url.origin() == schema.url.origin() {
+    // An access token is not sent to another origin.
+    let is_sent = |auth: &Node| auth.get("scheme").and_then(Node::as_str) != Some("oauth2");
+    if !fields.nodes("auth").iter().any(is_sent) || base.url.origin() == schema.url.origin() {
         return;
     }
     let diagnostic = Diagnostic::new(Code::SchemaOnOtherOrigin, "`auth` is sent to the host of `schema_url` too")

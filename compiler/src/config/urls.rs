@@ -20,6 +20,11 @@ pub(super) fn read<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>, key: 
     parse(reader, key, fields.node(key)?, false)
 }
 
+/// Reads the URL at a key of an object that is not an entry, and reports its faults.
+pub(super) fn read_node<'n>(reader: &mut ConfigReader<'_>, key: &'static str, node: &'n Node) -> Option<Named<'n>> {
+    parse(reader, key, node, false)
+}
+
 /// Checks the URL of a proxy, which is the value of a key.
 pub(super) fn read_proxy(reader: &mut ConfigReader<'_>, key: &'static str, node: &Node) {
     parse(reader, key, node, true);

@@ -88,6 +88,7 @@ codes! {
     ShortSecret = "PTC0313" Error "a secret too short to be redacted";
     SecretInPlainSight = "PTC0314" Warning "what looks like a secret where none belongs";
     SecretUnavailable = "PTC0315" Error "a secret that is not there";
+    BadOauthSetting = "PTC0316" Error "an OAuth setting that cannot be used";
 
     BadUrl = "PTC0401" Error "not a usable URL";
     InsecureUrl = "PTC0402" Error "a URL without TLS";

@@ -145,6 +145,10 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
     for auth in lower::auth(&upstream.transport) {
         let scheme = match (auth, auth.parameter()) {
             (Auth::CustomHeader { .. } | Auth::ApiKey { .. }, Some((place, name))) => format!("{place} {name}"),
+            (Auth::OAuth2(oauth), _) => {
+                let scopes = if oauth.scope.is_empty() { String::new() } else { format!(" with scopes {}", oauth.scope) };
+                format!("oauth2 token of {}{scopes}, client {}", heuristics::without_query(oauth.server()), oauth.client_id)
+            }
             _ => auth.scheme().to_owned(),
         };
         fact("auth", format!("{scheme} from binding {}", auth.binding()));

@@ -68,6 +68,8 @@ pub struct Manifest {
     pub package: String,
     /// Whether the runtime gets its HTTP client.
     pub http: bool,
+    /// Whether it gets its OAuth client.
+    pub oauth: bool,
     /// Its optional features.
     pub abilities: Abilities,
     /// Whether the deployment has a policy, which the binary evaluates.
@@ -96,8 +98,8 @@ pub(super) struct Part {
 }
 
 impl Abilities {
-    /// Returns the packages that provide optional parts.
-    pub(super) fn parts(self) -> Vec<Part> {
+    /// Returns the packages that provide the optional parts.
+    fn parts(self) -> Vec<Part> {
         let redis = Part {
             package: "ptc-session-redis",
             folder: "runtime/session-redis",
@@ -136,8 +138,15 @@ impl Abilities {
 }
 
 impl Manifest {
-    /// Returns the packages that provide optional parts.
+    /// Returns the packages that provide optional parts: those of its features, and those that its upstreams and its policy need.
     fn parts(&self) -> Vec<Part> {
+        let oauth_client = self.oauth.then_some(Part {
+            package: "ptc-oauth-client",
+            folder: "runtime/oauth-client",
+            features: "",
+            field: "oauth_client",
+            value: "ptc_oauth_client::OAUTH_CLIENT",
+        });
         let policy = self.policy.then_some(Part {
             package: "ptc-policy",
             folder: "runtime/policy",
@@ -145,7 +154,7 @@ impl Manifest {
             field: "policy",
             value: "ptc_policy::POLICY",
         });
-        self.abilities.parts().into_iter().chain(policy).collect()
+        self.abilities.parts().into_iter().chain(oauth_client).chain(policy).collect()
     }
 
     /// Returns the packages of this workspace that the generated crate depends on, with their folders in the runtime's sources.
@@ -164,7 +173,8 @@ impl Manifest {
         let (package, abilities, profile) = (package.into(), abilities.into(), profile.into());
         // Planner models and collectors are reached over HTTP.
         let http = deployment.needs_http() || abilities.agentic || abilities.otlp || abilities.http_oauth;
-        Manifest { package, http, abilities, policy: deployment.policy.is_some(), profile }
+        let (oauth, policy) = (deployment.needs_oauth(), deployment.policy.is_some());
+        Manifest { package, http, oauth, abilities, policy, profile }
     }
 
     pub(super) fn view(&self) -> View {

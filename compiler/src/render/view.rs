@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits};
+use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits, OAuth2};
 
 use super::literal::{boolean, bytes, option, string, strings};
 use crate::config::model::{
@@ -287,6 +287,15 @@ fn auth(auth: &Auth) -> String {
             )
         }
         Auth::ClientCertificate { binding } => format!("ptc::Auth::ClientCertificate {{ binding: {} }}", string(binding)),
+        Auth::OAuth2(oauth) => {
+            let OAuth2 { grant, token_url, client_id, client_auth, binding, key_id, issuer, scope, resource } =
+                oauth.map(|text| string(text));
+            format!(
+                "ptc::Auth::OAuth2(ptc::OAuth2 {{ grant: ptc::GrantType::{grant:?}, token_url: {token_url}, client_id: {client_id}, \
+                 client_auth: ptc::ClientAuth::{client_auth:?}, binding: {binding}, key_id: {key_id}, issuer: {issuer}, \
+                 scope: {scope}, resource: {resource} }})"
+            )
+        }
     }
 }
 

@@ -130,7 +130,7 @@ impl Asker {
             let done = started(missing_pin);
             async move {
                 let reply = match (document, kept) {
-                    (Some(document), _) => document.fetch(&secrets).await.map(Reply::Document),
+                    (Some(document), _) => document.fetch(&secrets, &settings).await.map(Reply::Document),
                     (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
                     (None, None) => upstream::list_granted_tools(upstream, granted, &secrets, &settings).await.map(Reply::Tools),
                 };
@@ -251,8 +251,9 @@ impl Document {
 
     /// Fetches the document, and the files on its origin to which its `$ref`s lead. A file that is not there is a fault only of
     /// the operations that need it.
-    async fn fetch(&self, secrets: &Secrets) -> Result<Fetched, upstream::UpstreamError> {
-        let first = upstream::fetch_document(self.url, self.max_bytes, self.api, secrets).await?;
+    async fn fetch(&self, secrets: &Secrets, settings: &UpstreamSettings) -> Result<Fetched, upstream::UpstreamError> {
+        let tokens = &settings.access_tokens;
+        let first = upstream::fetch_document(self.url, self.max_bytes, self.api, secrets, tokens).await?;
         let mut room = self.max_bytes.saturating_sub(first.len() as u64);
         let mut files = BTreeMap::new();
         let mut waiting = self.referenced(self.url, &first);
@@ -261,7 +262,7 @@ impl Document {
                 continue;
             }
             let url: &'static str = name.clone().leak();
-            let reply = upstream::fetch_document(url, room, self.api, secrets).await;
+            let reply = upstream::fetch_document(url, room, self.api, secrets, tokens).await;
             if let Ok(bytes) = &reply {
                 room = room.saturating_sub(bytes.len() as u64);
                 waiting.extend(self.referenced(url, bytes));

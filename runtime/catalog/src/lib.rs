@@ -27,6 +27,7 @@
 //! - [`effect`]: whether a call of a tool may change something.
 //! - [`deployment`]: the contents of one binary: catalog, credential bindings, digests.
 //! - [`upstream`]: upstreams and their transports.
+//! - [`oauth`]: how an upstream's access tokens are obtained.
 //! - [`proxy`]: the proxy of an upstream, and its exceptions.
 //! - [`sandbox`]: what a child process may use.
 //! - [`paging`]: how a tool divides a list into pages.
@@ -46,6 +47,7 @@ pub mod deployment;
 pub mod effect;
 #[cfg(feature = "serde")]
 mod leaked;
+pub mod oauth;
 pub mod paging;
 pub mod policy;
 pub mod proxy;
@@ -58,6 +60,7 @@ mod wildcard;
 pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
+pub use oauth::{ClientAuth, GrantType, OAuth2};
 pub use paging::{By, Paging};
 pub use policy::{Condition, Grant, PermittedValues, Policy, Rule};
 pub use proxy::Proxy;

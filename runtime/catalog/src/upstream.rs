@@ -1,6 +1,6 @@
 //! Upstreams and their transports.
 
-use crate::{Proxy, Sandbox, Tool, Tools};
+use crate::{OAuth2, Proxy, Sandbox, Tool, Tools};
 
 /// One configured upstream with its granted tools.
 #[derive(Debug, Clone)]
@@ -339,6 +339,8 @@ pub enum Auth<T = &'static str> {
         /// The credential binding.
         binding: T,
     },
+    /// `Authorization: Bearer t`, with an access token that an authorization server issues at run time.
+    OAuth2(OAuth2<T>),
 }
 
 /// Where a key is that is not in a header.
@@ -352,14 +354,15 @@ pub enum KeyPlace {
 }
 
 impl<T> Auth<T> {
-    /// Returns the credential binding whose value is sent.
+    /// Returns the credential binding whose value is sent to the upstream, or to its authorization server.
     pub fn binding(&self) -> &T {
         match self {
             Auth::Bearer { binding }
             | Auth::Basic { binding }
             | Auth::CustomHeader { binding, .. }
             | Auth::ApiKey { binding, .. }
-            | Auth::ClientCertificate { binding } => binding,
+            | Auth::ClientCertificate { binding }
+            | Auth::OAuth2(OAuth2 { binding, .. }) => binding,
         }
     }
 
@@ -371,6 +374,17 @@ impl<T> Auth<T> {
             Auth::CustomHeader { .. } => "custom_header",
             Auth::ApiKey { .. } => "api_key",
             Auth::ClientCertificate { .. } => "mtls",
+            Auth::OAuth2(_) => "oauth2",
+        }
+    }
+}
+
+impl<T> Auth<T> {
+    /// Returns how access tokens are obtained, if the upstream needs any.
+    pub fn oauth(&self) -> Option<&OAuth2<T>> {
+        match self {
+            Auth::OAuth2(oauth) => Some(oauth),
+            _ => None,
         }
     }
 }
@@ -379,7 +393,7 @@ impl<T: AsRef<str>> Auth<T> {
     /// Returns place and name of the parameter that carries the secret. `None` for a certificate.
     pub fn parameter(&self) -> Option<(&'static str, &str)> {
         match self {
-            Auth::Bearer { .. } | Auth::Basic { .. } => Some(("header", "Authorization")),
+            Auth::Bearer { .. } | Auth::Basic { .. } | Auth::OAuth2(_) => Some(("header", "Authorization")),
             Auth::CustomHeader { header, .. } => Some(("header", header.as_ref())),
             Auth::ApiKey { place: KeyPlace::Query, name, .. } => Some(("query", name.as_ref())),
             Auth::ApiKey { place: KeyPlace::Cookie, name, .. } => Some(("cookie", name.as_ref())),

@@ -18,6 +18,7 @@ static PARTS: Parts = Parts {
     session_stores: Some(&ptc_session_redis::REDIS),
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
+    oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     exporter: Some(&ptc_otlp::OTLP),
     policy: Some(&ptc_policy::POLICY),
 };

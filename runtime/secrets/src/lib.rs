@@ -8,7 +8,8 @@
 //! - A `${VAR}` is a secret if its name, or the name of the child's variable, indicates one. The values of other variables are
 //!   passed on and not redacted, except for parts with the form of a secret: tokens of well-known services, passwords in URLs.
 //! - [`random`] makes names that cannot be guessed.
-//! - [`Redactor`] replaces the resolved secrets, in the encodings in which upstreams echo them, with `[REDACTED]`.
+//! - [`Redactor`] replaces the resolved secrets, in the encodings in which upstreams echo them, with `[REDACTED]`, and those that are
+//!   issued while the server runs: see [`Redactor::add_issued`].
 //!
 //! The texts in [`Secrets`] and [`Redactor`] are overwritten when the last copy is dropped. Two kinds of data that belong to
 //! other crates are not: the search tables, which contain pieces of eight bytes, and what HTTP clients send.
@@ -19,6 +20,7 @@ mod decoded_text;
 mod encodings;
 mod file;
 pub mod heuristics;
+mod issued;
 mod literal_secrets;
 mod memory;
 mod patterns;
@@ -27,6 +29,8 @@ pub mod random;
 mod redact;
 mod resolve;
 mod stream;
+
+use std::path::{Path, PathBuf};
 
 use litemap::LiteMap;
 use ptc_catalog::RESERVED_PREFIX;
@@ -64,6 +68,8 @@ pub const MIN_SECRET_CHARS: usize = 8;
 pub struct Secrets {
     /// Values by the name of the binding.
     bindings: LiteMap<&'static str, Zeroizing<String>>,
+    /// The paths of the bindings whose values are in files.
+    files: LiteMap<&'static str, PathBuf>,
     /// Variables of each upstream's child process, in the order of the config.
     environments: LiteMap<&'static str, Vec<(&'static str, Zeroizing<String>)>>,
     /// Variables of this process that a credential names, sorted.
@@ -84,6 +90,11 @@ impl Secrets {
     /// Returns the value of a binding.
     pub fn binding(&self, name: &str) -> Option<&str> {
         self.bindings.get(name).map(|value| value.as_str())
+    }
+
+    /// Returns the path of the file from which the value of a binding was read. Another program may replace the file later.
+    pub fn file_of(&self, name: &str) -> Option<&Path> {
+        self.files.get(name).map(PathBuf::as_path)
     }
 
     /// Returns the secrets that could not be resolved.

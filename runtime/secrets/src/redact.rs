@@ -10,6 +10,7 @@ use memchr::{memchr, memchr2};
 
 use super::MIN_SECRET_CHARS;
 use super::encodings::EncodedSecrets;
+use super::issued::IssuedSecrets;
 use super::patterns::Patterns;
 
 pub use crate::heuristics::REDACTED;
@@ -19,12 +20,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Finds and replaces the secrets of a deployment. Cloning is cheap.
 #[derive(Clone)]
-pub struct Redactor(Option<Arc<Patterns>>);
+pub struct Redactor {
+    resolved: Option<Arc<Patterns>>,
+    issued: Arc<IssuedSecrets>,
+}
 
 impl Redactor {
     /// Creates a redactor without secrets.
     pub fn none() -> Redactor {
-        Redactor(None)
+        Redactor { resolved: None, issued: Arc::default() }
     }
 
     /// Creates a redactor for these secrets. It finds them as plain text, in hexadecimal, in base64 at any offset, and each of
@@ -36,48 +40,70 @@ impl Redactor {
         for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
             encodings.add(secret);
         }
-        Redactor::from_encodings(encodings)
+        Redactor { resolved: patterns(encodings), issued: Arc::default() }
     }
 
-    fn from_encodings(mut encodings: EncodedSecrets) -> Redactor {
-        encodings.sort_and_dedup();
-        if encodings.all.is_empty() {
-            return Redactor::none();
-        }
-        Redactor(Some(Arc::new(Patterns::new(encodings))))
-    }
-
-    /// Returns a redactor that finds one more secret.
+    /// Returns a redactor that finds one more secret. Both find the issued secrets of each other.
     #[must_use]
     pub fn with(&self, secret: &str) -> Redactor {
         let mut encodings = EncodedSecrets::default();
-        for known in self.0.iter().map(|patterns| &patterns.encodings) {
+        for known in self.resolved.iter().map(|patterns| &patterns.encodings) {
             encodings.all.extend_from_slice(&known.all);
             encodings.cores.extend_from_slice(&known.cores);
         }
         encodings.add(secret);
-        Redactor::from_encodings(encodings)
+        Redactor { resolved: patterns(encodings), issued: Arc::clone(&self.issued) }
+    }
+
+    /// Makes this redactor and its clones find a secret that was obtained while the server runs, such as an access token. Of each
+    /// owner, such as an upstream, the newest four are found.
+    pub fn add_issued(&self, owner: &str, secret: &str) {
+        self.issued.add(owner, secret);
+    }
+
+    /// Makes `later` find the issued secrets of this redactor, also those that are added to it from now on.
+    pub fn share_issued_with(&self, later: &Redactor) {
+        if !Arc::ptr_eq(&self.issued, &later.issued) {
+            self.issued.share_with(&later.issued);
+        }
+    }
+
+    /// Returns a redactor that does not find issued secrets. It reads answers in which they are expected.
+    #[must_use]
+    pub fn without_issued(&self) -> Redactor {
+        Redactor { resolved: self.resolved.clone(), issued: Arc::default() }
     }
 
     /// Returns the length of the prefix of an incomplete text that can be redacted now. The rest may be the start of a secret.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
-        self.0.as_deref().map_or(text.len(), |patterns| patterns.decided(text))
+        let decided = |patterns: Option<&Patterns>| patterns.map_or(text.len(), |patterns| patterns.decided(text));
+        decided(self.resolved.as_deref()).min(decided(self.issued.patterns().as_deref()))
+    }
+
+    /// Applies `clean` for the patterns that occur in `bytes`: those of the resolved secrets, then those of the issued ones.
+    fn each(&self, mut bytes: Vec<u8>, clean: impl Fn(&Patterns, &[u8]) -> Vec<u8>) -> Vec<u8> {
+        for patterns in [self.resolved.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten() {
+            if patterns.contains_secret(&bytes) {
+                bytes = clean(patterns, &bytes);
+            }
+        }
+        bytes
     }
 
     /// Redacts arbitrary bytes.
     pub(super) fn redact_plain(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.0.as_deref() {
-            Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean(&bytes),
-            _ => bytes,
-        }
+        self.each(bytes, Patterns::clean)
     }
 
     /// Redacts plain text.
     pub fn redact_str<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.0.as_deref() {
-            Some(patterns) if patterns.contains_secret(text.as_bytes()) => Cow::Owned(into_text(patterns.clean(text.as_bytes()))),
-            _ => Cow::Borrowed(text),
+        let mut text = Cow::Borrowed(text);
+        for patterns in [self.resolved.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten() {
+            if patterns.contains_secret(text.as_bytes()) {
+                text = Cow::Owned(into_text(patterns.clean(text.as_bytes())));
+            }
         }
+        text
     }
 
     /// Like [`Redactor::redact_str`], but returns the given text if it contains no secret.
@@ -96,11 +122,14 @@ impl Redactor {
     /// Redacts text or JSON. In bytes that start like JSON, keys, strings and numbers are redacted, and the rest is unchanged if
     /// the whole is valid JSON.
     pub fn redact_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match self.0.as_deref() {
-            Some(patterns) if patterns.contains_secret(&bytes) => patterns.clean_json(&bytes),
-            _ => bytes,
-        }
+        self.each(bytes, Patterns::clean_json)
     }
+}
+
+/// Builds the patterns of encodings. `None` if there are none.
+fn patterns(mut encodings: EncodedSecrets) -> Option<Arc<Patterns>> {
+    encodings.sort_and_dedup();
+    (!encodings.all.is_empty()).then(|| Arc::new(Patterns::new(encodings)))
 }
 
 impl Patterns {

@@ -160,7 +160,7 @@ fn resolve(
     variable: impl Fn(&str) -> Looked,
 ) -> Secrets {
     let mut missing = Vec::new();
-    let mut values = LiteMap::new();
+    let (mut values, mut files) = (LiteMap::new(), LiteMap::new());
     let mut sensitive: Vec<Zeroizing<String>> = Vec::new();
     let is_own = |binding: &Binding| own.is_some_and(|own| own.name == binding.name);
     let needed = bindings.iter().filter(|binding| !is_own(binding) && !users_of(binding.name, upstreams).is_empty());
@@ -180,6 +180,9 @@ fn resolve(
                 }
                 sensitive.push(value.clone());
                 values.insert(binding.name, value);
+                if let Source::File { path } = binding.source {
+                    files.insert(binding.name, config_dir.join(path));
+                }
             }
             Err(problem) => missing.push(MissingSecret {
                 binding: Some(binding.name),
@@ -262,7 +265,7 @@ fn resolve(
     let redactor = Redactor::new(sensitive.iter().map(|s| s.as_str()));
     passed.sort_unstable();
     let variables = variables(bindings.iter().chain(own));
-    Secrets { bindings: values, environments, variables, passed, redactor, missing }
+    Secrets { bindings: values, files, environments, variables, passed, redactor, missing }
 }
 
 /// Returns the variables that bindings name, sorted.
@@ -318,8 +321,9 @@ fn names(users: &[(&'static str, Auth)]) -> Vec<&'static str> {
 fn check(value: &str, users: &[(&'static str, Auth)]) -> Result<(), Problem> {
     long_enough(value)?;
     for (_, auth) in users {
-        // A basic credential is sent as base64, and a certificate is not sent as text, so that they may contain any characters.
-        let is_certificate = matches!(auth, Auth::ClientCertificate { .. });
+        // A basic credential is sent as base64, the secret of an OAuth client is encoded as in a form, and a certificate or a private key
+        // is not sent as text, so that they may contain any characters.
+        let is_encoded = matches!(auth, Auth::ClientCertificate { .. } | Auth::OAuth2(_));
         let basic = matches!(auth, Auth::Basic { .. });
         if basic {
             let (user, pass) = basic_pair(value).ok_or(Problem::NotBasic)?;
@@ -328,7 +332,7 @@ fn check(value: &str, users: &[(&'static str, Auth)]) -> Result<(), Problem> {
                 return Err(Problem::HalfTooShort(chars));
             }
         }
-        if !basic && !is_certificate && value.chars().any(char::is_control) {
+        if !basic && !is_encoded && value.chars().any(char::is_control) {
             return Err(Problem::ControlCharacter);
         }
     }

@@ -59,6 +59,8 @@ pub struct Origin {
     pub load: Option<Arc<dyn Load>>,
     /// Upstreams that were contacted to make the deployment. The server takes over their connections.
     pub contacts: Cell<Option<Contacts>>,
+    /// The optional parts of the program.
+    pub parts: &'static Parts,
     /// Whether the deployment is part of the binary, so that the binary can run its programs in processes of their own.
     pub is_pinned: bool,
     /// Answers the calls of programs in place of the upstreams.
@@ -113,6 +115,7 @@ pub fn main_linked_by(deployment: &'static Deployment, parts: &'static Parts, li
         config_dir: None,
         load: None,
         contacts: Cell::default(),
+        parts,
         is_pinned: true,
         #[cfg(feature = "interception")]
         interceptor: None,
@@ -123,7 +126,7 @@ pub fn main_linked_by(deployment: &'static Deployment, parts: &'static Parts, li
     match command {
         Command::Help => written(&help::pinned(deployment, linked)),
         Command::Version(json) => written(&version::render(deployment, linker, &settings.schedule, linked, json)),
-        Command::Start => start::run(&origin, parts, settings, exporter.as_deref()),
+        Command::Start => start::run(&origin, settings, exporter.as_deref()),
         Command::Eval(program, context, options) => eval::run(&origin, settings, &program, context, options),
         Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
     }
@@ -214,7 +217,7 @@ fn unpinned(
         None => ConfigChoice::Default,
     };
     let findings_format = FindingsFormat { color: color(&line.settings), json };
-    let preparation = Preparation { settings: &line.settings };
+    let preparation = Preparation { settings: &line.settings, parts };
     let origin = match open(config, mode, findings_format, preparation) {
         Ok(origin) => origin,
         Err(code) => return code,
@@ -226,7 +229,7 @@ fn unpinned(
             settings.config_dir = settings.config_dir.or_else(|| origin.config_dir.clone());
             match command {
                 Command::Repl(script, options) => repl::run(&origin, settings, &script, options),
-                _ => start::run(&origin, parts, settings, exporter.as_deref()),
+                _ => start::run(&origin, settings, exporter.as_deref()),
             }
         }
         Err(faults) => unusable(program, &faults),

@@ -18,10 +18,13 @@ use crate::agentic::{Plan, Planner, client::Client};
 use crate::alloc;
 use crate::diagnostics::export::{Connection, Exporter, ExporterSettings};
 use crate::log::{self, Level};
+use crate::parts::Parts;
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "http-oauth")]
 use crate::server::http::access_token::{TokenVerifier, TokenVerifierSource};
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
+#[cfg(feature = "http")]
+use crate::upstream::http::access_token::AccessTokens;
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::{Evaluator, Isolation};
 use ptc_isolation::{WorkerSettings, Workers};
@@ -128,7 +131,7 @@ impl Services {
             let _inside = runtime.enter();
             Hangups::listen(settings.http.reloads()).map_err(StartupError::System)?
         };
-        let upstream_settings = upstream_settings(settings, config_dir, runtime.handle().clone())?;
+        let upstream_settings = upstream_settings(settings, origin.parts, config_dir, runtime.handle().clone())?;
         #[cfg(feature = "interception")]
         let upstream_settings = UpstreamSettings { interceptor: origin.interceptor.clone(), ..upstream_settings };
         let upstreams = match (&origin.load, &earlier) {
@@ -318,7 +321,13 @@ fn secrets(
     Ok(secrets)
 }
 
-fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -> Result<UpstreamSettings, StartupError> {
+fn upstream_settings(
+    settings: &Settings,
+    #[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only an HTTP client has an optional part"))]
+    parts: &'static Parts,
+    config_dir: PathBuf,
+    handle: Handle,
+) -> Result<UpstreamSettings, StartupError> {
     Ok(UpstreamSettings {
         call_timeout: settings.upstream_call_timeout,
         max_response_bytes: settings.max_upstream_response_bytes,
@@ -332,6 +341,8 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
         children: Children::new(settings.max_children),
         connect_timeout: settings.connect_timeout,
         logs_health: settings.serves,
+        #[cfg(feature = "http")]
+        access_tokens: AccessTokens::new(parts.oauth_client),
         ..UpstreamSettings::new(config_dir, handle)
     })
 }
@@ -341,6 +352,7 @@ fn upstream_settings(settings: &Settings, config_dir: PathBuf, handle: Handle) -
 #[derive(Clone, Copy)]
 pub struct Preparation<'s> {
     pub(super) settings: &'s Settings,
+    pub(super) parts: &'static Parts,
 }
 
 impl Preparation<'_> {
@@ -364,7 +376,7 @@ impl Preparation<'_> {
             let own = None;
             let secrets = secrets(deployment, own, &config_dir, self.settings)?;
             let runtime = runtime(self.settings)?;
-            let settings = upstream_settings(self.settings, config_dir, runtime.handle().clone())?;
+            let settings = upstream_settings(self.settings, self.parts, config_dir, runtime.handle().clone())?;
             Ok(Contacts::new(runtime, deployment, secrets, settings))
         };
         open().map_err(|why: StartupError| why.sentences())

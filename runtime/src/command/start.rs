@@ -38,13 +38,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const LAST_SPANS: Duration = Duration::from_secs(5);
 
 /// Serves clients.
-pub(super) fn run(
-    origin: &Origin,
-    parts: &'static Parts,
-    mut settings: Settings,
-    exporter: Option<&dyn ExporterSettings>,
-) -> ExitCode {
-    let deployment = origin.deployment;
+pub(super) fn run(origin: &Origin, mut settings: Settings, exporter: Option<&dyn ExporterSettings>) -> ExitCode {
+    let Origin { deployment, parts, .. } = *origin;
     settings.serves = true;
     let policy = parts.policy_of(deployment);
     if deployment.policy.is_some() && policy.is_none() {

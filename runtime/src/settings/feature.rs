@@ -32,6 +32,8 @@ pub struct LinkedParts {
     pub viewer: bool,
     /// Whether access tokens of an authorization server are accepted.
     pub http_oauth: bool,
+    /// Whether upstreams can be called with access tokens that are obtained at run time.
+    pub oauth_client: bool,
     /// Whether calls can be exported to a collector.
     pub otlp: bool,
 }
@@ -54,6 +56,7 @@ pub static FEATURES: &[Feature] = &[
     above("session-redis", "--session-store redis", "crate ptc-session-redis", |linked| linked.session_redis),
     above("session-redis-tls", "--session-store rediss", "feature tls of ptc-session-redis", |linked| linked.session_redis_tls),
     above("http-oauth", "--http-oauth", "crate ptc-resource-server", |linked| linked.http_oauth),
+    above("oauth-client", "", "crate ptc-oauth-client", |linked| linked.oauth_client),
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),

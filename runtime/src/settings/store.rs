@@ -90,8 +90,14 @@ impl fmt::Debug for StoreUrl {
 mod tests {
     use super::{LinkedParts, StoreUrl};
 
-    const LINKED: LinkedParts =
-        LinkedParts { session_redis: true, session_redis_tls: true, viewer: false, http_oauth: false, otlp: false };
+    const LINKED: LinkedParts = LinkedParts {
+        session_redis: true,
+        session_redis_tls: true,
+        viewer: false,
+        http_oauth: false,
+        oauth_client: false,
+        otlp: false,
+    };
 
     #[test]
     fn passwords_of_store_urls_are_secrets_and_hidden() {

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Auth, Binding, Catalog, Deployment, EnvPart, KeyPlace, McpHttp, McpStdio, OpenApi, Operation, Proxy, Source, Tool, Tools,
-    Transport, Upstream,
+    Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, OpenApi, Operation,
+    Proxy, Source, Tool, Tools, Transport, Upstream,
 };
 use serde_json::json;
 
 use crate::Test;
 use crate::echoing::{OPERATIONS, TOOLS, assert_clean, known, programs, web};
 use crate::peer::{Peer, server};
-use crate::web::Web;
+use crate::web::{Answer, Asked, Web};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
@@ -32,7 +32,10 @@ const QUERY: &str = "qu3ry/c4nary &six+";
 const COOKIE: &str = "c00kie/c4nary;seven=";
 const PROXY: &str = "bob:pr0xy/c4nary+eight%41";
 const PROXY_PASSWORD: &str = "pr0xy/c4nary+eight%41";
-const CANARIES: [&str; 8] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT, QUERY, COOKIE, PROXY_PASSWORD];
+const CLIENT: &str = "cl1ent/c4nary+nine";
+/// The access token that the authorization server issues.
+const ISSUED: &str = "1ssued/c4nary+ten.~";
+const CANARIES: [&str; 10] = [BEARER, HEADER, PASSWORD, CHILD, ARGUMENT, QUERY, COOKIE, PROXY_PASSWORD, CLIENT, ISSUED];
 
 fn tool(name: &'static str, operation: Option<&'static Operation>) -> Tool {
     // The texts simulate a server that returned the secrets when the catalog was frozen.
@@ -79,6 +82,18 @@ pub(crate) fn deployment() -> &'static Deployment {
         proxy: Some(Proxy { auth: Some("proxy"), ..Proxy::new(base) }),
         ..OpenApi::new(base)
     };
+    let oauth: OAuth2 = OAuth2 {
+        grant: GrantType::ClientCredentials,
+        token_url: format!("{base}/token").leak(),
+        client_id: "canary",
+        client_auth: ClientAuth::SecretPost,
+        binding: "client",
+        key_id: "",
+        issuer: "",
+        scope: "",
+        resource: "",
+    };
+    let issued = McpHttp { auth: [Auth::OAuth2(oauth)].to_vec_leaked(), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let operations = OPERATIONS.map(|name| {
         let path: &'static str = format!("/{name}").leak();
         tool(name, Some(Box::leak(Box::new(Operation::new(name, path)))))
@@ -87,11 +102,13 @@ pub(crate) fn deployment() -> &'static Deployment {
     let upstreams = [
         upstream("api", Transport::OpenApi(api), operations.to_vec_leaked()),
         upstream("child", Transport::McpStdio(child), tools()),
+        upstream("issued", Transport::McpHttp(issued), tools()),
         upstream("web", Transport::McpHttp(web), tools()),
     ];
     let credentials = [
         Binding { name: "basic", source: Source::Literal { value: BASIC } },
         Binding { name: "bearer", source: Source::Env { var: "CANARY_BEARER" } },
+        Binding { name: "client", source: Source::Literal { value: CLIENT } },
         Binding { name: "cookie", source: Source::Literal { value: COOKIE } },
         Binding { name: "header", source: Source::File { path: variable("CANARY_FILE") } },
         Binding { name: "proxy", source: Source::Literal { value: PROXY } },
@@ -108,8 +125,19 @@ pub(crate) fn serve() -> ExitCode {
     crate::echoing::serve(&secrets)
 }
 
+/// Issues a token, or echoes the secrets of a request.
+fn web_with_tokens(asked: &Asked) -> Answer {
+    if asked.target == "/token" {
+        return Answer::json(
+            200,
+            json!({ "access_token": ISSUED, "token_type": "bearer", "expires_in": 3_600, "echo": asked.body }),
+        );
+    }
+    web(asked)
+}
+
 pub(crate) fn start(command: &str) -> (std::process::Command, PathBuf) {
-    let web = Web::start(web);
+    let web = Web::start(web_with_tokens);
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("canary-{command}"));
     std::fs::write(&file, format!("{HEADER}\n")).expect("a file");
     let mut server = server("canary");
@@ -141,7 +169,9 @@ fn output_of_the_process_contains_no_secret() {
     let mut said = String::new();
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
     said.push_str(&server.receive());
-    for (id, program) in programs(&[("child", &TOOLS), ("web", &TOOLS), ("api", &OPERATIONS)]).iter().enumerate() {
+    for (id, program) in
+        programs(&[("child", &TOOLS), ("web", &TOOLS), ("issued", &TOOLS), ("api", &OPERATIONS)]).iter().enumerate()
+    {
         said.push_str(&server.ask(&id.to_string(), program));
         said.push('\n');
     }
@@ -196,7 +226,9 @@ fn output_of_the_process_contains_no_secret() {
     let (status, log) = server.end();
     assert!(status.success(), "{log}");
     std::fs::remove_file(file).expect("the file was there");
-    assert!(said.contains("\"server\":\"web\",\"tool\":\"text\",\"status\":\"ok\""), "{said}");
+    for server in ["web", "issued"] {
+        assert!(said.contains(&format!("\"server\":\"{server}\",\"tool\":\"text\",\"status\":\"ok\"")), "{said}");
+    }
     // The absence of secrets is meaningful only if they would have been printed.
     assert!(said.matches("[REDACTED]").count() > 100 && log.matches("[REDACTED]").count() > 10, "{said}\n{log}");
     assert!(traces.matches("[REDACTED]").count() > 100, "{traces}");

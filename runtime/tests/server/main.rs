@@ -58,6 +58,8 @@ const LINKER: &str = "PTC_TEST_LINKER";
 /// The optional parts of the server under test.
 static PARTS: Parts = Parts {
     exporter: Some(&ptc_otlp::OTLP),
+    #[cfg(feature = "http")]
+    oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     #[cfg(feature = "http-server")]
     viewer: Some(&ptc_viewer::VIEWER),
     #[cfg(feature = "http-server")]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ptc_catalog::{Binding, Era, McpHttp, OpenApi, Operation, Proxy, Source, Transport};
+use ptc_runtime::upstream::http::access_token::AccessTokens;
 use serde_json::json;
 
 use crate::forward_proxy::ForwardProxy;
@@ -130,7 +131,9 @@ fn document_is_fetched_through_the_proxy() {
         |value| World::with(vec![upstream("api", Transport::OpenApi(entry.clone()), Vec::new())], bindings(value), |_| {});
     let fetch = |world: &World| {
         let (upstreams, entry, url) = (Arc::clone(&world.upstreams), entry.clone(), web.url("/openapi.json"));
-        world.run(async move { ptc_runtime::upstream::fetch_document(url, 1_000, &entry, upstreams.secrets()).await })
+        world.run(async move {
+            ptc_runtime::upstream::fetch_document(url, 1_000, &entry, upstreams.secrets(), &AccessTokens::default()).await
+        })
     };
     assert_eq!(fetch(&world(LOGIN)).unwrap(), b"7");
     assert_eq!(proxy.heads().len(), 1);

@@ -132,6 +132,12 @@ impl Upstreams {
     ) -> Arc<Upstreams> {
         if let Some(earlier) = earlier {
             settings.children = earlier.settings.children.clone();
+            // Connections that are taken over use the earlier sources.
+            #[cfg(feature = "http")]
+            {
+                settings.access_tokens = earlier.settings.access_tokens.clone();
+            }
+            earlier.redactor.share_issued_with(&secrets.redactor());
         }
         let redactor = secrets.redactor();
         let connection = |upstream: &'static Upstream| match earlier.and_then(|earlier| earlier.connection(upstream.name)) {

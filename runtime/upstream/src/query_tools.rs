@@ -180,8 +180,8 @@ impl Drop for Contacts {
     }
 }
 
-/// Fetches an OpenAPI document of at most `max_bytes` with the `auth`, `static_headers` and timeouts of a config entry. Must be
-/// called inside a Tokio runtime. Messages are redacted.
+/// Fetches an OpenAPI document of at most `max_bytes` with the `auth`, `static_headers` and timeouts of a config entry. `tokens` has
+/// the access tokens of its service. Must be called inside a Tokio runtime. Messages are redacted.
 ///
 /// # Errors
 ///
@@ -193,8 +193,9 @@ pub async fn fetch_document(
     max_bytes: u64,
     entry: &ptc_catalog::OpenApi,
     secrets: &Secrets,
+    tokens: &super::http::access_token::AccessTokens,
 ) -> Result<Vec<u8>, UpstreamError> {
-    super::http::document::fetch(url, max_bytes, entry, secrets).await.map_err(|fault| {
+    super::http::document::fetch(url, max_bytes, entry, secrets, tokens).await.map_err(|fault| {
         let message = secrets.redactor().redact_string(fault.message.into_owned());
         UpstreamError { message: message.into(), ..fault }
     })

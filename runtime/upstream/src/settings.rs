@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::children::Children;
+#[cfg(feature = "http")]
+use super::http::access_token::AccessTokens;
 use super::start_limits::StartLimits;
 
 /// How to treat tools that differ from the frozen catalog.
@@ -51,6 +53,9 @@ pub struct UpstreamSettings {
     pub logs_health: bool,
     /// The folder for relative paths of the config.
     pub config_dir: PathBuf,
+    /// The access tokens of upstreams whose `auth` has the scheme `oauth2`.
+    #[cfg(feature = "http")]
+    pub access_tokens: AccessTokens,
     /// The runtime of upstream clients.
     pub handle: Handle,
     /// Answers calls in place of the upstreams, or observes them.
@@ -91,6 +96,8 @@ impl UpstreamSettings {
             connect_timeout: Duration::from_mins(3),
             logs_health: false,
             config_dir: config_dir.into(),
+            #[cfg(feature = "http")]
+            access_tokens: AccessTokens::default(),
             handle,
             #[cfg(feature = "interception")]
             interceptor: None,

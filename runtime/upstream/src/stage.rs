@@ -20,6 +20,8 @@ pub(crate) enum Stage {
     Handshake,
     /// A network connection is being made.
     Connecting,
+    /// The call waits for an access token of an authorization server.
+    AccessToken,
     /// The call waits for a permit, since the maximum number of calls is in flight.
     Permit,
     /// The request waits to be written.
@@ -31,12 +33,13 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 9] = [
+    const ALL: [Stage; 10] = [
         Stage::Starting,
         Stage::ChildPermit,
         Stage::StartQueue,
         Stage::Handshake,
         Stage::Connecting,
+        Stage::AccessToken,
         Stage::Permit,
         Stage::Queueing,
         Stage::Waiting,
@@ -53,6 +56,7 @@ impl Stage {
             Stage::StartQueue => "the upstream waited to be started, because others were starting (--connect-concurrency)",
             Stage::Handshake => "waiting for the server's handshake",
             Stage::Connecting => "connecting",
+            Stage::AccessToken => "waiting for an access token of the authorization server",
             Stage::Permit => {
                 "the call waited for its turn, because as many are in flight as the upstream takes (max_concurrent_calls)"
             }
@@ -98,7 +102,7 @@ impl Progress {
         }
         // An attempt that neither waits nor connects is in its handshake.
         match self.attempt().as_ref().map(Progress::reached) {
-            Some(attempt @ (Stage::ChildPermit | Stage::StartQueue | Stage::Connecting)) => attempt,
+            Some(attempt @ (Stage::ChildPermit | Stage::StartQueue | Stage::Connecting | Stage::AccessToken)) => attempt,
             _ => stage,
         }
     }

@@ -1,7 +1,7 @@
 //! The response of a server: its head, then its body piece by piece.
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{HeaderMap, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
 use url::Url;
 
@@ -37,6 +37,13 @@ impl Answer {
     /// Returns the headers.
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
+    }
+
+    /// Whether the server has a challenge for a bearer token (RFC 6750, section 3): it checked the token before the request.
+    pub(super) fn asks_for_bearer_token(&self) -> bool {
+        let challenges = self.headers().get_all(WWW_AUTHENTICATE).into_iter().filter_map(|value| value.to_str().ok());
+        let is_bearer = |part: &str| part.trim_start().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+        challenges.flat_map(|value| value.split(',')).any(is_bearer)
     }
 
     /// The URL that answered, after followed redirects.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_catalog::Auth;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use reqwest::{Client, Method, Request, StatusCode};
 use url::Url;
 
+use super::access_token::{AccessToken, TokenSource};
 use super::answer::Answer;
 use super::body::RequestBody;
 use super::connecting::ConnectingLayer;
@@ -19,6 +20,7 @@ use super::credentials::Credentials;
 use super::proxy::ResolvedProxy;
 use super::tls;
 use crate::OutgoingFrame;
+use crate::call_rules::may_repeat_unauthorized;
 use crate::fault::{Delivery, UpstreamError};
 use crate::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 use crate::offload::offload;
@@ -43,6 +45,7 @@ pub struct HttpClient {
     /// The headers of every request: those of the client itself, static headers, and credentials in headers.
     headers: HeaderMap,
     credentials: Arc<Credentials>,
+    tokens: Option<Arc<dyn TokenSource>>,
     proxy: Option<Arc<ResolvedProxy>>,
     upstream: Option<&'static str>,
     connect_timeout: Duration,
@@ -88,6 +91,7 @@ impl Endpoint {
 }
 
 /// A request of a client.
+#[derive(Clone)]
 pub struct OutgoingRequest<'u> {
     /// The method.
     pub method: Method,
@@ -108,6 +112,13 @@ impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
     pub fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
         OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true }
+    }
+
+    /// Returns a copy that carries an access token. The body is not copied.
+    fn with_token(&self, token: &AccessToken) -> OutgoingRequest<'u> {
+        let mut request = self.clone();
+        request.headers.insert(AUTHORIZATION, token.authorization());
+        request
     }
 }
 
@@ -157,17 +168,64 @@ impl HttpClient {
         let Endpoint { upstream, connect_timeout, posts, .. } = *endpoint;
         let credentials = Arc::new(credentials);
         let proxy = endpoint.proxy.clone().map(Arc::new);
-        Ok(HttpClient { inner, headers, credentials, proxy, upstream, connect_timeout, redactor: secrets.redactor(), posts })
+        let redactor = secrets.redactor();
+        Ok(HttpClient { inner, headers, credentials, tokens: None, proxy, upstream, connect_timeout, redactor, posts })
+    }
+
+    /// Makes each request carry an access token.
+    #[must_use]
+    pub(crate) fn with_tokens(self, tokens: Option<Arc<dyn TokenSource>>) -> HttpClient {
+        HttpClient { tokens, ..self }
+    }
+
+    /// Makes the client show issued secrets in what it reads, such as the answer in which an access token is issued.
+    #[must_use]
+    pub fn reading_issued(self) -> HttpClient {
+        HttpClient { redactor: self.redactor.without_issued(), ..self }
     }
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
-    /// credentials nor arguments leave it.
+    /// credentials nor arguments leave it. If the upstream refuses an access token, a new one is requested, and the request is sent
+    /// again if `call_rules` permit it.
     ///
     /// # Errors
     ///
     /// Returns an error with the reason `timeout` if no response has begun in time, `upstream_unavailable` if no connection can
-    /// be made or it is lost, and `upstream_error` if the answer is not HTTP. An answer with an error status is not an error.
-    pub async fn send(&self, mut request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
+    /// be made or it is lost, and `upstream_error` if the answer is not HTTP. An answer with an error status is not an error. Fails as
+    /// [`TokenSource::token`] does if there is no access token.
+    pub async fn send(&self, request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
+        match &self.tokens {
+            None => self.send_following(request, deadline).await,
+            // In memory of its own, so that the futures of calls without tokens stay small.
+            Some(tokens) => Box::pin(self.send_with_token(&**tokens, request, deadline)).await,
+        }
+    }
+
+    /// Sends a request with an access token, and once more with another one if the upstream refuses it.
+    async fn send_with_token(
+        &self,
+        tokens: &dyn TokenSource,
+        request: OutgoingRequest<'_>,
+        deadline: Instant,
+    ) -> Result<Answer, UpstreamError> {
+        let token = next_token(tokens, None, deadline).await?;
+        let answer = self.send_following(request.with_token(&token), deadline).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        let renewed = next_token(tokens, Some(&token), deadline).await;
+        if !may_repeat_unauthorized(request.repeatable, answer.asks_for_bearer_token()) {
+            return Ok(answer);
+        }
+        let renewed = renewed?;
+        if renewed.number() == token.number() {
+            return Ok(answer);
+        }
+        self.send_following(request.with_token(&renewed), deadline).await
+    }
+
+    /// Sends a request, and follows redirects.
+    async fn send_following(&self, mut request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
         let (mut url, mut repeatable) = (request.url.clone(), request.repeatable);
         for followed in 0.. {
             let answer = match self.send_once(&request, &url, deadline).await {
@@ -302,7 +360,7 @@ impl HttpClient {
 
     /// Whether every request has this header: the client's own, a credential or a static header.
     pub(crate) fn sets(&self, name: &HeaderName) -> bool {
-        self.headers.contains_key(name)
+        self.headers.contains_key(name) || self.tokens.is_some() && *name == AUTHORIZATION
     }
 
     /// Whether the client sends `POST` requests.
@@ -319,6 +377,16 @@ impl HttpClient {
     pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
         self.redactor.redact_bytes(bytes)
     }
+}
+
+/// Returns a token from its source. Meanwhile the call is in [`Stage::AccessToken`].
+async fn next_token(
+    tokens: &dyn TokenSource,
+    refused: Option<&AccessToken>,
+    deadline: Instant,
+) -> Result<AccessToken, UpstreamError> {
+    stage::enter(Stage::AccessToken);
+    tokens.token(refused, deadline).await
 }
 
 /// Why a request has no response.

@@ -34,7 +34,7 @@ pub(crate) async fn connect(
         posts: true,
     };
     let url = Url::parse(spec.url).map_err(|why| UpstreamError::unavailable(format!("'{}' is not a URL: {why}", spec.url)))?;
-    let client = HttpClient::new(&endpoint, secrets)?;
+    let client = HttpClient::new(&endpoint, secrets)?.with_tokens(settings.access_tokens.source(&endpoint, secrets)?);
     let cap = settings.response_cap(spec.max_response_bytes);
     let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
     negotiate(client, url, cap, spec, deadline).await.map_err(|fault| match fault.reason {

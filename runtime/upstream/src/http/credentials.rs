@@ -60,6 +60,8 @@ impl Credentials {
                     read.cookies.push((name, pair));
                     continue;
                 }
+                // The client adds an access token to each request.
+                Auth::OAuth2(_) => continue,
                 Auth::ClientCertificate { .. } => {
                     let identity = Identity::from_pem(secret.as_bytes());
                     let unread = |why: reqwest::Error| {

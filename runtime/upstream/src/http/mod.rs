@@ -1,5 +1,6 @@
 //! HTTP clients, and everything about connections and TLS.
 //!
+//! - [`access_token`]: the access tokens of an upstream, which a crate above this one obtains.
 //! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
 //! - `credentials`: headers, cookies, query parameters and certificates that carry secrets.
 //! - `connecting`: the stage of a call while its connection is made. `tls`: trusted certificates.
@@ -11,6 +12,7 @@
 //!   transport of revision 2024-11-05.
 //! - `document`: fetches OpenAPI documents at build time.
 
+pub mod access_token;
 pub mod answer;
 mod body;
 pub mod client;

@@ -63,7 +63,8 @@ impl Service {
             extra_roots: settings.extra_roots.clone(),
             posts: false,
         };
-        Ok(Service { client: HttpClient::new(&endpoint, secrets)?, cap: settings.response_cap(spec.max_response_bytes) })
+        let client = HttpClient::new(&endpoint, secrets)?.with_tokens(settings.access_tokens.source(&endpoint, secrets)?);
+        Ok(Service { client, cap: settings.response_cap(spec.max_response_bytes) })
     }
 
     /// Sends a request and reads the answer. Headers of the config entry replace those from arguments.

@@ -1,0 +1,122 @@
+//! Reads the elements of `auth` with the scheme `oauth2`.
+
+use ptc_catalog::{ClientAuth, GrantType, OAuth2};
+use url::Url;
+
+use super::credentials::Bindings;
+use super::fields::{Fields, Subject};
+use super::reader::ConfigReader;
+use super::urls::{self, Named};
+use crate::diag::{Code, Diagnostic, quoted};
+use crate::tree::Node;
+
+/// Reads the URLs of the authorization servers of an entry and reports their faults. They need TLS as the URLs of the entry do.
+pub(super) fn server_urls<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>) -> Vec<Named<'n>> {
+    let is_oauth = |auth: &&Node| auth.get("scheme").and_then(Node::as_str) == Some("oauth2");
+    let url = |auth: &'n Node| {
+        // Beside `token_url`, an issuer is an audience, which may be any text.
+        let key = if auth.get("token_url").is_some() { "token_url" } else { "issuer" };
+        urls::read_node(reader, key, auth.get(key)?)
+    };
+    fields.nodes("auth").iter().filter(is_oauth).filter_map(url).collect()
+}
+
+/// Returns the identifier of an MCP server as a resource (RFC 8707): its URL without query and fragment.
+pub(super) fn resource_of(url: &Url) -> String {
+    let mut resource = url.clone();
+    resource.set_query(None);
+    resource.set_fragment(None);
+    let text = resource.to_string();
+    // The root has the same identifier with and without the slash; the form without it is usual.
+    if resource.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
+}
+
+/// Reads an element. `resource` is the parameter of that name, unless the element has another one.
+pub(super) fn read(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    bindings: &Bindings,
+    resource: &str,
+) -> Option<OAuth2<String>> {
+    let client_auth = fields.text("client_auth").map_or(Some(ClientAuth::SecretBasic), |name| ClientAuth::named(&name));
+    let has_token_url = fields.member("token_url").is_some() || fields.unfit("token_url").is_some();
+    if !has_token_url && fields.member("issuer").is_none() && fields.unfit("issuer").is_none() {
+        let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `token_url`", subject.name));
+        let hint =
+            "`token_url` is the URL that issues tokens; `issuer` in its place is the URL of an issuer whose metadata has it";
+        reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
+    }
+    for (name, is_unused) in [("key_id", true), ("issuer", has_token_url)] {
+        if let Some(member) = fields.member(name)
+            && is_unused
+            && client_auth.is_some_and(|form| form != ClientAuth::PrivateKeyJwt)
+        {
+            let message = format!("`{name}` is a part of the assertions that a client signs, and this client signs none");
+            let hint = match name {
+                "issuer" => "remove it, or remove `token_url`, which the metadata of the issuer has",
+                _ => "remove it, or write \"client_auth\": \"private_key_jwt\"",
+            };
+            reader.fault(Code::BadOauthSetting, &member.value, message, "without effect", hint);
+        }
+    }
+    if client_auth == Some(ClientAuth::AssertionFile)
+        && let Some(node) = fields.node("binding")
+        && let Some(place) = node.as_str().and_then(|name| bindings.not_a_file(name))
+    {
+        let message = "`client_assertion_file` reads the assertion again for each request, and the credential is not a file";
+        let diagnostic = Diagnostic::new(Code::BadOauthSetting, message)
+            .at(node.place(reader.file), "not a file")
+            .also(place.clone(), "read when the server starts")
+            .hint("write the credential as { \"source\": \"file\", \"path\": … }");
+        reader.report(diagnostic);
+    }
+    for node in fields.nodes("scopes") {
+        check_scope(reader, node);
+    }
+    if let Some(node) = fields.node("resource") {
+        check_resource(reader, node);
+    }
+    if let Some(node) = fields.node("client_id")
+        && node.as_str().is_some_and(|id| id.contains(char::is_control))
+    {
+        let hint = "write it as the authorization server shows it";
+        reader.fault(Code::BadOauthSetting, node, "`client_id` has a control character", "", hint);
+    }
+    Some(OAuth2 {
+        // `keys::AUTH` has no other grant.
+        grant: GrantType::ClientCredentials,
+        token_url: fields.text("token_url").unwrap_or_default(),
+        client_id: fields.text("client_id")?,
+        client_auth: client_auth?,
+        binding: fields.text("binding")?,
+        key_id: fields.text("key_id").unwrap_or_default(),
+        issuer: fields.text("issuer").unwrap_or_default(),
+        scope: fields.texts("scopes").join(" "),
+        resource: fields.text("resource").unwrap_or_else(|| resource.to_owned()),
+    })
+}
+
+/// Reports a scope that is not one (RFC 6749, section 3.3).
+fn check_scope(reader: &mut ConfigReader<'_>, node: &Node) {
+    let Some(scope) = node.as_str().filter(|scope| !scope.is_empty()) else { return };
+    let is_part = |c: char| matches!(c, '!' | '#'..='[' | ']'..='~');
+    if scope.chars().all(is_part) {
+        return;
+    }
+    let hint = if scope.contains(' ') {
+        "write each scope as an element of its own"
+    } else {
+        "a scope has visible ASCII characters other than `\"` and `\\`"
+    };
+    reader.fault(Code::BadOauthSetting, node, format!("{} in `scopes` is not a scope", quoted(scope)), "", hint);
+}
+
+/// Reports a resource that is not an absolute URI without a fragment (RFC 8707, section 2).
+fn check_resource(reader: &mut ConfigReader<'_>, node: &Node) {
+    let Some(resource) = node.as_str().filter(|resource| !resource.is_empty()) else { return };
+    if !Url::parse(resource).is_ok_and(|url| url.fragment().is_none()) {
+        let hint = "it is an absolute URI without a fragment, such as `https://api.example.com`";
+        reader.fault(Code::BadOauthSetting, node, format!("{} is not the URI of a resource", quoted(resource)), "", hint);
+    }
+}

@@ -1,0 +1,105 @@
+//! How an upstream's access tokens are obtained from an authorization server (RFC 6749).
+
+/// The element of `auth` with the scheme `oauth2`. `T` is the type of its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OAuth2<T = &'static str> {
+    /// How a token is requested.
+    pub grant: GrantType,
+    /// The URL of the token endpoint. Empty if the metadata of the issuer has it.
+    pub token_url: T,
+    /// The identifier of the client.
+    pub client_id: T,
+    /// How the client proves its identity to the token endpoint.
+    pub client_auth: ClientAuth,
+    /// The credential binding with the client's secret, its private key as PEM, or its assertion.
+    pub binding: T,
+    /// The `kid` of a signed assertion. Empty if it has none.
+    pub key_id: T,
+    /// The issuer, which is the audience of a signed assertion. Empty if the token endpoint is the audience, which is then known.
+    pub issuer: T,
+    /// The scopes, separated by spaces as in the parameter `scope`. Empty if none are requested.
+    pub scope: T,
+    /// The parameter `resource` (RFC 8707). Empty if it is not sent.
+    pub resource: T,
+}
+
+impl<T> OAuth2<T> {
+    /// Converts the texts.
+    pub fn map<'t, U>(&'t self, text: impl Fn(&'t T) -> U) -> OAuth2<U> {
+        OAuth2 {
+            grant: self.grant,
+            token_url: text(&self.token_url),
+            client_id: text(&self.client_id),
+            client_auth: self.client_auth,
+            binding: text(&self.binding),
+            key_id: text(&self.key_id),
+            issuer: text(&self.issuer),
+            scope: text(&self.scope),
+            resource: text(&self.resource),
+        }
+    }
+}
+
+impl<T: AsRef<str>> OAuth2<T> {
+    /// Returns the URL of the authorization server that the config has: of its token endpoint, or of the issuer.
+    pub fn server(&self) -> &str {
+        match self.token_url.as_ref() {
+            "" => self.issuer.as_ref(),
+            url => url,
+        }
+    }
+}
+
+/// The grants by which a token is requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum GrantType {
+    /// The client acts for itself (RFC 6749, section 4.4).
+    ClientCredentials,
+}
+
+impl GrantType {
+    /// Returns the name in `upstreams.json`, which is the value of `grant_type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            GrantType::ClientCredentials => "client_credentials",
+        }
+    }
+}
+
+/// The forms of client authentication at a token endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum ClientAuth {
+    /// Identifier and secret in the header `Authorization` (RFC 6749, section 2.3.1).
+    SecretBasic,
+    /// Identifier and secret in the body.
+    SecretPost,
+    /// An assertion that the client signs with its private key (RFC 7523).
+    PrivateKeyJwt,
+    /// An assertion that the platform writes into a file and replaces from time to time (RFC 7523), such as the token of a Kubernetes
+    /// service account.
+    AssertionFile,
+}
+
+impl ClientAuth {
+    /// Every form.
+    pub const ALL: [ClientAuth; 4] =
+        [ClientAuth::SecretBasic, ClientAuth::SecretPost, ClientAuth::PrivateKeyJwt, ClientAuth::AssertionFile];
+
+    /// Returns the name in `upstreams.json`: that which OpenID Connect registers, if it does.
+    pub fn name(self) -> &'static str {
+        match self {
+            ClientAuth::SecretBasic => "client_secret_basic",
+            ClientAuth::SecretPost => "client_secret_post",
+            ClientAuth::PrivateKeyJwt => "private_key_jwt",
+            ClientAuth::AssertionFile => "client_assertion_file",
+        }
+    }
+
+    /// Returns the form of a name.
+    pub fn named(name: &str) -> Option<ClientAuth> {
+        ClientAuth::ALL.into_iter().find(|form| form.name() == name)
+    }
+}

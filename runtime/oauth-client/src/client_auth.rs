@@ -1,0 +1,111 @@
+//! The forms in which a client proves its identity to a token endpoint.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ptc_catalog::{ClientAuth, OAuth2};
+use ptc_secrets::{Redactor, Secrets};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use url::Url;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use crate::assertion::SigningKey;
+
+/// The parameter `client_assertion_type` of a JWT (RFC 7523, section 2.2).
+const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// What a client adds to its requests. It deliberately has no `Debug`.
+pub(crate) enum ClientCredential {
+    /// The value of the header `Authorization`.
+    Basic(HeaderValue),
+    /// The parameter `client_secret`.
+    Post(String),
+    /// The key that signs the parameter `client_assertion`.
+    Key(Box<SigningKey>),
+    /// The file with the parameter `client_assertion`, which is read for each request.
+    File(AssertionFile),
+}
+
+/// A file whose content the platform replaces from time to time.
+pub(crate) struct AssertionFile {
+    path: PathBuf,
+    /// Learns each assertion before it is sent.
+    redactor: Redactor,
+}
+
+impl AssertionFile {
+    /// Returns the current content.
+    fn read(&self, client_id: &str) -> Result<String, &'static str> {
+        let bytes = ptc_secrets::read_file(&self.path).map_err(|_| "cannot be read from its file")?;
+        let assertion = std::str::from_utf8(&bytes).map_err(|_| "is not UTF-8 text")?.trim();
+        if assertion.is_empty() {
+            return Err("is an empty file");
+        }
+        self.redactor.add_issued(&format!("client {client_id}"), assertion);
+        Ok(assertion.to_owned())
+    }
+}
+
+impl ClientCredential {
+    /// Reads a client's credential.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the value, without any part of it.
+    pub(crate) fn read(oauth: &OAuth2, secrets: &Secrets) -> Result<ClientCredential, &'static str> {
+        let secret = secrets.binding(oauth.binding).ok_or("has no value")?;
+        match oauth.client_auth {
+            ClientAuth::SecretBasic => {
+                // RFC 6749, section 2.3.1: both parts are encoded as in a form.
+                let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let pair = STANDARD.encode(format!("{}:{}", encode(oauth.client_id), encode(secret)));
+                let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "cannot be sent in a header")?;
+                header.set_sensitive(true);
+                Ok(ClientCredential::Basic(header))
+            }
+            ClientAuth::SecretPost => Ok(ClientCredential::Post(secret.to_owned())),
+            ClientAuth::PrivateKeyJwt => SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key))),
+            ClientAuth::AssertionFile => {
+                let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
+                Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))
+            }
+        }
+    }
+
+    /// Adds the proof to the headers and the form of a request to `url`.
+    ///
+    /// # Errors
+    ///
+    /// The key cannot sign, or the file cannot be read.
+    pub(crate) fn add(
+        &self,
+        oauth: &OAuth2,
+        url: &Url,
+        headers: &mut HeaderMap,
+        form: &mut Serializer<'_, String>,
+    ) -> Result<(), &'static str> {
+        match self {
+            ClientCredential::Basic(header) => {
+                headers.insert(AUTHORIZATION, header.clone());
+            }
+            ClientCredential::Post(secret) => {
+                form.append_pair("client_id", oauth.client_id).append_pair("client_secret", secret);
+            }
+            ClientCredential::Key(key) => {
+                // The audience is what the config has, since servers compare it as a text.
+                let audience = [oauth.issuer, oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
+                let assertion = key.assertion(oauth.client_id, audience, oauth.key_id)?;
+                add_assertion(oauth, &assertion, form);
+            }
+            ClientCredential::File(file) => add_assertion(oauth, &file.read(oauth.client_id)?, form),
+        }
+        Ok(())
+    }
+}
+
+fn add_assertion(oauth: &OAuth2, assertion: &str, form: &mut Serializer<'_, String>) {
+    form.append_pair("client_id", oauth.client_id)
+        .append_pair("client_assertion_type", JWT_BEARER)
+        .append_pair("client_assertion", assertion);
+}

@@ -1,0 +1,44 @@
+//! Access tokens for upstreams, from an OAuth 2.0 authorization server (RFC 6749).
+//!
+//! A server can call upstreams whose `auth` has the scheme `oauth2` if its `main` passes [`OAUTH_CLIENT`] in `Parts::oauth_client` of
+//! `ptc_runtime`.
+//!
+//! - `source`: the tokens of one upstream: the current one, its renewal, and pauses after failures.
+//! - `schedule`: decides whether a token is used, renewed or refused at a given time.
+//! - `endpoint`: requests a token, and describes refusals.
+//! - `answer`: reads the answer of a token endpoint.
+//! - `metadata`: finds the token endpoint of an issuer.
+//! - `client_auth`: the forms in which a client proves its identity.
+//! - `assertion`: signs the assertions of `private_key_jwt`.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod assertion;
+mod client_auth;
+mod endpoint;
+mod metadata;
+mod schedule;
+mod source;
+
+use std::sync::Arc;
+
+use ptc_upstream::UpstreamError;
+use ptc_upstream::http::access_token::{TokenSource, TokenSourceConfig, TokenSourceFactory};
+
+use crate::endpoint::TokenEndpoint;
+use crate::source::Source;
+
+/// The OAuth client: the part that `main` passes to the runtime.
+pub static OAUTH_CLIENT: OauthClient = OauthClient;
+
+/// Makes the sources of access tokens.
+#[derive(Debug)]
+pub struct OauthClient;
+
+impl TokenSourceFactory for OauthClient {
+    fn source(&self, config: TokenSourceConfig<'_>) -> Result<Arc<dyn TokenSource>, UpstreamError> {
+        let redactor = config.secrets.redactor();
+        Ok(Arc::new(Source::new(TokenEndpoint::new(&config)?, redactor)))
+    }
+}

@@ -1,0 +1,137 @@
+//! Access tokens that the requests of an upstream carry.
+//!
+//! An optional crate above this one obtains them, so that a binary whose upstreams have static credentials contains no OAuth client.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{Auth, OAuth2};
+use reqwest::header::HeaderValue;
+
+use super::client::Endpoint;
+use super::proxy::ResolvedProxy;
+use crate::fault::{Reason, UpstreamError};
+use ptc_secrets::Secrets;
+
+/// Makes the sources of access tokens: `ptc_oauth_client::OAUTH_CLIENT`.
+pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
+    /// Creates the source of one upstream. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// The credential of the client has no value or an unusable one, or the HTTP client cannot be set up.
+    fn source(&self, config: TokenSourceConfig<'_>) -> Result<Arc<dyn TokenSource>, UpstreamError>;
+}
+
+/// The configuration of a source.
+pub struct TokenSourceConfig<'s> {
+    /// The name of the upstream. Empty while a document is fetched, whose caller knows the upstream.
+    pub upstream: &'static str,
+    /// How tokens are requested.
+    pub oauth: &'static OAuth2,
+    /// Time limit for a connection to the authorization server.
+    pub connect_timeout: Duration,
+    /// The proxy of the upstream, through which the authorization server is reached too.
+    pub proxy: Option<ResolvedProxy>,
+    /// PEM certificates that are trusted in addition to the system's.
+    pub extra_roots: Option<Arc<[u8]>>,
+    /// The secrets of the deployment. The redactor must know a token before it is sent: see [`ptc_secrets::Redactor::add_issued`].
+    pub secrets: &'s Secrets,
+}
+
+/// A future of a token.
+pub type TokenFuture<'s> = Pin<Box<dyn Future<Output = Result<AccessToken, UpstreamError>> + Send + 's>>;
+
+/// The access tokens of one upstream.
+pub trait TokenSource: Send + Sync {
+    /// Returns a valid token. One is requested if there is none, or if the upstream has refused the current one, which is `refused`.
+    /// Returns `refused` itself if no other token may be requested yet. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason `auth_failed` if the authorization server refuses the client, with `upstream_unavailable` if it gives no
+    /// usable answer, and with `timeout` after the deadline.
+    fn token<'s>(&'s self, refused: Option<&'s AccessToken>, deadline: Instant) -> TokenFuture<'s>;
+}
+
+/// An access token. It deliberately has no `Debug`.
+#[derive(Clone)]
+pub struct AccessToken {
+    authorization: HeaderValue,
+    /// The number of the token among those of its source.
+    number: u64,
+}
+
+impl AccessToken {
+    /// Creates the token with this number. `None` if a header cannot carry it.
+    pub fn new(token: &str, number: u64) -> Option<AccessToken> {
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+        authorization.set_sensitive(true);
+        Some(AccessToken { authorization, number })
+    }
+
+    /// Returns the number of the token.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the value of the header `Authorization`.
+    pub(super) fn authorization(&self) -> HeaderValue {
+        self.authorization.clone()
+    }
+}
+
+/// The sources of the upstreams of a deployment. They outlive connections, so that a new connection uses the current token. Clones
+/// share them.
+#[derive(Clone, Default)]
+pub struct AccessTokens {
+    factory: Option<&'static dyn TokenSourceFactory>,
+    sources: Arc<Mutex<Vec<Source>>>,
+}
+
+struct Source {
+    upstream: &'static str,
+    oauth: &'static OAuth2,
+    tokens: Arc<dyn TokenSource>,
+}
+
+impl fmt::Debug for AccessTokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessTokens").field("factory", &self.factory).finish_non_exhaustive()
+    }
+}
+
+impl AccessTokens {
+    /// Creates an empty set of sources. Without a factory, upstreams that need access tokens cannot be called.
+    pub fn new(factory: Option<&'static dyn TokenSourceFactory>) -> AccessTokens {
+        AccessTokens { factory, ..AccessTokens::default() }
+    }
+
+    /// Returns the source of an endpoint, if its `auth` needs access tokens.
+    pub(crate) fn source(&self, endpoint: &Endpoint, secrets: &Secrets) -> Result<Option<Arc<dyn TokenSource>>, UpstreamError> {
+        let Some(oauth) = endpoint.auth.iter().find_map(Auth::oauth) else { return Ok(None) };
+        let upstream = endpoint.upstream.unwrap_or_default();
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = sources.iter().find(|known| known.upstream == upstream && known.oauth == oauth) {
+            return Ok(Some(Arc::clone(&known.tokens)));
+        }
+        let factory = self.factory.ok_or_else(|| {
+            UpstreamError::new(
+                Reason::AuthFailed,
+                "this binary has no OAuth client (crate ptc-oauth-client): compile its config again",
+            )
+        })?;
+        let tokens = factory.source(TokenSourceConfig {
+            upstream,
+            oauth,
+            connect_timeout: endpoint.connect_timeout,
+            proxy: endpoint.proxy.clone(),
+            extra_roots: endpoint.extra_roots.clone(),
+            secrets,
+        })?;
+        sources.push(Source { upstream, oauth, tokens: Arc::clone(&tokens) });
+        Ok(Some(tokens))
+    }
+}
