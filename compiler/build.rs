@@ -8,7 +8,7 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment can link.
-const MEMBERS: [&str; 19] = [
+const MEMBERS: [&str; 20] = [
     "runtime",
     "runtime/catalog",
     "runtime/check",

@@ -21,6 +21,7 @@ pub static DEPLOYMENT: ptc::Deployment = ptc::Deployment {
             output_schema: "",
         },
     ],
+    policy: None,
 };
 /// The frozen catalog.
 pub static CATALOG: ptc::Catalog = ptc::Catalog {

@@ -85,7 +85,7 @@ mod tests {
     fn lifetime_is_read_in_every_form_in_use_and_limited() {
         let lifetime = |expires_in: &str| {
             let body = format!(r#"{{"access_token":"t","token_type":"bearer"{expires_in}}}"#);
-            read_response(body.as_bytes()).map(|grant| grant.lifetime.map(|lifetime| lifetime.as_secs()))
+            read_response(body.as_bytes()).map(|response| response.lifetime.map(|lifetime| lifetime.as_secs()))
         };
         for (text, expected) in [
             ("", None),

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use ptc_upstream::Reason;
 
-    fn grant(lifetime: Option<u64>) -> TokenResponse {
+    fn response(lifetime: Option<u64>) -> TokenResponse {
         TokenResponse { access_token: "not-a-real-token".to_owned(), lifetime: lifetime.map(Duration::from_secs) }
     }
 
@@ -178,7 +178,7 @@ mod tests {
         ] {
             let mut schedule = Schedule::default();
             assert_eq!(step(&mut schedule, start, 0), "wait");
-            schedule.issued(&grant(lifetime), start).unwrap();
+            schedule.issued(&response(lifetime), start).unwrap();
             for (ms, expected) in steps {
                 assert_eq!(step(&mut schedule, start, ms), expected, "{lifetime:?} after {ms} ms");
             }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn valid_token_is_used_while_its_renewal_fails() {
         let (start, mut schedule) = (Instant::now(), Schedule::default());
-        schedule.issued(&grant(Some(10)), start).unwrap();
+        schedule.issued(&response(Some(10)), start).unwrap();
         schedule.failed(&error(None), start + Duration::from_secs(8));
         assert_eq!(step(&mut schedule, start, 8_499), "use", "the pause after the failure");
         assert_eq!(step(&mut schedule, start, 8_500), "use and renew");
@@ -204,12 +204,12 @@ mod tests {
     fn refused_tokens_are_replaced_at_growing_intervals() {
         let (start, mut schedule) = (Instant::now(), Schedule::default());
         let mut replaced = Vec::new();
-        let mut token = schedule.issued(&grant(None), start).unwrap();
+        let mut token = schedule.issued(&response(None), start).unwrap();
         for second in 0..400 {
             let now = start + Duration::from_secs(second);
             if let Step::Wait = schedule.step(Some(&token), false, now) {
                 replaced.push(second);
-                token = schedule.issued(&grant(None), now).unwrap();
+                token = schedule.issued(&response(None), now).unwrap();
             }
         }
         assert_eq!(replaced, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 303, 363]);

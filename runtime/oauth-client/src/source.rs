@@ -96,13 +96,13 @@ impl Inner {
 
     async fn request(&self, asked_at: Instant) -> Result<AccessToken, UpstreamError> {
         let requested = self.endpoint.request().await;
-        if let Ok(grant) = &requested {
-            self.redactor.add_issued(self.endpoint.upstream(), &grant.access_token);
+        if let Ok(response) = &requested {
+            self.redactor.add_issued(self.endpoint.upstream(), &response.access_token);
         }
         let mut state = self.lock();
         state.request = None;
         let error = match requested {
-            Ok(grant) => match state.schedule.issued(&grant, asked_at) {
+            Ok(response) => match state.schedule.issued(&response, asked_at) {
                 Ok(token) => return Ok(token),
                 Err(why) => RequestError::from(UpstreamError::unavailable(why)),
             },

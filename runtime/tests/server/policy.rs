@@ -33,7 +33,7 @@ pub(crate) const COUNT: &str = "PTC_TEST_COUNT";
 
 const fn tool(name: &'static str) -> Tool {
     const ARGS: &[Arg] =
-        &[Arg { name: "region", required: false, types: Types::of(&[Type::String]), label: "string", allowed: "" }];
+        &[Arg { name: "region", required: false, types: Types::from_types(&[Type::String]), label: "string", allowed: "" }];
     Tool { name, description: "A tool.", args: ARGS, closed: true, ..Tool::EMPTY }
 }
 
