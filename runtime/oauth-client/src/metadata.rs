@@ -67,6 +67,9 @@ fn read(metadata: &Map<String, Value>, issuer: &str) -> Result<Url, String> {
     }
     let endpoint = text("token_endpoint").ok_or("has no `token_endpoint`")?;
     let url = Url::parse(endpoint).map_err(|why| format!("has a `token_endpoint` that is not a URL: {why}"))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a `token_endpoint` with a user or a password".to_owned());
+    }
     let has_tls = |url: &Url| url.scheme() == "https";
     let is_plain_issuer = Url::parse(issuer).is_ok_and(|issuer| !has_tls(&issuer));
     let is_permitted = has_tls(&url) || is_plain_issuer && url.scheme() == "http";

@@ -101,13 +101,15 @@ impl Inner {
         }
         let mut state = self.lock();
         state.request = None;
-        let error = match requested {
+        let mut error = match requested {
             Ok(response) => match state.schedule.issued(&response, asked_at) {
                 Ok(token) => return Ok(token),
                 Err(why) => RequestError::from(UpstreamError::unavailable(why)),
             },
             Err(error) => error,
         };
+        // The server may repeat what the client has sent.
+        error.fault.message = self.redactor.redact_str(&error.fault.message).into_owned().into();
         state.schedule.failed(&error, Instant::now());
         drop(state);
         let fields = [("upstream", self.endpoint.upstream()), ("reason", &*error.fault.message)];

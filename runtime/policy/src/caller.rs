@@ -110,6 +110,8 @@ impl CallerAccess {
     /// Returns why tools are denied, each with the rules that would permit it.
     fn denial_of_all(&self, tools: &[(String, Option<String>)]) -> Denial {
         let (mut reasons, mut scopes): (Vec<String>, BTreeSet<&'static str>) = (Vec::new(), BTreeSet::new());
+        // Scopes are of no use if one of the tools needs something else.
+        let mut suffice = true;
         for (server, tool) in tools {
             let name = tool.as_ref().map_or_else(|| format!("any tool of {server}"), |tool| format!("{server}/{tool}"));
             let permits = |rule: &Rule| permits(rule, server, tool.as_deref());
@@ -119,8 +121,9 @@ impl CallerAccess {
             }
             // A caller can get a scope more easily than another condition.
             candidates.sort_by_key(|missing| (!missing.only_scopes, missing.scopes.len()));
-            if let Some(easiest) = candidates.first().filter(|missing| missing.only_scopes) {
-                scopes.extend(&easiest.scopes);
+            match candidates.first().filter(|missing| missing.only_scopes) {
+                Some(easiest) => scopes.extend(&easiest.scopes),
+                None => suffice = false,
             }
             let needs: Vec<&str> = candidates.iter().map(|missing| missing.described.as_str()).collect();
             reasons.push(if needs.is_empty() {
@@ -129,7 +132,7 @@ impl CallerAccess {
                 format!("{name} (needs {})", join_limited(&needs, ", or ", SHOWN))
             });
         }
-        let missing_scopes: Vec<String> = scopes.into_iter().map(str::to_owned).collect();
+        let missing_scopes: Vec<String> = scopes.into_iter().filter(|_| suffice).map(str::to_owned).collect();
         let hint = match missing_scopes.as_slice() {
             [] => String::new(),
             scopes => format!("an access token with the scopes \"{}\" in addition permits it", scopes.join(" ")),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ptc_catalog::{Catalog, Grant, Policy, Tools, Upstream};
 use serde_json::Value;
 
-/// Maximum number of tools in all views of a process, whose memory is never freed: about 50 MB.
-const MAX_COPIED_TOOLS: usize = 200_000;
+/// Maximum number of tools and of their grants in all views of a process, whose memory is never freed: about 100 MB.
+const MAX_COPIED_TOOLS: usize = 500_000;
 
 /// Maximum number of views in a process.
 const MAX_VIEWS: usize = 1_000;
@@ -71,7 +71,7 @@ impl View {
         View { catalog: &NOTHING, grants: HashMap::new(), is_over_limit: false }
     }
 
-    /// Creates the view, and returns the number of tools that it has copied.
+    /// Creates the view, and returns the number of tools and grants that it has copied.
     fn new(policy: &'static Policy, rules: &[u16], whole: &'static Catalog) -> (View, usize) {
         let applying = rules.iter().filter_map(|at| Some((*at, policy.rules.get(usize::from(*at))?)));
         let granted: Vec<(u16, &'static Grant)> =
@@ -88,6 +88,7 @@ impl View {
                 let of_tool: Vec<RuleGrant> = of_tool.map(|(rule, grant)| RuleGrant::new(*rule, grant)).collect();
                 if !of_tool.is_empty() {
                     permitted.push(*tool);
+                    copied += of_tool.len();
                     grants.insert((upstream.name, tool.name), of_tool);
                 }
             }

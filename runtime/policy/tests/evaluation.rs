@@ -103,8 +103,8 @@ fn program_is_denied_with_all_that_is_missing() {
         rule("live", &[Condition::Scope("live")], &[grant("live", &["a*"])]),
     ];
     let evaluator = evaluator(RULES);
-    let nobody = access(&*evaluator, "name:nobody", &json!({}));
-    let denied = nobody
+    let stranger = access(&*evaluator, "name:stranger", &json!({}));
+    let denied = stranger
         .denial_of_program(
             &CATALOG,
             &called(&[

@@ -12,7 +12,7 @@ use super::patterns::Patterns;
 
 /// Maximum number of secrets of one owner that are kept: the current access and refresh tokens and their predecessors, which calls that
 /// began earlier may still send. The oldest is forgotten first.
-const MAX_PER_OWNER: usize = 4;
+const MAX_PER_OWNER: usize = 8;
 
 /// The issued secrets of a deployment. All clones of its redactor share them.
 ///

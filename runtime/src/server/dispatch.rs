@@ -341,7 +341,8 @@ impl Server {
         if let Some(access) = access {
             let is_denied = |program: &&StoredProgram| {
                 let called = tools_list::called_tools(program);
-                called.is_some_and(|called| access.denial_of_program(whole, &called).is_some())
+                // A program whose tools are not known is not offered.
+                called.is_none_or(|called| access.denial_of_program(whole, &called).is_some())
             };
             let denied: Vec<&str> = deployment.programs.iter().filter(is_denied).map(|program| program.name).collect();
             tools.retain(|tool| !denied.iter().any(|name| tool.get("name").is_some_and(|own| own == name)));

@@ -118,14 +118,16 @@ impl Denial {
 }
 
 impl Call<'_> {
-    /// Returns an argument as it is sent. An operation sends its default argument where the program gives none.
+    /// Returns an argument as it is sent. An operation sends its default argument where the program gives none or `nil`.
     pub(crate) fn sent_argument(&self, name: &str) -> SentArgument {
-        if let Some((_, value)) = self.args.iter().find(|(given, _)| *given == name) {
+        let given = self.args.iter().find(|(given, _)| *given == name).map(|(_, value)| value);
+        if let Some(value) = given.filter(|value| !value.is_nil()) {
             return sent(value);
         }
         let default = self.tool.operation.and_then(|operation| operation.default_args.iter().find(|(of, _)| *of == name));
         let default = default.and_then(|(_, json)| serde_json::from_str(json).ok());
-        default.map_or(SentArgument::Absent, SentArgument::Value)
+        let without = if given.is_some() { SentArgument::Value(serde_json::Value::Null) } else { SentArgument::Absent };
+        default.map_or(without, SentArgument::Value)
     }
 }
 

@@ -134,7 +134,7 @@ impl Upstreams {
             settings.children = earlier.settings.children.clone();
             // Connections that are taken over use the earlier sources.
             #[cfg(feature = "http")]
-            {
+            if earlier.settings.access_tokens.has_factory() {
                 settings.access_tokens = earlier.settings.access_tokens.clone();
             }
             earlier.redactor.share_issued_with(&secrets.redactor());

@@ -292,10 +292,11 @@ impl Shared {
             self.records.fail(entry, &fault);
             Refusal::World(failed(fault))
         };
-        self.decide(&call, entry)?;
+        // A call that the policy refuses counts too, since records of refused calls would otherwise fill the memory.
         if !self.calls.take() {
             return Err(fail(self.exhausted()));
         }
+        self.decide(&call, entry)?;
         if rules.is_write && !self.writes.take() {
             return Err(fail(self.writes_exhausted()));
         }

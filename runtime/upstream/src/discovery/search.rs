@@ -59,7 +59,9 @@ pub(crate) fn search_visible(
     let found = search(whole, lazy, query, whole.tool_count()).into_iter();
     let visible = found.filter_map(|(upstream, tool)| {
         let upstream = visible.upstream(upstream.name)?;
-        Some((upstream, upstream.tool(tool.name)?))
+        let tools = upstream.tools.all();
+        let at = tools.binary_search_by(|visible| visible.name.cmp(tool.name)).ok()?;
+        Some((upstream, tools.get(at)?))
     });
     visible.take(limit).collect()
 }

@@ -109,6 +109,11 @@ impl AccessTokens {
         AccessTokens { factory, ..AccessTokens::default() }
     }
 
+    /// Whether sources can be made.
+    pub(crate) fn has_factory(&self) -> bool {
+        self.factory.is_some()
+    }
+
     /// Returns the source of an endpoint, if its `auth` needs access tokens.
     pub(crate) fn source(&self, endpoint: &Endpoint, secrets: &Secrets) -> Result<Option<Arc<dyn TokenSource>>, UpstreamError> {
         let Some(oauth) = endpoint.auth.iter().find_map(Auth::oauth) else { return Ok(None) };

@@ -37,6 +37,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A silent connection is probed after this time, and given up after this number of probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const MAX_PROBES: u32 = 3;
+/// How long a call whose access token was refused, and which cannot be sent again, waits for the next token.
+const RENEWAL_WAIT: Duration = Duration::from_secs(1);
 
 /// The HTTP client of one upstream, with the headers and credentials that every request carries.
 #[derive(Clone)]
@@ -213,15 +215,27 @@ impl HttpClient {
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
-        let renewed = next_token(tokens, Some(&token), deadline).await;
-        if !may_repeat_unauthorized(request.repeatable, answer.asks_for_bearer_token()) {
+        let is_challenged = answer.asks_for_bearer_token();
+        if !may_repeat_unauthorized(request.repeatable, is_challenged) {
+            // The next call needs another token. This one still has its answer, and waits only a short time.
+            let _ = tokens.token(Some(&token), deadline.min(Instant::now() + RENEWAL_WAIT)).await;
             return Ok(answer);
         }
-        let renewed = renewed?;
+        if !is_challenged {
+            // A part of the work may have been done.
+            stage::repeat();
+        }
+        let renewed = next_token(tokens, Some(&token), deadline).await?;
         if renewed.number() == token.number() {
             return Ok(answer);
         }
-        self.send_following(request.with_token(&renewed), deadline).await
+        let was_received = !is_challenged || answer.is_repeated();
+        drop(answer);
+        let again = self.send_following(request.with_token(&renewed), deadline).await;
+        if !was_received {
+            return again;
+        }
+        again.map(Answer::repeated).map_err(|fault| UpstreamError { delivery: Delivery::Twice, ..fault })
     }
 
     /// Sends a request, and follows redirects.

@@ -59,11 +59,27 @@ pub(super) fn build(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>,
     address.has_query = address.text.as_str().contains('?');
     for param in operation.params.iter().filter(|p| p.place == Place::Query) {
         let Some(value) = args.get(param.arg) else { continue };
+        let others = || operation.params.iter().filter(|other| other.place == Place::Query && other.arg != param.arg);
+        check_keys(&param, value, |key| others().any(|other| other.name == key))?;
         address.argument(param.arg, |address| address.in_query(&param, value))?;
     }
     let url = path::checked(address.text.as_str(), base_url.len(), &placed).map_err(Unsendable::Invalid)?;
     // The parser may have escaped further characters.
     if url.as_str().len() > MAX_ADDRESS_BYTES { Err(address.too_long(None, 0)) } else { Ok(url) }
+}
+
+/// Checks the keys of a map that are written as names of parameters. They cannot be those of others, whose values may be restricted.
+fn check_keys(param: &Param<'_>, value: &Value, is_other: impl Fn(&str) -> bool) -> Result<(), Unsendable> {
+    if param.style == Style::DeepObject || Shape::classify(param, value) != Shape::Object || !param.explode {
+        return Ok(());
+    }
+    match value.entries().into_iter().flatten().filter_map(|(key, _)| key.as_name()).find(|key| is_other(key)) {
+        Some(key) => {
+            let why = format!("has the key '{key}', which is the name of another argument: pass it as that argument");
+            Err(Unsendable::Invalid(format!("'{}' {why}", param.arg)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns the members of a form body in their styles, percent-encoded.
@@ -74,6 +90,7 @@ pub(super) fn build(spec: &OpenApi, operation: &Operation, args: &Arguments<'_>,
 pub(super) fn form(members: &[(Param<'_>, &Value)], max: usize, bounds: &Bounds) -> Result<String, Unsendable> {
     let mut form = Address { text: Text::new(max.saturating_add(1), bounds), has_query: false, longest: None };
     for (param, value) in members.iter().filter(|(_, value)| !value.is_nil()) {
+        check_keys(param, value, |key| members.iter().any(|(other, _)| other.arg != param.arg && other.name == key))?;
         form.in_query(param, value).map_err(|why| match why {
             Unwritable::Full => {
                 let why = format!("makes the body of the request longer than {max} bytes (max_request_bytes of the upstream)");
