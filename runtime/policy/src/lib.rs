@@ -2,7 +2,7 @@
 //!
 //! A server has a policy if its `main` passes [`POLICY`] in `ptc_runtime::Parts::policy`, and its deployment has rules.
 //!
-//! The conditions of all rules are evaluated once for each request. The rules that apply to a caller determine a [`view::View`]: the
+//! The conditions of all rules are evaluated once for each request. The rules that apply to a caller determine a view: the
 //! catalog without the tools that the caller may not call, and the grants of each tool that it may call. Views are shared by callers
 //! to whom the same rules apply. A call looks up its tool in the view, and compares only arguments and limits.
 //!
