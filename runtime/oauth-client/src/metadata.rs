@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ptc_upstream::http::authorization_server::metadata_urls;
 use ptc_upstream::http::client::{HttpClient, OutgoingRequest};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
@@ -17,30 +18,15 @@ const MAX_METADATA_BYTES: u64 = 256 * 1024;
 ///
 /// Returns a clause that says why the metadata cannot be used.
 pub(crate) async fn token_endpoint(http: &HttpClient, issuer: &str, deadline: Instant) -> Result<Url, String> {
+    let parsed = Url::parse(issuer).map_err(|why| format!("is not a URL: {why}"))?;
     let mut refusals = Vec::new();
-    for url in addresses(issuer)? {
+    for url in metadata_urls(&parsed) {
         match fetch(http, &url, deadline).await {
             Ok(metadata) => return read(&metadata, issuer).map_err(|why| format!("{url} {why}")),
             Err(why) => refusals.push(format!("{url} {why}")),
         }
     }
     Err(refusals.join(", and "))
-}
-
-/// Returns the addresses of the metadata: that of RFC 8414, which has the path of the issuer at its end, and that of OpenID Connect.
-fn addresses(issuer: &str) -> Result<[Url; 2], String> {
-    let url = Url::parse(issuer).map_err(|why| format!("is not a URL: {why}"))?;
-    let path = url.path().trim_end_matches('/').to_owned();
-    let address = |path: &str| {
-        let mut address = url.clone();
-        address.set_path(path);
-        address.set_query(None);
-        address
-    };
-    Ok([
-        address(&format!("/.well-known/oauth-authorization-server{path}")),
-        address(&format!("{path}/.well-known/openid-configuration")),
-    ])
 }
 
 /// Fetches a document. Redirects are not followed, since the document decides where the credential of the client goes.
@@ -84,29 +70,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn addresses_of_metadata_have_the_path_of_the_issuer() {
-        for (issuer, expected) in [
-            (
-                "https://id.example",
-                [
-                    "https://id.example/.well-known/oauth-authorization-server",
-                    "https://id.example/.well-known/openid-configuration",
-                ],
-            ),
-            (
-                "https://id.example/tenant/one/",
-                [
-                    "https://id.example/.well-known/oauth-authorization-server/tenant/one",
-                    "https://id.example/tenant/one/.well-known/openid-configuration",
-                ],
-            ),
-        ] {
-            assert_eq!(addresses(issuer).unwrap().map(String::from), expected);
-        }
-        assert!(addresses("id.example").is_err());
-    }
 
     #[test]
     fn metadata_of_another_issuer_or_without_tls_is_refused() {

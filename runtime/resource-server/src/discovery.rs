@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_runtime::diagnostics::export::Connection;
 use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::http::authorization_server::metadata_urls;
 use ptc_runtime::upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
@@ -43,17 +44,7 @@ impl Issuer {
     pub(crate) fn new(name: &str, secrets: &Secrets, connection: Connection) -> Result<Issuer, String> {
         let invalid = |why: &dyn std::fmt::Display| format!("--http-oauth-issuer {name}: {why}");
         let url = Url::parse(name).map_err(|why| invalid(&why))?;
-        let path = url.path().trim_end_matches('/');
-        let at = |path: String| {
-            let mut location = url.clone();
-            location.set_path(&path);
-            location
-        };
-        let mut locations = vec![at(format!("/.well-known/oauth-authorization-server{path}"))];
-        if !path.is_empty() {
-            locations.push(at(format!("/.well-known/openid-configuration{path}")));
-        }
-        locations.push(at(format!("{path}/.well-known/openid-configuration")));
+        let locations = metadata_urls(&url);
         let Connection { extra_roots, proxy, .. } = connection;
         let endpoint = Endpoint { proxy, extra_roots, posts: false, ..Endpoint::of_own_service(name, CONNECT_TIMEOUT) };
         let http = HttpClient::new(&endpoint, secrets).map_err(|fault| invalid(&fault.message))?;

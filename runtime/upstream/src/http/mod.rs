@@ -1,6 +1,7 @@
 //! HTTP clients, and everything about connections and TLS.
 //!
 //! - [`access_token`]: the access tokens of an upstream, which a crate above this one obtains.
+//! - [`authorization_server`]: where an authorization server publishes its metadata.
 //! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
 //! - `credentials`: headers, cookies, query parameters and certificates that carry secrets.
 //! - `connecting`: the stage of a call while its connection is made. `tls`: trusted certificates.
@@ -14,6 +15,7 @@
 
 pub mod access_token;
 pub mod answer;
+pub mod authorization_server;
 mod body;
 pub mod client;
 pub(crate) mod connect;
