@@ -1,7 +1,7 @@
 //! Dispatches the methods of the protocol.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ptc_catalog::{Deployment, StoredProgram, Transport};
@@ -36,6 +36,9 @@ pub const SERVER_NAME: &str = "ptc_lisp";
 /// the same.
 const TTL_MS: u64 = 3_600_000;
 
+/// Maximum number of lists of tools that are kept, of callers who see different catalogs.
+const MAX_TOOL_LISTS: usize = 64;
+
 /// State that all clients of a process share.
 pub struct Server {
     pub(super) deployment: &'static Deployment,
@@ -46,6 +49,8 @@ pub struct Server {
     pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
     tools: OnceLock<String>,
+    /// The tools that callers see with a policy, by the address of their catalog, which is never freed.
+    restricted_tools: Mutex<Vec<(usize, Arc<str>)>>,
     pub(super) sessions: Option<Arc<Sessions>>,
     pub(super) diagnostics: Option<Arc<Diagnostics>>,
     pub(super) policy: Option<Arc<dyn PolicyEvaluator>>,
@@ -103,6 +108,7 @@ impl Server {
             sessions,
             diagnostics,
             policy: None,
+            restricted_tools: Mutex::default(),
             #[cfg(feature = "agentic")]
             planner: None,
         }
@@ -315,9 +321,10 @@ impl Server {
 
     /// Returns the tools as the caller may see them. Without a policy they are the same for every caller.
     fn tool_list(&self, era: Era, caller: &Caller) -> String {
-        let tools: Cow<'_, str> = match self.access(caller) {
-            Some(access) => self.tools_for(Some(&*access)).into(),
-            None => self.tools.get_or_init(|| self.tools_for(None)).into(),
+        let restricted = self.access(caller).map(|access| self.restricted_tools(&*access));
+        let tools = match &restricted {
+            Some(tools) => tools,
+            None => self.tools.get_or_init(|| self.tools_for(None)).as_str(),
         };
         match era {
             Era::Handshake => format!(r#"{{"tools":{tools}}}"#),
@@ -325,6 +332,22 @@ impl Server {
                 format!(r#"{{"resultType":"complete","tools":{tools},"ttlMs":{TTL_MS},"cacheScope":"private"}}"#)
             }
         }
+    }
+
+    /// Returns the tools of a caller. They are described once for all callers who see the same catalog.
+    fn restricted_tools(&self, access: &dyn Access) -> Arc<str> {
+        let catalog = std::ptr::from_ref(access.catalog(self.deployment.catalog)).addr();
+        let known = || self.restricted_tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tools)) = known().iter().find(|(of, _)| *of == catalog) {
+            return Arc::clone(tools);
+        }
+        let tools: Arc<str> = self.tools_for(Some(access)).into();
+        let mut known = known();
+        if known.len() >= MAX_TOOL_LISTS {
+            known.clear();
+        }
+        known.push((catalog, Arc::clone(&tools)));
+        tools
     }
 
     fn tools_for(&self, access: Option<&dyn Access>) -> String {
