@@ -60,12 +60,7 @@ fn policy(policy: &model::Policy) -> &'static ptc::Policy {
 fn rule(rule: &model::Rule) -> ptc::Rule {
     ptc::Rule {
         name: text(&rule.name.value),
-        when: list(rule.when.iter().map(|condition| match &condition.value {
-            model::Condition::Owner(name) => ptc::Condition::Owner(text(name)),
-            model::Condition::Scope(scope) => ptc::Condition::Scope(text(scope)),
-            model::Condition::Group(group) => ptc::Condition::Group(text(group)),
-            model::Condition::Claim(name, value) => ptc::Condition::Claim(text(name), text(value)),
-        })),
+        when: list(rule.when.iter().map(|condition| condition.value.map(|value| text(value)))),
         allow: list(rule.allow.iter().map(|grant| ptc::Grant {
             upstream: text(&grant.upstream.value),
             tools: list(grant.tools.iter().map(|tool| text(&tool.value))),

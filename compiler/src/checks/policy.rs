@@ -85,7 +85,7 @@ fn check_names(grant: &Grant, lock: &Lock, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// Whether a tool has an argument, or may have any.
+/// Whether calls of the tool can have the argument: its schema declares it, or declares none and permits any.
 fn may_have(tool: &LockedTool, argument: &str) -> bool {
     let Some(input) = tool.definition.get("inputSchema") else { return true };
     let (args, is_closed) = Schema::new(input).arguments();
@@ -125,12 +125,12 @@ fn unreachable_rules<'p>(policy: &'p Policy, lock: &Lock) -> Vec<(&'p Rule, Opti
     unreachable
 }
 
-/// Whether a rule applies to every caller to whom another rule applies.
+/// Whether every caller who meets the conditions of `other` also meets those of `rule`.
 fn applies_to_all_of(rule: &Rule, other: &Rule) -> bool {
     rule.when.iter().all(|condition| other.when.iter().any(|own| own.value == condition.value))
 }
 
-/// Whether a grant permits all arguments that another grant permits.
+/// Whether `grant` permits all values of arguments that `other` permits.
 fn restricts_less(grant: &Grant, other: &Grant) -> bool {
     grant.arguments.iter().all(|(name, values)| {
         let of_other = other.arguments.iter().find(|(own, _)| own.value == name.value);

@@ -21,7 +21,7 @@ pub(crate) struct PolicyArgs {
     pub(crate) command: PolicyCommand,
 }
 
-/// What is done with a policy.
+/// The subcommands of `policy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Show what a caller may call, and which rule permits or lacks it
@@ -65,7 +65,7 @@ pub(crate) struct PolicyExplanation {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExplainedRule {
     name: &'static str,
-    /// Whether the rule applies to the caller.
+    /// Whether the caller meets all conditions of the rule.
     applies: bool,
     /// The conditions that the caller does not meet.
     lacks: Vec<String>,
@@ -80,7 +80,7 @@ struct ExplainedRule {
 struct ExplainedTool {
     upstream: &'static str,
     tool: &'static str,
-    /// Whether the caller may call it, perhaps only with some arguments.
+    /// Whether a rule permits the caller to call the tool with at least some arguments.
     permitted: bool,
     /// The rules that permit it, in order. The first one whose arguments fit decides about a call.
     rules: Vec<PermittingRule>,

@@ -66,17 +66,7 @@ pub struct Rule {
 }
 
 /// One member of `when`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
-    /// `owner`
-    Owner(String),
-    /// `scope`
-    Scope(String),
-    /// `group`
-    Group(String),
-    /// A member of `claim`: its name, and the JSON of its value.
-    Claim(String, String),
-}
+pub type Condition = ptc_catalog::Condition<String>;
 
 /// One element of `allow`.
 #[derive(Debug, Clone)]

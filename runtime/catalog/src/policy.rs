@@ -32,19 +32,19 @@ pub struct Rule {
     pub calls_per_minute: Option<u32>,
 }
 
-/// A condition on a caller.
+/// A condition on a caller. `T` is the type of its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Condition {
+pub enum Condition<T = &'static str> {
     /// The name of the owner in the file of tokens, or `stdio` for the client on standard input. A text with a colon is the whole
     /// internal name of an owner.
-    Owner(&'static str),
+    Owner(T),
     /// A scope of the access token.
-    Scope(&'static str),
+    Scope(T),
     /// An element of the claim `groups`.
-    Group(&'static str),
+    Group(T),
     /// The name of a claim, and the JSON of its value or of one of its elements.
-    Claim(&'static str, &'static str),
+    Claim(T, T),
 }
 
 /// Permitted calls of the tools of one upstream.
@@ -84,7 +84,19 @@ impl Grant {
     }
 }
 
-impl Condition {
+impl<T> Condition<T> {
+    /// Converts the texts.
+    pub fn map<'t, U>(&'t self, text: impl Fn(&'t T) -> U) -> Condition<U> {
+        match self {
+            Condition::Owner(name) => Condition::Owner(text(name)),
+            Condition::Scope(scope) => Condition::Scope(text(scope)),
+            Condition::Group(group) => Condition::Group(text(group)),
+            Condition::Claim(name, value) => Condition::Claim(text(name), text(value)),
+        }
+    }
+}
+
+impl<T: std::fmt::Display> Condition<T> {
     /// Describes the callers that meet the condition, such as `the scope 'crm:read'`.
     pub fn described(&self) -> String {
         match self {
@@ -93,17 +105,6 @@ impl Condition {
             Condition::Group(group) => format!("the group '{group}'"),
             Condition::Claim(name, value) => format!("the claim '{name}' with the value {value}"),
         }
-    }
-}
-
-impl Rule {
-    /// Describes the callers to which the rule applies: `every caller`, or its conditions.
-    pub fn callers(&self) -> String {
-        if self.when.is_empty() {
-            return "every caller".to_owned();
-        }
-        let conditions: Vec<String> = self.when.iter().map(Condition::described).collect();
-        format!("callers with {}", conditions.join(" and "))
     }
 }
 

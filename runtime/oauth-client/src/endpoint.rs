@@ -47,7 +47,8 @@ impl TokenEndpoint {
     /// The URL is invalid, the credential has no value or an unusable one, or the HTTP client cannot be set up.
     pub(crate) fn new(config: &TokenSourceConfig<'_>) -> Result<TokenEndpoint, UpstreamError> {
         let (upstream, oauth) = (config.upstream, config.oauth);
-        let fault = |what: &str| UpstreamError::new(Reason::AuthFailed, format!("no access token{}: {what}", of(upstream)));
+        let fault =
+            |what: &str| UpstreamError::new(Reason::AuthFailed, format!("no access token{}: {what}", for_upstream(upstream)));
         let url = match oauth.token_url {
             "" => None,
             text => Some(Url::parse(text).map_err(|why| fault(&format!("`token_url` is not a URL: {why}")))?),
@@ -99,7 +100,7 @@ impl TokenEndpoint {
             return Ok(url);
         }
         let url = metadata::token_endpoint(&self.http, self.oauth.issuer, deadline).await.map_err(|why| {
-            let end = of(self.upstream);
+            let end = for_upstream(self.upstream);
             UpstreamError::unavailable(format!(
                 "no access token{end}: no token endpoint of the issuer {}: {why}",
                 self.oauth.issuer
@@ -113,7 +114,10 @@ impl TokenEndpoint {
         let fault = |reason, what: &str| {
             let mut shown = url.clone();
             shown.set_query(None);
-            UpstreamError::new(reason, format!("no access token{}: the token endpoint {shown} {what}", of(self.upstream)))
+            UpstreamError::new(
+                reason,
+                format!("no access token{}: the token endpoint {shown} {what}", for_upstream(self.upstream)),
+            )
         };
         let refused = |what: &str| fault(Reason::AuthFailed, what);
         let unavailable = |what: &str| fault(Reason::UpstreamUnavailable, what);
@@ -196,6 +200,6 @@ impl From<UpstreamError> for RequestError {
 }
 
 /// Returns the end of "no access token", with the name of the upstream if there is one.
-fn of(upstream: &str) -> String {
+fn for_upstream(upstream: &str) -> String {
     if upstream.is_empty() { String::new() } else { format!(" for '{upstream}'") }
 }

@@ -14,7 +14,7 @@ pub(super) struct Target {
     pub(super) path: PathBuf,
     /// The text of the config to which the upstream is added.
     text: Option<String>,
-    /// Whether a config that exists is replaced.
+    /// Whether the user has chosen to replace an existing config.
     replaces: bool,
 }
 

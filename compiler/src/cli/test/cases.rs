@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub(super) name: String,
     /// The file of the program, relative to that of the case, or the name of a stored program.
     program: String,
-    /// What the program reads as `data/NAME`.
+    /// The arguments of the program, which reads them as `data/NAME`.
     #[serde(default)]
     arguments: serde_json::Map<String, Value>,
     /// The cassette with the answers, relative to the file of the case. Without one, every call fails.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use ptc_catalog::Tool;
-use ptc_compiler::json::Json;
+use ptc_compiler::serve::cassette::request_text;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception};
 
@@ -98,7 +98,7 @@ impl Injection {
 
     /// Answers a call. `recorded` is the decision of the cassette.
     pub(super) fn answer(&self, call: &InterceptedCall, recorded: Interception) -> Interception {
-        let mut key = CallKey { upstream: call.upstream.name, tool: call.tool.name, request: request(call), index: 1 };
+        let mut key = CallKey { upstream: call.upstream.name, tool: call.tool.name, request: request_text(call), index: 1 };
         {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             let count = seen.counts.entry((key.upstream, key.tool, key.request.clone())).or_default();
@@ -123,18 +123,4 @@ impl Injection {
     pub(super) fn seen(&self) -> Seen {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// Returns the request of a call as canonical text. Text that is not canonical JSON, such as an unpaired surrogate, identifies itself.
-fn request(call: &InterceptedCall) -> String {
-    let text = String::from_utf8_lossy(&call.arguments);
-    let mut request = Json::parse(&text).map_or_else(|| text.clone().into_owned(), |args| args.canonical());
-    if let Some(accept) = &call.accept {
-        request.push_str(", accept ");
-        request.push_str(accept);
-    }
-    if call.without_bytes {
-        request.push_str(", without its body");
-    }
-    request
 }

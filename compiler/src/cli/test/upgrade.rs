@@ -12,6 +12,7 @@ use ptc_compiler::files::folder;
 use ptc_compiler::serve::cassette::{Cassette, Player};
 use ptc_lisp::Span;
 use ptc_lisp::print::readable;
+use ptc_runtime::embed::Answer;
 
 use super::bench::{Bench, Inputs};
 use super::cases::CaseFile;
@@ -114,11 +115,11 @@ impl Upgrade<'_> {
         let run = |bench: &Bench| TestRun { inputs: inputs.clone(), subject: subject.clone(), bench: bench.clone() }.run();
         let (before, after) = (run(&old_bench), run(&new_bench));
         for program in &before.programs {
-            let tools = called(&old_bench, program);
+            let (old_answer, tools) = replay(&old_bench, program);
             let effect = match &stale {
                 Some(stale) => Effect::Unknown(stale.to_string()),
                 None if before.verdict() != Verdict::Passed => Effect::Unknown("its test fails with the pinned tools".to_owned()),
-                None => effect(&old_bench, &new_bench, program, &after),
+                None => effect(old_answer, replay(&new_bench, program).0, &after),
             };
             let described = program.described();
             let effect = ProgramEffect {
@@ -165,17 +166,17 @@ impl Effect {
     }
 }
 
-/// Returns the tools that a program calls.
-fn called(bench: &Bench, program: &ProgramRun) -> BTreeSet<(String, String)> {
+/// Runs a program with the recorded answers. Returns its answer, or why it cannot be run, and the tools that it called.
+fn replay(bench: &Bench, program: &ProgramRun) -> (Result<Answer, String>, BTreeSet<(String, String)>) {
     let injection = Arc::new(Injection::new(AsRecorded));
-    let _ = bench.replay(program, Arc::clone(&injection));
-    injection.seen().calls.into_iter().map(|call| (call.key.upstream.to_owned(), call.key.tool.to_owned())).collect()
+    let answer = bench.replay(program, Arc::clone(&injection));
+    let calls = injection.seen().calls.into_iter();
+    (answer, calls.map(|call| (call.key.upstream.to_owned(), call.key.tool.to_owned())).collect())
 }
 
-/// Compares a program with both catalogs. `test` is the test with the current one.
-fn effect(old: &Bench, new: &Bench, program: &ProgramRun, test: &TestOutcome) -> Effect {
-    let run = |bench: &Bench| bench.replay(program, Arc::new(Injection::new(AsRecorded)));
-    let (before, after) = match (run(old), run(new)) {
+/// Compares the answers of a program with both catalogs. `test` is the test with the current one.
+fn effect(old: Result<Answer, String>, new: Result<Answer, String>, test: &TestOutcome) -> Effect {
+    let (before, after) = match (old, new) {
         (Ok(before), Ok(after)) => (before, after),
         (Err(message), _) | (_, Err(message)) => return Effect::Unknown(message),
     };

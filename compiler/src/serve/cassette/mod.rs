@@ -76,6 +76,11 @@ impl Request {
     }
 }
 
+/// Returns the request of a call as canonical text, as messages show it.
+pub fn request_text(call: &InterceptedCall) -> String {
+    Request::new(call).to_string()
+}
+
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.args)?;

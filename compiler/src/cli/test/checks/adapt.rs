@@ -4,8 +4,8 @@ use ptc_catalog::Tool;
 use ptc_compiler::json::Json;
 use ptc_compiler::json_schema::Schema;
 
+use super::declared_output::DeclaredOutput;
 use super::generate;
-use super::promise::Promise;
 
 /// Maximum depth of the parts that are adapted.
 const MAX_DEPTH: usize = 24;
@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 24;
 /// Returns an answer of `before` as `now` would give it: without members that its output schema no longer has, and with generated
 /// values for those that are new or have another type. Parts that a schema constrains in other ways stay as they are.
 pub(in super::super) fn adapted(before: &Tool, now: &Tool, answer: &Json) -> Json {
-    let (before, now) = (Promise::new(before), Promise::new(now));
+    let (before, now) = (DeclaredOutput::new(before), DeclaredOutput::new(now));
     let (Some(old), Some(new)) = (before.schema(), now.schema()) else { return answer.clone() };
     let adaptation = Adaptation { old: Schema::new(old), new: Schema::new(new) };
     let mut adapted = answer.clone();

@@ -26,7 +26,7 @@ impl Content {
     }
 
     /// Returns an answer with this content in place of its own.
-    pub(super) fn of(self, answer: &CallAnswer) -> CallAnswer {
+    pub(super) fn replace_in(self, answer: &CallAnswer) -> CallAnswer {
         let payload = match (self, &answer.payload) {
             (Content::Json(json), _) => CallPayload::Json(json.canonical().into_bytes()),
             (Content::Text(text), CallPayload::Plain(_)) => CallPayload::Plain(text),

@@ -5,9 +5,9 @@ use ptc_compiler::json::Json;
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
 use super::content::Content;
+use super::declared_output::DeclaredOutput;
 use super::pages;
 use super::paths::{Extent, Step, described, edit, paths};
-use super::promise::Promise;
 use crate::test::injection::{Outcome, SeenCall};
 
 /// The number of items of a long list.
@@ -58,7 +58,7 @@ pub(super) struct Recorded {
     tool: &'static Tool,
     outcome: Outcome,
     content: Option<Content>,
-    pub(super) promise: Promise,
+    pub(super) declared: DeclaredOutput,
     paging: Option<Paging>,
 }
 
@@ -80,12 +80,12 @@ impl Fault {
 impl Recorded {
     pub(super) fn new(call: &SeenCall) -> Recorded {
         let content = Content::new(&call.outcome);
-        let promise = Promise::new(call.tool);
-        let (promise, paging) = match &content {
-            Some(Content::Json(json)) => (promise.kept_by(json), pages::paging(call.tool, json)),
-            _ => (promise, None),
+        let declared = DeclaredOutput::new(call.tool);
+        let (declared, paging) = match &content {
+            Some(Content::Json(json)) => (declared.unless_refuted_by(json), pages::paging(call.tool, json)),
+            _ => (declared, None),
         };
-        Recorded { tool: call.tool, outcome: call.outcome.clone(), content, promise, paging }
+        Recorded { tool: call.tool, outcome: call.outcome.clone(), content, declared, paging }
     }
 
     /// Returns the recorded value, if the answer is one.
@@ -99,8 +99,8 @@ impl Recorded {
     /// Returns the answer with a changed value, if it differs from the recorded one and the tool may give it.
     fn changed<'r>(&'r self, change: String, edit: Edit<'r>) -> Option<Variant<'r>> {
         let (json, answer) = (self.json()?, self.outcome.as_ref().ok()?);
-        let changed = edit(json).filter(|changed| changed != json && self.promise.permits(changed))?;
-        Some(Variant { change, outcome: Ok(Content::Json(changed).of(answer)), has_next_page: false, edit: Some(edit) })
+        let changed = edit(json).filter(|changed| changed != json && self.declared.permits(changed))?;
+        Some(Variant { change, outcome: Ok(Content::Json(changed).replace_in(answer)), has_next_page: false, edit: Some(edit) })
     }
 
     /// Returns a variant for each path whose values the function changes, and for each extent.
@@ -134,7 +134,7 @@ impl Recorded {
     fn text<'r>(&'r self, change: &str, edit: &dyn Fn(&str) -> String) -> Option<Variant<'r>> {
         let (Some(Content::Text(text)), Ok(answer)) = (&self.content, &self.outcome) else { return None };
         let edited = edit(text);
-        let outcome = Ok(Content::Text(edited.clone()).of(answer));
+        let outcome = Ok(Content::Text(edited.clone()).replace_in(answer));
         (edited != *text).then(|| Variant { change: change.to_owned(), outcome, has_next_page: false, edit: None })
     }
 
@@ -255,7 +255,7 @@ fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
         let variant = |linked| Variant { change, outcome: Ok(linked), has_next_page: true, edit: None };
         return linked.map(variant).into_iter().collect();
     }
-    let announced = |json: &Json| pages::announced(paging, json, &|json| recorded.promise.permits(json));
+    let announced = |json: &Json| pages::announced(paging, json, &|json| recorded.declared.permits(json));
     let variant = recorded.changed(change, Box::new(announced));
     variant.map(|variant| Variant { has_next_page: true, ..variant }).into_iter().collect()
 }
@@ -263,7 +263,7 @@ fn next_page(recorded: &Recorded) -> Vec<Variant<'_>> {
 impl Recorded {
     /// Whether the output schema states the format of a string, which a change would break although validation permits it.
     fn has_format(&self, path: &[Step]) -> bool {
-        let Some(root) = self.promise.schema() else { return false };
+        let Some(root) = self.declared.schema() else { return false };
         let schema = ptc_compiler::json_schema::Schema::new(root);
         let mut node = root;
         for step in path {

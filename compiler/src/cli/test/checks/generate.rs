@@ -8,8 +8,8 @@ use ptc_catalog::{Type, Types};
 use ptc_compiler::json::Json;
 use ptc_compiler::json_schema::Schema;
 
+use super::declared_output::DeclaredOutput;
 use super::patterns;
-use super::promise::Promise;
 
 /// Maximum number of answers that are generated until one matches.
 const MAX_TRIES: usize = 40;
@@ -25,17 +25,17 @@ const STRINGS: [&str; 12] =
     ["", "a", "Ann", "two words", "Zoë 日本 🙂", "\"quoted\"", "line\nbreak", "null", "0", "e\u{301}", " padded ", "a/b?c=d&e"];
 
 /// Generates an answer. `None` if none that matches was found.
-pub(super) fn answer(promise: &Promise, seed: u64) -> Option<Json> {
-    let root = promise.schema()?;
+pub(super) fn answer(declared: &DeclaredOutput, seed: u64) -> Option<Json> {
+    let root = declared.schema()?;
     let mut rng = Rng::with_seed(seed);
-    let habit = Habit::ALL.get(rng.usize(..Habit::ALL.len())).copied().unwrap_or(Habit::Mixed);
-    let mut generator = Generator { schema: Schema::new(root), habit, rng };
-    (0..MAX_TRIES).find_map(|_| generator.value(root, 0).filter(|answer| promise.permits(answer)))
+    let bias = Bias::ALL.get(rng.usize(..Bias::ALL.len())).copied().unwrap_or(Bias::Mixed);
+    let mut generator = Generator { schema: Schema::new(root), bias, rng };
+    (0..MAX_TRIES).find_map(|_| generator.value(root, 0).filter(|answer| declared.permits(answer)))
 }
 
 /// What an answer prefers. Without it, edge cases of several members would seldom meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Habit {
+enum Bias {
     /// Each choice is random.
     Mixed,
     /// Optional members are absent, and lists are short.
@@ -48,13 +48,13 @@ enum Habit {
     Empty,
 }
 
-impl Habit {
-    const ALL: [Habit; 6] = [Habit::Mixed, Habit::Mixed, Habit::Sparse, Habit::Full, Habit::Null, Habit::Empty];
+impl Bias {
+    const ALL: [Bias; 6] = [Bias::Mixed, Bias::Mixed, Bias::Sparse, Bias::Full, Bias::Null, Bias::Empty];
 }
 
 struct Generator<'a> {
     schema: Schema<'a>,
-    habit: Habit,
+    bias: Bias,
     rng: Rng,
 }
 
@@ -72,9 +72,9 @@ impl<'a> Generator<'a> {
         }
         let kinds = self.kinds(node, &parts);
         let kind = if kinds.contains(&Type::Null) && kinds.len() > 1 {
-            let is_null = match self.habit {
-                Habit::Null => self.rng.u8(..4) > 0,
-                Habit::Full => false,
+            let is_null = match self.bias {
+                Bias::Null => self.rng.u8(..4) > 0,
+                Bias::Full => false,
                 _ => self.rng.u8(..5) == 0,
             };
             let others: Vec<Type> = kinds.into_iter().filter(|kind| *kind != Type::Null).collect();
@@ -107,8 +107,8 @@ impl<'a> Generator<'a> {
                 let branches: Vec<&'a Json> = node.get(key).map(Json::elements).unwrap_or_default().iter().collect();
                 let is_null = |branch: &&'a Json| branch.get("type").and_then(Json::as_str) == Some("null");
                 let nulls: Vec<&'a Json> = branches.iter().copied().filter(|branch| is_null(branch)).collect();
-                let chosen = match (self.habit, nulls.as_slice()) {
-                    (Habit::Null, [null, ..]) if self.rng.u8(..4) > 0 => Some(*null),
+                let chosen = match (self.bias, nulls.as_slice()) {
+                    (Bias::Null, [null, ..]) if self.rng.u8(..4) > 0 => Some(*null),
                     _ => self.choice(&branches).copied(),
                 };
                 pending.extend(chosen);
@@ -220,10 +220,10 @@ impl<'a> Generator<'a> {
     fn array(&mut self, parts: &[&'a Json], depth: usize) -> Option<Json> {
         let least = length(parts, "minItems").unwrap_or(0);
         let most = length(parts, "maxItems").unwrap_or(usize::MAX);
-        let wanted = match (self.habit, self.rng.u8(..8)) {
+        let wanted = match (self.bias, self.rng.u8(..8)) {
             _ if depth > MAX_DEPTH => 0,
-            (Habit::Empty, _) | (_, 0) => 0,
-            (Habit::Sparse, _) | (_, 1 | 2) => 1,
+            (Bias::Empty, _) | (_, 0) => 0,
+            (Bias::Sparse, _) | (_, 1 | 2) => 1,
             (_, 7) if depth < 3 => 30,
             (_, choice) => usize::from(choice) - 1,
         };
@@ -260,9 +260,9 @@ impl<'a> Generator<'a> {
         for (name, schema) in &declared {
             let is_present = required.contains(name)
                 || depth <= MAX_DEPTH
-                    && match self.habit {
-                        Habit::Sparse => self.rng.u8(..8) == 0,
-                        Habit::Full => true,
+                    && match self.bias {
+                        Bias::Sparse => self.rng.u8(..8) == 0,
+                        Bias::Full => true,
                         _ => self.rng.u8(..3) > 0,
                     };
             if !is_present {
@@ -283,7 +283,7 @@ impl<'a> Generator<'a> {
         let others = keyword(parts, "additionalProperties").filter(|others| matches!(others, Json::Object(_)));
         if let Some(others) = others
             && depth <= MAX_DEPTH
-            && self.habit != Habit::Empty
+            && self.bias != Bias::Empty
         {
             for name in ["a", "Zoë", "two words"].into_iter().take(self.rng.usize(..4)) {
                 if let (Some(value), None) = (self.value(others, depth + 1), object.get(name)) {
@@ -324,9 +324,9 @@ fn extra_integer(one: u8, other: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn promise(schema: &str) -> Promise {
+    fn declared(schema: &str) -> DeclaredOutput {
         let definition = format!(r#"{{"outputSchema":{schema}}}"#).leak();
-        Promise::new(&ptc_catalog::Tool { definition, ..ptc_catalog::Tool::EMPTY })
+        DeclaredOutput::new(&ptc_catalog::Tool { definition, ..ptc_catalog::Tool::EMPTY })
     }
 
     const SCHEMA: &str = r##"{"type":"object","required":["rows","kind"],"additionalProperties":false,"properties":{
@@ -341,10 +341,10 @@ mod tests {
 
     #[test]
     fn generated_answers_match_the_schema_and_depend_on_the_seed_alone() {
-        let promise = promise(SCHEMA);
-        let answers: Vec<Json> = (0..200).map(|seed| answer(&promise, seed).unwrap_or_else(|| panic!("seed {seed}"))).collect();
-        assert!(answers.iter().all(|answer| promise.permits(answer)));
-        assert_eq!(answer(&promise, 7), answers.get(7).cloned());
+        let declared = declared(SCHEMA);
+        let answers: Vec<Json> = (0..200).map(|seed| answer(&declared, seed).unwrap_or_else(|| panic!("seed {seed}"))).collect();
+        assert!(answers.iter().all(|answer| declared.permits(answer)));
+        assert_eq!(answer(&declared, 7), answers.get(7).cloned());
         let with = |test: &dyn Fn(&Json) -> bool| answers.iter().filter(|answer| test(answer)).count();
         assert!(with(&|answer| answer.get("next") == Some(&Json::Null)) > 10);
         assert!(with(&|answer| answer.get("next").is_none()) > 10);
@@ -358,8 +358,8 @@ mod tests {
 
     #[test]
     fn schema_without_answers_gives_none() {
-        assert_eq!(answer(&promise("false"), 1), None);
+        assert_eq!(answer(&declared("false"), 1), None);
         let endless = r##"{"type":"object","required":["a"],"properties":{"a":{"$ref":"#"}}}"##;
-        assert_eq!(answer(&promise(endless), 1), None);
+        assert_eq!(answer(&declared(endless), 1), None);
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `faults` | the faults, and the answers with each of them |
 //! | `paths`, `pages` | changes at a path of an answer; the announcement of a further page |
-//! | `content`, `promise` | the content of an answer; the output schema of its tool |
+//! | `content`, `declared_output` | the content of an answer; the output schema of its tool |
 //! | `generate`, `patterns` | answers that match an output schema, from a seed |
 //! | `properties` | runs with generated answers |
 //! | `adapt` | a recorded answer as it would be with another output schema |
@@ -16,13 +16,13 @@
 
 mod adapt;
 mod content;
+mod declared_output;
 mod faults;
 mod generate;
 mod judgement;
 mod pages;
 mod paths;
 mod patterns;
-mod promise;
 mod properties;
 mod shrink;
 
@@ -225,9 +225,9 @@ impl Target {
             return (violation, variant);
         };
         let mut last = violation;
-        let outcome = |json: &Json| Ok(Content::Json(json.clone()).of(answer));
+        let outcome = |json: &Json| Ok(Content::Json(json.clone()).replace_in(answer));
         let mut is_like = |json: &Json| {
-            if !recorded.promise.permits(json) {
+            if !recorded.declared.permits(json) {
                 return false;
             }
             let page_of = variant.has_next_page.then_some((key.upstream, key.tool));

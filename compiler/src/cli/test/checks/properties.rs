@@ -6,8 +6,8 @@ use ptc_catalog::Tool;
 use ptc_compiler::json::{Json, digest};
 
 use super::content::{Content, shown};
+use super::declared_output::DeclaredOutput;
 use super::judgement::{Baseline, Violation, judge};
-use super::promise::Promise;
 use super::{Plan, Replayed, Target, generate, pages, shrink};
 use crate::test::injection::{Answers, CallKey, Injection, OtherAnswers, Outcome};
 use crate::test::outcome::{CheckOutcome, ReplacedAnswer};
@@ -24,16 +24,16 @@ impl Answers for Generated {
     fn answer(&self, key: &CallKey, tool: &'static Tool, recorded: Option<Outcome>) -> Option<Outcome> {
         let known = || recorded.or_else(|| self.others.get(&(key.upstream, key.tool)).cloned());
         let Some(Ok(model)) = self.others.get(&(key.upstream, key.tool)) else { return known() };
-        let promise = Promise::new(tool);
-        let Some(json) = generate::answer(&promise, self.seed_of(key)) else { return known() };
+        let declared = DeclaredOutput::new(tool);
+        let Some(json) = generate::answer(&declared, self.seed_of(key)) else { return known() };
         // A request for a further page ends the list, so that no program reads pages without end.
         let json = match pages::paging(tool, &json) {
             Some(paging) if asks_for_page(key, paging.argument.as_deref()) => {
-                pages::ended(&paging, &json, &|json| promise.permits(json))
+                pages::ended(&paging, &json, &|json| declared.permits(json))
             }
             _ => json,
         };
-        Some(Ok(Content::Json(json).of(model)))
+        Some(Ok(Content::Json(json).replace_in(model)))
     }
 }
 
@@ -55,7 +55,7 @@ impl Generated {
 /// Runs a program with generated answers.
 pub(super) fn check(target: &Target, plan: &Plan, baseline: &Baseline, outcome: &mut CheckOutcome) {
     let Some((seed, runs)) = plan.properties else { return };
-    let has_schema = |tool: &Tool| Promise::new(tool).schema().is_some();
+    let has_schema = |tool: &Tool| DeclaredOutput::new(tool).schema().is_some();
     if !baseline.calls.iter().any(|call| has_schema(call.tool)) {
         outcome.skipped = Some("no tool that it calls has an output schema".to_owned());
         return;
@@ -111,13 +111,13 @@ fn shrunk(
     for (key, answer) in answers.clone() {
         let (Some(Content::Json(json)), Ok(model)) = (Content::new(&answer), &answer) else { continue };
         let tool = baseline.calls.iter().find(|call| (call.key.upstream, call.key.tool) == (key.upstream, key.tool));
-        let Some(promise) = tool.map(|call| Promise::new(call.tool)) else { continue };
+        let Some(declared) = tool.map(|call| DeclaredOutput::new(call.tool)) else { continue };
         let smallest = shrink::smallest(&json, &mut |json| {
             let mut candidate = answers.clone();
-            candidate.insert(key.clone(), Ok(Content::Json(json.clone()).of(model)));
-            promise.permits(json) && is_like(&candidate)
+            candidate.insert(key.clone(), Ok(Content::Json(json.clone()).replace_in(model)));
+            declared.permits(json) && is_like(&candidate)
         });
-        answers.insert(key.clone(), Ok(Content::Json(smallest).of(model)));
+        answers.insert(key.clone(), Ok(Content::Json(smallest).replace_in(model)));
     }
     (last, answers)
 }

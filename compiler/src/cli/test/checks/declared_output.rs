@@ -5,25 +5,25 @@ use ptc_compiler::json::Json;
 use ptc_lisp::json;
 use ptc_runtime::schema::Schema;
 
-/// What the definition of a tool states about its answers.
-pub(super) struct Promise {
+/// What the definition of a tool declares about its answers.
+pub(super) struct DeclaredOutput {
     /// The output schema, and its compiled form. `None` if there is none, or none that can be used: any answer is possible then.
     schema: Option<(Json, Schema)>,
 }
 
-impl Promise {
-    pub(super) fn new(tool: &Tool) -> Promise {
+impl DeclaredOutput {
+    pub(super) fn new(tool: &Tool) -> DeclaredOutput {
         let schema = Json::parse(tool.definition).and_then(|definition| definition.get("outputSchema").cloned());
         let compiled = schema.and_then(|schema| {
             let compiled = Schema::compile(&json::decode(schema.canonical().as_bytes()).ok()?).ok()?;
             Some((schema, compiled))
         });
-        Promise { schema: compiled }
+        DeclaredOutput { schema: compiled }
     }
 
-    /// Returns the promise, unless the recorded answer breaks it: then nothing can be relied on.
-    pub(super) fn kept_by(self, recorded: &Json) -> Promise {
-        if self.permits(recorded) { self } else { Promise { schema: None } }
+    /// Returns the declaration, unless a recorded answer does not match it. Then any answer is possible.
+    pub(super) fn unless_refuted_by(self, recorded: &Json) -> DeclaredOutput {
+        if self.permits(recorded) { self } else { DeclaredOutput { schema: None } }
     }
 
     /// Returns the output schema.
@@ -31,7 +31,7 @@ impl Promise {
         self.schema.as_ref().map(|(schema, _)| schema)
     }
 
-    /// Whether a tool with this promise may give the answer.
+    /// Whether the answer matches the declaration.
     pub(super) fn permits(&self, answer: &Json) -> bool {
         let Some((_, schema)) = &self.schema else { return true };
         let Ok(value) = json::decode(answer.canonical().as_bytes()) else { return false };
