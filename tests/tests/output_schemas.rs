@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::web::{Answer, Web};
 
-const KINDS: [&str; 8] = ["config", "lock", "findings", "results", "version", "trace", "metrics", "debug"];
+const KINDS: [&str; 10] = ["config", "lock", "findings", "results", "version", "tests", "cases", "trace", "metrics", "debug"];
 
 /// Locks that are not valid by their form. Others have a wrong digest or miss an upstream, which a schema cannot express.
 const INVALID_LOCKS: [&str; 1] = ["lock_with_invalid_value"];

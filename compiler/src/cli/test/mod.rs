@@ -73,11 +73,11 @@ pub(crate) struct Test {
 
     /// Also run each program with answers that have faults, one after the other [default: all faults]
     ///
-    /// A program must end with a value of its declared shape, or with `(fail …)`. Everything else is a finding, with the smallest answer
+    /// A program must end with a value of its declared shape, or with `(fail)`. Everything else is a finding, with the smallest answer
     /// that shows it.
     #[arg(
         long,
-        value_name = "FAULT,…",
+        value_name = "FAULT,...",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = ALL_FAULTS,
