@@ -83,7 +83,7 @@ impl CallerAccess {
         match &*last {
             Some((of, view)) if *of == address => Arc::clone(view),
             _ => {
-                let view = self.0.shared.views.get(self.0.shared.policy, &self.0.rules, whole);
+                let view = self.0.shared.views.get(self.0.shared.policy, &self.0.rules, &self.0.owner, whole);
                 *last = Some((address, Arc::clone(&view)));
                 view
             }
@@ -170,7 +170,7 @@ impl Missing {
 fn over_limit() -> Denial {
     Denial {
         message:
-            "the policy gives callers more different sets of tools than the server keeps, so that this caller may call nothing"
+            "the policy gives callers, or this caller's tokens, more different sets of tools than the server keeps, so that this call is refused"
                 .to_owned(),
         hint: "restart the server, or give callers fewer different combinations of rules".to_owned(),
         missing_scopes: Vec::new(),

@@ -30,14 +30,11 @@ impl Decisions {
     /// Counts a call that a rule permits, within its limits.
     fn count(&self, shared: &Shared, at: u16) -> Result<&'static str, Refused> {
         let Some(rule) = shared.policy.rules.get(usize::from(at)) else { return Err(Refused::Denied(Denial::default())) };
-        if let Some(limit) = rule.calls_per_program {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = counts.entry(at).or_default();
-            if *count >= limit {
-                let message = format!("the rule '{}' of the policy permits {limit} calls of one program", rule.name);
-                return Err(Refused::Limit(rule.name, message));
-            }
-            *count += 1;
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(at).or_default();
+        if let Some(limit) = rule.calls_per_program.filter(|limit| *count >= *limit) {
+            let message = format!("the rule '{}' of the policy permits {limit} calls of one program", rule.name);
+            return Err(Refused::Limit(rule.name, message));
         }
         if let Some(limit) = rule.calls_per_minute
             && let Err(wait) = shared.rates.take(at, self.access.owner(), limit, Instant::now())
@@ -47,6 +44,8 @@ impl Decisions {
                 format!("the rule '{name}' of the policy permits {limit} calls in a minute; the next one in {seconds} seconds");
             return Err(Refused::Limit(name, message));
         }
+        // A call that the limit of a minute refuses does not count as one of the program.
+        *count += 1;
         Ok(rule.name)
     }
 }

@@ -12,6 +12,10 @@ const MAX_COPIED_TOOLS: usize = 500_000;
 /// Maximum number of views in a process.
 const MAX_VIEWS: usize = 1_000;
 
+/// Maximum number of views that are made for one owner, who can request tokens with many combinations of scopes. Others still get
+/// theirs then.
+const MAX_VIEWS_OF_OWNER: usize = 100;
+
 /// A catalog without tools, for a view beyond the limits.
 static NOTHING: Catalog = Catalog::EMPTY;
 
@@ -22,7 +26,7 @@ pub(crate) struct View {
     pub(crate) catalog: &'static Catalog,
     /// The grants of each permitted tool, in the order of the rules. The key is the upstream and the tool.
     grants: HashMap<(&'static str, &'static str), Vec<RuleGrant>>,
-    /// Whether the process has too many views, so that this one permits nothing.
+    /// Whether the process has too many views or has made too many for this owner, so that this one permits nothing.
     pub(crate) is_over_limit: bool,
 }
 
@@ -43,22 +47,26 @@ pub(crate) struct Views(Mutex<Known>);
 struct Known {
     /// The views, by the address of the whole catalog and the indices of the rules. Catalogs are never freed.
     views: HashMap<(usize, Vec<u16>), Arc<View>>,
+    /// The number of views that were made for each owner.
+    made_for: HashMap<Arc<str>, usize>,
     copied_tools: usize,
 }
 
 impl Views {
-    /// Returns the view of a catalog that some rules permit, which are sorted.
-    pub(crate) fn get(&self, policy: &'static Policy, rules: &[u16], whole: &'static Catalog) -> Arc<View> {
+    /// Returns the view of a catalog that some rules permit, which are sorted. It is made for the owner if there is none.
+    pub(crate) fn get(&self, policy: &'static Policy, rules: &[u16], owner: &Arc<str>, whole: &'static Catalog) -> Arc<View> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (std::ptr::from_ref(whole).addr(), rules.to_vec());
         if let Some(view) = known.views.get(&key) {
             return Arc::clone(view);
         }
-        if known.views.len() >= MAX_VIEWS || known.copied_tools >= MAX_COPIED_TOOLS {
+        let made = known.made_for.get(owner).copied().unwrap_or_default();
+        if made >= MAX_VIEWS_OF_OWNER || known.views.len() >= MAX_VIEWS || known.copied_tools >= MAX_COPIED_TOOLS {
             return Arc::new(View { is_over_limit: true, ..View::nothing() });
         }
         let (view, copied) = View::new(policy, rules, whole);
         known.copied_tools += copied;
+        known.made_for.insert(Arc::clone(owner), made + 1);
         let view = Arc::new(view);
         known.views.insert(key, Arc::clone(&view));
         view

@@ -184,3 +184,35 @@ fn first_rule_whose_arguments_fit_decides_and_counts() {
         assert!(denied.message.contains("'region'") && denied.message.contains("\"us\", \"eu\""), "{}", denied.message);
     }
 }
+
+#[test]
+fn owner_with_many_combinations_of_scopes_does_not_take_the_views_of_others() {
+    static RULES: &[Rule] = &[
+        rule("0", &[Condition::Scope("0")], &[grant("crm", &["get_order"])]),
+        rule("1", &[Condition::Scope("1")], &[grant("crm", &["get_user"])]),
+        rule("2", &[Condition::Scope("2")], &[grant("crm", &["delete_order"])]),
+        rule("3", &[Condition::Scope("3")], &[grant("mail", &["get_order"])]),
+        rule("4", &[Condition::Scope("4")], &[grant("mail", &["get_user"])]),
+        rule("5", &[Condition::Scope("5")], &[grant("mail", &["delete_order"])]),
+        rule("6", &[Condition::Scope("6")], &[grant("live", &["a"])]),
+    ];
+    let evaluator = evaluator(RULES);
+    let scopes = |set: u32| {
+        let scopes: Vec<String> = (0..7).filter(|bit| set >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
+        json!({ "scope": scopes.join(" ") })
+    };
+    let denied = |set: u32, owner: &str| {
+        let denial = access(&*evaluator, owner, &scopes(set)).denial(&CATALOG, "crm", "get_order");
+        denial.map(|denial| denial.message)
+    };
+    // Each of these sets of scopes permits the tool.
+    let sets: Vec<u32> = (0..128).filter(|set| set & 1 == 1).collect();
+    for set in 0..100 {
+        access(&*evaluator, "oauth:i greedy", &scopes(set)).catalog(&CATALOG);
+    }
+    let refused: Vec<u32> = sets.iter().copied().filter(|set| denied(*set, "oauth:i greedy").is_some()).collect();
+    assert_eq!(refused, sets.iter().copied().filter(|set| *set >= 100).collect::<Vec<_>>());
+    assert!(denied(127, "oauth:i greedy").is_some_and(|message| message.contains("more different sets of tools")));
+    assert_eq!(denied(127, "oauth:i modest"), None);
+    assert_eq!(denied(127, "oauth:i greedy"), None, "the view that was made for the other owner");
+}

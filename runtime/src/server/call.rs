@@ -7,7 +7,7 @@ use ptc_catalog::StoredProgram;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::print::excerpt;
 
-use super::caller::Answer;
+use super::caller::{Answer, Caller};
 use super::dispatch::{Request, Server};
 use super::in_flight::{Denied, Registration};
 #[cfg(feature = "agentic")]
@@ -73,7 +73,7 @@ impl Server {
                 return request.error(&ErrorBody::new(INVALID_PARAMS, message));
             }
         };
-        let tool = match self.tool(&name) {
+        let tool = match self.tool(&name, caller) {
             Ok(tool) => tool,
             Err(refused) => return self.refuse(request, None, refused),
         };
@@ -155,7 +155,7 @@ impl Server {
         None
     }
 
-    fn tool(&self, name: &str) -> Result<Tool<'_>, Refused> {
+    fn tool(&self, name: &str, caller: &Caller) -> Result<Tool<'_>, Refused> {
         #[cfg(feature = "agentic")]
         if let Some(planner) = self.planner.as_ref().filter(|_| name == agentic::NAME) {
             return Ok(Tool::Task(planner));
@@ -174,7 +174,7 @@ impl Server {
                     (diagnostics::tool::NAME, _) => "It is off: the server has to be started with --debug-tool.".to_owned(),
                     #[cfg(feature = "agentic")]
                     (agentic::NAME, _) => "It is off: the server has to be started with --agentic.".to_owned(),
-                    _ => self.offered(name),
+                    _ => self.offered(name, caller),
                 };
                 Err(Refused(
                     Failure::plain(Reason::UnknownTool, format!("unknown tool: {}", excerpt(name))).with_feedback(feedback),
@@ -183,9 +183,12 @@ impl Server {
         }
     }
 
-    /// Returns a hint for an unknown tool: a similar one, or the existing tools.
-    fn offered(&self, name: &str) -> String {
-        let stored = self.deployment.programs.iter().map(|program| program.name);
+    /// Returns a hint for an unknown tool: a similar one, or the tools that the caller may see.
+    fn offered(&self, name: &str, caller: &Caller) -> String {
+        let access = self.access(caller);
+        let may_run = |program: &&StoredProgram| access.as_deref().is_none_or(|access| self.may_run(access, program));
+        let stored: Vec<&str> = self.deployment.programs.iter().filter(may_run).map(|program| program.name).collect();
+        let stored = stored.iter().copied();
         let debug = self.settings.diagnostics.tool.then_some(diagnostics::tool::NAME).into_iter();
         let sessions: &[_] = if self.sessions.is_some() { &SessionTool::ALL } else { &[] };
         #[cfg(feature = "agentic")]

@@ -362,15 +362,17 @@ impl Server {
             tools.insert(1, agentic::tool::described(planner.plan(), catalog, clean));
         }
         if let Some(access) = access {
-            let is_denied = |program: &&StoredProgram| {
-                let called = tools_list::called_tools(program);
-                // A program whose tools are not known is not offered.
-                called.is_none_or(|called| access.denial_of_program(whole, &called).is_some())
-            };
-            let denied: Vec<&str> = deployment.programs.iter().filter(is_denied).map(|program| program.name).collect();
+            let denied = deployment.programs.iter().filter(|program| !self.may_run(access, program));
+            let denied: Vec<&str> = denied.map(|program| program.name).collect();
             tools.retain(|tool| !denied.iter().any(|name| tool.get("name").is_some_and(|own| own == name)));
         }
         serde_json::Value::from(tools).to_string()
+    }
+
+    /// Whether a caller may run a stored program. A program whose tools are not known is not offered.
+    pub(super) fn may_run(&self, access: &dyn Access, program: &StoredProgram) -> bool {
+        let called = tools_list::called_tools(program);
+        called.is_some_and(|called| access.denial_of_program(self.deployment.catalog, &called).is_none())
     }
 }
 

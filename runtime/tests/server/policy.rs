@@ -272,6 +272,9 @@ fn session_and_stored_programs_are_restricted() {
         peer.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string());
         serde_json::from_str::<Value>(&peer.receive()).expect("JSON")["result"].clone()
     };
+    let mut unknown = |name: &str| call(name, &json!({})).to_string();
+    assert!(unknown("whoi").contains("`whois`"));
+    assert!(!unknown("purg").contains("`purge`"), "a similar name of a program that the caller may not run");
     let refused = call("purge", &json!({}));
     assert!(refused["isError"] == true && refused.to_string().contains("crm:write"), "{refused}");
     assert!(call("whois", &json!({})).to_string().contains("none"));
