@@ -3,6 +3,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `answers` | answers of upstreams that are generated, or have a fault |
 //! | `args`, `build_args` | the commands with their options; the options of a build |
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
@@ -28,6 +29,8 @@
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
 //! | `demo` | `demo`: the upstreams of the quickstart |
+//! | `mcp_server` | the MCP server of `demo` |
+//! | `http_server` | the HTTP server of `demo` |
 //! | `manual` | `completions SHELL`, `man DIR` |
 //! | `policy` | `policy explain CONFIG` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
@@ -39,6 +42,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod args;
 mod attest;
 mod build;
@@ -64,6 +68,7 @@ mod explain;
 mod files;
 mod frozen;
 mod generate;
+mod http_server;
 mod import;
 mod init;
 mod install;
@@ -71,6 +76,7 @@ mod installed_packages;
 mod link;
 mod load;
 mod manual;
+mod mcp_server;
 mod operations;
 mod parts;
 mod policy;
