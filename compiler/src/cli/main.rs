@@ -29,8 +29,8 @@
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
 //! | `demo` | `demo`: the upstreams of the quickstart |
-//! | `mcp_server` | the MCP server of `demo` |
-//! | `http_server` | the HTTP server of `demo` |
+//! | `mock`, `mcp_server` | `mock CONFIG`: serves the upstreams of a lock file; the MCP server of `demo` and `mock` |
+//! | `http_server` | the HTTP server of `demo` and `mock` |
 //! | `manual` | `completions SHELL`, `man DIR` |
 //! | `policy` | `policy explain CONFIG` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
@@ -77,6 +77,7 @@ mod link;
 mod load;
 mod manual;
 mod mcp_server;
+mod mock;
 mod operations;
 mod parts;
 mod policy;
@@ -199,6 +200,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
         Some(Command::Record(args)) => args.messages,
+        Some(Command::Mock(args)) => args.messages,
         Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
     });
@@ -222,6 +224,7 @@ fn run(cli: &Cli) -> ExitCode {
             Ok(Status::Clean)
         }
         Some(Command::Demo(args)) => demo::run(args, &console),
+        Some(Command::Mock(args)) => mock::run(args, &console),
         Some(Command::Runtimes(args)) => link::runtimes::run(args, &console),
         Some(Command::Completions(args)) => manual::completions(args, &console),
         Some(Command::Man(args)) => manual::pages(args, &console),
