@@ -1,7 +1,7 @@
 //! Tests `ptc-compile mock` with the quickstart's lock file and cassette. Its clients are a program that writes lines, and
 //! `ptc-compile repl`, which calls all three upstreams as a server does.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -88,7 +88,7 @@ impl Listening {
         let notes = upstreams.get_mut("notes").unwrap();
         let args = ["mock", folder.0.path().join("upstreams.json").to_str().unwrap(), "--upstream", "notes"].map(str::to_owned);
         let file = |option: &&str| {
-            if option.ends_with(".json") { folder.0.path().join(option).display().to_string() } else { (*option).to_owned() }
+            if option.contains('.') { folder.0.path().join(option).display().to_string() } else { (*option).to_owned() }
         };
         notes["command"] = env!("CARGO_BIN_EXE_ptc-compile").into();
         notes["args"] = args.into_iter().chain(options.iter().map(file)).collect::<Vec<String>>().into();
@@ -269,6 +269,29 @@ fn faults_have_their_reasons_over_every_transport() {
     assert_eq!(reasons("timeout"), "[:timeout :timeout :timeout]\n");
     assert_eq!(reasons("tool_error"), "[:tool_error :tool_error :tool_error]\n");
     assert_eq!(reasons("tool_error:2"), "[nil nil nil]\n");
+}
+
+#[test]
+fn example_of_the_document_is_the_answer_if_it_matches_the_schema() {
+    let folder = quickstart();
+    let pet = json!({ "id": 7, "name": "Rex", "species": "dog", "owner": "Ada" });
+    let cases = [
+        (json!({ "example": pet }), &pet, true),
+        (json!({ "examples": { "rex": { "$ref": "#/components/examples/Rex" } } }), &pet, true),
+        (json!({ "example": { "name": "Rex" } }), &json!({ "name": "Rex" }), false),
+    ];
+    for (members, example, is_used) in cases {
+        let mut document: Value = serde_json::from_str(&folder.read("petstore.openapi.json")).unwrap();
+        let content = document.pointer_mut("/paths/~1pets~1{petId}/get/responses/200/content/application~1json").unwrap();
+        content.as_object_mut().unwrap().retain(|name, _| name == "schema");
+        content.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        document["components"]["examples"]["Rex"]["value"] = pet.clone();
+        folder.write("petstore.openapi.json", &document.to_string());
+        folder.run(&["update", "upstreams.json", "petstore"], false).success();
+        let mock = Listening::start(&folder, &[]);
+        let (status, body) = mock.request("petstore", "GET", "/pets/7", "", "");
+        assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap() == *example), (200, is_used), "{members}: {body}");
+    }
 }
 
 #[test]

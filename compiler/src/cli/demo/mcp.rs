@@ -35,7 +35,7 @@ impl McpService for Server {
         match (self, tool) {
             (Server::Notes, "list_notes") => {
                 let note = |(name, title, _): &(&str, &str, &str)| json!({ "name": name, "title": title });
-                ToolReply::text(Value::from_iter(data::NOTES.iter().map(note)).to_string())
+                ToolReply::text(data::NOTES.iter().map(note).collect::<Value>().to_string())
             }
             (Server::Notes, "read_note") => {
                 let wanted = arguments.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -8,6 +8,7 @@ use ptc_lisp::host::HttpHead;
 use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
+use super::examples::Examples;
 use super::report;
 use super::rules::Rules;
 use crate::answers::Outcome;
@@ -21,14 +22,15 @@ pub(super) struct Answers {
     playback: Option<Arc<dyn ProgramInterceptor>>,
     /// Whether answers to requests that the cassette does not have are generated.
     generates: bool,
+    examples: Examples,
     seed: u64,
     rules: Rules,
 }
 
 impl Answers {
-    pub(super) fn new(player: Option<&Arc<Player>>, generates: bool, seed: u64, rules: Rules) -> Answers {
+    pub(super) fn new(player: Option<&Arc<Player>>, generates: bool, examples: Examples, seed: u64, rules: Rules) -> Answers {
         let client_key = ClientKey { owner: "mock".into(), session: 0 };
-        Answers { playback: player.map(|player| player.begin(&client_key)), generates, seed, rules }
+        Answers { playback: player.map(|player| player.begin(&client_key)), generates, examples, seed, rules }
     }
 
     /// Returns the answer to a call. `calls` are the calls that the request may stand for: the first one that the cassette has
@@ -59,7 +61,7 @@ impl Answers {
         if self.generates { self.generated(call) } else { Err(unknown.unwrap_or_default()) }
     }
 
-    /// Returns an example of the output schema, or a generated value. A tool without an output schema answers with a text, and an
+    /// Returns an example of the document or of the output schema, or a generated value. A tool without an output schema answers with a text, and an
     /// operation without one with any value.
     fn generated(&self, call: &InterceptedCall) -> Result<Outcome, String> {
         let (tool, request) = (call.tool, request_text(call));
@@ -68,8 +70,9 @@ impl Answers {
         let seed = generate::seed_from(&format!("{} {}/{} {request}", self.seed, call.upstream.name, tool.name));
         let payload = match declared.schema() {
             Some(schema) => {
-                let example = schema.get("examples").map(Json::elements).unwrap_or_default().first();
-                let example = example.filter(|example| declared.permits(example)).cloned();
+                let of_document = tool.operation.and_then(|operation| self.examples.get(call.upstream.name, operation));
+                let of_schema = schema.get("examples").map(Json::elements).unwrap_or_default().first();
+                let example = [of_document, of_schema].into_iter().flatten().find(|example| declared.permits(example)).cloned();
                 example.or_else(|| generate::answer_to(tool, &declared, seed, &request)).map(Payload::Json)
             }
             None if is_operation => {

@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `answers` | the answer to a call: recorded, an example, or generated |
+//! | `examples` | the examples of OpenAPI documents |
 //! | `rules` | the rules of `--fault` |
 //! | `mcp` | the tools of an MCP upstream, with its definitions as they are pinned |
 //! | `routes` | the addresses of all upstreams over HTTP |
@@ -13,6 +14,7 @@
 //! upstream is contacted, and no secret is needed.
 
 mod answers;
+mod examples;
 mod mcp;
 mod operation;
 mod reply;
@@ -32,6 +34,7 @@ use crate::args::Messages;
 use crate::console::{self, Console};
 use crate::{Failure, Status, cassette, frozen, http_server, mcp_server};
 use answers::Answers;
+use examples::Examples;
 use mcp::McpMock;
 use routes::{Routes, Served};
 use rules::{FaultRule, Rules};
@@ -39,7 +42,7 @@ use rules::{FaultRule, Rules};
 /// `ptc-compile mock`
 ///
 /// Serves the upstreams that the lock file pins, without contacting them. A call is answered from a cassette, with an example of the
-/// output schema, or with a generated value that matches it; the same seed and request give the same answer. `--upstream` serves one
+/// OpenAPI document or of the output schema, or with a generated value that matches the schema; the same seed and request give the same answer. `--upstream` serves one
 /// MCP server on standard input and output, and `--listen` serves all upstreams over HTTP, until the process is ended.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("transport").required(true).args(["upstream", "listen"])))]
@@ -119,7 +122,8 @@ pub(crate) fn run(args: &Mock, console: &Console) -> Result<Status, Failure> {
     let rules = Rules::new(&args.fault, catalog).map_err(|unmatched| {
         Failure::new(format!("the rule {unmatched} of --fault matches no tool")).hint("the lock file has the names of all tools")
     })?;
-    let answers = Arc::new(Answers::new(player.as_ref(), args.generate, args.seed, rules));
+    let examples = Examples::read(&args.config, &frozen.lock);
+    let answers = Arc::new(Answers::new(player.as_ref(), args.generate, examples, args.seed, rules));
     let mcp = |upstream: &'static Upstream| {
         let locked = frozen.lock.upstreams.get(upstream.name);
         McpMock::new(upstream, locked, Eras::resolve(args.era, locked), Arc::clone(&answers))

@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn templates_match_paths_of_their_form() {
-        let cases: [(&str, &str, Option<&[(&str, &str)]>); 8] = [
+        type Case<'a> = (&'static str, &'a str, Option<&'a [(&'a str, &'a str)]>);
+        let cases: [Case<'_>; 8] = [
             ("/pets", "/pets", Some(&[])),
             ("/pets", "/pets/", None),
             ("/pets/{id}", "/pets/a%2Fb", Some(&[("id", "a%2Fb")])),

@@ -51,7 +51,8 @@ impl Routes {
 
     /// Returns a line for each upstream: its name, and its URL in a config.
     pub(super) fn addresses(&self, origin: &str) -> String {
-        self.served.iter().map(|served| format!("{} {origin}{}\n", served.name(), served.path())).collect()
+        let lines = self.served.iter().map(|served| format!("{} {origin}{}", served.name(), served.path()));
+        lines.collect::<Vec<String>>().join("\n") + "\n"
     }
 
     /// Answers a request. `None` leaves it without an answer.
