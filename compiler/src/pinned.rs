@@ -62,6 +62,17 @@ pub fn read(
     diagnostics: &mut Diagnostics,
     reader: &mut Reader<'_>,
 ) -> Option<Deployment> {
+    read_with_lock(name, deployment, sources, diagnostics, reader).map(|(deployment, _)| deployment)
+}
+
+/// Like [`read`], with the lock that the deployment was made from.
+pub fn read_with_lock(
+    name: &str,
+    deployment: &str,
+    sources: &mut Sources,
+    diagnostics: &mut Diagnostics,
+    reader: &mut Reader<'_>,
+) -> Option<(Deployment, Lock)> {
     let Loaded { config, documents, programs, known } = load(name, sources, diagnostics, reader)?;
     for need in resolve::missing_pins(&config, &known) {
         let message = format!("the upstream `{}` {}", need.upstream, need.why);
@@ -80,7 +91,7 @@ pub fn read(
     (!diagnostics.has_errors()).then(|| {
         let mut deployment = lower::deployment(&config, &lock, deployment);
         deployment.programs = programs;
-        deployment
+        (deployment, lock)
     })
 }
 

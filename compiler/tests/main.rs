@@ -20,6 +20,7 @@ mod install;
 mod installed;
 mod lock;
 mod manual;
+mod mock;
 mod mutilated;
 mod policy;
 mod pure;

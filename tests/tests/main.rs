@@ -15,6 +15,7 @@ mod http_sse;
 mod init;
 mod json_schema;
 mod listing;
+mod mock;
 mod oidc;
 mod openapi;
 mod otlp;

@@ -12,6 +12,7 @@ use crate::client_args::{Import, Install};
 use crate::demo::Demo;
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
+use crate::mock::Mock;
 use crate::policy::PolicyArgs;
 use crate::record::Record;
 use crate::schema::Kind;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Record(Record),
     /// Run the tests of programs, with answers from cassettes
     Test(Test),
+    /// Serve the upstreams of a lock file, with recorded or generated answers
+    Mock(Mock),
     /// Look at the calls that a server left in its --trace-dir, in a browser
     Viewer(Viewer),
     /// Print the JSON Schema of `upstreams.json`, for editors, or of machine-readable output

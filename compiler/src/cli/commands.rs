@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use ptc_compiler::config::model::{Config, EnvPart, McpStdio, Transport};
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, quoted};
 
+/// The commands of this program that serve upstreams.
+const SERVING: [&str; 2] = ["demo", "mock"];
+
 /// Reports every upstream whose command is this program, or the binary at `output`. Links and `PATH` are resolved. `ptc-compile demo`
-/// is an upstream of the quickstart.
+/// and `ptc-compile mock` are upstreams.
 pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, diagnostics: &mut Diagnostics) {
     let this = std::env::current_exe().ok().map(|path| (real(&path), "ptc-compile itself"));
     let built = output.map(|path| (real(path), "the binary that is being built"));
@@ -15,14 +18,14 @@ pub(crate) fn check_self(config: &Config, folder: &Path, output: Option<&Path>, 
     // folder.
     let folders: Vec<&Path> = std::iter::once(folder).chain(output.and_then(Path::parent)).collect();
     for (name, stdio) in children(config) {
-        let is_demo = stdio.args.first().is_some_and(|arg| arg == "demo");
+        let is_serving = stdio.args.first().is_some_and(|arg| SERVING.contains(&&**arg));
         let Some(program) = candidates(stdio, &folders).into_iter().map(|path| real(&path)).find(|path| {
             // The binary to be built may not exist yet.
             path.is_file() || built.as_ref().is_some_and(|(built, _)| built == path)
         }) else {
             continue;
         };
-        let this = this.iter().filter(|_| !is_demo);
+        let this = this.iter().filter(|_| !is_serving);
         if let Some((_, what)) = this.chain(&built).find(|(path, _)| *path == program) {
             diagnostics.push(
                 Diagnostic::new(Code::SelfAsUpstream, format!("the upstream {} is {what}", quoted(name)))

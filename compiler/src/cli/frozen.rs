@@ -5,38 +5,41 @@ use std::path::{Path, PathBuf};
 
 use ptc_catalog::Deployment;
 use ptc_compiler::diag::Diagnostics;
+use ptc_compiler::lock::Lock;
 use ptc_compiler::source::Sources;
 use ptc_compiler::{files, leak, pinned};
 
 use crate::console::Console;
 
-/// A deployment, and the files of its programs.
+/// A deployment with the files that it was made from.
 pub(crate) struct Frozen {
     pub(crate) deployment: &'static Deployment,
     /// The files of the stored programs by name.
     pub(crate) program_files: BTreeMap<String, PathBuf>,
+    /// The lock that the deployment was made from.
+    pub(crate) lock: Lock,
 }
 
 /// Returns the deployment. Prints the findings and returns `None` if one of them is an error.
 pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployment> {
-    open_with_files(config, console).map(|frozen| frozen.deployment)
+    open_all(config, console).map(|frozen| frozen.deployment)
 }
 
-/// Like [`open`], with the files of the stored programs.
-pub(crate) fn open_with_files(config: &Path, console: &Console) -> Option<Frozen> {
+/// Like [`open`], with the files of the stored programs and the lock.
+pub(crate) fn open_all(config: &Path, console: &Console) -> Option<Frozen> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let folder = files::folder(config);
     let name = config.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let deployment_name = pinned::deployment_name(config);
     let mut reader = |wanted: &ptc_compiler::input::Wanted<'_>| files::read(&folder, wanted);
-    let deployment = pinned::read(&name, &deployment_name, &mut sources, &mut diagnostics, &mut reader);
-    if deployment.is_none() {
+    let read = pinned::read_with_lock(&name, &deployment_name, &mut sources, &mut diagnostics, &mut reader);
+    if read.is_none() {
         console.findings(&sources, &diagnostics);
     }
-    deployment.map(|deployment| {
+    read.map(|(deployment, lock)| {
         let path = |program: &ptc_compiler::ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
         let program_files = deployment.programs.iter().map(path).collect();
-        Frozen { deployment: leak::leak_static(&deployment), program_files }
+        Frozen { deployment: leak::leak_static(&deployment), program_files, lock }
     })
 }

@@ -3,6 +3,7 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | `answers` | answers of upstreams that are generated, or have a fault |
 //! | `args`, `build_args` | the commands with their options; the options of a build |
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
@@ -28,6 +29,8 @@
 //! | `operations` | `operations DOCUMENT` |
 //! | `drift` | `diff`, `update` |
 //! | `demo` | `demo`: the upstreams of the quickstart |
+//! | `mock`, `mcp_server` | `mock CONFIG`: serves the upstreams of a lock file; the MCP server of `demo` and `mock` |
+//! | `http_server` | the HTTP server of `demo` and `mock` |
 //! | `manual` | `completions SHELL`, `man DIR` |
 //! | `policy` | `policy explain CONFIG` |
 //! | `program` | `check-program CONFIG PROGRAM…` |
@@ -39,6 +42,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod args;
 mod attest;
 mod build;
@@ -64,6 +68,7 @@ mod explain;
 mod files;
 mod frozen;
 mod generate;
+mod http_server;
 mod import;
 mod init;
 mod install;
@@ -71,6 +76,8 @@ mod installed_packages;
 mod link;
 mod load;
 mod manual;
+mod mcp_server;
+mod mock;
 mod operations;
 mod parts;
 mod policy;
@@ -193,6 +200,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
         Some(Command::Record(args)) => args.messages,
+        Some(Command::Mock(args)) => args.messages,
         Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
     });
@@ -216,6 +224,7 @@ fn run(cli: &Cli) -> ExitCode {
             Ok(Status::Clean)
         }
         Some(Command::Demo(args)) => demo::run(args, &console),
+        Some(Command::Mock(args)) => mock::run(args, &console),
         Some(Command::Runtimes(args)) => link::runtimes::run(args, &console),
         Some(Command::Completions(args)) => manual::completions(args, &console),
         Some(Command::Man(args)) => manual::pages(args, &console),

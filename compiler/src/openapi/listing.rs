@@ -9,9 +9,10 @@ use super::files::{Files, PartReader};
 use super::location::{Location, name_of_url};
 use super::reference::{Followed, References};
 use super::secret_parameter::Credentials;
-use super::{operation, select, server};
+use super::{operation, response, select, server};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::input::Text;
+use crate::json::Json;
 use crate::paging;
 use crate::source::{FileId, MAX_BYTES, Sources, Span};
 use crate::tree::Node;
@@ -36,6 +37,8 @@ pub struct Listed {
     pub needs: Vec<String>,
     /// How the list in the answer is paged, if the schemas show it.
     pub paging: Option<Paging>,
+    /// The first example of the body of its successful response, as the document has it.
+    pub example: Option<Json>,
     /// The position in the document.
     pub place: Span,
 }
@@ -130,6 +133,7 @@ fn list_files(file: FileId, files: &Files, base_url: Option<&str>) -> Option<Vec
             outcome,
             needs,
             paging,
+            example: response::example(references, candidate.operation),
             place,
         });
     }
@@ -143,6 +147,7 @@ fn list_files(file: FileId, files: &Files, base_url: Option<&str>) -> Option<Vec
         outcome: Err(vec![unread.fault]),
         needs: Vec::new(),
         paging: None,
+        example: None,
         place: Span { file, range: unread.place.clone() },
     }));
     Some(out)

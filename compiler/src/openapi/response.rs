@@ -8,7 +8,7 @@ use super::reference::{self, Content, References};
 use super::schema;
 use crate::diag::{Code, Diagnostic};
 use crate::json::Json;
-use crate::tree::{Node, Tree};
+use crate::tree::{Member, Node, Tree};
 
 /// The shape of a successful response.
 pub(super) struct Success {
@@ -62,6 +62,24 @@ pub(super) fn success<'a>(references: References<'a>, operation: &'a Node, fault
         Some(content) => body(references, references.resolve_content(*content, faults)?, faults),
     };
     Some(Success { schema, cut, has_links, types: types(&contents), headers })
+}
+
+/// Returns the first example of the JSON body of a successful response: that of its media type, or else that of its schema.
+pub(super) fn example<'a>(references: References<'a>, operation: &'a Node) -> Option<Json> {
+    let responses = operation.get("responses").map(Node::members).unwrap_or_default();
+    let mut statuses: Vec<&Member> = responses.iter().filter(|member| rank(&member.key).is_some()).collect();
+    statuses.sort_by_key(|member| (rank(&member.key), &*member.key));
+    let of_content = |content: &Content<'a>| {
+        let media = references.resolve(content.value).ok()?;
+        let named = || references.resolve(&media.get("examples")?.members().first()?.value).ok()?.get("value");
+        let schema = || references.resolve(media.get("schema")?).ok();
+        let listed = || schema()?.get("examples")?.elements()?.first();
+        media.get("example").or_else(named).or_else(|| schema()?.get("example")).or_else(listed).map(Json::from)
+    };
+    statuses.into_iter().find_map(|member| {
+        let contents = reference::contents(references.resolve(&member.value).ok()?);
+        contents.iter().filter(|content| json_rank(content.media_type).is_some()).find_map(of_content)
+    })
 }
 
 /// Returns the schema of what a program gets of a body, and whether it was cut.

@@ -3,17 +3,18 @@
 
 mod api;
 mod data;
-mod http;
 mod mcp;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use clap::Args;
 
 use crate::console::{self, Console};
-use crate::{Failure, Status, files};
+use crate::http_server::{self, Handler, HttpReply};
+use crate::{Failure, Status, files, mcp_server};
 
 /// The address of the MCP server over HTTP in the quickstart's config.
 const HTTP: &str = "127.0.0.1:7411";
@@ -70,14 +71,16 @@ pub(crate) fn run(args: &Demo, console: &Console) -> Result<Status, Failure> {
     let address = |given: &Option<String>, default: &str| given.clone().or_else(|| all.then(|| default.to_owned()));
     // The addresses are bound before the first response on stdio, since a client may use the other services immediately after it.
     let servers: Vec<JoinHandle<()>> = [
-        address(&args.http, HTTP).and_then(|address| http::serve(&address, "visits: MCP over HTTP", mcp::over_http)),
-        address(&args.api, API).and_then(|address| http::serve(&address, "pets: JSON API", api::answer)),
+        address(&args.http, HTTP).map(|address| serve(&address, "visits: MCP over HTTP", visits())),
+        address(&args.api, API).map(|address| serve(&address, "pets: JSON API", Arc::new(|request| Some(api::answer(request))))),
     ]
     .into_iter()
     .flatten()
+    .flatten()
     .collect();
     if all || args.stdio {
-        serve_stdio().map_err(|error| Failure::new(format!("standard input or output failed: {error}")))?;
+        mcp_server::over_stdio(&mcp::Server::Notes)
+            .map_err(|error| Failure::new(format!("standard input or output failed: {error}")))?;
         return Ok(Status::Clean);
     }
     if servers.is_empty() {
@@ -91,15 +94,26 @@ pub(crate) fn run(args: &Demo, console: &Console) -> Result<Status, Failure> {
     Ok(Status::Clean)
 }
 
-fn serve_stdio() -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        if let Some(answer) = mcp::answer(mcp::Server::Notes, line?.as_bytes()) {
-            writeln!(out, "{answer}")?;
-            out.flush()?;
+/// Returns the handler of the MCP server over HTTP.
+fn visits() -> Arc<Handler> {
+    Arc::new(|request| match request.url.as_str() {
+        "/mcp" => mcp_server::over_http(&mcp::Server::Visits, request),
+        _ => Some(HttpReply::empty(404)),
+    })
+}
+
+/// Serves an address on separate threads. Returns none, with a message on standard error, if the address cannot be bound.
+fn serve(address: &str, what: &str, handler: Arc<Handler>) -> Vec<JoinHandle<()>> {
+    match http_server::bind(address) {
+        Ok(server) => {
+            report(&format!("{what} on http://{}", server.server_addr()));
+            http_server::serve(server, handler)
+        }
+        Err(error) => {
+            report(&format!("{what} not served on {address}: {error}"));
+            Vec::new()
         }
     }
-    Ok(())
 }
 
 /// Writes the quickstart's files. A file with other content is not replaced.

@@ -125,7 +125,7 @@ impl Benches {
             Entry::Occupied(known) => return Ok(known.into_mut()),
             Entry::Vacant(slot) => slot,
         };
-        let opened = frozen::open_with_files(config, console);
+        let opened = frozen::open_all(config, console);
         let opened = opened.ok_or_else(|| {
             Failure::new(format!("the config {} cannot be used", config.display()))
                 .hint(format!("`ptc-compile --check {} --locked` shows its faults", config.display()))

@@ -6,11 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use ptc_catalog::Tool;
 use ptc_compiler::serve::cassette::request_text;
-use ptc_runtime::upstream::UpstreamError;
-use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception};
+use ptc_runtime::upstream::intercept::{InterceptedCall, Interception};
 
-/// The answer to a call, or its failure.
-pub(super) type Outcome = Result<CallAnswer, UpstreamError>;
+use crate::answers::Outcome;
 
 /// A call of a program. Equal requests are numbered, so that the key of a call does not depend on the order in which parallel calls
 /// start.

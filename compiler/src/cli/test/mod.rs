@@ -44,11 +44,12 @@ use std::time::Instant;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
+use crate::answers::faults::FAULTS;
 use crate::console::Console;
 use crate::{Failure, Status, load};
 use bench::{Bench, Benches, Inputs};
 use cases::{Case, CaseFile};
-use checks::{FAULTS, Plan, Target};
+use checks::{Plan, Target};
 use file::TestFile;
 use outcome::{CheckOutcome, TestOutcome, Verdict};
 use report::Results;

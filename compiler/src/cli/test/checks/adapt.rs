@@ -4,8 +4,8 @@ use ptc_catalog::Tool;
 use ptc_compiler::json::Json;
 use ptc_compiler::json_schema::Schema;
 
-use super::declared_output::DeclaredOutput;
-use super::generate;
+use crate::answers::declared_output::DeclaredOutput;
+use crate::answers::generate;
 
 /// Maximum depth of the parts that are adapted.
 const MAX_DEPTH: usize = 24;

@@ -4,7 +4,7 @@ use ptc_lisp::Span;
 use ptc_runtime::embed::Answer;
 use ptc_runtime::evaluation::Reason;
 
-use super::pages;
+use crate::answers::pages;
 use crate::test::injection::{OtherAnswers, SeenCall};
 
 /// A rule that a program broke.

@@ -2,10 +2,6 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `faults` | the faults, and the answers with each of them |
-//! | `paths`, `pages` | changes at a path of an answer; the announcement of a further page |
-//! | `content`, `declared_output` | the content of an answer; the output schema of its tool |
-//! | `generate`, `patterns` | answers that match an output schema, from a seed |
 //! | `properties` | runs with generated answers |
 //! | `adapt` | a recorded answer as it would be with another output schema |
 //! | `judgement` | the rules for the end of a program |
@@ -15,14 +11,7 @@
 //! the command give the same report.
 
 mod adapt;
-mod content;
-mod declared_output;
-mod faults;
-mod generate;
 mod judgement;
-mod pages;
-mod paths;
-mod patterns;
 mod properties;
 mod shrink;
 
@@ -34,13 +23,13 @@ use ptc_compiler::json::Json;
 use ptc_runtime::embed::Answer;
 
 use super::bench::Bench;
-use super::injection::{AsRecorded, CallKey, Injection, Outcome, Replaced, Seen};
+use super::injection::{AsRecorded, CallKey, Injection, Replaced, Seen};
 use super::outcome::{CheckOutcome, Finding, ReplacedAnswer};
 use super::program_run::ProgramRun;
+use crate::answers::Outcome;
+use crate::answers::content::{Content, shown};
+use crate::answers::faults::{Fault, Recorded, Variant};
 pub(super) use adapt::adapted;
-use content::{Content, shown};
-pub(super) use faults::{FAULTS, Fault};
-use faults::{Recorded, Variant};
 use judgement::{Baseline, Violation, judge};
 
 /// The kinds of checks.
@@ -143,7 +132,7 @@ impl Target {
     /// Gives each call each fault.
     fn faults(&self, plan: &Plan, baseline: &Baseline, outcome: &mut CheckOutcome) {
         for call in &baseline.calls {
-            let recorded = Recorded::new(call);
+            let recorded = Recorded::new(call.tool, call.outcome.clone());
             for fault in &plan.faults {
                 let (variants, left_out) = fault.variants(&recorded);
                 outcome.left_out += left_out;

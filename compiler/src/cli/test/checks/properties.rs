@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use ptc_catalog::Tool;
-use ptc_compiler::json::{Json, digest};
 
-use super::content::{Content, shown};
-use super::declared_output::DeclaredOutput;
 use super::judgement::{Baseline, Violation, judge};
-use super::{Plan, Replayed, Target, generate, pages, shrink};
-use crate::test::injection::{Answers, CallKey, Injection, OtherAnswers, Outcome};
+use super::{Plan, Replayed, Target, shrink};
+use crate::answers::content::{Content, shown};
+use crate::answers::declared_output::DeclaredOutput;
+use crate::answers::{Outcome, generate};
+use crate::test::injection::{Answers, CallKey, Injection, OtherAnswers};
 use crate::test::outcome::{CheckOutcome, ReplacedAnswer};
 
 /// The answers of one run: those of tools with an output schema are generated.
@@ -25,30 +25,16 @@ impl Answers for Generated {
         let known = || recorded.or_else(|| self.others.get(&(key.upstream, key.tool)).cloned());
         let Some(Ok(model)) = self.others.get(&(key.upstream, key.tool)) else { return known() };
         let declared = DeclaredOutput::new(tool);
-        let Some(json) = generate::answer(&declared, self.seed_of(key)) else { return known() };
-        // A request for a further page ends the list, so that no program reads pages without end.
-        let json = match pages::paging(tool, &json) {
-            Some(paging) if asks_for_page(key, paging.argument.as_deref()) => {
-                pages::ended(&paging, &json, &|json| declared.permits(json))
-            }
-            _ => json,
-        };
+        let Some(json) = generate::answer_to(tool, &declared, self.seed_of(key), &key.request) else { return known() };
         Some(Ok(Content::Json(json).replace_in(model)))
     }
-}
-
-/// Whether a request has the argument for a further page.
-fn asks_for_page(key: &CallKey, argument: Option<&str>) -> bool {
-    argument.is_some_and(|argument| Json::parse(&key.request).is_some_and(|args| args.get(argument).is_some()))
 }
 
 impl Generated {
     /// Returns the seed of a call, which depends on nothing but the options and the call.
     fn seed_of(&self, key: &CallKey) -> u64 {
-        let text = format!("{} {} {}/{} {} {}", self.seed, self.run, key.upstream, key.tool, key.index, key.request);
-        let digest = digest::sha256(text.as_bytes());
-        let hex = digest.rsplit(':').next().unwrap_or_default();
-        hex.get(..16).and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(self.seed)
+        let CallKey { upstream, tool, request, index } = key;
+        generate::seed_from(&format!("{} {} {upstream}/{tool} {index} {request}", self.seed, self.run))
     }
 }
 

@@ -1,14 +1,14 @@
-//! The faults of upstreams that `--faults` tries. The option, its help and the guide derive from [`FAULTS`].
+//! The faults of upstreams. `test --faults`, `mock --fault`, their help and the guide derive from [`FAULTS`].
 
 use ptc_catalog::{By, Paging, Tool};
 use ptc_compiler::json::Json;
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
+use super::Outcome;
 use super::content::Content;
 use super::declared_output::DeclaredOutput;
 use super::pages;
 use super::paths::{Extent, Step, described, edit, paths};
-use crate::test::injection::{Outcome, SeenCall};
 
 /// The number of items of a long list.
 const MANY: usize = 1000;
@@ -18,16 +18,16 @@ const NON_ASCII: &str = "Zoë 日本 🙂";
 const MAX_VARIANTS: usize = 100;
 
 /// A fault of an upstream.
-pub(in super::super) struct Fault {
+pub(crate) struct Fault {
     /// The name in options and reports.
-    pub(in super::super) name: &'static str,
+    pub(crate) name: &'static str,
     /// What the upstream answers.
-    pub(in super::super) summary: &'static str,
+    pub(crate) summary: &'static str,
     variants: for<'r> fn(&'r Recorded) -> Vec<Variant<'r>>,
 }
 
 /// The faults.
-pub(in super::super) const FAULTS: [Fault; 9] = [
+pub(crate) static FAULTS: [Fault; 9] = [
     Fault { name: "timeout", summary: "the call fails with the reason `timeout`", variants: timeout },
     Fault { name: "tool_error", summary: "the call fails with the reason `tool_error`", variants: tool_error },
     Fault { name: "empty_list", summary: "a list, or a text, is empty", variants: empty_list },
@@ -43,33 +43,33 @@ pub(in super::super) const FAULTS: [Fault; 9] = [
 type Edit<'r> = Box<dyn Fn(&Json) -> Option<Json> + 'r>;
 
 /// An answer that a call gets in place of the recorded one.
-pub(super) struct Variant<'r> {
+pub(crate) struct Variant<'r> {
     /// The difference from the recorded answer, such as "without `[].owner`".
-    pub(super) change: String,
-    pub(super) outcome: Outcome,
+    pub(crate) change: String,
+    pub(crate) outcome: Outcome,
     /// Whether the answer announces another page.
-    pub(super) has_next_page: bool,
+    pub(crate) has_next_page: bool,
     /// The change of a value, with which smaller answers get the same fault. `None` for texts and failures.
-    pub(super) edit: Option<Edit<'r>>,
+    pub(crate) edit: Option<Edit<'r>>,
 }
 
-/// A recorded call, and what is known about its answers.
-pub(super) struct Recorded {
+/// The answer to a call, and what is known about the answers of its tool.
+pub(crate) struct Recorded {
     tool: &'static Tool,
     outcome: Outcome,
     content: Option<Content>,
-    pub(super) declared: DeclaredOutput,
+    pub(crate) declared: DeclaredOutput,
     paging: Option<Paging>,
 }
 
 impl Fault {
     /// Whether a smaller answer may have less of the fault: a list need not be as long.
-    pub(super) fn is_gradual(&self) -> bool {
+    pub(crate) fn is_gradual(&self) -> bool {
         self.name == "many_items"
     }
 
     /// Returns the variants of an answer that the tool may give, and the number of those that are left out.
-    pub(super) fn variants<'r>(&self, recorded: &'r Recorded) -> (Vec<Variant<'r>>, usize) {
+    pub(crate) fn variants<'r>(&self, recorded: &'r Recorded) -> (Vec<Variant<'r>>, usize) {
         let mut variants = (self.variants)(recorded);
         let left_out = variants.len().saturating_sub(MAX_VARIANTS);
         variants.truncate(MAX_VARIANTS);
@@ -78,18 +78,23 @@ impl Fault {
 }
 
 impl Recorded {
-    pub(super) fn new(call: &SeenCall) -> Recorded {
-        let content = Content::new(&call.outcome);
-        let declared = DeclaredOutput::new(call.tool);
+    pub(crate) fn new(tool: &'static Tool, outcome: Outcome) -> Recorded {
+        let content = Content::new(&outcome);
+        let declared = DeclaredOutput::new(tool);
         let (declared, paging) = match &content {
-            Some(Content::Json(json)) => (declared.unless_refuted_by(json), pages::paging(call.tool, json)),
+            Some(Content::Json(json)) => (declared.unless_refuted_by(json), pages::paging(tool, json)),
             _ => (declared, None),
         };
-        Recorded { tool: call.tool, outcome: call.outcome.clone(), content, declared, paging }
+        Recorded { tool, outcome, content, declared, paging }
+    }
+
+    /// Whether a request is one for a further page. `request` is its canonical text.
+    pub(crate) fn is_for_further_page(&self, request: &str) -> bool {
+        self.paging.as_ref().is_some_and(|paging| pages::is_for_further_page(paging, request))
     }
 
     /// Returns the recorded value, if the answer is one.
-    pub(super) fn json(&self) -> Option<&Json> {
+    pub(crate) fn json(&self) -> Option<&Json> {
         match &self.content {
             Some(Content::Json(json)) => Some(json),
             _ => None,
@@ -141,7 +146,8 @@ impl Recorded {
     fn failing(&self, reason: Reason, message: &'static str) -> Vec<Variant<'_>> {
         let mut fault = UpstreamError::new(reason, message);
         if self.tool.operation.is_some() && reason == Reason::ToolError {
-            fault.http_status = Some(500);
+            // A status that has this reason.
+            fault.http_status = Some(422);
         }
         vec![Variant {
             change: format!("it fails with {}", reason.name()),
@@ -285,7 +291,7 @@ mod tests {
 
     #[test]
     fn guide_lists_the_faults() {
-        let guide = include_str!("../../../../guide/testing.md");
+        let guide = include_str!("../../../guide/testing.md");
         let rows: String = FAULTS.iter().flat_map(|fault| ["| `", fault.name, "` | ", fault.summary, " |\n"]).collect();
         assert!(guide.contains(&format!("| fault | what is answered |\n|---|---|\n{rows}\n")), "write these rows:\n{rows}");
     }

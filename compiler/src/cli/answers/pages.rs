@@ -5,8 +5,8 @@ use ptc_catalog::{By, Paging, Tool};
 use ptc_compiler::json::Json;
 use ptc_runtime::upstream::intercept::CallAnswer;
 
+use super::Outcome;
 use super::content::Content;
-use crate::test::injection::Outcome;
 
 /// The token of a further page.
 const TOKEN: &str = "ptc-next-page";
@@ -16,7 +16,7 @@ const MAX_MEMBERS: usize = 200;
 const MAX_DEPTH: usize = 5;
 
 /// Returns how the list of a tool is paged: as its schemas show, or else as its answer does.
-pub(super) fn paging(tool: &Tool, answer: &Json) -> Option<Paging> {
+pub(crate) fn paging(tool: &Tool, answer: &Json) -> Option<Paging> {
     if !tool.paging.is_empty() {
         return Paging::parse(tool.paging);
     }
@@ -42,7 +42,7 @@ fn shape(json: &Json, depth: usize) -> Shape {
 }
 
 /// Returns the answer with a `Link` header that announces a further page. `None` if it has no headers.
-pub(super) fn linked(paging: &Paging, answer: &CallAnswer) -> Option<CallAnswer> {
+pub(crate) fn linked(paging: &Paging, answer: &CallAnswer) -> Option<CallAnswer> {
     let argument = paging.argument.as_deref().unwrap_or("page");
     let mut answer = answer.clone();
     let head = answer.head.as_mut()?;
@@ -52,7 +52,7 @@ pub(super) fn linked(paging: &Paging, answer: &CallAnswer) -> Option<CallAnswer>
 }
 
 /// Whether an answer announces a further page.
-pub(super) fn announces(tool: &Tool, outcome: &Outcome) -> bool {
+pub(crate) fn announces(tool: &Tool, outcome: &Outcome) -> bool {
     let (Some(Content::Json(json)), Ok(answer)) = (Content::new(outcome), outcome) else { return false };
     let Some(paging) = paging(tool, &json) else { return false };
     let is_next_link = |(name, value): &(String, String)| name == "link" && value.contains("rel=\"next\"");
@@ -65,7 +65,7 @@ pub(super) fn announces(tool: &Tool, outcome: &Outcome) -> bool {
 }
 
 /// Returns the value with a further page announced. `None` if it cannot announce one.
-pub(super) fn announced(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Json) -> bool) -> Option<Json> {
+pub(crate) fn announced(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Json) -> bool) -> Option<Json> {
     let argument = paging.argument.as_deref().unwrap_or("page");
     let count = at(json, &paging.items).map_or(0, |items| items.elements().len());
     let number = |number: usize| Json::Number(number.to_string());
@@ -92,8 +92,14 @@ pub(super) fn announced(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Jso
     (changed != *json).then_some(changed)
 }
 
+/// Whether a request has the argument for a further page. `request` is its canonical text.
+pub(crate) fn is_for_further_page(paging: &Paging, request: &str) -> bool {
+    let Some(argument) = paging.argument.as_deref() else { return false };
+    Json::parse(request).is_some_and(|args| args.get(argument).is_some())
+}
+
 /// Returns an answer to a request for a further page: it announces none, so that reading pages ends.
-pub(super) fn ended(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Json) -> bool) -> Json {
+pub(crate) fn ended(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Json) -> bool) -> Json {
     let mut changed = json.clone();
     let paths = [
         (&paging.next, vec![Json::Null, Json::string("")]),

@@ -6,14 +6,19 @@ use ptc_lisp::json;
 use ptc_runtime::schema::Schema;
 
 /// What the definition of a tool declares about its answers.
-pub(super) struct DeclaredOutput {
+pub(crate) struct DeclaredOutput {
     /// The output schema, and its compiled form. `None` if there is none, or none that can be used: any answer is possible then.
     schema: Option<(Json, Schema)>,
 }
 
 impl DeclaredOutput {
-    pub(super) fn new(tool: &Tool) -> DeclaredOutput {
+    pub(crate) fn new(tool: &Tool) -> DeclaredOutput {
         let schema = Json::parse(tool.definition).and_then(|definition| definition.get("outputSchema").cloned());
+        DeclaredOutput::from_schema(schema)
+    }
+
+    /// Makes the declaration of an output schema.
+    pub(crate) fn from_schema(schema: Option<Json>) -> DeclaredOutput {
         let compiled = schema.and_then(|schema| {
             let compiled = Schema::compile(&json::decode(schema.canonical().as_bytes()).ok()?).ok()?;
             Some((schema, compiled))
@@ -22,17 +27,17 @@ impl DeclaredOutput {
     }
 
     /// Returns the declaration, unless a recorded answer does not match it. Then any answer is possible.
-    pub(super) fn unless_refuted_by(self, recorded: &Json) -> DeclaredOutput {
+    pub(crate) fn unless_refuted_by(self, recorded: &Json) -> DeclaredOutput {
         if self.permits(recorded) { self } else { DeclaredOutput { schema: None } }
     }
 
     /// Returns the output schema.
-    pub(super) fn schema(&self) -> Option<&Json> {
+    pub(crate) fn schema(&self) -> Option<&Json> {
         self.schema.as_ref().map(|(schema, _)| schema)
     }
 
     /// Whether the answer matches the declaration.
-    pub(super) fn permits(&self, answer: &Json) -> bool {
+    pub(crate) fn permits(&self, answer: &Json) -> bool {
         let Some((_, schema)) = &self.schema else { return true };
         let Ok(value) = json::decode(answer.canonical().as_bytes()) else { return false };
         schema.validate(&value, &|| false).is_ok_and(|report| report.mismatches.is_empty())

@@ -4,12 +4,12 @@
 //! validation of the answer, after which another one is generated.
 
 use fastrand::Rng;
-use ptc_catalog::{Type, Types};
-use ptc_compiler::json::Json;
+use ptc_catalog::{Tool, Type, Types};
+use ptc_compiler::json::{Json, digest};
 use ptc_compiler::json_schema::Schema;
 
 use super::declared_output::DeclaredOutput;
-use super::patterns;
+use super::{pages, patterns};
 
 /// Maximum number of answers that are generated until one matches.
 const MAX_TRIES: usize = 40;
@@ -24,8 +24,27 @@ const MAX_SAFE: i64 = 9_007_199_254_740_991;
 const STRINGS: [&str; 12] =
     ["", "a", "Ann", "two words", "Zoë 日本 🙂", "\"quoted\"", "line\nbreak", "null", "0", "e\u{301}", " padded ", "a/b?c=d&e"];
 
+/// Returns the seed that a text stands for, which is the same on every machine.
+pub(crate) fn seed_from(text: &str) -> u64 {
+    let digest = digest::sha256(text.as_bytes());
+    let hex = digest.rsplit(':').next().unwrap_or_default();
+    hex.get(..16).and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default()
+}
+
+/// Generates an answer to a request, as [`answer`] does. The answer to a request for a further page announces no page, so that no
+/// program reads pages without end. `request` is the canonical text of the arguments.
+pub(crate) fn answer_to(tool: &Tool, declared: &DeclaredOutput, seed: u64, request: &str) -> Option<Json> {
+    let json = answer(declared, seed)?;
+    Some(match pages::paging(tool, &json) {
+        Some(paging) if pages::is_for_further_page(&paging, request) => {
+            pages::ended(&paging, &json, &|json| declared.permits(json))
+        }
+        _ => json,
+    })
+}
+
 /// Generates an answer. `None` if none that matches was found.
-pub(super) fn answer(declared: &DeclaredOutput, seed: u64) -> Option<Json> {
+pub(crate) fn answer(declared: &DeclaredOutput, seed: u64) -> Option<Json> {
     let root = declared.schema()?;
     let mut rng = Rng::with_seed(seed);
     let bias = Bias::ALL.get(rng.usize(..Bias::ALL.len())).copied().unwrap_or(Bias::Mixed);

@@ -12,7 +12,7 @@ const MAX_VISITED: usize = 20_000;
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The member of an object.
     Member(String),
     /// Every item of a list.
@@ -21,13 +21,13 @@ pub(super) enum Step {
 
 /// Which of the values at a path are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(crate) enum Extent {
     All,
     First,
 }
 
 /// Returns the paths of all values, those nearest to the root first.
-pub(super) fn paths(json: &Json) -> Vec<Vec<Step>> {
+pub(crate) fn paths(json: &Json) -> Vec<Vec<Step>> {
     let (mut found, mut known) = (Vec::new(), HashSet::new());
     let mut queue = VecDeque::from([(Vec::new(), json)]);
     for _ in 0..MAX_VISITED {
@@ -47,7 +47,7 @@ pub(super) fn paths(json: &Json) -> Vec<Vec<Step>> {
 }
 
 /// Changes the values at a path. `change` returns whether it changed a value. Returns whether any was changed.
-pub(super) fn edit(json: &mut Json, path: &[Step], extent: Extent, change: &mut dyn FnMut(&mut Json) -> bool) -> bool {
+pub(crate) fn edit(json: &mut Json, path: &[Step], extent: Extent, change: &mut dyn FnMut(&mut Json) -> bool) -> bool {
     let Some((step, rest)) = path.split_first() else { return change(json) };
     match (step, json) {
         (Step::Member(name), object) => object.get_mut(name).is_some_and(|value| edit(value, rest, extent, change)),
@@ -66,7 +66,7 @@ pub(super) fn edit(json: &mut Json, path: &[Step], extent: Extent, change: &mut 
 }
 
 /// Describes a path: `visits[].owner`.
-pub(super) fn described(path: &[Step]) -> String {
+pub(crate) fn described(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {
         // Writing to a string cannot fail.

@@ -3,11 +3,11 @@
 use ptc_compiler::json::Json;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload};
 
-use crate::test::injection::Outcome;
+use super::Outcome;
 
 /// The content of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// A value.
     Json(Json),
     /// Text.
@@ -16,7 +16,7 @@ pub(super) enum Content {
 
 impl Content {
     /// Returns the content of an answer. `None` for a failure and for an answer without content.
-    pub(super) fn new(outcome: &Outcome) -> Option<Content> {
+    pub(crate) fn new(outcome: &Outcome) -> Option<Content> {
         match &outcome.as_ref().ok()?.payload {
             CallPayload::None => None,
             CallPayload::Json(bytes) => Json::parse(std::str::from_utf8(bytes).ok()?).map(Content::Json),
@@ -26,7 +26,7 @@ impl Content {
     }
 
     /// Returns an answer with this content in place of its own.
-    pub(super) fn replace_in(self, answer: &CallAnswer) -> CallAnswer {
+    pub(crate) fn replace_in(self, answer: &CallAnswer) -> CallAnswer {
         let payload = match (self, &answer.payload) {
             (Content::Json(json), _) => CallPayload::Json(json.canonical().into_bytes()),
             (Content::Text(text), CallPayload::Plain(_)) => CallPayload::Plain(text),
@@ -37,7 +37,7 @@ impl Content {
 }
 
 /// Returns the text of an answer for a report.
-pub(super) fn shown(outcome: &Outcome) -> String {
+pub(crate) fn shown(outcome: &Outcome) -> String {
     match (outcome, Content::new(outcome)) {
         (Err(fault), _) => format!("{}: {}", fault.reason.name(), fault.message),
         (_, Some(Content::Json(json))) => json.canonical(),

@@ -9,7 +9,7 @@ const MAX_MORE: u32 = 3;
 const MAX_CHARS: usize = 10_000;
 
 /// Returns a text that matches the pattern. `None` if its syntax is not that of `regex`, or if it matches no text that is made so.
-pub(super) fn text(pattern: &str, rng: &mut Rng) -> Option<String> {
+pub(crate) fn text(pattern: &str, rng: &mut Rng) -> Option<String> {
     // Patterns are those of ECMA-262, whose classes differ.
     let translated = ptc_runtime::schema::pattern_of(pattern).ok()?;
     let hir = regex_syntax::parse(translated.as_str()).ok()?;
