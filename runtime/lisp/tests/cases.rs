@@ -200,10 +200,11 @@ pub(crate) struct Case<'t> {
 /// Calls `visit` with each case of `tests/cases`.
 pub(crate) fn each_case(mut visit: impl FnMut(&Case<'_>)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder of the cases").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = std::fs::read_to_string(&file).expect("a file with cases");
         let (mut source, mut prints, mut limits) = (String::new(), Vec::new(), limits_of(""));
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(settings) = line.strip_prefix(";limits") {

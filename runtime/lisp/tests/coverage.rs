@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ptc_lisp::coverage::{Collector, Coverage};
+use ptc_lisp::coverage::{BranchCoverage, Collector, Counter, Coverage};
 use ptc_lisp::{Bindings, Limits, Outcome, Program, Run, Span, Value, builtins, print, special_forms};
 
 /// Returns everything that a run shows, apart from times and memory.
@@ -72,32 +72,40 @@ fn random_programs_behave_as_without_counters() {
     });
 }
 
-/// Runs a program, and returns its forms, branches and functions with their counts.
-fn counts(source: &str) -> (Vec<(&str, u64)>, Vec<(&str, Vec<u64>)>, Vec<(String, u64)>) {
+/// The counts of a program.
+struct Counts<'s> {
+    forms: Vec<(&'s str, u64)>,
+    branches: Vec<(&'s str, Vec<u64>)>,
+    functions: Vec<(String, u64)>,
+}
+
+/// Runs a program, and returns its counts.
+fn counts(source: &str) -> Counts<'_> {
     let program = Program::compile(source).unwrap_or_else(|error| panic!("{}", error.render(source)));
-    let (measured, coverage) = Coverage::instrument(&program).unwrap();
+    let (measured, coverage) = Coverage::instrument(&program).expect("a program without earlier definitions");
     let _ = Run::new(&measured).execute_on_thread();
     let text = |span: Span| &source[span.start as usize..span.end as usize];
-    let forms = coverage.forms.iter().map(|form| (text(form.span), form.counter.count())).collect();
-    let arms = |branch: &ptc_lisp::coverage::BranchCoverage| branch.arms.iter().map(|arm| arm.count()).collect();
-    let branches = coverage.branches.iter().map(|branch| (text(branch.span), arms(branch))).collect();
-    let functions = coverage.functions.iter().map(|function| (function.name.to_string(), function.counter.count())).collect();
-    (forms, branches, functions)
+    let arms = |branch: &BranchCoverage| branch.arms.iter().map(Counter::count).collect();
+    Counts {
+        forms: coverage.forms.iter().map(|form| (text(form.span), form.counter.count())).collect(),
+        branches: coverage.branches.iter().map(|branch| (text(branch.span), arms(branch))).collect(),
+        functions: coverage.functions.iter().map(|function| (function.name.to_string(), function.counter.count())).collect(),
+    }
 }
 
 /// Returns the forms of a program that were not evaluated.
 fn missed(source: &str) -> Vec<&str> {
-    counts(source).0.into_iter().filter(|(_, count)| *count == 0).map(|(form, _)| form).collect()
+    counts(source).forms.into_iter().filter(|(_, count)| *count == 0).map(|(form, _)| form).collect()
 }
 
 fn branches(source: &str) -> Vec<Vec<u64>> {
-    counts(source).1.into_iter().map(|(_, arms)| arms).collect()
+    counts(source).branches.into_iter().map(|(_, arms)| arms).collect()
 }
 
 #[test]
 fn evaluations_of_forms_are_counted() {
     let source = "(defn f [x] (if (pos? x) (inc x) :none)) (map #(f %) [1 2 -3])";
-    let (forms, branches, functions) = counts(source);
+    let Counts { forms, branches, functions } = counts(source);
     assert_eq!(
         forms,
         [

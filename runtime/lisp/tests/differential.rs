@@ -134,11 +134,13 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn each_case(mut visit: impl FnMut(&str, &Case)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
     let mut paths = Vec::new();
-    collect(&folder, &mut paths).unwrap();
+    collect(&folder, &mut paths).expect("the folder of the cases");
     paths.sort();
     for path in paths {
         let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
-        cases(&std::fs::read_to_string(&path).unwrap()).iter().for_each(|case| visit(&name, case));
+        for case in cases(&std::fs::read_to_string(&path).expect("a file with cases")) {
+            visit(&name, &case);
+        }
     }
 }
 

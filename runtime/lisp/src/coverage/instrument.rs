@@ -43,7 +43,7 @@ impl Coverage {
         let known = Bindings::default();
         let forms = reader::read(&program.source).ok()?;
         let mut instrumenter = Instrumenter { written: HashMap::new(), counted: HashMap::new(), coverage: Coverage::default() };
-        forms.iter().for_each(|form| instrumenter.read(form));
+        instrumenter.read(&forms);
         let source = Arc::new(known.before(Arc::clone(&program.source)));
         let mut unit = analyze(&source, &known, Tools::Any, forms, &Deadline::none()).ok()?;
         instrumenter.visit(&mut unit.body, None, true);
@@ -56,8 +56,14 @@ impl Coverage {
 }
 
 impl<'s> Instrumenter<'s> {
-    /// Notes the spans of a form and its parts.
-    fn read(&mut self, form: &Form<'s>) {
+    /// Notes the spans of forms and their parts.
+    fn read(&mut self, forms: &[Form<'s>]) {
+        for form in forms {
+            self.read_form(form);
+        }
+    }
+
+    fn read_form(&mut self, form: &Form<'s>) {
         let (written, parts) = match &form.kind {
             FormKind::List(parts) => (Written::List(parts.first().and_then(Form::symbol)), parts.as_slice()),
             FormKind::ShortFn(parts) => {
@@ -69,7 +75,7 @@ impl<'s> Instrumenter<'s> {
             _ => (Written::Atom, [].as_slice()),
         };
         self.written.insert(form.span, written);
-        parts.iter().for_each(|part| self.read(part));
+        self.read(parts);
     }
 
     /// Inserts probes into an expression. `outer` is the span of the counted form around it. `starts` says that the expression is
@@ -140,7 +146,9 @@ impl<'s> Instrumenter<'s> {
                 }
             }
             Op::Let { bindings, body } => {
-                bindings.iter_mut().for_each(|(_, value)| self.visit(value, outer, false));
+                for (_, value) in bindings {
+                    self.visit(value, outer, false);
+                }
                 self.visit(body, outer, starts);
             }
             Op::Loop { inits, body, .. } => {
@@ -175,7 +183,9 @@ impl<'s> Instrumenter<'s> {
     }
 
     fn all(&mut self, parts: &mut [Ir], outer: Option<Span>) {
-        parts.iter_mut().for_each(|part| self.visit(part, outer, false));
+        for part in parts {
+            self.visit(part, outer, false);
+        }
     }
 
     fn functions(&mut self, group: &mut GroupIr, outer: Option<Span>) {
