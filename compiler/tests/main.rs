@@ -30,6 +30,7 @@ mod subjects;
 mod test_cases;
 mod test_checks;
 mod test_command;
+mod test_coverage;
 mod test_mutations;
 mod test_upgrade;
 mod trust;

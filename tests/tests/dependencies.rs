@@ -124,6 +124,23 @@ fn compiler_without_features_links_no_runtime() {
     }
 }
 
+/// Coverage and cassettes are for `ptc-compile` only, and would add code to every binary.
+#[test]
+fn pinned_binary_has_no_feature_of_the_compiler() {
+    let features = |package: &str| {
+        let mut command = cargo();
+        let options = ["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"];
+        command.args(["tree", "--quiet", "--package", package]).args(options);
+        let tree = run(&mut command).success();
+        tree.lines().filter(|line| line.starts_with("ptc-")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for feature in ["coverage", "interception"] {
+        let enables = |line: &String| line.rsplit(' ').any(|part| part.split(',').any(|enabled| enabled == feature));
+        assert!(features("ptc-compiler").iter().any(enables), "{feature}");
+        assert_eq!(features("ptc-prebuilt").into_iter().find(enables), None, "{feature}");
+    }
+}
+
 #[test]
 fn catalog_crate_has_no_dependencies() {
     assert_eq!(tree("ptc-catalog", &[]), BTreeSet::from(["ptc-catalog".to_owned()]));

@@ -19,7 +19,7 @@ use crate::operations::OperationLine;
 use crate::policy::PolicyExplanation;
 use crate::progress::ProgressEvent;
 use crate::test::cases::Case;
-use crate::test::report::json::{CheckLine, Summary, TestLine};
+use crate::test::report::json::{CheckLine, CoverageLine, Summary, TestLine};
 use crate::version::CompilerVersion;
 
 /// What a schema describes.
@@ -70,8 +70,8 @@ pub(crate) fn schema(kind: Kind) -> Value {
         }
         Kind::Version => written("A version.", &[part::<CompilerVersion>, part::<BinaryVersion>]),
         Kind::Tests => {
-            let parts = &[part::<TestLine<'_>>, part::<CheckLine<'_>>, part::<Summary>];
-            written("A test, a program that was run with other answers, or the numbers of all.", parts)
+            let parts = &[part::<TestLine<'_>>, part::<CheckLine<'_>>, part::<CoverageLine<'_>>, part::<Summary>];
+            written("A test, a program that was run with other answers, the coverage of a program, or the numbers of all.", parts)
         }
         // Optional members are not null.
         Kind::Cases => any_of(Contract::Deserialize, "The cases of programs.", &[part::<Vec<Case>>]),

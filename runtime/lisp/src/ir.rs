@@ -161,6 +161,14 @@ pub enum Op {
         /// The fault.
         fault: Box<crate::machine::Fault>,
     },
+    /// Increments counters, then evaluates the body. Only programs with [`coverage`](crate::coverage) contain it.
+    #[cfg(feature = "coverage")]
+    Probe {
+        /// The counters.
+        counters: Vec<crate::coverage::Counter>,
+        /// The body.
+        body: Box<Ir>,
+    },
 }
 
 /// The parts of a `case` expression.
@@ -331,6 +339,8 @@ impl Ir {
                 Step::Each(_, ir) | Step::Bind(_, ir) | Step::When(ir) | Step::While(ir) | Step::Body(ir) => visit(ir),
             }),
             Op::Key { default, .. } => default.iter().for_each(|default| visit(default)),
+            #[cfg(feature = "coverage")]
+            Op::Probe { body, .. } => visit(body),
         }
     }
 }

@@ -34,6 +34,8 @@ pub mod builtins;
 mod call_sites;
 pub mod collection;
 mod comparison_budget;
+#[cfg(feature = "coverage")]
+pub mod coverage;
 mod deadline;
 pub mod error;
 pub mod eval;

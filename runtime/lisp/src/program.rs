@@ -9,7 +9,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
 use crate::form::{Form, FormKind};
-use crate::ir::{Ir, Unit};
+use crate::ir::{Ir, Source, Unit};
 use crate::{call_sites, reader};
 
 /// A program, ready to run any number of times on any number of threads.
@@ -72,11 +72,16 @@ impl Program {
         let source = Arc::new(known.before(Arc::from(source)));
         let unit = analyze(&source, known, Tools::Named(tools), forms, deadline)?;
         deadline.check()?;
-        let code = compile(&unit.body);
+        let program = Program::of_unit(&source, unit);
         deadline.check()?;
-        let group = Arc::new(Group::top_level(&source));
-        let top = Arc::new(Closure::new(group, 0, None));
-        Ok(Program { source: Arc::clone(&source.text), unit, code, top })
+        Ok(program)
+    }
+
+    /// Compiles a resolved program.
+    pub(crate) fn of_unit(source: &Arc<Source>, unit: Unit) -> Program {
+        let code = compile(&unit.body);
+        let top = Arc::new(Closure::new(Arc::new(Group::top_level(source)), 0, None));
+        Program { source: Arc::clone(&source.text), unit, code, top }
     }
 
     /// The source text.

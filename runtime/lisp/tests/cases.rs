@@ -123,14 +123,20 @@ fn context() -> Value {
 }
 
 fn run(source: &str, limits: &Limits) -> (Result<Value, Error>, Vec<String>) {
-    let program = match Program::compile(source) {
-        Ok(program) => program,
-        Err(error) => return (Err(error), Vec::new()),
-    };
+    match Program::compile(source) {
+        Ok(program) => {
+            let Outcome { result, prints, .. } = outcome(&program, limits);
+            (result, prints)
+        }
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+/// Runs a program with the upstreams, the context and the history of all cases.
+pub(crate) fn outcome(program: &Program, limits: &Limits) -> Outcome {
     let history = vec![Value::int(11), Value::int(12)];
-    let run = Run::new(&program).limits(limits.clone()).host(Arc::new(Upstreams)).context(context()).history(history);
-    let Outcome { result, prints, .. } = run.execute_on_thread();
-    (result, prints)
+    let run = Run::new(program).limits(limits.clone()).host(Arc::new(Upstreams)).context(context()).history(history);
+    run.execute_on_thread()
 }
 
 /// Returns the difference between a case and its expectation, if any.
@@ -182,15 +188,23 @@ fn limits_of(line: &str) -> Limits {
     limits
 }
 
-#[test]
-fn case_files_give_expected_results() {
+/// A case of a file.
+pub(crate) struct Case<'t> {
+    place: String,
+    pub(crate) source: &'t str,
+    expectation: &'t str,
+    prints: &'t [&'t str],
+    pub(crate) limits: &'t Limits,
+}
+
+/// Calls `visit` with each case of `tests/cases`.
+pub(crate) fn each_case(mut visit: impl FnMut(&Case<'_>)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("the folder of the cases").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
-    let mut faults = Vec::new();
-    let mut count = 0;
     for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = std::fs::read_to_string(&file).expect("a file with cases");
         let (mut source, mut prints, mut limits) = (String::new(), Vec::new(), limits_of(""));
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(settings) = line.strip_prefix(";limits") {
@@ -198,10 +212,8 @@ fn case_files_give_expected_results() {
             } else if let Some(printed) = line.strip_prefix(";out ") {
                 prints.push(printed);
             } else if line.starts_with(";=") {
-                count += 1;
-                if let Some(fault) = check(source.trim_end(), line, &prints, &limits) {
-                    faults.push(format!("{}:{number}\n{}\n {fault}", file.display(), source.trim_end()));
-                }
+                let place = format!("{}:{number}", file.display());
+                visit(&Case { place, source: source.trim_end(), expectation: line, prints: &prints, limits: &limits });
                 source.clear();
                 prints.clear();
             } else if !(source.is_empty() && (line.trim().is_empty() || line.starts_with(";;"))) {
@@ -211,6 +223,18 @@ fn case_files_give_expected_results() {
         }
         assert!(source.trim().is_empty(), "{} ends in a program without an expectation", file.display());
     }
+}
+
+#[test]
+fn case_files_give_expected_results() {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    each_case(|case| {
+        count += 1;
+        if let Some(fault) = check(case.source, case.expectation, case.prints, case.limits) {
+            faults.push(format!("{}\n{}\n {fault}", case.place, case.source));
+        }
+    });
     assert!(faults.is_empty(), "{} of {count} cases\n\n{}", faults.len(), faults.join("\n\n"));
     assert!(count > 100, "only {count} cases were found");
 }

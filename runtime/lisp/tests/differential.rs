@@ -130,24 +130,38 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-#[test]
-fn programs_give_the_results_of_clojure() {
+/// Calls `visit` with each case and the name of its file.
+fn each_case(mut visit: impl FnMut(&str, &Case)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential");
     let mut paths = Vec::new();
-    collect(&folder, &mut paths).unwrap();
+    collect(&folder, &mut paths).expect("the folder of the cases");
     paths.sort();
-    let (mut count, mut wrong, mut report) = (0, 0, String::new());
     for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        for case in cases(&text) {
-            count += 1;
-            if let Err(complaint) = case.verdict() {
-                wrong += 1;
-                let name = path.strip_prefix(&folder).unwrap_or(&path).display();
-                let _ = write!(report, "\n{name}:{}: {}\n    {complaint}", case.line, case.program);
-            }
+        let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+        for case in cases(&std::fs::read_to_string(&path).expect("a file with cases")) {
+            visit(&name, &case);
         }
     }
+}
+
+/// Returns the programs of all cases.
+#[cfg(feature = "coverage")]
+pub(crate) fn programs() -> Vec<String> {
+    let mut all = Vec::new();
+    each_case(|_, case| all.push(case.program.clone()));
+    all
+}
+
+#[test]
+fn programs_give_the_results_of_clojure() {
+    let (mut count, mut wrong, mut report) = (0, 0, String::new());
+    each_case(|name, case| {
+        count += 1;
+        if let Err(complaint) = case.verdict() {
+            wrong += 1;
+            let _ = write!(report, "\n{name}:{}: {}\n    {complaint}", case.line, case.program);
+        }
+    });
     assert_eq!(wrong, 0, "{wrong} of {count} cases differ:{report}");
     assert!(count >= MIN_CASES, "only {count} cases were found");
 }

@@ -3,6 +3,8 @@
 mod builtins;
 mod cases;
 mod counting;
+#[cfg(feature = "coverage")]
+mod coverage;
 mod differential;
 mod divergences;
 mod embedding;

@@ -24,7 +24,7 @@ fn bytes(seed: u64, count: usize) -> Vec<u8> {
 }
 
 /// Calls `check` with `cases` sources of arbitrary data, and reports the seed of a failure.
-fn each(cases: u64, size: usize, check: impl Fn(&mut Unstructured<'_>, u64)) {
+pub(crate) fn each(cases: u64, size: usize, check: impl Fn(&mut Unstructured<'_>, u64)) {
     let cases = std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     for seed in 0..cases {
         let bytes = bytes(seed + 1, size);

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ptc_catalog::Deployment;
+#[cfg(feature = "coverage")]
+use ptc_lisp::coverage::Collector;
 use ptc_lisp::limits::Limits;
 use ptc_lisp::signature::underscored;
 use tokio::runtime::Handle;
@@ -36,6 +38,8 @@ pub struct Builder {
     load: Option<Arc<dyn Load>>,
     connections: Option<Arc<Upstreams>>,
     log_sink: Option<LogSink>,
+    #[cfg(feature = "coverage")]
+    coverage: Option<Arc<Collector>>,
 }
 
 /// The receiver of log lines.
@@ -205,6 +209,14 @@ impl Builder {
         self
     }
 
+    /// Counts the evaluated forms and branches of all programs in `collector`, which several engines can share. Programs give the
+    /// same values and failures, but take more time and native stack.
+    #[cfg(feature = "coverage")]
+    pub fn coverage(mut self, collector: Arc<Collector>) -> Builder {
+        self.coverage = Some(collector);
+        self
+    }
+
     /// Resolves credentials and prepares upstreams. Nothing is started or sent before a program needs it.
     ///
     /// # Errors
@@ -274,6 +286,8 @@ impl Builder {
             handle,
             fibers: Arc::new(Fibers::new(limits.threads.value)),
             scheduler: Scheduler::new(limits),
+            #[cfg(feature = "coverage")]
+            coverage: self.coverage,
             _driver: driver,
             _log_guard: log_guard,
         })

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use ptc_catalog::{Deployment, StoredProgram};
 use ptc_check::{Finding, host_tools};
+#[cfg(feature = "coverage")]
+use ptc_lisp::coverage::Collector;
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::signature::{Checked, Findings};
@@ -36,6 +38,8 @@ pub struct Engine {
     pub(super) handle: Handle,
     pub(super) fibers: Arc<Fibers>,
     pub(super) scheduler: Arc<Scheduler>,
+    #[cfg(feature = "coverage")]
+    pub(super) coverage: Option<Arc<Collector>>,
     pub(super) _log_guard: Option<SinkGuard>,
     // The last field, since it must outlive everything that runs on it.
     pub(super) _driver: Option<Driver>,
@@ -126,7 +130,16 @@ impl Engine {
         let listener = request.listener.clone().map(|listener| (listener, self.redactor.clone()));
         let client_key = request.client_key.clone();
         let (cancel, bytes) = (request.cancel.clone(), request.call.bytes());
-        let app = App { tools, handle, calls: Arc::clone(&calls), listener, warnings: Mutex::default(), request };
+        let app = App {
+            tools,
+            handle,
+            calls: Arc::clone(&calls),
+            listener,
+            warnings: Mutex::default(),
+            request,
+            #[cfg(feature = "coverage")]
+            coverage: self.coverage.clone(),
+        };
         let (fibers, retry_after_ms, entering) = (Arc::clone(&self.fibers), self.scheduler.retry_after_ms(), cancel.clone());
         let counting = Arc::clone(&self.scheduler);
         let run = move |permit: AdmissionPermit, done: F| {
@@ -187,6 +200,8 @@ struct App {
     listener: Option<(Listener, Redactor)>,
     warnings: Mutex<Vec<String>>,
     request: Request,
+    #[cfg(feature = "coverage")]
+    coverage: Option<Arc<Collector>>,
 }
 
 impl EvalHooks for App {
@@ -211,6 +226,11 @@ impl EvalHooks for App {
     fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
         let (tools, calls) = (Arc::clone(&self.tools), Arc::clone(&self.calls));
         Arc::new(AppHost::new(Arc::clone(upstreams), tools, self.handle.clone(), calls, self.listener.clone()))
+    }
+
+    #[cfg(feature = "coverage")]
+    fn coverage(&self) -> Option<&Collector> {
+        self.coverage.as_deref()
     }
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ptc_catalog::Deployment;
 use ptc_compiler::files::folder;
 use ptc_compiler::serve::cassette::{Cassette, Player};
+use ptc_lisp::coverage::Collector;
 use ptc_runtime::embed::{Args, Engine, Request, Tool};
 use ptc_runtime::settings::Settings;
 use serde::Deserialize;
@@ -36,8 +37,8 @@ const MAX_CHECKED_STEPS: u64 = 100_000_000;
 pub(super) const OWNER: &str = "tests";
 
 /// Makes the engines, once for each config and cassette.
-#[derive(Default)]
 pub(super) struct Benches {
+    coverage: Option<Arc<Collector>>,
     made: HashMap<(Option<PathBuf>, Option<PathBuf>), Bench>,
     deployments: HashMap<PathBuf, Frozen>,
 }
@@ -65,6 +66,14 @@ pub(super) struct Running {
     replays: Mutex<HashMap<u64, Arc<Injection>>>,
     /// The texts of program files.
     sources: Mutex<HashMap<PathBuf, Arc<str>>>,
+}
+
+/// The text of a program under test.
+pub(super) struct ProgramText {
+    name: String,
+    /// The file.
+    pub(super) file: PathBuf,
+    pub(super) text: Arc<str>,
 }
 
 /// What a test has reported.
@@ -105,14 +114,20 @@ pub(super) struct Inputs {
 }
 
 impl Benches {
+    /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test.
+    pub(super) fn new(coverage: Option<Arc<Collector>>) -> Benches {
+        Benches { coverage, made: HashMap::new(), deployments: HashMap::new() }
+    }
+
     /// Returns the engines for the files of a test.
     pub(super) fn of(&mut self, file: &Inputs, console: &Console) -> Result<Bench, Failure> {
         let key = (file.config.clone(), file.cassette.clone());
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
+        let coverage = self.coverage.clone();
         let frozen = file.config.as_deref().map(|config| self.deployment(config, console)).transpose()?;
-        let bench = Bench::new(file, frozen)?;
+        let bench = Bench::new(file, frozen, coverage)?;
         // Without a cassette, messages name the file.
         if file.cassette.is_some() {
             self.made.insert(key, bench.clone());
@@ -135,7 +150,7 @@ impl Benches {
 }
 
 impl Bench {
-    fn new(file: &Inputs, frozen: Option<&Frozen>) -> Result<Bench, Failure> {
+    fn new(file: &Inputs, frozen: Option<&Frozen>, coverage: Option<Arc<Collector>>) -> Result<Bench, Failure> {
         let deployment = frozen.map(|frozen| frozen.deployment);
         let player = match (deployment, &file.cassette, &file.config) {
             (Some(deployment), Some(path), Some(config)) => Some(cassette::open(path, config, deployment.catalog)?),
@@ -156,6 +171,7 @@ impl Bench {
             deployment,
             player.as_ref(),
             frozen.map(|frozen| frozen.program_files.clone()).unwrap_or_default(),
+            coverage,
         )
     }
 
@@ -165,10 +181,14 @@ impl Bench {
         deployment: Option<&'static Deployment>,
         player: Option<&Arc<Player>>,
         program_files: BTreeMap<String, PathBuf>,
+        coverage: Option<Arc<Collector>>,
     ) -> Result<Bench, Failure> {
         let running = Arc::new(Running::default());
-        let engine = |tools: Vec<Tool>, limits| {
+        let engine = |tools: Vec<Tool>, limits, coverage: Option<Arc<Collector>>| {
             let mut builder = Engine::builder().limits(limits);
+            if let Some(collector) = coverage {
+                builder = builder.coverage(collector);
+            }
             for tool in tools {
                 builder = builder.tool(tool);
             }
@@ -182,9 +202,9 @@ impl Bench {
             builder.build().map_err(|error| Failure::new(format!("the tests cannot be run: {error}")))
         };
         let limits = Settings::defaults(deployment.is_some()).limits();
-        let programs = Arc::new(engine(Vec::new(), limits.clone())?);
-        let checked = engine(Vec::new(), limits.clone().wall_clock(TEST_TIMEOUT).steps(Some(MAX_CHECKED_STEPS)))?;
-        let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT))?;
+        let programs = Arc::new(engine(Vec::new(), limits.clone(), coverage)?);
+        let checked = engine(Vec::new(), limits.clone().wall_clock(TEST_TIMEOUT).steps(Some(MAX_CHECKED_STEPS)), None)?;
+        let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT), None)?;
         Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files })))
     }
 
@@ -200,6 +220,23 @@ impl Bench {
 
     pub(super) fn running(&self) -> &Running {
         &self.0.running
+    }
+
+    /// Returns a program that a test has run, or `None` if its text cannot be read.
+    pub(super) fn program_text(&self, run: &ProgramRun) -> Option<ProgramText> {
+        let Some(path) = &run.path else {
+            return self.stored_programs().find(|program| program.name == run.name);
+        };
+        let text = self.0.running.source(path.clone()).ok()?;
+        Some(ProgramText { name: run.name.clone(), file: path.clone(), text })
+    }
+
+    /// Returns the stored programs of the config.
+    pub(super) fn stored_programs(&self) -> impl Iterator<Item = ProgramText> {
+        self.0.programs.programs().iter().map(|program| {
+            let file = self.0.program_files.get(program.name).cloned().unwrap_or_else(|| program.name.into());
+            ProgramText { name: program.name.to_owned(), file, text: program.source.into() }
+        })
     }
 
     /// Returns the path of a program for reports.

@@ -12,6 +12,7 @@
 //! | `calls` | the calls of each test |
 //! | `injection` | changed answers of one run |
 //! | `checks` | `--faults` and `--properties` |
+//! | `coverage` | the evaluated forms and branches of the programs, for `--coverage` |
 //! | `upgrade` | runs programs with the tools before and after a change, for `diff` |
 //! | `outcome` | the results |
 //! | `diff` | the differences between two values, with their paths |
@@ -24,6 +25,7 @@ mod bench;
 mod calls;
 pub(crate) mod cases;
 mod checks;
+mod coverage;
 mod diff;
 mod discover;
 mod edn;
@@ -38,15 +40,16 @@ pub(crate) mod upgrade;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use ptc_lisp::coverage::Collector;
 
 use crate::answers::faults::FAULTS;
 use crate::console::Console;
-use crate::{Failure, Status, load};
+use crate::{Failure, Status, files, load};
 use bench::{Bench, Benches, Inputs};
 use cases::{Case, CaseFile};
 use checks::{Plan, Target};
@@ -103,6 +106,17 @@ pub(crate) struct Test {
     #[arg(long)]
     allow_failed_calls: bool,
 
+    /// Also print which forms and branches of the programs the tests evaluate
+    ///
+    /// With the formats text and json, the table follows the results. With the others, it is printed on standard error. Stored
+    /// programs that no test runs are in it too.
+    #[arg(long)]
+    coverage: bool,
+
+    /// Write the coverage as an LCOV tracefile
+    #[arg(long, value_name = "FILE")]
+    coverage_lcov: Option<PathBuf>,
+
     /// How the results are printed
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TestFormat::Text)]
     format: TestFormat,
@@ -135,14 +149,14 @@ enum TestFormat {
 pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     let started = Instant::now();
     let paths = discover::files(&args.paths)?;
-    let (mut files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut test_files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();
         let text = load::read_text(&path)?;
         let read = if name.ends_with(discover::CASES) {
             CaseFile::read(&path, &text).map(|file| case_files.push(file))
         } else {
-            TestFile::read(&path, &text).map(|file| files.push(file))
+            TestFile::read(&path, &text).map(|file| test_files.push(file))
         };
         if let Err(error) = read {
             outcomes.push(TestOutcome::of_file(&name, error.line, error.message));
@@ -150,7 +164,7 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     }
     let is_selected = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(&**filter));
     let mut asked: Vec<(Inputs, Subject<'_>)> = Vec::new();
-    for file in &files {
+    for file in &test_files {
         let tests = file.tests.iter().enumerate().filter(|(_, test)| is_selected(&file.full_name(&test.name)));
         asked.extend(tests.map(|(at, _)| (file.inputs(), Subject::Test(file, at))));
     }
@@ -158,7 +172,8 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         let cases = file.cases.iter().filter(|(_, case)| is_selected(&file.full_name(case)));
         asked.extend(cases.map(|(line, case)| (file.inputs(case), Subject::Case(file, *line, case))));
     }
-    let mut benches = Benches::default();
+    let collector = (args.coverage || args.coverage_lcov.is_some()).then(Arc::<Collector>::default);
+    let mut benches = Benches::new(collector.clone());
     let mut refused: BTreeSet<Inputs> = BTreeSet::new();
     let mut runs = Vec::new();
     for (inputs, subject) in asked {
@@ -187,19 +202,27 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     let mut ran = in_parallel(&runs, jobs, |run| (run, run.run()));
     ran.sort_by(|(_, one), (_, other)| (&one.file, one.line).cmp(&(&other.file, other.line)));
     let targets = targets(&ran);
+    let coverage = collector.map(|collector| coverage::of_programs(&ran, &collector)).unwrap_or_default();
     outcomes.extend(ran.into_iter().map(|(_, outcome)| outcome));
     outcomes.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
     let plan = plan(args);
     let checks: Vec<_> = plan.kinds().into_iter().flat_map(|kind| targets.iter().map(move |target| (kind, target))).collect();
     let mut checks = in_parallel(&checks, jobs, |(kind, target)| target.check(*kind, &plan));
     checks.sort_by(|one, other| check_order(one).cmp(&check_order(other)));
-    let results = Results { tests: &outcomes, checks: &checks, took: started.elapsed() };
+    if let Some(path) = &args.coverage_lcov {
+        files::write_if_changed(path, report::lcov::render(&coverage).as_bytes())?;
+    }
+    let shown = if args.coverage { Some(&*coverage) } else { None };
+    let results = Results { tests: &outcomes, checks: &checks, coverage: shown, took: started.elapsed() };
     console.data(&match args.format {
         TestFormat::Text => report::text::render(&results),
         TestFormat::Junit => report::junit::render(&results),
         TestFormat::Github => report::github::render(&results),
         TestFormat::Json => report::json::render(&results),
     });
+    if let (TestFormat::Junit | TestFormat::Github, Some(coverage)) = (args.format, shown) {
+        console.message(&report::coverage::table(coverage));
+    }
     let is_passed = outcomes.iter().all(|outcome| outcome.verdict() == Verdict::Passed)
         && checks.iter().all(|check| check.findings.is_empty());
     Ok(if is_passed { Status::Clean } else { Status::Findings })

@@ -108,7 +108,7 @@ impl Upgrade<'_> {
         let stale = recorded.check(self.old.catalog).err();
         let bench = |deployment: &'static Deployment, cassette: &Cassette| {
             let player = Arc::new(Player::new(name.clone(), cassette, deployment.catalog));
-            Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone())
+            Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), None)
         };
         let old_bench = bench(self.old, &recorded)?;
         let new_bench = bench(self.new, &self.adapted(recorded))?;

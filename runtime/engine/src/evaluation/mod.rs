@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
 use ptc_check::{Finding, FindingKind};
+#[cfg(feature = "coverage")]
+use ptc_lisp::coverage::Collector;
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
@@ -99,6 +101,12 @@ pub trait EvalHooks: Sync {
 
     /// Returns the program's share of processors and memory, if no lease divides them.
     fn share(&self) -> Option<Arc<dyn Share>> {
+        None
+    }
+
+    /// Returns what counts the evaluated forms and branches of the program.
+    #[cfg(feature = "coverage")]
+    fn coverage(&self) -> Option<&Collector> {
         None
     }
 
@@ -343,6 +351,9 @@ impl Evaluator {
         notes.extend(notes::of_text(listed.into_iter(), &call.program, "results that are taken for lists"));
         notes.extend(reach);
         bounds.check("the program was read and checked")?;
+        // The checks need the program as it is written.
+        #[cfg(feature = "coverage")]
+        let program = around.coverage().and_then(|collector| collector.instrument(&program)).unwrap_or(program);
         match findings.into_iter().filter(Finding::is_certain).min_by_key(|finding| finding.span) {
             None => Ok(Prepared { program, context, context_bytes, schema, notes }),
             Some(finding) => Err(self.failure(&finding.into_error(&call.program), &call.program)),

@@ -175,6 +175,8 @@ impl<'d> Walk<'d> {
                 }
                 read(from, live);
             }
+            #[cfg(feature = "coverage")]
+            Op::Probe { body, .. } => self.visit(body, live),
         }
     }
 

@@ -87,6 +87,14 @@ pub(crate) fn compile(ir: &Ir) -> Code {
                 Err(m.at(raised, span))
             })
         }
+        #[cfg(feature = "coverage")]
+        Op::Probe { counters, body } => {
+            let (counters, body) = (counters.clone().into_boxed_slice(), compile(body));
+            Box::new(move |m, f| {
+                counters.iter().for_each(crate::coverage::Counter::increment);
+                body(m, f)
+            })
+        }
     }
 }
 

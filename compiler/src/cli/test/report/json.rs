@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Counts, Results};
+use crate::test::coverage::{ProgramCoverage, Ratio};
 use crate::test::diff::Difference;
 use crate::test::outcome::{CheckOutcome, FailedAssertion, Finding, ReplacedAnswer, TestOutcome};
 
@@ -118,6 +119,28 @@ struct AnswerLine<'a> {
     answer: &'a str,
 }
 
+/// The coverage of a program, with `--coverage`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Coverage")]
+pub(crate) struct CoverageLine<'a> {
+    /// The path of the program.
+    coverage: &'a str,
+    forms: RatioLine,
+    branches: RatioLine,
+    /// The lines that have forms which were not evaluated.
+    uncovered_lines: &'a [usize],
+    /// The lines of the branches that have arms which were not evaluated.
+    partial_branches: &'a [usize],
+}
+
+/// The covered part of a program.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Ratio")]
+struct RatioLine {
+    covered: usize,
+    total: usize,
+}
+
 /// The last line.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Summary {
@@ -137,7 +160,7 @@ struct Numbers {
     duration_ms: u64,
 }
 
-/// Renders one object for each test and each check, and one with the numbers.
+/// Renders one object for each test, each check and each covered program, and one with the numbers.
 pub(in super::super) fn render(results: &Results<'_>) -> String {
     let Counts { tests, assertions, failed, errors } = Counts::new(results.tests);
     let findings = results.checks.iter().map(|check| check.findings.len()).sum();
@@ -145,6 +168,7 @@ pub(in super::super) fn render(results: &Results<'_>) -> String {
     let summary = Numbers { tests, assertions, failed, errors, checks: results.checks.len(), findings, duration_ms };
     let mut lines: Vec<String> = results.tests.iter().map(|outcome| line(&test(outcome))).collect();
     lines.extend(results.checks.iter().map(|outcome| line(&check(outcome))));
+    lines.extend(results.coverage.unwrap_or_default().iter().map(|program| line(&coverage(program))));
     lines.push(line(&Summary { summary }));
     lines.join("\n") + "\n"
 }
@@ -221,6 +245,17 @@ fn finding(finding: &Finding) -> FindingLine<'_> {
 fn answer(replaced: &ReplacedAnswer) -> AnswerLine<'_> {
     let ReplacedAnswer { upstream, tool, arguments, index, answer, .. } = replaced;
     AnswerLine { upstream, tool, arguments, index: *index, answer }
+}
+
+fn coverage(program: &ProgramCoverage) -> CoverageLine<'_> {
+    let ratio = |Ratio { covered, total }| RatioLine { covered, total };
+    CoverageLine {
+        coverage: &program.file,
+        forms: ratio(program.forms),
+        branches: ratio(program.branches),
+        uncovered_lines: &program.uncovered_lines,
+        partial_branches: &program.partial_branches,
+    }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -1,12 +1,15 @@
 //! The formats of the results.
 
+pub(super) mod coverage;
 pub(super) mod github;
 pub(crate) mod json;
 pub(super) mod junit;
+pub(super) mod lcov;
 pub(super) mod text;
 
 use std::time::Duration;
 
+use super::coverage::ProgramCoverage;
 use super::outcome::{CheckOutcome, TestOutcome, Verdict};
 
 /// What is reported.
@@ -14,6 +17,8 @@ pub(super) struct Results<'a> {
     pub(super) tests: &'a [TestOutcome],
     /// The runs of programs with other answers.
     pub(super) checks: &'a [CheckOutcome],
+    /// The coverage of the programs, with `--coverage`.
+    pub(super) coverage: Option<&'a [ProgramCoverage]>,
     /// The time that all took.
     pub(super) took: Duration,
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{Counts, Results, extent, findings, plural, problems};
+use super::{Counts, Results, coverage, extent, findings, plural, problems};
 use crate::test::outcome::Verdict;
 
 /// Renders the results.
 pub(in super::super) fn render(results: &Results<'_>) -> String {
-    let Results { tests: outcomes, checks, took } = *results;
+    let Results { tests: outcomes, checks, coverage, took } = *results;
     let mut out = String::new();
     for outcome in outcomes {
         let word = match outcome.verdict() {
@@ -40,5 +40,8 @@ pub(in super::super) fn render(results: &Results<'_>) -> String {
     let Counts { tests, assertions, failed, errors } = Counts::new(outcomes);
     let (tests, assertions) = (plural(tests, "test"), plural(assertions, "assertion"));
     let _ = writeln!(out, "{tests}, {assertions}: {failed} failed, {} ({:.2} s)", plural(errors, "error"), took.as_secs_f64());
+    if let Some(coverage) = coverage {
+        let _ = write!(out, "\n{}", coverage::table(coverage));
+    }
     out
 }
