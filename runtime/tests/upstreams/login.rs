@@ -3,15 +3,18 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
+use ptc_oauth_client::redirect::RedirectError;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::web::{Answer, Web};
+use crate::web::{Answer, Asked, Web};
 use crate::world::{World, operation, upstream};
 
 const FIRST: &str = "not-a-real-refresh-token-0";
@@ -159,4 +162,118 @@ fn login_of_one_host_or_server_is_not_used_for_another() {
     }
     let answer = call(&world(&api, &provider, folder.path()));
     assert!(answer.contains("can be read by other users"), "{answer}");
+}
+
+/// The metadata of an issuer at its own address, and the answers of its other endpoints.
+fn issuer(members: Value, mut answers: impl FnMut(&Asked) -> Answer + Send + 'static) -> Web {
+    let answers = Mutex::new(Box::new(move |asked: &Asked| answers(asked)) as Box<dyn FnMut(&Asked) -> Answer + Send>);
+    Web::start(move |asked| {
+        if asked.target != "/.well-known/oauth-authorization-server" {
+            return answers.lock().unwrap()(asked);
+        }
+        let origin = format!("http://{}", asked.header("host").unwrap_or_default());
+        let mut metadata = json!({ "issuer": origin });
+        for (name, value) in members.as_object().unwrap() {
+            let is_path = value.as_str().is_some_and(|text| text.starts_with('/'));
+            metadata[name] = if is_path { format!("{origin}{}", value.as_str().unwrap()).into() } else { value.clone() };
+        }
+        Answer::json(200, metadata)
+    })
+}
+
+/// Runs a part of a login at an issuer with `api` as the upstream.
+fn at_issuer<T>(issuer: &Web, store: &Path, work: impl AsyncFnOnce(LoginClient) -> T) -> T {
+    let oauth = OAuth2 {
+        grant: GrantType::DeviceCode,
+        token_url: "",
+        client_id: "gate",
+        client_auth: ClientAuth::None,
+        binding: "",
+        key_id: "",
+        issuer: issuer.url(""),
+        scope: "notes.read offline_access",
+        resource: "https://api.example",
+    };
+    let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+    let spec = OpenApi { auth, ..OpenApi::new("https://api.example") };
+    let upstream: &'static Upstream = Box::leak(Box::new(upstream("api", Transport::OpenApi(spec), Vec::new())));
+    let secrets = Secrets::resolve_for(&[], &[upstream], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
+    let config = TokenSourceConfig::of_upstream(upstream, Some(store.to_owned()), &secrets).unwrap().unwrap();
+    let client = LoginClient::new(&config).unwrap();
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work(client))
+}
+
+#[test]
+fn request_for_a_code_has_pkce_and_its_answer_must_name_the_issuer() {
+    let folder = tempfile::tempdir().unwrap();
+    let members = |methods: Value| {
+        json!({
+            "authorization_endpoint": "/authorize", "token_endpoint": "/token", "code_challenge_methods_supported": methods,
+            "authorization_response_iss_parameter_supported": true,
+        })
+    };
+    let plain = issuer(members(json!(["plain"])), |_| Answer::json(404, json!({})));
+    let refused =
+        at_issuer(&plain, folder.path(), async |client| client.authorization("http://127.0.0.1:1/callback".into()).await);
+    assert!(refused.is_err_and(|why| why.message.contains("lacks `S256`")));
+
+    let issuer = issuer(members(json!(["S256"])), |_| {
+        Answer::json(200, json!({ "access_token": "not-a-real-token", "token_type": "bearer" }))
+    });
+    at_issuer(&issuer, folder.path(), async |client| {
+        let request = client.authorization("http://127.0.0.1:1/callback".into()).await.unwrap_or_else(|why| panic!("{why}"));
+        let pairs: Vec<(String, String)> = request.url.query_pairs().into_owned().collect();
+        let of = |name: &str| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default();
+        assert_eq!((of("code_challenge_method").as_str(), of("resource").as_str()), ("S256", "https://api.example"));
+        let target = format!("/callback?code=c-1&state={}", of("state"));
+        assert_eq!(request.code(&target), Err(RedirectError::OtherIssuer), "the issuer names itself in its answers");
+        let named = format!("{target}&iss={}", issuer.url(""));
+        assert_eq!(request.code(&named).as_deref(), Ok("c-1"));
+        let login = client.exchange(&request, "c-1").await.unwrap_or_else(|why| panic!("{why}"));
+        assert!(!login.has_refresh_token());
+        let sent: Vec<(String, String)> =
+            url::form_urlencoded::parse(issuer.requests().pop().unwrap().body.as_bytes()).into_owned().collect();
+        let verifier = sent.iter().find(|(key, _)| key == "code_verifier").map(|(_, value)| value.clone()).unwrap_or_default();
+        let digest = ring::digest::digest(&ring::digest::SHA256, verifier.as_bytes());
+        assert_eq!(of("code_challenge"), URL_SAFE_NO_PAD.encode(digest));
+    });
+}
+
+#[test]
+fn device_code_is_asked_for_at_the_interval_until_the_person_has_answered() {
+    let refusal = |code: &'static str| Answer::json(400, json!({ "error": code }));
+    for (codes, seconds, expected) in [
+        (vec!["authorization_pending", ""], 2, None),
+        // The interval grows by five seconds (RFC 8628, section 3.5).
+        (vec!["slow_down", ""], 7, None),
+        (vec!["access_denied"], 1, Some("`access_denied`")),
+        (vec!["expired_token"], 1, Some("`expired_token`")),
+        (vec!["authorization_pending"; 9], 2, Some("the device code has expired")),
+    ] {
+        let expires_in = if codes.len() == 9 { 3 } else { 60 };
+        let mut left = codes.clone().into_iter();
+        let issuer = issuer(json!({ "device_authorization_endpoint": "/device", "token_endpoint": "/token" }), move |asked| {
+            if asked.target == "/device" {
+                return Answer::json(
+                    200,
+                    json!({ "device_code": "not-a-real-code", "user_code": "AB-CD", "verification_uri": "https://id.example/device",
+                        "expires_in": expires_in, "interval": 1 }),
+                );
+            }
+            match left.next() {
+                Some("") => Answer::json(200, json!({ "access_token": "not-a-real-token", "token_type": "bearer" })),
+                code => refusal(code.unwrap_or("invalid_request")),
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let began = Instant::now();
+        let outcome = at_issuer(&issuer, folder.path(), async |client| {
+            let device = client.device().await.unwrap_or_else(|why| panic!("{why}"));
+            assert_eq!(device.user_code, "AB-CD");
+            client.wait_for(&device).await.err().map(|why| why.message.into_owned())
+        });
+        assert_eq!(outcome.is_none(), expected.is_none(), "{codes:?}: {outcome:?}");
+        assert!(expected.is_none_or(|part| outcome.as_ref().is_some_and(|found| found.contains(part))), "{outcome:?}");
+        assert!(began.elapsed() >= Duration::from_secs(seconds), "{codes:?} took {:?}", began.elapsed());
+    }
 }
