@@ -29,7 +29,7 @@ const provider = new Provider(issuer, {
     },
     client("private_key_jwt", { jwks: { keys: [JSON.parse(key)] }, token_endpoint_auth_signing_alg: "ES256" }),
   ],
-  scopes: ["orders.read"],
+  scopes: ["openid", "offline_access", "orders.read"],
   features: {
     clientCredentials: { enabled: true },
     deviceFlow: { enabled: true },
