@@ -97,12 +97,11 @@ impl Inner {
     }
 
     async fn request(&self) -> Result<AccessToken, UpstreamError> {
-        let requested = match &self.renewal {
-            Some(renewal) => renewal.renew(&self.endpoint, &self.redactor).await,
-            None => {
-                let asked_at = Instant::now();
-                self.endpoint.request().await.map(|response| (response, asked_at))
-            }
+        let requested = if let Some(renewal) = &self.renewal {
+            renewal.renew(&self.endpoint, &self.redactor).await
+        } else {
+            let asked_at = Instant::now();
+            self.endpoint.request().await.map(|response| (response, asked_at))
         };
         if let Ok((response, _)) = &requested {
             self.redactor.add_issued(self.endpoint.upstream(), &response.access_token);
