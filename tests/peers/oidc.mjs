@@ -1,4 +1,5 @@
 // Runs `oidc-provider` with a client for each form of authentication, and a service that accepts its tokens.
+// The client `person` is a public one, for which a person logs in.
 // node oidc.mjs PORT SECRET JWK -> `GET /whoami` answers with the client and the scope of a token. Ends with its process.
 import { Provider } from "oidc-provider";
 
@@ -17,18 +18,32 @@ const provider = new Provider(issuer, {
   clients: [
     client("client_secret_basic", { client_secret: secret }),
     client("client_secret_post", { client_secret: secret }),
+    {
+      client_id: "person",
+      application_type: "native",
+      token_endpoint_auth_method: "none",
+      grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+      redirect_uris: ["http://127.0.0.1/callback"],
+      response_types: ["code"],
+      scope: "openid offline_access orders.read",
+    },
     client("private_key_jwt", { jwks: { keys: [JSON.parse(key)] }, token_endpoint_auth_signing_alg: "ES256" }),
   ],
-  scopes: ["orders.read"],
-  features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false }, resourceIndicators: { enabled: false } },
+  scopes: ["openid", "offline_access", "orders.read"],
+  features: {
+    clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
+    revocation: { enabled: true },
+    resourceIndicators: { enabled: false },
+  },
   enabledJWA: { clientAuthSigningAlgValues: ["ES256"] },
-  clientAuthMethods: ["client_secret_basic", "client_secret_post", "private_key_jwt"],
-  ttl: { ClientCredentials: 2 },
+  clientAuthMethods: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
+  ttl: { AccessToken: 2, ClientCredentials: 2 },
 });
 provider.use(async (context, next) => {
   if (context.path !== "/whoami") return next();
   const [scheme, token] = (context.headers.authorization ?? "").split(" ");
-  const found = scheme === "Bearer" ? await provider.ClientCredentials.find(token) : undefined;
+  const found = scheme === "Bearer" ? (await provider.ClientCredentials.find(token)) ?? (await provider.AccessToken.find(token)) : undefined;
   if (found?.isValid) {
     context.body = { client: found.clientId, scope: found.scope };
   } else {

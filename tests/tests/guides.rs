@@ -297,6 +297,11 @@ fn examples_of_on_call_guide_run_as_shown() {
     guide("on-call.md");
 }
 
+#[test]
+fn commands_of_the_guide_to_identity_answer_as_shown() {
+    guide("identity.md");
+}
+
 /// The page's pipelines are run in `ci`.
 #[test]
 fn examples_of_ci_guide_run_as_shown() {

@@ -1,13 +1,16 @@
 //! Tests access tokens with a third-party authorization server: `oidc-provider`, in each form of client authentication.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ptc_tests::deployment::ptc_compile;
 use ptc_tests::mcp::Client;
 use ptc_tests::peers::newer_node_script;
-use ptc_tests::process::{Background, free_port};
+use ptc_tests::process::{Background, free_port, run};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use serde_json::json;
 
@@ -90,6 +93,83 @@ fn real_provider_issues_and_renews_tokens_for_each_form_of_client_authentication
             assert!(answer.contains(&expected), "{answer}");
         }
         // The tokens expire after two seconds, so that the second round needs others.
-        std::thread::sleep(std::time::Duration::from_millis(2_200));
+        std::thread::sleep(Duration::from_millis(2_200));
     }
+}
+
+/// Runs `ptc-compile login` without a browser, and opens the printed URL as a person would.
+fn log_in(folder: &Path, upstream: &str) {
+    let mut login = Command::new(ptc_compile())
+        .args(["login", "upstreams.json", upstream, "--store", "tokens", "--no-browser"])
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ptc-compile starts");
+    let mut lines = BufReader::new(login.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    let shown = lines.next().expect("the URL is shown");
+    let url = shown.split(' ').find(|word| word.starts_with("http")).unwrap_or_else(|| panic!("{shown}"));
+    let page = run(newer_node_script("browser.mjs").arg(url)).success();
+    let rest: Vec<String> = lines.collect();
+    assert!(login.wait().is_ok_and(|status| status.success()), "{rest:?}\n{page:?}");
+    assert_eq!(rest, [format!("{upstream}: logged in")]);
+}
+
+#[test]
+#[ignore = "needs oidc-provider, which .ci/peers installs"]
+fn person_logs_in_with_a_browser_and_with_a_device_code_and_tokens_are_renewed() {
+    let port = free_port();
+    let issuer = format!("http://127.0.0.1:{port}");
+    let mut provider = newer_node_script("oidc.mjs");
+    let jwk = json!({ "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "k-1",
+        "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0" });
+    provider.args([&port.to_string(), SECRET, &jwk.to_string()]);
+    let _provider = Background::start(&mut provider).ready_on(port);
+    let entry = |grant: &str| {
+        json!({
+            "transport": "openapi",
+            "base_url": &issuer,
+            "schema_file": "service.json",
+            "include_operations": ["whoami"],
+            "auth": [{
+                "scheme": "oauth2", "grant": grant, "issuer": &issuer, "client_id": "person", "client_auth": "none",
+                "scopes": ["openid", "offline_access", "orders.read"],
+            }],
+            "allow_insecure_http": true,
+            "allow_insecure_auth": true,
+        })
+    };
+    let config = json!({ "upstreams": { "browser": entry("authorization_code"), "device": entry("device_code") } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Service", "version": "1" },
+        "paths": { "/whoami": { "get": { "operationId": "whoami", "summary": "Names the client", "responses": { "200": { "description": "ok" } } } } },
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [("upstreams.json", config.to_string()), ("service.json", document.to_string())] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let command = |args: &[&str]| {
+        let mut command = Command::new(ptc_compile());
+        command.args(args).args(["upstreams.json", "--store", "tokens"]).current_dir(folder.path());
+        command
+    };
+    let status = run(&mut command(&["login", "--status"]));
+    assert_eq!((status.code, status.stdout.as_str()), (Some(1), "browser: not logged in\ndevice: not logged in\n"));
+    for upstream in ["browser", "device"] {
+        log_in(folder.path(), upstream);
+    }
+    let mut server = Client::of(
+        Command::new(ptc_compile()).args(["run", "upstreams.json", "--token-store", "tokens"]).current_dir(folder.path()),
+    );
+    server.initialize();
+    for _ in 0..2 {
+        for upstream in ["browser", "device"] {
+            let answer = server.eval(&format!("(tool/call {{:server \"{upstream}\" :tool \"whoami\"}})"));
+            assert!(answer.contains("{\"client\" \"person\""), "{answer}");
+        }
+        std::thread::sleep(Duration::from_millis(2_200));
+    }
+    run(&mut command(&["logout"])).success();
+    let answer = server.eval("(tool/call {:server \"browser\" :tool \"whoami\"})");
+    assert!(answer.contains(":reason :auth_expired") && answer.contains("ptc-compile login CONFIG browser"), "{answer}");
 }

@@ -95,7 +95,11 @@ impl<'a> Check<'a> {
         for (at, auth) in self.http().auth.iter().enumerate().filter(|(at, _)| !used.contains(at)) {
             // The network in front of a service may need a certificate that the document does not declare.
             if !matches!(auth, Auth::ClientCertificate { .. }) && !self.locked.tools.is_empty() {
-                let message = format!("no operation of {} uses the credential {}", quoted(self.name), quoted(auth.binding()));
+                let credential = match auth.binding().as_str() {
+                    "" => "access token".to_owned(),
+                    binding => format!("credential {}", quoted(binding)),
+                };
+                let message = format!("no operation of {} uses the {credential}", quoted(self.name));
                 let finding = Diagnostic::new(Code::UnusedCredential, message);
                 let finding = self.at(finding, Some(at), "sent with every request");
                 diagnostics.push(finding.hint("remove it, so that the service does not get a secret that it does not need"));

@@ -12,6 +12,7 @@ use crate::client_args::{Import, Install};
 use crate::demo::Demo;
 use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
+use crate::login::{Login, Logout};
 use crate::mock::Mock;
 use crate::policy::PolicyArgs;
 use crate::record::Record;
@@ -72,6 +73,10 @@ pub(crate) enum Command {
     CheckProgram(CheckProgram),
     /// Show what a caller may call by the policy of a config
     Policy(PolicyArgs),
+    /// Log in to upstreams whose `auth` needs a person, or show who is logged in
+    Login(Login),
+    /// Remove the tokens of a login, and revoke them
+    Logout(Logout),
     /// Run programs, and write the answers of the upstreams into a cassette
     Record(Record),
     /// Run the tests of programs, with answers from cassettes

@@ -16,6 +16,7 @@
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
 //! | `frozen` | the deployment of a config, from files alone |
+//! | `login` | `login CONFIG`, `logout CONFIG`: the tokens of upstreams for which a person logs in |
 //! | `record`, `cassette` | `record CONFIG`: records answers of upstreams; opens them for replay |
 //! | `emit` | the texts of `--emit` |
 //! | `bundle`, `bundle_args` | `--emit mcpb`, `--emit server-json`; their options |
@@ -75,6 +76,7 @@ mod install;
 mod installed_packages;
 mod link;
 mod load;
+mod login;
 mod manual;
 mod mcp_server;
 mod mock;
@@ -218,6 +220,8 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::CheckProgram(args)) => program::run(args, &console),
         Some(Command::Policy(args)) => policy::run(args, &console),
         Some(Command::Record(args)) => record::run(args, &console),
+        Some(Command::Login(args)) => login::login(args, &console),
+        Some(Command::Logout(args)) => login::logout(args, &console),
         Some(Command::Test(args)) => test::run(args, &console),
         Some(Command::Schema(args)) => {
             console.data(&format!("{:#}\n", schema::schema(args.kind)));

@@ -18,6 +18,7 @@ use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
 use crate::args::Connecting;
 use crate::console::Console;
+use crate::login;
 use crate::parts::PARTS;
 use crate::progress::QueryProgress;
 use crate::{Failure, defaults};
@@ -79,7 +80,7 @@ pub(crate) fn answers(
         .map_err(|error| Failure::new(format!("cannot start the runtime that talks to upstreams: {error}")))?;
     secrets::seal();
     let mut settings = UpstreamSettings::new(folder, own.handle().clone());
-    settings.access_tokens = AccessTokens::new(PARTS.oauth_client);
+    settings.access_tokens = AccessTokens::new(PARTS.oauth_client).with_store(login::store_of_environment());
     let kept = match connections {
         Connections::Kept(contacts) => contacts,
         Connections::Own(Connecting { connect_concurrency, connect_timeout_ms }) => {

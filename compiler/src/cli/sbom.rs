@@ -40,6 +40,7 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
     };
     let (auth, proxy) = (upstream.transport.auth(), upstream.transport.proxy());
     let bindings = auth.iter().map(|auth| *auth.binding()).chain(proxy.and_then(|proxy| proxy.auth));
+    let bindings = bindings.filter(|binding| !binding.is_empty());
     properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
     let servers = auth.iter().filter_map(|auth| auth.oauth()).map(|oauth| heuristics::without_query(oauth.server()));
     properties.extend(servers.map(|url| property("ptc:authorization_server", url)));

@@ -47,6 +47,9 @@ pub(super) fn read(
             "`token_url` is the URL that issues tokens; `issuer` in its place is the URL of an issuer whose metadata has it";
         reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
     }
+    let grant = fields.text("grant").and_then(|name| GrantType::named(&name));
+    check_login(reader, fields, grant);
+    check_client(reader, subject, fields, client_auth);
     for (name, is_unused) in [("key_id", true), ("issuer", has_token_url)] {
         if let Some(member) = fields.member(name)
             && is_unused
@@ -84,17 +87,52 @@ pub(super) fn read(
         reader.fault(Code::BadOauthSetting, node, "`client_id` has a control character", "", hint);
     }
     Some(OAuth2 {
-        // `keys::AUTH` has no other grant.
-        grant: GrantType::ClientCredentials,
+        grant: grant?,
         token_url: fields.text("token_url").unwrap_or_default(),
         client_id: fields.text("client_id")?,
         client_auth: client_auth?,
-        binding: fields.text("binding")?,
+        binding: fields.text("binding").unwrap_or_default(),
         key_id: fields.text("key_id").unwrap_or_default(),
         issuer: fields.text("issuer").unwrap_or_default(),
         scope: fields.texts("scopes").join(" "),
         resource: fields.text("resource").unwrap_or_else(|| resource.to_owned()),
     })
+}
+
+/// Reports a grant with a login whose endpoints are not known: only the metadata of an issuer has them, which also binds the answer of
+/// the browser to the issuer.
+fn check_login(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, grant: Option<GrantType>) {
+    let Some(grant) = grant.filter(|grant| grant.needs_metadata()) else { return };
+    if let Some(node) = fields.node("token_url") {
+        let message =
+            format!("`{}` finds its endpoints in the metadata of `issuer`, and `token_url` replaces them", grant.name());
+        reader.fault(Code::BadOauthSetting, node, message, "", "write `issuer` in its place");
+    }
+}
+
+/// Reports a client without a credential that needs one, and a public client with one.
+fn check_client(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>, client_auth: Option<ClientAuth>) {
+    let is_public = client_auth == Some(ClientAuth::None);
+    if is_public && fields.node("grant").and_then(Node::as_str) == Some(GrantType::ClientCredentials.name()) {
+        let hint = "choose another `client_auth`, and name the credential as `binding`";
+        if let Some(node) = fields.node("client_auth") {
+            let message = "`client_credentials` is for clients with a credential (RFC 6749, section 4.4)";
+            reader.fault(Code::BadOauthSetting, node, message, "", hint);
+        }
+    }
+    match fields.node("binding") {
+        Some(node) if is_public => {
+            let message = "`binding` is the credential of a client, and `\"client_auth\": \"none\"` sends none";
+            reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or choose another `client_auth`");
+        }
+        None if !is_public && fields.unfit("binding").is_none() => {
+            let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `binding`", subject.name));
+            let hint =
+                "`binding` is the entry of `credentials` with the client's secret; a public client has \"client_auth\": \"none\"";
+            reader.report(diagnostic.at(subject.place.clone(), "`binding` is missing").hint(hint));
+        }
+        _ => {}
+    }
 }
 
 /// Reports a scope that is not one (RFC 6749, section 3.3).

@@ -151,7 +151,9 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             }
             _ => auth.scheme().to_owned(),
         };
-        fact("auth", format!("{scheme} from binding {}", auth.binding()));
+        // A public client has no credential.
+        let source = if auth.binding().is_empty() { String::new() } else { format!(" from binding {}", auth.binding()) };
+        fact("auth", format!("{scheme}{source}"));
     }
     if let Some(proxy) = upstream.transport.proxy() {
         fact("proxy", heuristics::without_query(&proxy.url.value).to_owned());

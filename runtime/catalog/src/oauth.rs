@@ -12,11 +12,11 @@ pub struct OAuth2<T = &'static str> {
     pub client_id: T,
     /// How the client proves its identity to the token endpoint.
     pub client_auth: ClientAuth,
-    /// The credential binding with the client's secret, its private key as PEM, or its assertion.
+    /// The credential binding with the client's secret, its private key as PEM, or its assertion. Empty for a public client.
     pub binding: T,
     /// The `kid` of a signed assertion. Empty if it has none.
     pub key_id: T,
-    /// The issuer, which is the audience of a signed assertion. Empty if the token endpoint is the audience, which is then known.
+    /// The issuer whose metadata has the endpoints, and which is the audience of a signed assertion. Empty if `token_url` is both.
     pub issuer: T,
     /// The scopes, separated by spaces as in the parameter `scope`. Empty if none are requested.
     pub scope: T,
@@ -57,14 +57,42 @@ impl<T: AsRef<str>> OAuth2<T> {
 pub enum GrantType {
     /// The client acts for itself (RFC 6749, section 4.4).
     ClientCredentials,
+    /// A person has obtained a refresh token by other means (RFC 6749, section 6).
+    RefreshToken,
+    /// A person logs in with a browser on the same machine (RFC 6749, section 4.1, with RFC 7636).
+    AuthorizationCode,
+    /// A person logs in with a browser on any machine (RFC 8628).
+    DeviceCode,
 }
 
 impl GrantType {
-    /// Returns the name in `upstreams.json`, which is the value of `grant_type`.
+    /// Every grant.
+    pub const ALL: [GrantType; 4] =
+        [GrantType::ClientCredentials, GrantType::RefreshToken, GrantType::AuthorizationCode, GrantType::DeviceCode];
+
+    /// Returns the name in `upstreams.json`.
     pub fn name(self) -> &'static str {
         match self {
             GrantType::ClientCredentials => "client_credentials",
+            GrantType::RefreshToken => "refresh_token",
+            GrantType::AuthorizationCode => "authorization_code",
+            GrantType::DeviceCode => "device_code",
         }
+    }
+
+    /// Returns the grant of a name.
+    pub fn named(name: &str) -> Option<GrantType> {
+        GrantType::ALL.into_iter().find(|grant| grant.name() == name)
+    }
+
+    /// Whether a person logs in before the first token is requested. Later tokens are requested with a refresh token.
+    pub fn needs_login(self) -> bool {
+        self != GrantType::ClientCredentials
+    }
+
+    /// Whether a login needs endpoints that only the metadata of an issuer has.
+    pub fn needs_metadata(self) -> bool {
+        matches!(self, GrantType::AuthorizationCode | GrantType::DeviceCode)
     }
 }
 
@@ -81,12 +109,14 @@ pub enum ClientAuth {
     /// An assertion that the platform writes into a file and replaces from time to time (RFC 7523), such as the token of a Kubernetes
     /// service account.
     AssertionFile,
+    /// Only its identifier: a public client, such as a program on a person's machine (RFC 8252, section 8.5).
+    None,
 }
 
 impl ClientAuth {
     /// Every form.
-    pub const ALL: [ClientAuth; 4] =
-        [ClientAuth::SecretBasic, ClientAuth::SecretPost, ClientAuth::PrivateKeyJwt, ClientAuth::AssertionFile];
+    pub const ALL: [ClientAuth; 5] =
+        [ClientAuth::SecretBasic, ClientAuth::SecretPost, ClientAuth::PrivateKeyJwt, ClientAuth::AssertionFile, ClientAuth::None];
 
     /// Returns the name in `upstreams.json`: that which OpenID Connect registers, if it does.
     pub fn name(self) -> &'static str {
@@ -95,6 +125,7 @@ impl ClientAuth {
             ClientAuth::SecretPost => "client_secret_post",
             ClientAuth::PrivateKeyJwt => "private_key_jwt",
             ClientAuth::AssertionFile => "client_assertion_file",
+            ClientAuth::None => "none",
         }
     }
 

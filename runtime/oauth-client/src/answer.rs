@@ -16,7 +16,9 @@ const MAX_DESCRIPTION: usize = 300;
 pub(crate) struct TokenResponse {
     /// The access token.
     pub(crate) access_token: String,
-    /// The time for which it is valid, if the answer has it.
+    /// The refresh token, if the answer has one.
+    pub(crate) refresh_token: Option<String>,
+    /// The time for which the access token is valid, if the answer has it.
     pub(crate) lifetime: Option<Duration>,
 }
 
@@ -51,7 +53,18 @@ pub(crate) fn read_response(body: &[u8]) -> Result<TokenResponse, &'static str> 
         None | Some(Value::Null) => None,
         Some(value) => Some(seconds(value).ok_or("has an `expires_in` that is not a number of seconds")?.min(MAX_LIFETIME)),
     };
-    Ok(TokenResponse { access_token: access_token.to_owned(), lifetime })
+    let refresh_token = match answer.get("refresh_token") {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            Some(value.as_str().filter(|token| is_refresh_token(token)).ok_or("has an unusable `refresh_token`")?.to_owned())
+        }
+    };
+    Ok(TokenResponse { access_token: access_token.to_owned(), refresh_token, lifetime })
+}
+
+/// Whether a text can be a refresh token (RFC 6749, appendix A.17).
+pub(crate) fn is_refresh_token(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
 }
 
 /// Returns a number of seconds. Some servers write it as text or with a fraction.

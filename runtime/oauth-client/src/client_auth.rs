@@ -25,6 +25,8 @@ pub(crate) enum ClientCredential {
     Key(Box<SigningKey>),
     /// The file with the parameter `client_assertion`, which is read for each request.
     File(AssertionFile),
+    /// Nothing but the parameter `client_id`.
+    Public,
 }
 
 /// A file whose content the platform replaces from time to time.
@@ -54,6 +56,9 @@ impl ClientCredential {
     ///
     /// Returns what is wrong with the value, without any part of it.
     pub(crate) fn read(oauth: &OAuth2, secrets: &Secrets) -> Result<ClientCredential, &'static str> {
+        if oauth.client_auth == ClientAuth::None {
+            return Ok(ClientCredential::Public);
+        }
         let secret = secrets.binding(oauth.binding).ok_or("has no value")?;
         match oauth.client_auth {
             ClientAuth::SecretBasic => {
@@ -70,6 +75,7 @@ impl ClientCredential {
                 let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
                 Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))
             }
+            ClientAuth::None => Ok(ClientCredential::Public),
         }
     }
 
@@ -97,6 +103,9 @@ impl ClientCredential {
                 let audience = [oauth.issuer, oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
                 let assertion = key.assertion(oauth.client_id, audience, oauth.key_id)?;
                 add_assertion(oauth, &assertion, form);
+            }
+            ClientCredential::Public => {
+                form.append_pair("client_id", oauth.client_id);
             }
             ClientCredential::File(file) => add_assertion(oauth, &file.read(oauth.client_id)?, form),
         }

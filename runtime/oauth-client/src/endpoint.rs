@@ -14,7 +14,7 @@ use url::{Url, form_urlencoded};
 
 use crate::answer::{self, Refusal, TokenResponse};
 use crate::client_auth::ClientCredential;
-use crate::metadata;
+use crate::metadata::{self, Metadata};
 
 /// Time limit for a request with its answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,6 +35,8 @@ pub(crate) struct TokenEndpoint {
 pub(crate) struct RequestError {
     /// The error for the calls that need the token.
     pub(crate) fault: UpstreamError,
+    /// The code of a refusal, such as `invalid_grant`.
+    pub(crate) code: Option<String>,
     /// The pause that the server asks for.
     pub(crate) retry_after: Option<Duration>,
 }
@@ -75,15 +77,36 @@ impl TokenEndpoint {
         self.upstream
     }
 
-    /// Requests a token. If that fails, the token endpoint is looked up again for the next request.
+    /// Returns how tokens are requested.
+    pub(crate) fn oauth(&self) -> &'static OAuth2 {
+        self.oauth
+    }
+
+    /// Requests a token for the client itself.
     ///
     /// # Errors
     ///
-    /// The token endpoint is not found, cannot be reached or refuses the client, or its answer has no usable token.
+    /// The same as [`TokenEndpoint::request_with`].
     pub(crate) async fn request(&self) -> Result<TokenResponse, RequestError> {
-        let deadline = Instant::now() + TIMEOUT;
-        let url = self.url(deadline).await?;
-        let outcome = self.request_from(&url, deadline).await;
+        let url = self.url(Instant::now() + TIMEOUT).await?;
+        self.request_with(&url, &[("grant_type", "client_credentials"), ("scope", self.oauth.scope)]).await
+    }
+
+    /// Requests a token with the parameters of a grant and the parameter `resource`. If that fails, the token endpoint is looked up again
+    /// for the next request.
+    ///
+    /// # Errors
+    ///
+    /// The token endpoint cannot be reached or refuses the client, or its answer has no usable token.
+    pub(crate) async fn request_with(&self, url: &Url, grant: &[(&str, &str)]) -> Result<TokenResponse, RequestError> {
+        let form: Vec<_> = grant.iter().copied().chain([("resource", self.oauth.resource)]).collect();
+        let posted = self.post(url, &form, "the token endpoint").await;
+        let read = |body: Vec<u8>| {
+            let described =
+                |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
+            answer::read_response(&body).map_err(described)
+        };
+        let outcome = posted.and_then(read);
         if outcome.is_err() && self.oauth.token_url.is_empty() {
             *self.known_url() = None;
         }
@@ -94,41 +117,62 @@ impl TokenEndpoint {
         self.url.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the metadata of the issuer.
+    ///
+    /// # Errors
+    ///
+    /// The metadata cannot be fetched, or is that of another issuer.
+    pub(crate) async fn metadata(&self) -> Result<Metadata, UpstreamError> {
+        let found = metadata::of_issuer(&self.http, self.oauth.issuer, Instant::now() + TIMEOUT).await;
+        found.map_err(|why| self.unusable_metadata("metadata", &why))
+    }
+
+    /// Describes metadata that cannot be used.
+    pub(crate) fn unusable_metadata(&self, what: &str, why: &str) -> UpstreamError {
+        let end = for_upstream(self.upstream);
+        UpstreamError::unavailable(format!("no access token{end}: no {what} of the issuer {}: {why}", self.oauth.issuer))
+    }
+
     /// Returns the URL of the token endpoint. If it is not known, the metadata of the issuer has it.
-    async fn url(&self, deadline: Instant) -> Result<Url, UpstreamError> {
+    ///
+    /// # Errors
+    ///
+    /// The metadata cannot be used.
+    pub(crate) async fn url(&self, deadline: Instant) -> Result<Url, UpstreamError> {
         if let Some(url) = self.known_url().clone() {
             return Ok(url);
         }
-        let url = metadata::token_endpoint(&self.http, self.oauth.issuer, deadline).await.map_err(|why| {
-            let end = for_upstream(self.upstream);
-            UpstreamError::unavailable(format!(
-                "no access token{end}: no token endpoint of the issuer {}: {why}",
-                self.oauth.issuer
-            ))
-        })?;
+        let found = metadata::of_issuer(&self.http, self.oauth.issuer, deadline).await;
+        let url = found.and_then(|metadata| metadata.endpoint("token_endpoint"));
+        let url = url.map_err(|why| self.unusable_metadata("token endpoint", &why))?;
         Ok(self.known_url().insert(url).clone())
     }
 
-    /// Requests a token at a URL. Redirects are not followed, since the credential of the client would go elsewhere.
-    async fn request_from(&self, url: &Url, deadline: Instant) -> Result<TokenResponse, RequestError> {
-        let fault = |reason, what: &str| {
-            let mut shown = url.clone();
-            shown.set_query(None);
-            UpstreamError::new(
-                reason,
-                format!("no access token{}: the token endpoint {shown} {what}", for_upstream(self.upstream)),
-            )
-        };
-        let refused = |what: &str| fault(Reason::AuthFailed, what);
-        let unavailable = |what: &str| fault(Reason::UpstreamUnavailable, what);
+    fn fault(&self, reason: Reason, name: &str, url: &Url, what: &str) -> UpstreamError {
+        let mut shown = url.clone();
+        shown.set_query(None);
+        UpstreamError::new(reason, format!("no access token{}: {name} {shown} {what}", for_upstream(self.upstream)))
+    }
+
+    /// Sends a form to an endpoint, which messages call `name`, with the client's proof of identity. Returns the body of a successful
+    /// answer. Redirects are not followed, since the credential of the client would go elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// The endpoint cannot be reached, or refuses the client.
+    pub(crate) async fn post(&self, url: &Url, form: &[(&str, &str)], name: &str) -> Result<Vec<u8>, RequestError> {
+        let deadline = Instant::now() + TIMEOUT;
+        let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
+        let unavailable = |what: &str| self.fault(Reason::UpstreamUnavailable, name, url, what);
         let mut headers = HeaderMap::from_iter([
             (ACCEPT, HeaderValue::from_static("application/json")),
             (CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")),
         ]);
         let body = self
-            .form(url, &mut headers)
+            .form(form, url, &mut headers)
             .map_err(|why| refused(&format!("was not asked: the credential '{}' {why}", self.oauth.binding)))?;
-        // A token that was issued and lost does no harm, so that a lost connection is replaced at once.
+        // A token that was issued and lost does no harm, so that a lost connection is replaced at once. A refresh token that the server has
+        // replaced would be sent again in any case, since no other is known.
         let request = OutgoingRequest {
             body: body.into(),
             repeatable: true,
@@ -149,10 +193,12 @@ impl TokenEndpoint {
             Err(fault) => return Err(lost(fault).into()),
         };
         if status.is_success() {
-            return answer::read_response(&body).map_err(|why| refused(&format!("gave an answer that {why}")).into());
+            return Ok(body);
         }
         let status = status.as_u16();
-        let fault = match answer::read_refusal(&body) {
+        let refusal = answer::read_refusal(&body);
+        let code = refusal.as_ref().map(|refusal| refusal.code.clone());
+        let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),
             Some(refusal) => refused(&self.described(&refusal, status)),
             None if (300..400).contains(&status) => refused(&format!(
@@ -160,18 +206,13 @@ impl TokenEndpoint {
             )),
             None => refused(&format!("answered with HTTP {status} and no OAuth error: check `token_url`")),
         };
-        Err(RequestError { fault, retry_after: pause })
+        Err(RequestError { fault, code, retry_after: pause })
     }
 
     /// Returns the form of a request to `url`, and adds the client's proof of identity.
-    fn form(&self, url: &Url, headers: &mut HeaderMap) -> Result<String, &'static str> {
+    fn form(&self, pairs: &[(&str, &str)], url: &Url, headers: &mut HeaderMap) -> Result<String, &'static str> {
         let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", self.oauth.grant.name());
-        for (name, value) in [("scope", self.oauth.scope), ("resource", self.oauth.resource)] {
-            if !value.is_empty() {
-                form.append_pair(name, value);
-            }
-        }
+        form.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
         self.credential.add(self.oauth, url, headers, &mut form)?;
         Ok(form.finish())
     }
@@ -181,6 +222,7 @@ impl TokenEndpoint {
         let said = if description.is_empty() { String::new() } else { format!(" ({description})") };
         let OAuth2 { binding, grant, .. } = self.oauth;
         let advice = match code.as_str() {
+            "invalid_client" if binding.is_empty() => "check `client_id`, and that this is a public client there".to_owned(),
             "invalid_client" => format!("check `client_id`, `client_auth` and the credential '{binding}'"),
             "invalid_scope" => "check `scopes`".to_owned(),
             "invalid_target" => "check `resource`".to_owned(),
@@ -195,7 +237,7 @@ impl TokenEndpoint {
 
 impl From<UpstreamError> for RequestError {
     fn from(fault: UpstreamError) -> RequestError {
-        RequestError { fault, retry_after: None }
+        RequestError { fault, code: None, retry_after: None }
     }
 }
 

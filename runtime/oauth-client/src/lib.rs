@@ -5,6 +5,7 @@
 //!
 //! - `source`: the tokens of one upstream: the current one, its renewal, and pauses after failures.
 //! - `schedule`: decides whether a token is used, renewed or refused at a given time.
+//! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `redirect`: the answer that a browser brings.
 //! - `endpoint`: requests a token, and describes refusals.
 //! - `answer`: reads the answer of a token endpoint.
 //! - `metadata`: finds the token endpoint of an issuer.
@@ -17,9 +18,13 @@ mod answer;
 mod assertion;
 mod client_auth;
 mod endpoint;
+pub mod login;
 mod metadata;
+pub mod redirect;
+mod renewal;
 mod schedule;
 mod source;
+pub mod store;
 
 use std::sync::Arc;
 
@@ -27,6 +32,7 @@ use ptc_upstream::UpstreamError;
 use ptc_upstream::http::access_token::{TokenSource, TokenSourceConfig, TokenSourceFactory};
 
 use crate::endpoint::TokenEndpoint;
+use crate::renewal::Renewal;
 use crate::source::Source;
 
 /// The OAuth client: the part that `main` passes to the runtime.
@@ -39,6 +45,7 @@ pub struct OauthClient;
 impl TokenSourceFactory for OauthClient {
     fn source(&self, config: TokenSourceConfig<'_>) -> Result<Arc<dyn TokenSource>, UpstreamError> {
         let redactor = config.secrets.redactor();
-        Ok(Arc::new(Source::new(TokenEndpoint::new(&config)?, redactor)))
+        let renewal = config.oauth.grant.needs_login().then(|| Renewal::new(&config)).transpose()?;
+        Ok(Arc::new(Source::new(TokenEndpoint::new(&config)?, renewal, redactor)))
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the token endpoint of an issuer in its metadata (RFC 8414, or OpenID Connect Discovery 1.0 where it has none).
+//! Finds the endpoints of an issuer in its metadata (RFC 8414, or OpenID Connect Discovery 1.0 where it has none).
 
 use std::time::Instant;
 
@@ -12,17 +12,24 @@ use url::Url;
 /// Maximum bytes of the metadata.
 const MAX_METADATA_BYTES: u64 = 256 * 1024;
 
-/// Returns the token endpoint of `issuer`.
+/// The metadata of an issuer.
+pub(crate) struct Metadata {
+    members: Map<String, Value>,
+    /// Whether the issuer has no TLS, so that its endpoints need none.
+    is_plain: bool,
+}
+
+/// Fetches the metadata of `issuer`.
 ///
 /// # Errors
 ///
 /// Returns a clause that says why the metadata cannot be used.
-pub(crate) async fn token_endpoint(http: &HttpClient, issuer: &str, deadline: Instant) -> Result<Url, String> {
+pub(crate) async fn of_issuer(http: &HttpClient, issuer: &str, deadline: Instant) -> Result<Metadata, String> {
     let parsed = Url::parse(issuer).map_err(|why| format!("is not a URL: {why}"))?;
     let mut refusals = Vec::new();
     for url in metadata_urls(&parsed) {
         match fetch(http, &url, deadline).await {
-            Ok(metadata) => return read(&metadata, issuer).map_err(|why| format!("{url} {why}")),
+            Ok(members) => return Metadata::new(members, issuer).map_err(|why| format!("{url} {why}")),
             Err(why) => refusals.push(format!("{url} {why}")),
         }
     }
@@ -44,25 +51,41 @@ async fn fetch(http: &HttpClient, url: &Url, deadline: Instant) -> Result<Map<St
     serde_json::from_slice(&body).map_err(|_| "is not a JSON object".to_owned())
 }
 
-/// Returns the token endpoint in the metadata of `issuer`. A document of another issuer is refused (RFC 8414, section 3.3), and so is an
-/// endpoint without TLS, unless the issuer has none either.
-fn read(metadata: &Map<String, Value>, issuer: &str) -> Result<Url, String> {
-    let text = |name| metadata.get(name).and_then(Value::as_str);
-    if text("issuer") != Some(issuer) {
-        return Err(format!("is the metadata of another issuer than `{issuer}`, which must be written exactly like there"));
+impl Metadata {
+    /// Checks the issuer of a document. That of another issuer is refused (RFC 8414, section 3.3).
+    fn new(members: Map<String, Value>, issuer: &str) -> Result<Metadata, String> {
+        if members.get("issuer").and_then(Value::as_str) != Some(issuer) {
+            return Err(format!("is the metadata of another issuer than `{issuer}`, which must be written exactly like there"));
+        }
+        let is_plain = Url::parse(issuer).is_ok_and(|issuer| issuer.scheme() == "http");
+        Ok(Metadata { members, is_plain })
     }
-    let endpoint = text("token_endpoint").ok_or("has no `token_endpoint`")?;
-    let url = Url::parse(endpoint).map_err(|why| format!("has a `token_endpoint` that is not a URL: {why}"))?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("has a `token_endpoint` with a user or a password".to_owned());
+
+    /// Returns an endpoint, such as `token_endpoint`. One without TLS is refused, unless the issuer has none either.
+    ///
+    /// # Errors
+    ///
+    /// Returns a clause that says why there is no usable endpoint.
+    pub(crate) fn endpoint(&self, name: &str) -> Result<Url, String> {
+        let text = self.members.get(name).and_then(Value::as_str).ok_or_else(|| format!("has no `{name}`"))?;
+        let url = Url::parse(text).map_err(|why| format!("has a `{name}` that is not a URL: {why}"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(format!("has a `{name}` with a user or a password"));
+        }
+        let is_permitted = url.scheme() == "https" || self.is_plain && url.scheme() == "http";
+        if is_permitted { Ok(url) } else { Err(format!("has a `{name}` without TLS")) }
     }
-    let has_tls = |url: &Url| url.scheme() == "https";
-    let is_plain_issuer = Url::parse(issuer).is_ok_and(|issuer| !has_tls(&issuer));
-    let is_permitted = has_tls(&url) || is_plain_issuer && url.scheme() == "http";
-    if !is_permitted {
-        return Err("has a `token_endpoint` without TLS".to_owned());
+
+    /// Whether a list has this element. `None` if the metadata has no such list.
+    pub(crate) fn lists(&self, name: &str, element: &str) -> Option<bool> {
+        let list = self.members.get(name)?.as_array()?;
+        Some(list.iter().any(|listed| listed == element))
     }
-    Ok(url)
+
+    /// Whether a member is `true`.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.members.get(name) == Some(&Value::Bool(true))
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +98,7 @@ mod tests {
     fn metadata_of_another_issuer_or_without_tls_is_refused() {
         let endpoint = |metadata: Value, issuer| {
             let Value::Object(metadata) = metadata else { panic!("an object") };
-            read(&metadata, issuer).map(String::from)
+            Metadata::new(metadata, issuer)?.endpoint("token_endpoint").map(String::from)
         };
         let issuer = "https://id.example";
         let token = "https://tokens.example/token";

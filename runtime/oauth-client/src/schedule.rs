@@ -149,12 +149,16 @@ mod tests {
     use ptc_upstream::Reason;
 
     fn response(lifetime: Option<u64>) -> TokenResponse {
-        TokenResponse { access_token: "not-a-real-token".to_owned(), lifetime: lifetime.map(Duration::from_secs) }
+        TokenResponse {
+            access_token: "not-a-real-token".to_owned(),
+            refresh_token: None,
+            lifetime: lifetime.map(Duration::from_secs),
+        }
     }
 
     fn error(retry_after: Option<u64>) -> RequestError {
         let fault = UpstreamError::new(Reason::UpstreamUnavailable, "down");
-        RequestError { fault, retry_after: retry_after.map(Duration::from_secs) }
+        RequestError { fault, code: None, retry_after: retry_after.map(Duration::from_secs) }
     }
 
     /// Describes the step at a number of milliseconds after `start`.

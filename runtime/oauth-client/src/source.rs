@@ -10,6 +10,7 @@ use ptc_upstream::http::access_token::{AccessToken, TokenFuture, TokenSource};
 use tokio::sync::watch;
 
 use crate::endpoint::{RequestError, TokenEndpoint};
+use crate::renewal::Renewal;
 use crate::schedule::{Schedule, Step};
 
 /// The outcome of a request. `None` while it runs.
@@ -20,6 +21,8 @@ pub(crate) struct Source(Arc<Inner>);
 
 struct Inner {
     endpoint: TokenEndpoint,
+    /// The login of a person, if the grant needs one.
+    renewal: Option<Renewal>,
     /// Learns each token before a call can send it.
     redactor: Redactor,
     state: Mutex<State>,
@@ -34,8 +37,8 @@ struct State {
 
 impl Source {
     /// Creates a source without a token.
-    pub(crate) fn new(endpoint: TokenEndpoint, redactor: Redactor) -> Source {
-        Source(Arc::new(Inner { endpoint, redactor, state: Mutex::default() }))
+    pub(crate) fn new(endpoint: TokenEndpoint, renewal: Option<Renewal>, redactor: Redactor) -> Source {
+        Source(Arc::new(Inner { endpoint, renewal, redactor, state: Mutex::default() }))
     }
 }
 
@@ -86,23 +89,27 @@ impl Inner {
         let (publish, attempt) = watch::channel(None);
         let this = Arc::clone(self);
         tokio::spawn(async move {
-            let asked_at = Instant::now();
-            let outcome = this.request(asked_at).await;
+            let outcome = this.request().await;
             publish.send_replace(Some(outcome));
         });
         state.request = Some(attempt.clone());
         attempt
     }
 
-    async fn request(&self, asked_at: Instant) -> Result<AccessToken, UpstreamError> {
-        let requested = self.endpoint.request().await;
-        if let Ok(response) = &requested {
+    async fn request(&self) -> Result<AccessToken, UpstreamError> {
+        let requested = if let Some(renewal) = &self.renewal {
+            renewal.renew(&self.endpoint, &self.redactor).await
+        } else {
+            let asked_at = Instant::now();
+            self.endpoint.request().await.map(|response| (response, asked_at))
+        };
+        if let Ok((response, _)) = &requested {
             self.redactor.add_issued(self.endpoint.upstream(), &response.access_token);
         }
         let mut state = self.lock();
         state.request = None;
         let mut error = match requested {
-            Ok(response) => match state.schedule.issued(&response, asked_at) {
+            Ok((response, asked_at)) => match state.schedule.issued(&response, asked_at) {
                 Ok(token) => return Ok(token),
                 Err(why) => RequestError::from(UpstreamError::unavailable(why)),
             },

@@ -342,7 +342,7 @@ fn upstream_settings(
         connect_timeout: settings.connect_timeout,
         logs_health: settings.serves,
         #[cfg(feature = "http")]
-        access_tokens: AccessTokens::new(parts.oauth_client),
+        access_tokens: AccessTokens::new(parts.oauth_client).with_store(settings.token_store.clone()),
         ..UpstreamSettings::new(config_dir, handle)
     })
 }

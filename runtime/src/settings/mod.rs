@@ -107,6 +107,8 @@ pub struct Settings {
     pub max_children: Option<usize>,
     /// Time limit for connecting to all upstreams at start.
     pub connect_timeout: Duration,
+    /// The folder with the tokens of logins. `None` means the default of the OAuth client.
+    pub token_store: Option<PathBuf>,
     /// Path of certificates that HTTPS trusts in addition to the system's.
     pub ca_file: Option<PathBuf>,
     /// The proxy of the planner and of the collector.
@@ -231,6 +233,7 @@ impl Settings {
             connect_concurrency: None,
             max_children: None,
             connect_timeout: Duration::from_mins(3),
+            token_store: None,
             ca_file: None,
             #[cfg(feature = "proxy")]
             proxy: ProxySettings::default(),

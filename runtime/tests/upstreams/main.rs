@@ -10,6 +10,7 @@ mod faults;
 mod forward_proxy;
 mod http;
 mod http_sse;
+mod login;
 mod oauth;
 mod openapi;
 mod pages;

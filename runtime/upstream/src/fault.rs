@@ -19,6 +19,8 @@ pub enum Reason {
     ToolError,
     /// The upstream rejected the credential.
     AuthFailed,
+    /// A person must log in, since there is no valid refresh token.
+    AuthExpired,
     /// The upstream requires fewer calls.
     RateLimited,
     /// There was no answer in time.
@@ -35,11 +37,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 11] = [
         Reason::UpstreamUnavailable,
         Reason::UpstreamError,
         Reason::ToolError,
         Reason::AuthFailed,
+        Reason::AuthExpired,
         Reason::RateLimited,
         Reason::Timeout,
         Reason::ResponseTooLarge,
@@ -55,6 +58,7 @@ impl Reason {
             Reason::UpstreamError => "upstream_error",
             Reason::ToolError => "tool_error",
             Reason::AuthFailed => "auth_failed",
+            Reason::AuthExpired => "auth_expired",
             Reason::RateLimited => "rate_limited",
             Reason::Timeout => "timeout",
             Reason::ResponseTooLarge => "response_too_large",

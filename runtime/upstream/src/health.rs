@@ -185,7 +185,7 @@ impl Health {
         let event = match fault.reason {
             Reason::UpstreamUnavailable => Event::Unavailable,
             Reason::Timeout => Event::TimedOut,
-            Reason::AuthFailed => Event::CredentialRefused,
+            Reason::AuthFailed | Reason::AuthExpired => Event::CredentialRefused,
             // The upstream has answered.
             Reason::UpstreamError | Reason::ToolError | Reason::RateLimited | Reason::ResponseTooLarge => {
                 return self.answered();

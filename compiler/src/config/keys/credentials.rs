@@ -84,7 +84,12 @@ pub static AUTH: Variants = Variants {
             title: "an `oauth2` element of `auth`",
             groups: &[&[
                 SCHEME,
-                key("grant", Kind::Choice(&["client_credentials"]), Required, "how access tokens are requested")
+                key(
+                    "grant",
+                    Kind::Choice(&["client_credentials", "refresh_token", "authorization_code", "device_code"]),
+                    Required,
+                    "how access tokens are requested; all but `client_credentials` need `ptc-compile login`",
+                )
                     .or(&["grant_type", "flow"]),
                 key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`").or(&[
                     "token_endpoint",
@@ -96,13 +101,14 @@ pub static AUTH: Variants = Variants {
                 key(
                     "binding",
                     Kind::Text,
-                    Required,
-                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its assertion",
+                    Optional,
+                    "the entry of `credentials` that has the client's secret, its private key as PEM, or the file with its assertion; needed \
+                     unless `client_auth` is `none`",
                 )
                 .or(&["credential", "secret", "client_secret"]),
                 key(
                     "client_auth",
-                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file"]),
+                    Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file", "none"]),
                     Optional,
                     "how the client proves its identity; `client_secret_basic` where left out",
                 )

@@ -219,6 +219,14 @@ pub(super) static ROWS: &[Flag] = &[
         help: "Certificates (PEM) that HTTPS trusts beside the system's",
     },
     Flag {
+        name: "token-store",
+        env: "PTC_RUNNER_MCP_TOKEN_STORE",
+        kind: Kind::Folder { made: true, set: |s, path| s.token_store = Some(path) },
+        default: Default::Unset("$XDG_STATE_HOME/ptc-compile/tokens"),
+        group: Group::Upstreams,
+        help: "Folder with the tokens of `ptc-compile login`",
+    },
+    Flag {
         name: "config-dir",
         env: "PTC_RUNNER_MCP_CONFIG_DIR",
         kind: Kind::Folder { made: false, set: |s, path| s.config_dir = Some(path) },

@@ -3,11 +3,12 @@
 //! An optional crate above this one obtains them, so that a binary whose upstreams have static credentials contains no OAuth client.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::{Auth, OAuth2};
+use ptc_catalog::{Auth, OAuth2, Transport, Upstream};
 use reqwest::header::HeaderValue;
 
 use super::client::Endpoint;
@@ -29,6 +30,8 @@ pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
 pub struct TokenSourceConfig<'s> {
     /// The name of the upstream. Empty while a document is fetched, whose caller knows the upstream.
     pub upstream: &'static str,
+    /// The URL of the upstream. A login is valid for its origin only.
+    pub url: &'static str,
     /// How tokens are requested.
     pub oauth: &'static OAuth2,
     /// Time limit for a connection to the authorization server.
@@ -37,8 +40,40 @@ pub struct TokenSourceConfig<'s> {
     pub proxy: Option<ResolvedProxy>,
     /// PEM certificates that are trusted in addition to the system's.
     pub extra_roots: Option<Arc<[u8]>>,
+    /// The folder with the tokens of logins. `None` means the default of the OAuth client.
+    pub token_store: Option<PathBuf>,
     /// The secrets of the deployment. The redactor must know a token before it is sent: see [`ptc_secrets::Redactor::add_issued`].
     pub secrets: &'s Secrets,
+}
+
+impl<'s> TokenSourceConfig<'s> {
+    /// Returns the configuration of the source of an upstream. `None` if its requests carry no access tokens.
+    ///
+    /// # Errors
+    ///
+    /// The credential of its proxy cannot be used.
+    pub fn of_upstream(
+        upstream: &'static Upstream,
+        token_store: Option<PathBuf>,
+        secrets: &'s Secrets,
+    ) -> Result<Option<TokenSourceConfig<'s>>, UpstreamError> {
+        let (url, timeout_ms) = match &upstream.transport {
+            Transport::McpHttp(http) => (http.url, http.connect_timeout_ms),
+            Transport::OpenApi(api) => (api.base_url, api.connect_timeout_ms),
+            Transport::McpStdio(_) => return Ok(None),
+        };
+        let Some(oauth) = upstream.transport.auth().iter().find_map(Auth::oauth) else { return Ok(None) };
+        Ok(Some(TokenSourceConfig {
+            upstream: upstream.name,
+            url,
+            oauth,
+            connect_timeout: Duration::from_millis(timeout_ms),
+            proxy: ResolvedProxy::resolve(upstream.transport.proxy(), secrets)?,
+            extra_roots: None,
+            token_store,
+            secrets,
+        }))
+    }
 }
 
 /// A future of a token.
@@ -51,7 +86,7 @@ pub trait TokenSource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Fails with the reason `auth_failed` if the authorization server refuses the client, with `upstream_unavailable` if it gives no
+    /// Fails with the reason `auth_failed` if the authorization server refuses the client, with `auth_expired` if a person must log in, with `upstream_unavailable` if it gives no
     /// usable answer, and with `timeout` after the deadline.
     fn token<'s>(&'s self, refused: Option<&'s AccessToken>, deadline: Instant) -> TokenFuture<'s>;
 }
@@ -88,6 +123,7 @@ impl AccessToken {
 #[derive(Clone, Default)]
 pub struct AccessTokens {
     factory: Option<&'static dyn TokenSourceFactory>,
+    token_store: Option<PathBuf>,
     sources: Arc<Mutex<Vec<Source>>>,
 }
 
@@ -107,6 +143,12 @@ impl AccessTokens {
     /// Creates an empty set of sources. Without a factory, upstreams that need access tokens cannot be called.
     pub fn new(factory: Option<&'static dyn TokenSourceFactory>) -> AccessTokens {
         AccessTokens { factory, ..AccessTokens::default() }
+    }
+
+    /// Makes sources read the tokens of logins from this folder.
+    #[must_use]
+    pub fn with_store(self, token_store: Option<PathBuf>) -> AccessTokens {
+        AccessTokens { token_store, ..self }
     }
 
     /// Whether sources can be made.
@@ -130,10 +172,12 @@ impl AccessTokens {
         })?;
         let tokens = factory.source(TokenSourceConfig {
             upstream,
+            url: endpoint.url,
             oauth,
             connect_timeout: endpoint.connect_timeout,
             proxy: endpoint.proxy.clone(),
             extra_roots: endpoint.extra_roots.clone(),
+            token_store: self.token_store.clone(),
             secrets,
         })?;
         sources.push(Source { upstream, oauth, tokens: Arc::clone(&tokens) });

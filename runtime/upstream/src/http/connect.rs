@@ -85,7 +85,7 @@ async fn negotiate(
         ));
     }
     match negotiate_sse(client, &url, cap, deadline).await {
-        Err(fault) if !fault.is_timeout() && fault.reason != Reason::AuthFailed => {
+        Err(fault) if !fault.is_timeout() && !matches!(fault.reason, Reason::AuthFailed | Reason::AuthExpired) => {
             Err(explained(&format!("HTTP+SSE was tried too: {}", fault.message)))
         }
         outcome => outcome,

@@ -37,7 +37,8 @@ impl Credentials {
     /// A credential has no value, or one that cannot be sent as `auth` says.
     pub(super) fn read(auth: &'static [Auth], secrets: &Secrets) -> Result<Credentials, UpstreamError> {
         let mut read = Credentials::default();
-        for auth in auth {
+        // The client adds an access token to each request.
+        for auth in auth.iter().filter(|auth| auth.oauth().is_none()) {
             let binding = auth.binding();
             let fault = |what: &str| UpstreamError::new(Reason::AuthFailed, format!("credential binding '{binding}' {what}"));
             let secret = secrets.binding(binding).ok_or_else(|| fault("has no value"))?;
@@ -60,7 +61,6 @@ impl Credentials {
                     read.cookies.push((name, pair));
                     continue;
                 }
-                // The client adds an access token to each request.
                 Auth::OAuth2(_) => continue,
                 Auth::ClientCertificate { .. } => {
                     let identity = Identity::from_pem(secret.as_bytes());

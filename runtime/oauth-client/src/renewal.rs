@@ -1,0 +1,125 @@
+//! Renews the access tokens of a login with its refresh token (RFC 6749, section 6).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ptc_secrets::Redactor;
+use ptc_upstream::http::access_token::TokenSourceConfig;
+use ptc_upstream::{Reason, UpstreamError};
+use ring::digest::{Digest, SHA256, digest};
+
+use crate::answer::TokenResponse;
+use crate::endpoint::{RequestError, TokenEndpoint};
+use crate::store::{Login, LoginKey, TokenStore};
+
+/// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The login of one upstream.
+pub(crate) struct Renewal {
+    store: TokenStore,
+    key: LoginKey,
+    /// What a person runs.
+    command: String,
+    /// The digest of the access token that this process used last.
+    last: Mutex<Option<Digest>>,
+}
+
+impl Renewal {
+    /// Finds the store. Nothing is read yet.
+    ///
+    /// # Errors
+    ///
+    /// There is no folder for the store.
+    pub(crate) fn new(config: &TokenSourceConfig<'_>) -> Result<Renewal, UpstreamError> {
+        let store = match &config.token_store {
+            None => String::new(),
+            Some(folder) => format!(" --store {}", folder.display()),
+        };
+        Ok(Renewal {
+            store: TokenStore::new(config.token_store.clone()).map_err(|why| UpstreamError::new(Reason::AuthFailed, why))?,
+            key: LoginKey::new(config.url, config.oauth),
+            command: format!("ptc-compile login CONFIG {}{store}", config.upstream).trim_end().to_owned(),
+            last: Mutex::default(),
+        })
+    }
+
+    /// Returns a token, and when it was requested: that which another process has stored, or a new one. The redactor knows the tokens
+    /// before they are used.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason `auth_expired` if a person must log in. Other errors are those of the request.
+    pub(crate) async fn renew(
+        &self,
+        endpoint: &TokenEndpoint,
+        redactor: &Redactor,
+    ) -> Result<(TokenResponse, Instant), RequestError> {
+        let failed = |why: String| UpstreamError::unavailable(format!("no access token for '{}': {why}", endpoint.upstream()));
+        let login = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(failed)?;
+        let Some(stored) = login.read().map_err(failed)? else {
+            return Err(self.expired(endpoint, "nothing is stored for it").into());
+        };
+        let learn = |login: &Login| {
+            for token in [&login.refresh_token, &login.access_token] {
+                redactor.add_issued(endpoint.upstream(), token);
+            }
+        };
+        learn(&stored);
+        let is_new = self.remember(&stored.access_token);
+        if let Some(age) = stored.fresh_since().filter(|_| is_new) {
+            let response = TokenResponse {
+                access_token: stored.access_token.clone(),
+                refresh_token: None,
+                lifetime: stored.expires_in.map(Duration::from_secs),
+            };
+            let now = Instant::now();
+            return Ok((response, now.checked_sub(age).unwrap_or(now)));
+        }
+        if !stored.has_refresh_token() {
+            return Err(self.expired(endpoint, "there is no valid refresh token").into());
+        }
+        let asked_at = Instant::now();
+        let url = endpoint.url(asked_at + LOCK_TIMEOUT).await?;
+        if url.as_str() != stored.token_endpoint {
+            return Err(self.expired(endpoint, &format!("the issuer has another token endpoint now: {url}")).into());
+        }
+        let replacement = login.prepare().map_err(failed)?;
+        let grant = [("grant_type", "refresh_token"), ("refresh_token", &stored.refresh_token)];
+        match endpoint.request_with(&url, &grant).await {
+            Ok(response) => {
+                let renewed = Login::new(self.key.clone(), &url, &response, &stored.refresh_token);
+                learn(&renewed);
+                replacement.commit(&renewed).map_err(failed)?;
+                self.remember(&renewed.access_token);
+                Ok((response, asked_at))
+            }
+            Err(error) if error.code.as_deref() == Some("invalid_grant") => {
+                // The refresh token is not sent again, also by other processes.
+                let refused = Login {
+                    key: self.key.clone(),
+                    token_endpoint: stored.token_endpoint.clone(),
+                    refresh_token: String::new(),
+                    access_token: stored.access_token.clone(),
+                    issued_at: stored.issued_at,
+                    expires_in: Some(0),
+                };
+                replacement.commit(&refused).map_err(failed)?;
+                Err(self.expired(endpoint, "the authorization server refuses the refresh token").into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records the token that is used. Returns whether it is another one than before.
+    fn remember(&self, access_token: &str) -> bool {
+        let digest = digest(&SHA256, access_token.as_bytes());
+        let earlier = self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(digest);
+        earlier.is_none_or(|earlier| earlier.as_ref() != digest.as_ref())
+    }
+
+    fn expired(&self, endpoint: &TokenEndpoint, why: &str) -> UpstreamError {
+        let message = format!("no access token for '{}': {why}; a person must run `{}`", endpoint.upstream(), self.command);
+        UpstreamError::new(Reason::AuthExpired, message)
+    }
+}
