@@ -341,3 +341,68 @@ fn unusable_options_are_reported() {
     assert_eq!(finished.code, Some(1), "{finished:?}");
     assert!(finished.stderr.contains("PTC0501") || finished.stderr.contains("lock file"), "{}", finished.stderr);
 }
+
+#[test]
+fn arguments_in_every_style_find_their_recorded_answer() {
+    let folder = Folder(tempfile::tempdir().unwrap());
+    let parameter = |name: &str, place: &str, schema: Value, more: Value| {
+        let mut parameter = json!({ "name": name, "in": place, "required": place == "path", "schema": schema });
+        parameter.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        parameter
+    };
+    let strings = json!({ "type": "array", "items": { "type": "string" } });
+    let integers = json!({ "type": "array", "items": { "type": "integer" } });
+    let parameters = json!([
+        parameter("key", "path", json!({ "type": "string" }), json!({})),
+        parameter("tag", "query", strings.clone(), json!({})),
+        parameter("ids", "query", integers, json!({ "explode": false })),
+        parameter("piped", "query", strings, json!({ "style": "pipeDelimited", "explode": false })),
+        parameter("filter", "query", json!({ "type": "object" }), json!({ "style": "deepObject" })),
+        parameter("deep", "query", json!({ "type": "boolean", "default": true }), json!({})),
+        parameter("X-Trace", "header", json!({ "type": "integer" }), json!({})),
+    ]);
+    let body = json!({ "type": "object", "properties": { "name": { "type": "string" }, "size": { "type": "number" } } });
+    let answer = json!({ "description": "It is done.", "content": { "application/json": { "schema": { "type": "integer" } } } });
+    let operation = |id: &str, media_type: &str| {
+        json!({
+            "operationId": id, "parameters": parameters, "responses": { "200": answer },
+            "requestBody": { "content": { media_type: { "schema": body } } },
+        })
+    };
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "Shop", "version": "1" }, "paths": {
+            "/json/{key}": { "post": operation("sendJson", "application/json") },
+            "/form/{key}": { "post": operation("sendForm", "application/x-www-form-urlencoded") },
+        },
+    });
+    folder.write("shop.json", &document.to_string());
+    let config = |base_url: &str| {
+        json!({ "upstreams": { "shop": {
+        "transport": "openapi", "base_url": base_url, "schema_file": "shop.json", "include_operations": ["sendJson", "sendForm"],
+        "allow_writes": true, "allow_insecure_http": true,
+    } } })
+    };
+    folder.write("upstreams.json", &config("http://127.0.0.1:9").to_string());
+    folder.run(&["update", "upstreams.json"], false).success();
+    let args = json!({
+        "key": "a/b c", "tag": ["x,y", "z"], "ids": [1, 2], "piped": ["p", "q"], "filter": { "state": "open" }, "deep": true,
+        "X-Trace": 7, "name": "Zoë & co", "size": 1.5,
+    });
+    let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let recorded = |tool: &str| {
+        let digest = lock.pointer(&format!("/upstreams/shop/tools/{tool}/digest")).unwrap();
+        json!({ "definition": digest, "requests": [{ "args": args, "replies": [{ "status": 200, "headers": {}, "value": 42 }] }] })
+    };
+    let tools = json!({ "shop/send-json": recorded("send-json"), "shop/send-form": recorded("send-form") });
+    folder.write("c.json", &json!({ "cassette": 1, "tools": tools }).to_string());
+    let mut child = mock(&folder, &["--listen", "127.0.0.1:0", "--cassette", "c.json"]).spawn().unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let listening = Listening { child, urls: vec![("shop".to_owned(), line.trim_start_matches("shop ").to_owned())] };
+    folder.write("mocked.json", &config(listening.url("shop")).to_string());
+    folder.run(&["update", "mocked.json"], false).success();
+    for tool in ["send-json", "send-form"] {
+        let program =
+            format!("(tool/value {{:server \"shop\" :tool {tool:?} :args (json/parse-string {:?})}})", args.to_string());
+        assert_eq!(evaluated(&folder, &program), "42\n", "{tool}");
+    }
+}
