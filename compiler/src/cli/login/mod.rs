@@ -154,7 +154,7 @@ impl Selected {
         };
         let deployment = ask::bare(&config, &config);
         let needing = || {
-            let needs_login = |upstream: &&Upstream| oauth(upstream).is_some_and(|grant| grant.needs_login());
+            let needs_login = |upstream: &&Upstream| oauth(upstream).is_some_and(GrantType::needs_login);
             deployment.catalog.upstreams.iter().filter(needs_login)
         };
         for name in &selection.upstreams {
