@@ -94,7 +94,7 @@ mod tests {
         let names = features.lines().filter_map(|line| Some(line.split_once(" = [")?.0));
         // Features that do not concern pinned binaries are excluded: these are for embedders, `ptc-compile`, fuzz targets and optional
         // parts.
-        let others = ["default", "fuzzing", "http-oauth", "interception", "own-allocator", "proxy", "schemars"];
+        let others = ["coverage", "default", "fuzzing", "http-oauth", "interception", "own-allocator", "proxy", "schemars"];
         let names = names.filter(|name| !others.contains(name));
         let mut names: Vec<&str> = names.collect();
         let own = FEATURES.iter().filter(|feature| matches!(feature.source, Source::Own(_)));
