@@ -88,7 +88,7 @@ impl Recorded {
         Recorded { tool, outcome, content, declared, paging }
     }
 
-    /// Whether a request is one for a further page. `request` is its canonical text.
+    /// Whether a call requests a further page. `request` is the canonical text of its arguments.
     pub(crate) fn is_for_further_page(&self, request: &str) -> bool {
         self.paging.as_ref().is_some_and(|paging| pages::is_for_further_page(paging, request))
     }

@@ -92,7 +92,7 @@ pub(crate) fn announced(paging: &Paging, json: &Json, is_permitted: &dyn Fn(&Jso
     (changed != *json).then_some(changed)
 }
 
-/// Whether a request has the argument for a further page. `request` is its canonical text.
+/// Whether a call has the argument that selects a further page. `request` is the canonical text of its arguments.
 pub(crate) fn is_for_further_page(paging: &Paging, request: &str) -> bool {
     let Some(argument) = paging.argument.as_deref() else { return false };
     Json::parse(request).is_some_and(|args| args.get(argument).is_some())

@@ -112,8 +112,8 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
         let advice = if login.has_refresh_token() {
             ""
         } else {
-            "; there is no refresh token, so that the login ends with the access token (many authorization servers need the scope \
-             `offline_access`)"
+            "; the authorization server issued no refresh token, so the login ends when the access token expires (many servers \
+             require the scope `offline_access` for a refresh token)"
         };
         console.message(&format!("{name}: logged in{advice}\n"));
     }

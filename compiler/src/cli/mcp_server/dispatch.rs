@@ -75,7 +75,9 @@ pub(super) fn answer(
             ToolReply::Failed { status, message } => return Response::Failed { status, message },
             ToolReply::Nothing => return Response::Nothing,
         },
-        (method, era) => return error(id, era, &ErrorBody::new(METHOD_NOT_FOUND, format!("there is no method {method:?}"))),
+        (method, era) => {
+            return error(id, era, &ErrorBody::new(METHOD_NOT_FOUND, format!("the server has no method {method:?}")));
+        }
     };
     Response::Line { line: reply::result(id, &result), era, error: None }
 }

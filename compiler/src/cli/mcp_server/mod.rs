@@ -21,7 +21,7 @@ pub(crate) use stdio::serve as over_stdio;
 
 /// The tools of a server.
 pub(crate) trait McpService: Send + Sync {
-    /// Returns what the server says of itself.
+    /// Returns the name, version and instructions of the server.
     fn info(&self) -> ServerInfo<'_>;
 
     /// Returns the eras that it supports.
@@ -34,7 +34,7 @@ pub(crate) trait McpService: Send + Sync {
     fn call(&self, tool: &str, arguments: &str) -> ToolReply;
 }
 
-/// What a server says of itself.
+/// The name, version and instructions of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerInfo<'a> {
     pub(crate) name: &'a str,
@@ -51,7 +51,7 @@ pub(crate) enum ToolReply {
         text: Option<String>,
         /// JSON text of the structured content.
         structured: Option<Box<RawValue>>,
-        /// Whether the tool failed.
+        /// Whether the result is the failure of the tool (`isError`).
         is_error: bool,
     },
     /// An error of the protocol.
@@ -86,6 +86,6 @@ impl ToolReply {
 
     /// Makes the error for a tool that does not exist.
     pub(crate) fn unknown_tool(name: &str) -> ToolReply {
-        ToolReply::Error(ErrorBody::invalid_params(&format!("there is no tool {name:?}")))
+        ToolReply::Error(ErrorBody::invalid_params(&format!("the server has no tool {name:?}")))
     }
 }
