@@ -19,6 +19,7 @@ mod init;
 mod install;
 mod installed;
 mod lock;
+mod login;
 mod manual;
 mod mock;
 mod mutilated;

@@ -44,7 +44,7 @@ impl AssertionFile {
         if assertion.is_empty() {
             return Err("is an empty file");
         }
-        self.redactor.add_issued(&format!("client {client_id}"), assertion);
+        learn(&self.redactor, client_id, assertion);
         Ok(assertion.to_owned())
     }
 }
@@ -64,7 +64,12 @@ impl ClientCredential {
             ClientAuth::SecretBasic => {
                 // RFC 6749, section 2.3.1: both parts are encoded as in a form.
                 let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let pair = STANDARD.encode(format!("{}:{}", encode(oauth.client_id), encode(secret)));
+                let encoded = encode(secret);
+                if encoded != secret {
+                    // The server may repeat the header, in which base64 hides the escapes of the secret.
+                    learn(&secrets.redactor(), oauth.client_id, &encoded);
+                }
+                let pair = STANDARD.encode(format!("{}:{encoded}", encode(oauth.client_id)));
                 let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "cannot be sent in a header")?;
                 header.set_sensitive(true);
                 Ok(ClientCredential::Basic(header))
@@ -111,6 +116,11 @@ impl ClientCredential {
         }
         Ok(())
     }
+}
+
+/// Makes a redactor know a secret of a client.
+fn learn(redactor: &Redactor, client_id: &str, secret: &str) {
+    redactor.add_issued(&format!("client {client_id}"), secret);
 }
 
 fn add_assertion(oauth: &OAuth2, assertion: &str, form: &mut Serializer<'_, String>) {

@@ -106,6 +106,19 @@ fn client_authenticates_with_its_secret_in_header_or_body() {
 }
 
 #[test]
+fn header_with_the_client_secret_that_a_server_repeats_is_redacted() {
+    let provider = Web::start(|asked| {
+        let described = format!("unknown client: {}", asked.header("authorization").unwrap_or_default());
+        Answer::json(401, json!({ "error": "invalid_client", "error_description": described }))
+    });
+    let api = echo();
+    let shown = world(&api, oauth(&provider)).program().call("api", "get", "{}");
+    // What remains is the client's name and the colon.
+    let name = STANDARD.encode("gate%3A1:");
+    assert!(shown.contains(&format!("(unknown client: Basic {name}[REDACTED])")), "{shown}");
+}
+
+#[test]
 fn client_authenticates_with_a_signed_assertion() {
     let (provider, api) = (provider(None, 0), echo());
     let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();

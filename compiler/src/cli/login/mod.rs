@@ -83,7 +83,7 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
         let (client, grant) = selected.client(upstream)?;
         let name = upstream.name;
         if args.status {
-            let login = client.stored().map_err(|why| failure(name, &why))?;
+            let login = client.stored().map_err(|why| selected.failure(name, &why))?;
             let state = login.map(|login| match (login.has_refresh_token(), login.remaining().map(|left| left.as_secs())) {
                 (true, _) => "logged in".to_owned(),
                 (false, None) => "logged in, without a refresh token".to_owned(),
@@ -105,10 +105,12 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
             // A config has no login of the client for itself.
             GrantType::RefreshToken | GrantType::ClientCredentials => {
                 let token = refresh_token(name, console)?;
-                selected.wait(client.redeem(token.trim()))
+                let token = token.trim();
+                selected.secrets.redactor().add_issued(name, token);
+                selected.wait(client.redeem(token))
             }
         };
-        let login = done.map_err(|why| failure(name, &why))?;
+        let login = done.map_err(|why| selected.failure(name, &why))?;
         let advice = if login.has_refresh_token() {
             ""
         } else {
@@ -125,7 +127,7 @@ pub(crate) fn logout(args: &Logout, console: &Console) -> Result<Status, Failure
     let Some(selected) = Selected::read(&args.selection, console)? else { return Ok(Status::Findings) };
     for upstream in &selected.upstreams {
         let (client, _) = selected.client(upstream)?;
-        let outcome = selected.wait(client.logout()).map_err(|why| failure(upstream.name, &why))?;
+        let outcome = selected.wait(client.logout()).map_err(|why| selected.failure(upstream.name, &why))?;
         let said = match outcome {
             None => "not logged in",
             Some(true) => "logged out, and the token was revoked",
@@ -183,10 +185,16 @@ impl Selected {
     /// Returns the client of an upstream, and its grant.
     fn client(&self, upstream: &'static Upstream) -> Result<(LoginClient, GrantType), Failure> {
         let config = TokenSourceConfig::of_upstream(upstream, self.store.clone(), &self.secrets);
-        let config = config.map_err(|why| failure(upstream.name, &why))?;
+        let config = config.map_err(|why| self.failure(upstream.name, &why))?;
         let config = config.ok_or_else(|| Failure::new(format!("the upstream `{}` has no access tokens", upstream.name)))?;
-        let client = LoginClient::new(&config).map_err(|why| failure(upstream.name, &why))?;
+        let client = LoginClient::new(&config).map_err(|why| self.failure(upstream.name, &why))?;
         Ok((client, config.oauth.grant))
+    }
+
+    /// Describes a failure without secrets, which the authorization server may have repeated.
+    fn failure(&self, name: &str, why: &UpstreamError) -> Failure {
+        let message = format!("the login of `{name}` failed: {}", why.message);
+        Failure::new(self.secrets.redactor().redact_str(&message))
     }
 
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {
@@ -207,10 +215,6 @@ fn secrets_of(
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         Failure::new(format!("the authorization server cannot be asked without these secrets:\n  {}", missing.join("\n  ")))
     })
-}
-
-fn failure(name: &str, why: &UpstreamError) -> Failure {
-    Failure::new(format!("the login of `{name}` failed: {}", why.message))
 }
 
 /// Reads a refresh token from standard input.
