@@ -180,7 +180,10 @@ impl Services {
 
     /// Makes programs run in processes of their own, if the settings ask for it.
     pub(super) fn isolate(&mut self, origin: &Origin, settings: &mut Settings) -> Result<(), String> {
-        let isolate = settings.isolate;
+        // Over HTTP, a program that leaves the interpreter must not reach the credentials and the data of other callers. Over
+        // standard input and output there is one caller, who has started the server.
+        let default = if settings.http.on && origin.is_pinned { Isolate::Process } else { Isolate::Thread };
+        let isolate = settings.isolate.unwrap_or(default);
         if isolate == Isolate::Thread {
             return Ok(());
         }

@@ -73,8 +73,8 @@ pub struct Settings {
     pub program_timeout: Duration,
     /// Maximum bytes of a program's values.
     pub program_memory_limit_bytes: u64,
-    /// Where programs run.
-    pub isolate: Isolate,
+    /// Where programs run. Without a value: in processes if a pinned binary serves HTTP, otherwise on threads.
+    pub isolate: Option<Isolate>,
     /// Time limit of one call of an upstream.
     pub upstream_call_timeout: Duration,
     /// Maximum bytes of one upstream answer before decoding. It can only lower the limit in the config.
@@ -210,7 +210,7 @@ impl Settings {
             log_level: Level::Info,
             program_timeout: Duration::ZERO,
             program_memory_limit_bytes: 0,
-            isolate: Isolate::Thread,
+            isolate: None,
             upstream_call_timeout: Duration::ZERO,
             max_upstream_response_bytes: None,
             max_upstream_calls_per_program: 0,

@@ -15,10 +15,12 @@ use serde_json::{Value, json};
 pub(crate) mod hostile;
 
 use crate::Test;
+use crate::http::site::Site;
 use crate::peer::{Peer, server};
 
 /// The tests of this module.
 pub(crate) const TESTS: &[Test] = &[
+    ("isolation::programs_over_http_run_in_processes_by_default", programs_over_http_run_in_processes_by_default),
     ("isolation::killed_worker_fails_its_own_call_only", killed_worker_fails_its_own_call_only),
     ("isolation::killed_worker_does_not_change_its_session", killed_worker_does_not_change_its_session),
     ("isolation::worker_has_no_secret_socket_or_file", worker_has_no_secret_socket_or_file),
@@ -68,6 +70,17 @@ fn computing(server: u32, count: usize) -> Vec<Pid> {
         }
         assert!(Instant::now() < until, "{} workers compute", found.len());
     }
+}
+
+fn programs_over_http_run_in_processes_by_default() {
+    let start = |args: &[&str]| Site::start(&[&["--http-disable-auth"], args].concat());
+    for (site, has_workers) in [(start(&[]), true), (start(&["--isolate", "thread"]), false)] {
+        assert!(site.connected().eval("(+ 1 2)").contains("user=> 3"));
+        assert_eq!(!workers(site.id()).is_empty(), has_workers);
+    }
+    let mut peer = Peer::start(&[]);
+    assert!(peer.ask("1", "(+ 1 2)").contains("user=> 3"));
+    assert!(workers(peer.id()).is_empty());
 }
 
 fn killed_worker_fails_its_own_call_only() {

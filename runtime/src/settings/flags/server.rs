@@ -157,10 +157,10 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Choice {
             words: &["thread", "process", "process-unconfined"],
             set: |s, at| {
-                s.isolate = [Isolate::Thread, Isolate::Process].get(at).copied().unwrap_or(Isolate::ProcessUnconfined);
+                s.isolate = [Isolate::Thread, Isolate::Process, Isolate::ProcessUnconfined].get(at).copied();
             },
         },
-        default: Default::Fixed("thread"),
+        default: Default::Unset("process with --http, otherwise thread"),
         group: Group::Program,
         help: "Run programs on threads, or each in a process without secrets, sockets and files",
     },
