@@ -1,5 +1,7 @@
 // Acts as the browser of a person: opens a URL, follows redirects, and submits each form that it meets, with any name and password.
-// node browser.mjs URL -> prints the last page. Ends when a page has no form that leads further.
+// node browser.mjs URL [CALLBACK] -> prints the last page. Ends when a page has no form that leads further. If a redirect leads to a
+// URL that starts with CALLBACK, prints this URL instead, and does not open it.
+const callback = process.argv[3];
 const cookies = new Map();
 
 async function open(url, form) {
@@ -20,6 +22,10 @@ async function open(url, form) {
     const next = answer.headers.get("location");
     if (!next) return [url, await answer.text()];
     [url, form] = [new URL(next, url).href, undefined];
+    if (callback && url.startsWith(callback)) {
+      console.log(url);
+      process.exit();
+    }
   }
   throw new Error("too many redirects");
 }
