@@ -3,11 +3,13 @@
 //! The crate `oauth2` could build these requests, but the reasons against it in `Cargo.toml` apply here too, and the endpoints, the client
 //! authentication and the limits of the renewal are used again.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_secrets::random;
+use ptc_catalog::{ClientAuth, OAuth2};
+use ptc_secrets::{Redactor, random};
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::{Reason, UpstreamError};
 use ring::digest::{SHA256, digest};
@@ -15,13 +17,17 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::answer::{self, TokenResponse};
+use crate::challenge;
+use crate::discovery::{self, Discovered};
 use crate::endpoint::TokenEndpoint;
 use crate::metadata::Metadata;
+use crate::party::Party;
 use crate::redirect::{Expected, RedirectError};
-use crate::store::{Login, LoginKey, TokenStore};
+use crate::registration::{self, Registered};
+use crate::store::{Found, Login, LoginKey, TokenStore};
 
 /// The value of `grant_type` of a device code (RFC 8628, section 3.4).
-const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The interval between questions for the tokens of a device code, and what `slow_down` adds (RFC 8628, section 3.5).
 const INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
@@ -30,11 +36,30 @@ const MAX_DEVICE_LIFETIME: Duration = Duration::from_mins(30);
 /// Time limit for waiting for the lock of the store.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Time limit for finding the authorization server of an upstream, with all requests.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The client of one upstream, which is about to get tokens. It deliberately has no `Debug`.
 pub struct LoginClient {
     endpoint: TokenEndpoint,
     key: LoginKey,
     store: TokenStore,
+    /// The URL of the upstream.
+    upstream: &'static str,
+    redactor: Redactor,
+}
+
+/// What a login needs besides the person. It deliberately has no `Debug`.
+struct Prepared {
+    party: Arc<Party>,
+    metadata: Metadata,
+    token_endpoint: Url,
+    /// The scopes that are requested.
+    scope: String,
+    /// What the config does not have.
+    found: Option<Found>,
+    /// The issuer of the last login, if it is another one.
+    earlier_issuer: Option<String>,
 }
 
 /// A request for a code, which a person answers in a browser. It deliberately has no `Debug`.
@@ -44,10 +69,16 @@ pub struct AuthorizationRequest {
     redirect_uri: String,
     verifier: String,
     expected: Expected,
-    token_endpoint: Url,
+    prepared: Prepared,
 }
 
 impl AuthorizationRequest {
+    /// Describes the authorization server, if the login has found more than the config has. A person must be able to see where a login
+    /// goes.
+    pub fn server(&self) -> Option<String> {
+        self.prepared.server()
+    }
+
     /// Returns the code of the answer that a browser brings, from the target of its request.
     ///
     /// # Errors
@@ -59,8 +90,15 @@ impl AuthorizationRequest {
 }
 
 /// What a person needs for a login on another device (RFC 8628, section 3.2).
-#[derive(Deserialize)]
 pub struct DeviceAuthorization {
+    /// What is shown to the person.
+    pub codes: DeviceCodes,
+    prepared: Prepared,
+}
+
+/// The answer of the device endpoint. It deliberately has no `Debug`.
+#[derive(Deserialize)]
+pub struct DeviceCodes {
     device_code: String,
     /// The code that the person enters or compares.
     pub user_code: String,
@@ -71,6 +109,26 @@ pub struct DeviceAuthorization {
     /// The lifetime of the codes in seconds.
     pub expires_in: u64,
     interval: Option<u64>,
+}
+
+impl DeviceAuthorization {
+    /// Describes the authorization server, if the login has found more than the config has. A person must be able to see where a login
+    /// goes.
+    pub fn server(&self) -> Option<String> {
+        self.prepared.server()
+    }
+}
+
+impl Prepared {
+    fn server(&self) -> Option<String> {
+        let issuer = &self.found.as_ref()?.issuer;
+        Some(match &self.earlier_issuer {
+            None => format!("the authorization server is {issuer}"),
+            Some(earlier) => {
+                format!("the authorization server is now {issuer}, and was {earlier}: continue only if you know of the change")
+            }
+        })
+    }
 }
 
 impl LoginClient {
@@ -84,6 +142,8 @@ impl LoginClient {
             endpoint: TokenEndpoint::new(config)?,
             key: LoginKey::new(config.url, config.oauth),
             store: TokenStore::new(config.token_store.clone()).map_err(UpstreamError::unavailable)?,
+            upstream: config.url,
+            redactor: config.secrets.redactor(),
         })
     }
 
@@ -96,39 +156,109 @@ impl LoginClient {
         self.store.read(&self.key).map_err(UpstreamError::unavailable)
     }
 
+    /// Finds out what the config does not have: the authorization server, the scopes, the client.
+    async fn prepare(&self, redirect_uri: Option<&str>) -> Result<Prepared, UpstreamError> {
+        let config = &self.endpoint.party().oauth;
+        // A damaged file is replaced by this login.
+        let stored = self.stored().ok().flatten();
+        let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
+            let found = self.discover().await?;
+            // Without metadata the resource is the URL of the upstream, which the config has.
+            let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
+            let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
+            (oauth, found.resource_metadata, found.metadata, found.scope)
+        } else {
+            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
+        };
+        // Clients, tokens and scopes belong to their issuer.
+        let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
+        let earlier_issuer = earlier_issuer.filter(|earlier| *earlier != oauth.issuer);
+        let earlier_scope = stored.as_ref().filter(|_| earlier_issuer.is_none()).map(|login| &*login.scope).unwrap_or_default();
+        let scope = scope_of(&oauth.scope, &asked_scope, &metadata);
+        let scope = challenge::union(&[&scope, earlier_scope, &self.store.noted_scope(&self.key)]);
+        // A document of the client's metadata is at a URL, which only some servers accept as identifier.
+        let is_document = config.is_discovered() && config.client_id.starts_with("https://");
+        let is_unknown = is_document && !metadata.is_true("client_id_metadata_document_supported");
+        let client = if config.client_id.is_empty() || is_unknown {
+            // A registration has the port of this login, and many servers compare it. Each login registers the client again.
+            Some(registration::register(&self.endpoint, &metadata, oauth.grant, redirect_uri, &scope).await?)
+        } else {
+            None
+        };
+        let found = (config.is_discovered() || client.is_some()).then(|| {
+            let client = client.unwrap_or_else(|| Registered {
+                client_id: oauth.client_id.clone(),
+                client_auth: ClientAuth::None,
+                client_secret: String::new(),
+            });
+            Found {
+                issuer: oauth.issuer.clone(),
+                resource: oauth.resource.clone(),
+                resource_metadata,
+                client_id: client.client_id,
+                client_auth: client.client_auth.name().to_owned(),
+                client_secret: client.client_secret,
+            }
+        });
+        let party = match &found {
+            None => Arc::clone(self.endpoint.party()),
+            Some(found) => {
+                let party = Party::of_found(config, found, &self.redactor);
+                Arc::new(party.map_err(|why| UpstreamError::new(Reason::AuthFailed, format!("the registered client {why}")))?)
+            }
+        };
+        let token_endpoint = self.url_of(&party, &metadata, "token_endpoint")?;
+        Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
+    }
+
+    /// Asks the upstream for its authorization server.
+    async fn discover(&self) -> Result<Discovered, UpstreamError> {
+        let failed = |why: String| {
+            UpstreamError::unavailable(format!(
+                "the upstream does not lead to an authorization server: {why}; write `issuer` if you know it"
+            ))
+        };
+        let upstream = Url::parse(self.upstream).map_err(|why| failed(why.to_string()))?;
+        let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
+        discovery::discover(&fetcher, &upstream).await.map_err(failed)
+    }
+
     /// Makes the request for a code, with PKCE (RFC 7636, S256) and an unguessable state.
     ///
     /// # Errors
     ///
-    /// The metadata of the issuer cannot be used, or declares that it does not support S256.
+    /// There is no usable authorization server, it does not support S256, or it does not register the client.
     pub async fn authorization(&self, redirect_uri: String) -> Result<AuthorizationRequest, UpstreamError> {
-        let metadata = self.endpoint.metadata().await?;
-        if metadata.lists("code_challenge_methods_supported", "S256") == Some(false) {
-            return Err(self.endpoint.unusable_metadata("support of PKCE", "`code_challenge_methods_supported` lacks `S256`"));
+        let prepared = self.prepare(Some(&redirect_uri)).await?;
+        let Prepared { party, metadata, scope, .. } = &prepared;
+        let oauth = &party.oauth;
+        // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
+        let supports = metadata.lists("code_challenge_methods_supported", "S256");
+        if !supports.unwrap_or(!self.endpoint.party().oauth.is_discovered()) {
+            let why = "`code_challenge_methods_supported` lacks `S256`";
+            return Err(self.endpoint.unusable_metadata(party, "support of PKCE", why));
         }
-        let mut url = self.url_of(&metadata, "authorization_endpoint")?;
-        let token_endpoint = self.url_of(&metadata, "token_endpoint")?;
+        let mut url = self.url_of(party, metadata, "authorization_endpoint")?;
         let random = || random::text::<32>().map_err(|why| UpstreamError::unavailable(format!("no random bytes: {why}")));
         let (state, verifier) = (random()?, random()?);
-        let oauth = self.endpoint.oauth();
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         // OpenID Connect issues refresh tokens for `offline_access` only with the consent of the person (Core 1.0, section 11).
-        let prompt = if oauth.scope.split(' ').any(|scope| scope == "offline_access") { "consent" } else { "" };
+        let prompt = if scope.split(' ').any(|scope| scope == "offline_access") { "consent" } else { "" };
         let pairs = [
             ("response_type", "code"),
-            ("client_id", oauth.client_id),
+            ("client_id", &*oauth.client_id),
             ("redirect_uri", &redirect_uri),
-            ("scope", oauth.scope),
+            ("scope", scope),
             ("state", &state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
-            ("resource", oauth.resource),
+            ("resource", &oauth.resource),
             ("prompt", prompt),
         ];
         url.query_pairs_mut().extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
         let requires_iss = metadata.is_true("authorization_response_iss_parameter_supported");
-        let expected = Expected { state, issuer: oauth.issuer.to_owned(), requires_iss };
-        Ok(AuthorizationRequest { url, redirect_uri, verifier, expected, token_endpoint })
+        let expected = Expected { state, issuer: oauth.issuer.clone(), requires_iss };
+        Ok(AuthorizationRequest { url, redirect_uri, verifier, expected, prepared })
     }
 
     /// Exchanges a code for tokens, and stores them.
@@ -143,8 +273,9 @@ impl LoginClient {
             ("redirect_uri", request.redirect_uri.as_str()),
             ("code_verifier", request.verifier.as_str()),
         ];
-        let response = self.endpoint.request_with(&request.token_endpoint, &grant).await.map_err(|error| error.fault)?;
-        self.save(&request.token_endpoint, &response, "").await
+        let Prepared { party, token_endpoint, .. } = &request.prepared;
+        let response = self.endpoint.request_with(party, token_endpoint, &grant).await.map_err(|error| error.fault)?;
+        self.save(&request.prepared, &response).await
     }
 
     /// Renews a refresh token that a person has obtained by other means, and stores the tokens.
@@ -158,8 +289,9 @@ impl LoginClient {
         }
         let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
-        let response = self.endpoint.request_with(&url, &grant).await.map_err(|error| error.fault)?;
-        self.save(&url, &response, refresh_token).await
+        let party = self.endpoint.party();
+        let response = self.endpoint.request_with(party, &url, &grant).await.map_err(|error| error.fault)?;
+        self.store(Login::new(self.key.clone(), &url, &response, refresh_token, &party.oauth.scope, None)).await
     }
 
     /// Requests a device code.
@@ -168,16 +300,17 @@ impl LoginClient {
     ///
     /// The metadata of the issuer cannot be used, or the authorization server refuses the client.
     pub async fn device(&self) -> Result<DeviceAuthorization, UpstreamError> {
-        let url = self.url_of(&self.endpoint.metadata().await?, "device_authorization_endpoint")?;
-        let oauth = self.endpoint.oauth();
-        let form = [("scope", oauth.scope), ("resource", oauth.resource)];
-        let body = self.endpoint.post(&url, &form, "the device endpoint").await.map_err(|error| error.fault)?;
-        let device: DeviceAuthorization = serde_json::from_slice(&body)
+        let prepared = self.prepare(None).await?;
+        let Prepared { party, metadata, scope, .. } = &prepared;
+        let url = self.url_of(party, metadata, "device_authorization_endpoint")?;
+        let form = [("scope", &**scope), ("resource", &party.oauth.resource)];
+        let body = self.endpoint.post(party, &url, &form, "the device endpoint").await.map_err(|error| error.fault)?;
+        let codes: DeviceCodes = serde_json::from_slice(&body)
             .map_err(|_| UpstreamError::new(Reason::AuthFailed, "the answer of the device endpoint has no codes"))?;
         let is_plain = |text: &str| !text.is_empty() && text.len() <= 2_000 && !text.chars().any(char::is_control);
-        let shown = [&device.user_code, &device.verification_uri].into_iter().chain(&device.verification_uri_complete);
+        let shown = [&codes.user_code, &codes.verification_uri].into_iter().chain(&codes.verification_uri_complete);
         if shown.into_iter().all(|text| is_plain(text)) {
-            Ok(device)
+            Ok(DeviceAuthorization { codes, prepared })
         } else {
             Err(UpstreamError::new(Reason::AuthFailed, "the answer of the device endpoint cannot be shown"))
         }
@@ -189,14 +322,14 @@ impl LoginClient {
     ///
     /// The person refuses, the code expires, or the store cannot be written.
     pub async fn wait_for(&self, device: &DeviceAuthorization) -> Result<Login, UpstreamError> {
-        let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
-        let grant = [("grant_type", DEVICE_GRANT), ("device_code", device.device_code.as_str())];
-        let mut interval = device.interval.map_or(INTERVAL, Duration::from_secs).clamp(Duration::from_secs(1), MAX_INTERVAL);
-        let expires_at = Instant::now() + Duration::from_secs(device.expires_in).min(MAX_DEVICE_LIFETIME);
+        let DeviceAuthorization { codes, prepared } = device;
+        let grant = [("grant_type", DEVICE_GRANT), ("device_code", codes.device_code.as_str())];
+        let mut interval = codes.interval.map_or(INTERVAL, Duration::from_secs).clamp(Duration::from_secs(1), MAX_INTERVAL);
+        let expires_at = Instant::now() + Duration::from_secs(codes.expires_in).min(MAX_DEVICE_LIFETIME);
         while Instant::now() + interval < expires_at {
             tokio::time::sleep(interval).await;
-            match self.endpoint.request_with(&url, &grant).await {
-                Ok(response) => return self.save(&url, &response, "").await,
+            match self.endpoint.request_with(&prepared.party, &prepared.token_endpoint, &grant).await {
+                Ok(response) => return self.save(prepared, &response).await,
                 Err(error) => match error.code.as_deref() {
                     Some("authorization_pending") => {}
                     Some("slow_down") => interval = (interval + INTERVAL).min(MAX_INTERVAL),
@@ -221,10 +354,17 @@ impl LoginClient {
         let stored = locked.read();
         locked.remove().map_err(UpstreamError::unavailable)?;
         let Ok(Some(login)) = stored else { return Ok(stored.is_err().then_some(false)) };
-        if self.endpoint.oauth().issuer.is_empty() {
+        let party = match &login.found {
+            None => Arc::clone(self.endpoint.party()),
+            Some(found) => match Party::of_found(&self.endpoint.party().oauth, found, &self.redactor) {
+                Ok(party) => Arc::new(party),
+                Err(_) => return Ok(Some(false)),
+            },
+        };
+        if party.oauth.issuer.is_empty() {
             return Ok(Some(false));
         }
-        let Ok(metadata) = self.endpoint.metadata().await else { return Ok(Some(false)) };
+        let Ok(metadata) = self.endpoint.metadata(&party).await else { return Ok(Some(false)) };
         let Ok(url) = metadata.endpoint("revocation_endpoint") else { return Ok(Some(false)) };
         let (token, hint) = if login.has_refresh_token() {
             (&login.refresh_token, "refresh_token")
@@ -232,17 +372,36 @@ impl LoginClient {
             (&login.access_token, "access_token")
         };
         let form = [("token", token.as_str()), ("token_type_hint", hint)];
-        Ok(Some(self.endpoint.post(&url, &form, "the revocation endpoint").await.is_ok()))
+        Ok(Some(self.endpoint.post(&party, &url, &form, "the revocation endpoint").await.is_ok()))
     }
 
-    fn url_of(&self, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
-        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(name, &why))
+    fn url_of(&self, party: &Party, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
+        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(party, name, &why))
     }
 
-    async fn save(&self, token_endpoint: &Url, response: &TokenResponse, earlier: &str) -> Result<Login, UpstreamError> {
-        let login = Login::new(self.key.clone(), token_endpoint, response, earlier);
+    async fn save(&self, prepared: &Prepared, response: &TokenResponse) -> Result<Login, UpstreamError> {
+        let Prepared { token_endpoint, scope, found, .. } = prepared;
+        self.store(Login::new(self.key.clone(), token_endpoint, response, "", scope, found.clone())).await
+    }
+
+    async fn store(&self, login: Login) -> Result<Login, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
         locked.prepare().and_then(|file| file.commit(&login)).map_err(UpstreamError::unavailable)?;
+        locked.forget_scope();
         Ok(login)
+    }
+}
+
+/// Chooses the scopes of a login: those of the config, or those that the upstream asks for (MCP, "Scope Selection Strategy"). A refresh
+/// token needs `offline_access` at servers that list this scope, and others may refuse it.
+fn scope_of(config: &str, asked: &str, metadata: &Metadata) -> String {
+    const OFFLINE: &str = "offline_access";
+    if !config.is_empty() || asked.is_empty() {
+        return config.to_owned();
+    }
+    match metadata.lists("scopes_supported", OFFLINE) {
+        Some(true) => challenge::union(&[asked, OFFLINE]),
+        Some(false) => challenge::without(asked, OFFLINE),
+        None => asked.to_owned(),
     }
 }
