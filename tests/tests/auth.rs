@@ -36,8 +36,7 @@ fn cases(package: &str) -> Vec<Case> {
         if known.is_empty() {
             known.push("-");
         }
-        let case =
-            |revision: &str| Case { package: package.into(), revision: revision.into(), scenario: format!("auth/{name}") };
+        let case = |revision: &str| Case { package: package.into(), revision: revision.into(), scenario: format!("auth/{name}") };
         cases.extend(known.into_iter().map(case));
     }
     cases

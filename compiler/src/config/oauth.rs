@@ -42,11 +42,13 @@ pub(super) fn read(
     let has = |name: &str| fields.member(name).is_some() || fields.unfit(name).is_some();
     let grant = fields.text("grant").and_then(|name| GrantType::named(&name));
     let is_registered = !has("client_id");
-    // The identifier of a client that an authorization server does not know in advance.
-    let is_document = fields.text("client_id").is_some_and(|id| id.starts_with("https://")) && !has("binding");
-    let default = if is_registered || is_document { ClientAuth::None } else { ClientAuth::SecretBasic };
-    let client_auth = fields.text("client_auth").map_or(Some(default), |name| ClientAuth::named(&name));
     let (has_token_url, needs_issuer) = (has("token_url"), !has("token_url") && !has("issuer"));
+    // An authorization server that does not know the client in advance has no credential of it.
+    let is_document = fields.text("client_id").is_some_and(|id| id.starts_with("https://"));
+    let is_found = needs_issuer && grant.is_some_and(GrantType::needs_metadata);
+    let is_public = !has("binding") && (is_registered || is_document || is_found);
+    let default = if is_public { ClientAuth::None } else { ClientAuth::SecretBasic };
+    let client_auth = fields.text("client_auth").map_or(Some(default), |name| ClientAuth::named(&name));
     if needs_issuer {
         check_discovery(reader, subject, fields, grant, resource.is_some());
     }
@@ -121,7 +123,8 @@ fn check_discovery(
         return;
     }
     if let Some(node) = fields.node("binding") {
-        let message = "`binding` is a credential for one authorization server, and without `issuer` the upstream names that server";
+        let message =
+            "`binding` is a credential for one authorization server, and without `issuer` the upstream names that server";
         reader.fault(Code::BadOauthSetting, node, message, "", "write the `issuer` that knows the client");
     }
     if let Some(node) = fields.node("resource") {

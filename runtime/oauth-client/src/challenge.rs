@@ -31,7 +31,11 @@ impl Challenge {
                 let named = bearer.params.iter().find(|(param, _)| param.eq_ignore_ascii_case(name));
                 named.map(|(_, value)| value.to_unescaped()).unwrap_or_default()
             };
-            Some(Challenge { error: value("error"), scope: valid(&value("scope")), resource_metadata: value("resource_metadata") })
+            Some(Challenge {
+                error: value("error"),
+                scope: valid(&value("scope")),
+                resource_metadata: value("resource_metadata"),
+            })
         })
     }
 }

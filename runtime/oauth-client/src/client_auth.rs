@@ -125,7 +125,8 @@ impl ClientCredential {
             }
             ClientCredential::Key(key) => {
                 // The audience is what the config has, since servers compare it as a text.
-                let audience = [&*oauth.issuer, &oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
+                let audience =
+                    [&*oauth.issuer, &oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
                 let assertion = key.assertion(&oauth.client_id, audience, &oauth.key_id)?;
                 add_assertion(oauth, &assertion, form);
             }

@@ -180,7 +180,10 @@ fn contains(resource: &str, upstream: &Url) -> bool {
     let (outer, inner) = (resource.path().trim_end_matches('/'), upstream.path().trim_end_matches('/'));
     let is_outer = inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let is_plain = resource.username().is_empty() && resource.password().is_none() && resource.fragment().is_none();
-    is_plain && is_outer && resource.origin() == upstream.origin() && resource.query().is_none_or(|query| upstream.query() == Some(query))
+    is_plain
+        && is_outer
+        && resource.origin() == upstream.origin()
+        && resource.query().is_none_or(|query| upstream.query() == Some(query))
 }
 
 #[cfg(test)]

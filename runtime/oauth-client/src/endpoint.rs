@@ -58,8 +58,8 @@ impl TokenEndpoint {
             "" => None,
             text => Some(Url::parse(text).map_err(|why| fault(&format!("`token_url` is not a URL: {why}")))?),
         };
-        let party = Party::of_config(oauth, config.secrets)
-            .map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
+        let party =
+            Party::of_config(oauth, config.secrets).map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
         let limits = if oauth.is_discovered() {
             let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
             Some(AddressLimits::new(upstream))

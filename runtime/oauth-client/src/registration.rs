@@ -11,7 +11,8 @@ use crate::login::DEVICE_GRANT;
 use crate::metadata::Metadata;
 
 /// What a person does if a client cannot be registered.
-const ADVICE: &str = "register a client at the authorization server, and write `issuer`, `client_id` and `client_auth` in the config";
+const ADVICE: &str =
+    "register a client at the authorization server, and write `issuer`, `client_id` and `client_auth` in the config";
 /// Maximum bytes of an identifier and of a secret.
 const MAX_BYTES: usize = 4 * 1024;
 

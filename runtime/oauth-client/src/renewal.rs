@@ -18,6 +18,9 @@ use crate::store::{Login, LoginKey, TokenStore};
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Maximum characters of scopes that a message shows.
+const MAX_SHOWN_SCOPE: usize = 500;
+
 /// The login of one upstream.
 pub(crate) struct Renewal {
     store: TokenStore,
@@ -96,8 +99,7 @@ impl Renewal {
         match endpoint.request_with(&party, &url, &grant).await {
             Ok(response) => {
                 let earlier = &stored.refresh_token;
-                let renewed =
-                    Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
+                let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
                 learn(&renewed);
                 replacement.commit(&renewed).map_err(failed)?;
                 self.remember(&renewed.access_token);
@@ -148,7 +150,8 @@ impl Renewal {
     /// Returns the error of a call for which the upstream needs more scopes, and records them for the next login.
     pub(crate) fn insufficient_scope(&self, endpoint: &TokenEndpoint, scope: &str) -> UpstreamError {
         let noted = self.store.note_scope(&self.key, scope);
-        let what = if scope.is_empty() { "more scopes".to_owned() } else { format!("the scopes `{scope}`") };
+        let shown: String = scope.chars().take(MAX_SHOWN_SCOPE).collect();
+        let what = if scope.is_empty() { "more scopes".to_owned() } else { format!("the scopes `{shown}`") };
         let problem = noted.err().map(|why| format!(", which cannot be stored ({why})")).unwrap_or_default();
         let message = format!(
             "the access token for '{}' is not sufficient: the upstream needs {what}{problem}; a person must run `{}`, which requests them",

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use ptc_log::{self as log, Level};
 use ptc_secrets::Redactor;
-use ptc_upstream::{Reason, UpstreamError};
 use ptc_upstream::http::access_token::{AccessToken, TokenFuture, TokenSource};
+use ptc_upstream::{Reason, UpstreamError};
 use reqwest::header::HeaderMap;
 use tokio::sync::watch;
 
@@ -64,7 +64,7 @@ impl TokenSource for Source {
         let challenge = Challenge::read(headers).filter(|challenge| challenge.error == "insufficient_scope")?;
         let Inner { endpoint, renewal, redactor, .. } = &*self.0;
         // The upstream may repeat the token.
-        let scope = redactor.redact_str(&challenge.scope).into_owned();
+        let scope = redactor.redact_str(&challenge.scope);
         Some(match renewal {
             Some(renewal) => renewal.insufficient_scope(endpoint, &scope),
             // The scopes of the client itself are a decision of the operator.

@@ -189,8 +189,12 @@ fn hostile_metadata_is_refused_before_a_person_is_asked() {
     let cases: Vec<(Metadata, &str)> = vec![
         (resource(json!({ "resource": "https://evil.example/mcp", "authorization_servers": [good] })), "of another resource"),
         (resource(json!({ "authorization_servers": [good] })), "has no `resource`"),
-        (Box::new(|asked| Answer::json(200, json!({ "resource": format!("http://{}", asked.header("host").unwrap_or_default()) }))),
-            "has no `authorization_servers`"),
+        (
+            Box::new(|asked| {
+                Answer::json(200, json!({ "resource": format!("http://{}", asked.header("host").unwrap_or_default()) }))
+            }),
+            "has no `authorization_servers`",
+        ),
         (Box::new(move |_| Answer::Full(302, vec![redirect.clone()], Vec::new())), "HTTP 302"),
         (Box::new(|_| Answer::Full(200, Vec::new(), vec![b' '; 300 * 1024])), "larger than"),
         (Box::new(|_| Answer::Full(200, Vec::new(), b"<html>".to_vec())), "is not a JSON object"),
