@@ -148,13 +148,13 @@ impl TokenEndpoint {
     /// The metadata cannot be fetched, or is that of another issuer.
     pub(crate) async fn metadata(&self, party: &Party) -> Result<Metadata, UpstreamError> {
         let found = self.fetcher(Instant::now() + TIMEOUT).metadata(&party.oauth.issuer).await;
-        found.map_err(|why| self.unusable_metadata(party, "metadata", &why.into_clause()))
+        found.map_err(|why| self.unusable_metadata(&party.oauth.issuer, "metadata", &why.into_clause()))
     }
 
     /// Describes metadata that cannot be used.
-    pub(crate) fn unusable_metadata(&self, party: &Party, what: &str, why: &str) -> UpstreamError {
+    pub(crate) fn unusable_metadata(&self, issuer: &str, what: &str, why: &str) -> UpstreamError {
         let end = for_upstream(self.upstream);
-        UpstreamError::unavailable(format!("no access token{end}: no {what} of the issuer {}: {why}", party.oauth.issuer))
+        UpstreamError::unavailable(format!("no access token{end}: no {what} of the issuer {issuer}: {why}"))
     }
 
     /// Returns the URL of the token endpoint of the config. If it is not known, the metadata of the issuer has it.
@@ -198,7 +198,7 @@ impl TokenEndpoint {
             found => found.map_err(FetchError::into_clause),
         };
         let url = found.and_then(|metadata| metadata.endpoint("token_endpoint"));
-        url.map_err(|why| self.unusable_metadata(party, "token endpoint", &why))
+        url.map_err(|why| self.unusable_metadata(&party.oauth.issuer, "token endpoint", &why))
     }
 
     /// Whether an issuer is the origin of an upstream that names its authorization server.

@@ -5,7 +5,8 @@
 //!
 //! - `source`: the tokens of one upstream: the current one, its renewal, and pauses after failures.
 //! - `schedule`: decides whether a token is used, renewed or refused at a given time.
-//! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `redirect`: the answer that a browser brings.
+//! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `prepare`: what a login
+//!   needs; `redirect`: the answer that a browser brings.
 //! - `endpoint`: requests a token, and describes refusals.
 //! - `answer`: reads the answer of a token endpoint.
 //! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
@@ -26,6 +27,7 @@ mod endpoint;
 pub mod login;
 mod metadata;
 mod party;
+mod prepare;
 pub mod redirect;
 mod registration;
 mod renewal;

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{ClientAuth, OAuth2};
 use ptc_secrets::{Redactor, random};
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::{Reason, UpstreamError};
@@ -17,14 +16,12 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::answer::{self, TokenResponse};
-use crate::challenge;
-use crate::discovery::{self, Discovered};
 use crate::endpoint::TokenEndpoint;
 use crate::metadata::Metadata;
 use crate::party::Party;
+use crate::prepare::Prepared;
 use crate::redirect::{Expected, RedirectError};
-use crate::registration::{self, Registered};
-use crate::store::{Found, Login, LoginKey, TokenStore};
+use crate::store::{Login, LoginKey, TokenStore};
 
 /// The value of `grant_type` of a device code (RFC 8628, section 3.4).
 pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -36,30 +33,14 @@ const MAX_DEVICE_LIFETIME: Duration = Duration::from_mins(30);
 /// Time limit for waiting for the lock of the store.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Time limit for finding the authorization server of an upstream, with all requests.
-const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// The client of one upstream, which is about to get tokens. It deliberately has no `Debug`.
 pub struct LoginClient {
-    endpoint: TokenEndpoint,
-    key: LoginKey,
-    store: TokenStore,
+    pub(crate) endpoint: TokenEndpoint,
+    pub(crate) key: LoginKey,
+    pub(crate) store: TokenStore,
     /// The URL of the upstream.
-    upstream: &'static str,
-    redactor: Redactor,
-}
-
-/// What a login needs besides the person. It deliberately has no `Debug`.
-struct Prepared {
-    party: Arc<Party>,
-    metadata: Metadata,
-    token_endpoint: Url,
-    /// The scopes that are requested.
-    scope: String,
-    /// What the config does not have.
-    found: Option<Found>,
-    /// The issuer of the last login, if it is another one.
-    earlier_issuer: Option<String>,
+    pub(crate) upstream: &'static str,
+    pub(crate) redactor: Redactor,
 }
 
 /// A request for a code, which a person answers in a browser. It deliberately has no `Debug`.
@@ -119,18 +100,6 @@ impl DeviceAuthorization {
     }
 }
 
-impl Prepared {
-    fn server(&self) -> Option<String> {
-        let issuer = &self.found.as_ref()?.issuer;
-        Some(match &self.earlier_issuer {
-            None => format!("the authorization server is {issuer}"),
-            Some(earlier) => {
-                format!("the authorization server is now {issuer}, and was {earlier}: continue only if you know of the change")
-            }
-        })
-    }
-}
-
 impl LoginClient {
     /// Prepares the client. Nothing is sent.
     ///
@@ -156,73 +125,6 @@ impl LoginClient {
         self.store.read(&self.key).map_err(UpstreamError::unavailable)
     }
 
-    /// Finds out what the config does not have: the authorization server, the scopes, the client.
-    async fn prepare(&self, redirect_uri: Option<&str>) -> Result<Prepared, UpstreamError> {
-        let config = &self.endpoint.party().oauth;
-        // A damaged file is replaced by this login.
-        let stored = self.stored().ok().flatten();
-        let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
-            let found = self.discover().await?;
-            // Without metadata the resource is the URL of the upstream, which the config has.
-            let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
-            let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
-            (oauth, found.resource_metadata, found.metadata, found.scope)
-        } else {
-            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
-        };
-        // Clients, tokens and scopes belong to their issuer.
-        let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
-        let earlier_issuer = earlier_issuer.filter(|earlier| *earlier != oauth.issuer);
-        let earlier_scope = stored.as_ref().filter(|_| earlier_issuer.is_none()).map(|login| &*login.scope).unwrap_or_default();
-        let scope = scope_of(&oauth.scope, &asked_scope, &metadata);
-        let scope = challenge::union(&[&scope, earlier_scope, &self.store.noted_scope(&self.key)]);
-        // A document of the client's metadata is at a URL, which only some servers accept as identifier.
-        let is_document = config.is_discovered() && config.client_id.starts_with("https://");
-        let is_unknown = is_document && !metadata.is_true("client_id_metadata_document_supported");
-        let client = if config.client_id.is_empty() || is_unknown {
-            // A registration has the port of this login, and many servers compare it. Each login registers the client again.
-            Some(registration::register(&self.endpoint, &metadata, oauth.grant, redirect_uri, &scope).await?)
-        } else {
-            None
-        };
-        let found = (config.is_discovered() || client.is_some()).then(|| {
-            let client = client.unwrap_or_else(|| Registered {
-                client_id: oauth.client_id.clone(),
-                client_auth: ClientAuth::None,
-                client_secret: String::new(),
-            });
-            Found {
-                issuer: oauth.issuer.clone(),
-                resource: oauth.resource.clone(),
-                resource_metadata,
-                client_id: client.client_id,
-                client_auth: client.client_auth.name().to_owned(),
-                client_secret: client.client_secret,
-            }
-        });
-        let party = match &found {
-            None => Arc::clone(self.endpoint.party()),
-            Some(found) => {
-                let party = Party::of_found(config, found, &self.redactor);
-                Arc::new(party.map_err(|why| UpstreamError::new(Reason::AuthFailed, format!("the registered client {why}")))?)
-            }
-        };
-        let token_endpoint = self.url_of(&party, &metadata, "token_endpoint")?;
-        Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
-    }
-
-    /// Asks the upstream for its authorization server.
-    async fn discover(&self) -> Result<Discovered, UpstreamError> {
-        let failed = |why: String| {
-            UpstreamError::unavailable(format!(
-                "the upstream does not lead to an authorization server: {why}; write `issuer` if you know it"
-            ))
-        };
-        let upstream = Url::parse(self.upstream).map_err(|why| failed(why.to_string()))?;
-        let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
-        discovery::discover(&fetcher, &upstream).await.map_err(failed)
-    }
-
     /// Makes the request for a code, with PKCE (RFC 7636, S256) and an unguessable state.
     ///
     /// # Errors
@@ -232,12 +134,6 @@ impl LoginClient {
         let prepared = self.prepare(Some(&redirect_uri)).await?;
         let Prepared { party, metadata, scope, .. } = &prepared;
         let oauth = &party.oauth;
-        // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
-        let supports = metadata.lists("code_challenge_methods_supported", "S256");
-        if !supports.unwrap_or(!self.endpoint.party().oauth.is_discovered()) {
-            let why = "`code_challenge_methods_supported` lacks `S256`";
-            return Err(self.endpoint.unusable_metadata(party, "support of PKCE", why));
-        }
         let mut url = self.url_of(party, metadata, "authorization_endpoint")?;
         let random = || random::text::<32>().map_err(|why| UpstreamError::unavailable(format!("no random bytes: {why}")));
         let (state, verifier) = (random()?, random()?);
@@ -375,8 +271,8 @@ impl LoginClient {
         Ok(Some(self.endpoint.post(&party, &url, &form, "the revocation endpoint").await.is_ok()))
     }
 
-    fn url_of(&self, party: &Party, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
-        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(party, name, &why))
+    pub(crate) fn url_of(&self, party: &Party, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
+        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(&party.oauth.issuer, name, &why))
     }
 
     async fn save(&self, prepared: &Prepared, response: &TokenResponse) -> Result<Login, UpstreamError> {
@@ -389,19 +285,5 @@ impl LoginClient {
         locked.prepare().and_then(|file| file.commit(&login)).map_err(UpstreamError::unavailable)?;
         locked.forget_scope();
         Ok(login)
-    }
-}
-
-/// Chooses the scopes of a login: those of the config, or those that the upstream asks for (MCP, "Scope Selection Strategy"). A refresh
-/// token needs `offline_access` at servers that list this scope, and others may refuse it.
-fn scope_of(config: &str, asked: &str, metadata: &Metadata) -> String {
-    const OFFLINE: &str = "offline_access";
-    if !config.is_empty() || asked.is_empty() {
-        return config.to_owned();
-    }
-    match metadata.lists("scopes_supported", OFFLINE) {
-        Some(true) => challenge::union(&[asked, OFFLINE]),
-        Some(false) => challenge::without(asked, OFFLINE),
-        None => asked.to_owned(),
     }
 }

@@ -17,6 +17,9 @@ use crate::world::{World, operation, upstream};
 const REDIRECT: &str = "http://127.0.0.1:1/callback";
 const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 
+/// Answers the request for the metadata of an upstream.
+type Metadata = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
+
 /// A protected upstream. `metadata` answers the request for its metadata, and `call` a call with a token.
 fn protected(
     metadata: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
@@ -185,7 +188,6 @@ fn hostile_metadata_is_refused_before_a_person_is_asked() {
         let server = server.to_owned();
         Box::new(move |asked: &Asked| naming(asked, &server))
     };
-    type Metadata = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
     let cases: Vec<(Metadata, &str)> = vec![
         (resource(json!({ "resource": "https://evil.example/mcp", "authorization_servers": [good] })), "of another resource"),
         (resource(json!({ "authorization_servers": [good] })), "has no `resource`"),
