@@ -53,8 +53,7 @@ use Meaning::{
     Exclude, Headers, Include, Kind, LeftOut, Name, Nested, StartTimeout, Url,
 };
 
-const OAUTH: &str =
-    "write `\"auth\": [{ \"scheme\": \"oauth2\", \"grant\": \"authorization_code\" }]`, and run `ptc-compile login`; the guide to identity has \
+const OAUTH: &str = "write `\"auth\": [{ \"scheme\": \"oauth2\", \"grant\": \"authorization_code\" }]`, and run `ptc-compile login`; the guide to identity has \
      the other keys";
 
 #[rustfmt::skip]

@@ -72,9 +72,11 @@ impl LoginClient {
         // Clients, tokens and scopes belong to their issuer.
         let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
         let earlier_issuer = earlier_issuer.filter(|earlier| *earlier != oauth.issuer);
-        let earlier_scope = stored.as_ref().filter(|_| earlier_issuer.is_none()).map(|login| &*login.scope).unwrap_or_default();
-        let scope = scope_of(&oauth.scope, &asked_scope, &metadata);
-        let scope = challenge::union(&[&scope, earlier_scope, &self.store.noted_scope(&self.key)]);
+        let mut scope = scope_of(&oauth.scope, &asked_scope, &metadata);
+        if earlier_issuer.is_none() {
+            let earlier = stored.as_ref().map(|login| &*login.scope).unwrap_or_default();
+            scope = challenge::union(&[&scope, earlier, &self.store.noted_scope(&self.key)]);
+        }
         // A document of the client's metadata is at a URL, which only some servers accept as identifier.
         let is_document = config.is_discovered() && config.client_id.starts_with("https://");
         let is_unknown = is_document && !metadata.is_true("client_id_metadata_document_supported");
