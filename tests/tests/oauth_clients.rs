@@ -1,10 +1,12 @@
-//! Tests that the official SDKs find the authorization server of a server, register themselves there, let a person log in, and call
-//! with the access token that they get. The authorization server is `oidc-provider`.
+//! Tests that clients of the official SDKs find the authorization server of our server, register themselves there, let a person log
+//! in, and call with the access token that they get; and that `ptc-compile login` does the same for servers of the official SDKs.
+//! The authorization server is `oidc-provider`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 use ptc_tests::deployment::ptc_compile;
+use ptc_tests::mcp::Client;
 use ptc_tests::peers::{newer_node_script, python_script};
 use ptc_tests::process::{Background, free_port, run};
 use rmcp::ServiceExt as _;
@@ -12,6 +14,9 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::auth::{AuthClient, AuthorizationRequest, OAuthState};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::json;
+
+use crate::oidc;
 
 /// A secret that is obviously fake.
 const SECRET: &str = "not-a-real-secret-of-the-gate-and-long-enough";
@@ -28,13 +33,19 @@ struct Protected {
     _processes: [Background; 2],
 }
 
+/// Starts an authorization server that issues access tokens in a format. Returns its issuer.
+fn start_issuer(format: &str) -> (String, Background) {
+    let port = free_port();
+    let mut provider = newer_node_script("oidc_resource.mjs");
+    let provider = Background::start(provider.args([&port.to_string(), format, SECRET])).ready_on(port);
+    (format!("http://127.0.0.1:{port}"), provider)
+}
+
 /// Starts an authorization server that issues access tokens in a format, and a server that accepts them.
 fn start(format: &str) -> Protected {
-    let [issuer_port, port] = [free_port(), free_port()];
-    let issuer = format!("http://127.0.0.1:{issuer_port}");
+    let (issuer, provider) = start_issuer(format);
+    let port = free_port();
     let url = format!("http://127.0.0.1:{port}/mcp");
-    let mut provider = newer_node_script("oidc_resource.mjs");
-    let provider = Background::start(provider.args([&issuer_port.to_string(), format, SECRET])).ready_on(issuer_port);
     let mut server = Command::new(ptc_compile());
     server.args(["run", "--http", "--http-port", &port.to_string(), "--http-oauth-scope", "mcp:call"]);
     server.args(["--http-oauth-issuer", &issuer, "--http-oauth-audience", &url]);
@@ -93,4 +104,32 @@ async fn call_with_the_rust_sdk(server: &Protected) {
     let text = result.content.first().and_then(|content| content.as_text()).map(|text| text.text.as_str());
     assert_eq!(text, Some(ANSWER));
     client.cancel().await.expect("it ends");
+}
+
+#[test]
+#[ignore = "needs oidc-provider and the SDKs, which .ci/peers installs"]
+fn our_client_logs_in_to_servers_of_the_official_sdks() {
+    let (issuer, _issuer) = start_issuer("jwt");
+    for mut server in [newer_node_script("protected_server.mjs"), python_script("protected_server.py")] {
+        let port = free_port();
+        let _server = Background::start(server.args([&port.to_string(), &issuer])).ready_on(port);
+        let config = json!({ "upstreams": { "protected": {
+            "transport": "mcp_http",
+            "url": format!("http://127.0.0.1:{port}/mcp"),
+            "auth": [{ "scheme": "oauth2", "grant": "authorization_code" }],
+            "allow_insecure_http": true,
+            "allow_insecure_auth": true,
+        } } });
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("a file");
+        oidc::log_in(folder.path(), "protected");
+        let mut server = Command::new(ptc_compile());
+        server
+            .args(["run", "upstreams.json", "--token-store", "tokens", "--catalog-snapshot-mode", "live"])
+            .current_dir(folder.path());
+        let mut server = Client::of(&mut server);
+        server.initialize();
+        let answer = server.eval("(tool/call {:server \"protected\" :tool \"add\" :args {:a 40 :b 2}})");
+        assert!(answer.contains("42"), "{answer}");
+    }
 }

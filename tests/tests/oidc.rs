@@ -98,7 +98,7 @@ fn real_provider_issues_and_renews_tokens_for_each_form_of_client_authentication
 }
 
 /// Runs `ptc-compile login` without a browser, and opens the printed URL as a person would.
-fn log_in(folder: &Path, upstream: &str) {
+pub(crate) fn log_in(folder: &Path, upstream: &str) {
     let mut login = Command::new(ptc_compile())
         .args(["login", "upstreams.json", upstream, "--store", "tokens", "--no-browser"])
         .current_dir(folder)
@@ -106,8 +106,9 @@ fn log_in(folder: &Path, upstream: &str) {
         .spawn()
         .expect("ptc-compile starts");
     let mut lines = BufReader::new(login.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
-    let shown = lines.next().expect("the URL is shown");
-    let url = shown.split(' ').find(|word| word.starts_with("http")).unwrap_or_else(|| panic!("{shown}"));
+    let to_open = format!("{upstream}: open ");
+    let shown = lines.by_ref().find(|line| line.starts_with(&to_open)).expect("the URL is shown");
+    let url = shown[to_open.len()..].split(' ').next().expect("a URL");
     let page = run(newer_node_script("browser.mjs").arg(url)).success();
     let rest: Vec<String> = lines.collect();
     assert!(login.wait().is_ok_and(|status| status.success()), "{rest:?}\n{page:?}");
