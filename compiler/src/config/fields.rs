@@ -3,7 +3,7 @@
 use super::model::{Effects, Spanned};
 use super::reader::ConfigReader;
 use super::table::{Key, Presence, Table, Variants};
-use super::{headers, kinds};
+use super::{kinds, placeholder};
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::{Member, Node};
@@ -271,7 +271,7 @@ fn unknown_key(
                 .value
                 .members()
                 .iter()
-                .map(|header| header.value.as_str().and_then(|value| headers::authorization_hint(&header.key, value)));
+                .map(|header| header.value.as_str().and_then(|value| placeholder::authorization_hint(&header.key, value)));
             if let Some(hint) = hints.collect::<Option<Vec<_>>>().and_then(|hints| hints.into_iter().next()) {
                 reader.report(diagnostic.hint(hint));
                 return None;

@@ -96,19 +96,6 @@ pub(crate) fn can_carry_key(place: &str, name: &str) -> bool {
     }
 }
 
-/// Returns what to write instead of an `Authorization` header whose value is `Bearer ${VARIABLE}`.
-pub(super) fn authorization_hint(name: &str, value: &str) -> Option<String> {
-    if !name.eq_ignore_ascii_case("Authorization") {
-        return None;
-    }
-    let (scheme, variable) = value.split_once(' ')?;
-    let variable = variable.trim().strip_prefix("${")?.strip_suffix('}').filter(|name| placeholder::is_variable(name))?;
-    scheme.eq_ignore_ascii_case("Bearer").then(|| format!(
-        "remove the header; write `\"credentials\": {{\"token\": {{\"source\": \"env\", \"var\": \"{variable}\"}}}}` beside `upstreams`, \
-         and `\"auth\": [{{\"scheme\": \"bearer\", \"binding\": \"token\"}}]` here"
-    ))
-}
-
 /// Checks the name of a header at its position. `value` is its value if it is literal. Returns whether the header can be set.
 pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &str, value: Option<&str>, place: Span) -> bool {
     let before = reader.errors();
@@ -130,7 +117,7 @@ pub(super) fn check_name(reader: &mut ConfigReader<'_>, setter: Setter, name: &s
         let verb = if row.severity == Severity::Error { "cannot" } else { "need not" };
         let message = format!("the header `{}` {verb} be set{owner}: {}", row.name, row.why);
         let diagnostic = Diagnostic::new(Code::ReservedHeader, message).at(place, "");
-        let hint = value.and_then(|value| authorization_hint(name, value)).unwrap_or_else(|| row.hint.to_owned());
+        let hint = value.and_then(|value| placeholder::authorization_hint(name, value)).unwrap_or_else(|| row.hint.to_owned());
         let diagnostic = diagnostic.hint(hint);
         reader.report(Diagnostic { severity: row.severity, ..diagnostic });
     }

@@ -2,9 +2,9 @@
 
 use ptc_secrets::heuristics;
 
+use super::keys;
 use super::model::EnvPart;
 use super::reader::ConfigReader;
-use super::{headers, keys};
 use crate::diag::{Code, Diagnostic, quoted};
 use crate::source::Span;
 use crate::tree::{Member, Node, Tree};
@@ -110,7 +110,7 @@ fn warn(reader: &mut ConfigReader<'_>, key: &str, node: &Node) {
         Tree::Array(elements) => elements.iter().for_each(|element| warn(reader, key, element)),
         Tree::Object(members) => members.iter().for_each(|member| {
             // The header is refused, with what to write instead.
-            if member.value.as_str().and_then(|value| headers::authorization_hint(&member.key, value)).is_none() {
+            if member.value.as_str().and_then(|value| authorization_hint(&member.key, value)).is_none() {
                 warn(reader, &member.key, &member.value);
             }
         }),
@@ -120,6 +120,19 @@ fn warn(reader: &mut ConfigReader<'_>, key: &str, node: &Node) {
 
 fn first_placeholder(text: &str) -> Option<&str> {
     text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).find(|name| is_variable(name))
+}
+
+/// Returns what to write instead of an `Authorization` header whose value is `Bearer ${VARIABLE}`.
+pub(super) fn authorization_hint(name: &str, value: &str) -> Option<String> {
+    if !name.eq_ignore_ascii_case("Authorization") {
+        return None;
+    }
+    let (scheme, variable) = value.split_once(' ')?;
+    let variable = variable.trim().strip_prefix("${")?.strip_suffix('}').filter(|name| is_variable(name))?;
+    scheme.eq_ignore_ascii_case("Bearer").then(|| format!(
+        "remove the header; write `\"credentials\": {{\"token\": {{\"source\": \"env\", \"var\": \"{variable}\"}}}}` beside `upstreams`, \
+         and `\"auth\": [{{\"scheme\": \"bearer\", \"binding\": \"token\"}}]` here"
+    ))
 }
 
 #[cfg(test)]

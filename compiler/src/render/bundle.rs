@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::container::label;
+use super::image_names::label;
 use super::needs::{Needs, Variable};
 use super::{RenderError, build_digest};
 use crate::ir::Deployment;

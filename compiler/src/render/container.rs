@@ -1,21 +1,19 @@
 //! Renders the `Dockerfile` of a deployment.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use minijinja::AutoEscape;
 use serde::Serialize;
 
 use super::base_images::{BaseImage, BaseImages, NoSuchStage, Stage};
+use super::image_names::{HOME, label, path_in_image};
 use super::needs::Needs;
 use super::{RenderError, build_digest, template};
 use crate::config::model::{McpStdio, Transport};
 use crate::config::packages::{Fetched, Installer, fetched};
 use crate::ir::Deployment;
 use crate::json::quote;
-
-/// Folder of the binary in the image. Relative paths of the config start there.
-const HOME: &str = "/app";
 
 /// Numeric id of the user that runs the server. It has no name and no privileges in the image.
 pub(super) const USER: u32 = 65532;
@@ -192,7 +190,7 @@ pub(super) fn is_in_image(command: &str) -> bool {
 pub(super) fn installable(stdio: &McpStdio) -> Option<(Installer, &str)> {
     let args: Vec<&str> = stdio.args.iter().map(String::as_str).collect();
     let Some(Fetched::Pinned(installer, package)) = fetched(&stdio.command.value, &args) else { return None };
-    let is_at_home = stdio.cd.as_ref().is_none_or(|cd| Path::new(&place(&cd.value)).starts_with(HOME));
+    let is_at_home = stdio.cd.as_ref().is_none_or(|cd| Path::new(&path_in_image(&cd.value)).starts_with(HOME));
     (installer == Installer::Uv || is_at_home).then_some((installer, package))
 }
 
@@ -218,45 +216,6 @@ pub fn dockerignore(context: &Context) -> String {
     text
 }
 
-/// Returns a name that is valid in DNS and in image registries: lower-case letters, digits and single hyphens, at most `most`
-/// characters.
-pub(super) fn label(name: &str, most: usize) -> String {
-    let words: Vec<String> =
-        name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
-    let label: String = words.join("-").chars().take(most).collect();
-    // The name of a Kubernetes service starts with a letter.
-    match label.trim_end_matches('-') {
-        "" => "deployment".to_owned(),
-        label if label.starts_with(|c: char| c.is_ascii_digit()) => format!("d-{label}"),
-        label => label.to_owned(),
-    }
-}
-
-pub(super) fn free(taken: &BTreeMap<String, String>, name: &str) -> String {
-    let mut free = name.to_owned();
-    let mut number = 2;
-    while taken.contains_key(&free) {
-        free = format!("{name}-{number}");
-        number += 1;
-    }
-    free
-}
-
-/// Resolves a path of the config to an absolute path in the image, without `.` and `..`.
-pub(super) fn place(path: &str) -> String {
-    let mut place = PathBuf::new();
-    for part in Path::new(HOME).join(path).components() {
-        match part {
-            Component::ParentDir => {
-                place.pop();
-            }
-            Component::CurDir => {}
-            part => place.push(part),
-        }
-    }
-    place.display().to_string()
-}
-
 /// Formats the words of an instruction in its JSON form, which runs without a shell.
 fn list(words: &[&str]) -> String {
     format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
@@ -271,35 +230,4 @@ pub(super) fn quoted(text: &str) -> String {
 /// Returns a name for a comment, on one line so that it cannot end the comment.
 pub(super) fn comment(text: &str) -> String {
     super::literal::shown(&crate::lower::text::one_line(text, 120))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{label, place};
-
-    #[test]
-    fn names_are_valid_dns_labels() {
-        for (name, expected) in [
-            ("quickstart", "quickstart"),
-            ("My Clinic_2", "my-clinic-2"),
-            ("9 lives", "d-9-lives"),
-            ("🙂", "deployment"),
-            ("a--b-", "a-b"),
-        ] {
-            assert_eq!(label(name, 50), expected);
-        }
-        assert_eq!(label("abc-def", 4), "abc");
-    }
-
-    #[test]
-    fn secrets_are_mounted_at_the_paths_that_the_server_reads() {
-        for (path, expected) in [
-            ("token.txt", "/app/token.txt"),
-            ("./s/../t", "/app/t"),
-            ("../../etc/x", "/etc/x"),
-            ("/run/secrets/t", "/run/secrets/t"),
-        ] {
-            assert_eq!(place(path), expected);
-        }
-    }
 }

@@ -3,7 +3,8 @@
 use minijinja::AutoEscape;
 use serde::Serialize;
 
-use super::container::{PORT, USER, comment, image_reference, label, quoted};
+use super::container::{PORT, USER, comment, image_reference, quoted};
+use super::image_names::label;
 use super::needs::Needs;
 use super::{RenderError, build_digest, template};
 use crate::ir::Deployment;

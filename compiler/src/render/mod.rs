@@ -11,6 +11,7 @@ mod bundle_check;
 mod container;
 mod container_check;
 mod html;
+mod image_names;
 mod kubernetes;
 mod literal;
 mod manifest;

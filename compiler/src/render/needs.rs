@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ptc_secrets::heuristics::names_a_secret;
 
-use super::container::{free, label, place};
+use super::image_names::{label, path_in_image, unused_name};
 use crate::config::model::{CredentialSource, EnvPart, InheritEnv, Transport};
 use crate::ir::Deployment;
 use crate::lower::bindings;
@@ -43,8 +43,8 @@ impl Needs {
                     variable.upstreams.extend(users.map(|upstream| upstream.name.clone()));
                 }
                 CredentialSource::File { path } => {
-                    let key = free(&needs.files, &label(&credential.name, 60));
-                    needs.files.insert(key, place(path));
+                    let key = unused_name(&needs.files, &label(&credential.name, 60));
+                    needs.files.insert(key, path_in_image(path));
                 }
                 CredentialSource::Literal { .. } => {}
             }
