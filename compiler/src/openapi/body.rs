@@ -3,12 +3,12 @@
 use ptc_catalog::body_kind::essence;
 use ptc_catalog::{BodyKind, RequestKind, Type, Types};
 
+use super::argument::Sent;
+use super::candidate::Candidate;
 use super::context::Context;
 use super::faults::Faults;
-use super::parameter::Sent;
 use super::reference::{Content, contents};
 use super::schema;
-use super::select::Candidate;
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted_list};
 use crate::json::Json;

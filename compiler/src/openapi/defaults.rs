@@ -2,8 +2,8 @@
 
 use ptc_catalog::Type;
 
+use super::argument::Sent;
 use super::faults::Faults;
-use super::parameter::Sent;
 use super::reference::References;
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, suggest};

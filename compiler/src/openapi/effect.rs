@@ -4,7 +4,7 @@
 use ptc_catalog::effect::is_safe;
 use ptc_catalog::{Annotations, Effect};
 
-use super::select::Candidate;
+use super::candidate::Candidate;
 use crate::config::model::Override;
 use crate::json::Json;
 

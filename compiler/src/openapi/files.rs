@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use super::location::{Location, Target};
-use super::security;
+use super::location::{Location, Target, is_scheme_uri};
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted};
 use crate::input::{Text, Unreadable};
 use crate::lock;
@@ -211,7 +210,7 @@ fn collect<'a>(node: &'a Node, references: &mut Vec<&'a str>) {
                     ("$ref", Tree::String(text)) => add(text),
                     ("security", Tree::Array(any_of)) => {
                         let names = any_of.iter().flat_map(Node::members).map(|scheme| &*scheme.key);
-                        names.filter(|name| security::is_uri(name)).for_each(add);
+                        names.filter(|name| is_scheme_uri(name)).for_each(add);
                     }
                     _ => collect(&member.value, references),
                 }

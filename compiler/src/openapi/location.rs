@@ -3,8 +3,6 @@
 
 use url::Url;
 
-use super::reference::percent_decoded;
-
 /// Where the files of a document are.
 #[derive(Debug, Clone)]
 pub(super) enum Location {
@@ -79,6 +77,36 @@ fn on_origin(origin: &Url, from: &str, reference: &str) -> Option<String> {
 pub fn name_of_url(mut url: Url) -> String {
     url.set_fragment(None);
     url.into()
+}
+
+/// Decodes percent-encoding. A text is returned unchanged if it does not encode UTF-8.
+pub(super) fn percent_decoded(segment: &str) -> String {
+    if segment.contains('%') {
+        let bytes = segment.as_bytes();
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            let hex = segment.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            match (byte, hex) {
+                (b'%', Some(value)) => {
+                    out.push(value);
+                    at += 3;
+                }
+                (byte, _) => {
+                    out.push(*byte);
+                    at += 1;
+                }
+            }
+        }
+        String::from_utf8(out).unwrap_or_else(|_| segment.to_owned())
+    } else {
+        segment.to_owned()
+    }
+}
+
+/// Whether the name of a scheme in `security` can only be a URI. Components cannot have such a name.
+pub(super) fn is_scheme_uri(name: &str) -> bool {
+    name.contains(['#', '/', ':'])
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! fault that makes one unusable is a diagnostic at its place and does not affect other operations.
 //!
 //! - `document`: everything that is included of one document.
-//! - `select`: which operations are included; `listing`: a summary of every operation.
-//! - `operation`: one operation as a definition, or all its `faults`; `parameter`, `body`, `response`, `server`, `defaults` are its
+//! - `select`: which operations are included, of each `candidate`; `listing`: a summary of every operation.
+//! - `operation`: one operation as a definition, or all its `faults`; `argument`, `parameter`, `body`, `response`, `server`, `defaults` are its
 //!   parts, and `effect` decides whether it writes.
 //! - `schema`: schemas as JSON Schema 2020-12, independent of the document.
 //! - `security`: the credentials that operations need; `secret_parameter`: which parameters carry credentials; `context`: what all
@@ -13,7 +13,9 @@
 //! - `reference`: `$ref`s; `files`: the files to which they lead, and `location`: the names of those.
 //! - `name`: exposed names.
 
+mod argument;
 mod body;
+mod candidate;
 mod context;
 mod defaults;
 mod document;

@@ -1,10 +1,11 @@
 //! Converts one operation into a tool definition.
 
+use super::argument::Sent;
+use super::candidate::Candidate;
 use super::context::Context;
 use super::faults::Faults;
-use super::parameter::{self, Parameters, Sent};
+use super::parameter::{self, Parameters};
 use super::reference::References;
-use super::select::Candidate;
 use super::{body, defaults, effect, response, security, server};
 use crate::config::model::Override;
 use crate::config::operation_name as name;

@@ -3,11 +3,12 @@
 use openapiv3::{Parameter, PathStyle, QueryStyle};
 use ptc_catalog::RequestKind;
 
+use super::argument::Sent;
+use super::candidate::Candidate;
 use super::context::Context;
 use super::faults::Faults;
 use super::reference::{References, contents};
 use super::secret_parameter::Sender;
-use super::select::Candidate;
 use super::{body, effect, response, schema};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted, quoted_list};
@@ -15,17 +16,6 @@ use crate::http_token::is_token;
 use crate::json::Json;
 use crate::source::Span;
 use crate::tree::{Node, Tree};
-
-/// A parameter that calls send.
-pub(super) struct Sent {
-    /// The name of the argument.
-    pub(super) name: String,
-    pub(super) required: bool,
-    /// The schema of the argument.
-    pub(super) schema: Json,
-    /// The entry in `_ptc.params`.
-    pub(super) wire: Json,
-}
 
 /// What an operation sends beside its path.
 pub(super) struct Parameters {

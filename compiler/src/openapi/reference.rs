@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::faults::Faults;
 use super::files::Files;
+use super::location::percent_decoded;
 use crate::diag::{Code, Diagnostic};
 use crate::source::{FileId, Span};
 use crate::tree::{Node, Tree};
@@ -101,29 +102,4 @@ impl<'a> References<'a> {
 /// Unescapes a segment of a JSON Pointer: percent-encoding first, then `~1` and `~0`.
 pub(super) fn unescape(segment: &str) -> String {
     percent_decoded(segment).replace("~1", "/").replace("~0", "~")
-}
-
-/// Decodes percent-encoding. A text is returned unchanged if it does not encode UTF-8.
-pub(super) fn percent_decoded(segment: &str) -> String {
-    if segment.contains('%') {
-        let bytes = segment.as_bytes();
-        let mut out = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        while let Some(byte) = bytes.get(at) {
-            let hex = segment.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            match (byte, hex) {
-                (b'%', Some(value)) => {
-                    out.push(value);
-                    at += 3;
-                }
-                (byte, _) => {
-                    out.push(*byte);
-                    at += 1;
-                }
-            }
-        }
-        String::from_utf8(out).unwrap_or_else(|_| segment.to_owned())
-    } else {
-        segment.to_owned()
-    }
 }

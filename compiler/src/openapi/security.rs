@@ -1,5 +1,6 @@
 //! Reads `security` and `securitySchemes`: the credentials that calls of an operation need.
 
+use super::location::is_scheme_uri;
 use super::reference::References;
 use crate::config::can_carry_key;
 use crate::lock::security::{Scheme, SchemeKind};
@@ -37,7 +38,7 @@ fn scheme<'a>(references: References<'a>, member: &'a Member) -> Scheme {
     let scopes = member.value.elements().unwrap_or_default();
     let scopes = scopes.iter().filter_map(Node::as_str).map(str::to_owned).collect();
     // A name that no component has can be a URI (OpenAPI 3.2, section 4.30).
-    let by_uri = || is_uri(&member.key).then(|| references.follow(&member.key, &member.key_range).ok())?;
+    let by_uri = || is_scheme_uri(&member.key).then(|| references.follow(&member.key, &member.key_range).ok())?;
     let declared = components(references).and_then(|schemes| schemes.get(&member.key)).or_else(by_uri);
     let declared = declared.and_then(|scheme| references.resolve(scheme).ok());
     let kind = declared.map_or_else(|| SchemeKind::Other(String::new()), kind);
@@ -46,11 +47,6 @@ fn scheme<'a>(references: References<'a>, member: &'a Member) -> Scheme {
 
 fn components(references: References<'_>) -> Option<&Node> {
     references.root.get("components")?.get("securitySchemes")
-}
-
-/// Whether the name of a scheme in `security` can only be a URI. Components cannot have such a name.
-pub(super) fn is_uri(name: &str) -> bool {
-    name.contains(['#', '/', ':'])
 }
 
 fn kind(scheme: &Node) -> SchemeKind {

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use ptc_catalog::matches_wildcard;
 
+use super::candidate::Candidate;
 use super::reference::References;
 use super::{effect, operation};
 use crate::config::model::{OpenApi, Override, Spanned};
@@ -31,50 +32,6 @@ const METHODS: [(&str, &str); 9] = [
     ("trace", "TRACE"),
     ("query", "QUERY"),
 ];
-
-/// Methods that cannot be included. The answer to a `TRACE` is the whole request with its credentials, and `CONNECT` opens a
-/// tunnel.
-const REFUSED: [&str; 2] = ["TRACE", "CONNECT"];
-
-/// An operation of the document with any method.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Candidate<'a> {
-    /// The method as it is sent. Methods are case-sensitive.
-    pub(super) method: &'a str,
-    pub(super) path: &'a str,
-    pub(super) id: Option<&'a str>,
-    pub(super) item: &'a Node,
-    pub(super) operation: &'a Node,
-    /// Byte range where the operation starts: its id, or its method.
-    pub(super) place: &'a Range<u32>,
-}
-
-impl<'a> Candidate<'a> {
-    /// Whether the operation only reads, by its override in `entry` or by its method. `wanted` is the entry that includes it.
-    fn is_read(&self, entry: &OpenApi, wanted: &str) -> bool {
-        effect::classify(self, override_of(entry, self, wanted)).is_read()
-    }
-
-    /// Whether the method can never be included.
-    pub(super) fn is_refused(&self) -> bool {
-        REFUSED.iter().any(|method| self.method.eq_ignore_ascii_case(method))
-    }
-
-    /// Returns the name for messages: the id, or else method and path.
-    pub(super) fn name(&self) -> Cow<'a, str> {
-        self.id.map_or_else(|| self.location().into(), Cow::Borrowed)
-    }
-
-    /// Returns the method and the path.
-    pub(super) fn location(&self) -> String {
-        format!("{} {}", self.method, self.path)
-    }
-
-    /// Iterates over the tags in order.
-    pub(super) fn tags(&self) -> impl Iterator<Item = &'a str> {
-        self.operation.get("tags").and_then(Node::elements).unwrap_or_default().iter().filter_map(Node::as_str)
-    }
-}
 
 /// A path whose operations cannot be read.
 #[derive(Debug)]
@@ -272,7 +229,7 @@ fn find<'a>(
         matches.extend(candidates.iter().filter(is_exposed));
     }
     let is_usable = |c: &Candidate<'a>| match purpose {
-        Purpose::Include => !c.is_refused() && (c.is_read(entry, &wanted.value) || entry.allow_writes && !meant.is_pattern()),
+        Purpose::Include => !c.is_refused() && (is_read(c, entry, &wanted.value) || entry.allow_writes && !meant.is_pattern()),
         Purpose::Exclude => true,
     };
     let readable: Vec<Candidate<'a>> = matches.iter().copied().filter(is_usable).collect();
@@ -324,7 +281,7 @@ fn matches_nothing(
     meant: Selector<'_>,
     others: bool,
 ) -> Diagnostic {
-    let is_read = |c: &&Candidate<'_>| c.is_read(entry, &wanted.value);
+    let is_read = |c: &&Candidate<'_>| is_read(c, entry, &wanted.value);
     let message = format!("`{}` fits no operation that only reads", wanted.value);
     let diagnostic = Diagnostic::new(Code::EmptyPattern, message).at(wanted.place.clone(), "");
     if others {
@@ -349,7 +306,7 @@ fn unknown(candidates: &[Candidate<'_>], entry: &OpenApi, wanted: &Spanned<Strin
     let by_path = matches!(meant, Selector::Path(..));
     let names: Vec<Cow<'_, str>> = candidates
         .iter()
-        .filter(|c| entry.allow_writes || c.is_read(entry, &wanted.value))
+        .filter(|c| entry.allow_writes || is_read(c, entry, &wanted.value))
         .map(|c| if by_path { c.location().into() } else { c.name() })
         .collect();
     if let Some(hint) = suggest::hint(&wanted.value, "operation", names.iter().map(Cow::as_ref)) {
@@ -370,4 +327,9 @@ pub(super) fn override_of<'c>(entry: &'c OpenApi, candidate: &Candidate<'_>, wan
     let named = |name: &str| entry.operation_overrides.get(name);
     let by_path = || entry.operation_overrides.iter().find(|(name, _)| names_operation(name, candidate.method, candidate.path));
     candidate.id.and_then(named).or_else(|| named(wanted)).or_else(|| Some(by_path()?.1))
+}
+
+/// Whether an operation only reads, by its override in `entry` or by its method. `wanted` is the entry that includes it.
+fn is_read(candidate: &Candidate<'_>, entry: &OpenApi, wanted: &str) -> bool {
+    effect::classify(candidate, override_of(entry, candidate, wanted)).is_read()
 }

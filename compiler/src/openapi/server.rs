@@ -3,10 +3,10 @@
 use ptc_catalog::matches_wildcard;
 use url::Url;
 
+use super::candidate::Candidate;
 use super::context::Context;
 use super::faults::Faults;
 use super::reference::References;
-use super::select::Candidate;
 use crate::config::model::Spanned;
 use crate::diag::{Code, Diagnostic, Diagnostics, quoted_list};
 use crate::source::FileId;
