@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::draft::{Draft, Entry, Kind, Refusal};
 use super::keys::{Raw, Setting, Unit};
 use super::{Context, Field, Upstream, http, remote, stdio};
 use crate::diag::{Code, quoted};
@@ -10,40 +11,6 @@ use crate::tree::{Node, Tree};
 
 /// Maximum of every limit in milliseconds: one day.
 const MAX_MS: f64 = 86_400_000.0;
-
-/// An upstream that is being made.
-#[derive(Default)]
-pub(super) struct Draft {
-    pub(super) fields: Vec<Field>,
-    pub(super) comments: Vec<String>,
-}
-
-impl Draft {
-    pub(super) fn add(&mut self, key: &str, value: Json) {
-        self.with(key, value, Vec::new());
-    }
-
-    pub(super) fn with(&mut self, key: &str, value: Json, comments: Vec<String>) {
-        self.fields.push(Field { key: key.to_owned(), value, comments });
-    }
-}
-
-/// The entry that is being read.
-pub(super) struct Entry {
-    /// Its name in the result.
-    pub(super) name: String,
-    /// The position of its name.
-    pub(super) place: Range<u32>,
-}
-
-/// The transport that an entry names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Stdio,
-    Http,
-    Sse,
-    OpenApi,
-}
 
 /// The names of transports in all configs.
 const KINDS: &[(&str, Kind)] = &[
@@ -110,17 +77,6 @@ pub(super) fn read(
     }
     common(context, &raw, &mut draft);
     Some(Upstream { name: entry.name, comments: draft.comments, fields: draft.fields })
-}
-
-/// Why an entry cannot become an upstream.
-pub(super) struct Refusal {
-    pub(super) why: String,
-    pub(super) hint: &'static str,
-}
-
-/// Creates a refusal.
-pub(super) fn refuse<T>(why: impl Into<String>, hint: &'static str) -> Result<T, Refusal> {
-    Err(Refusal { why: why.into(), hint })
 }
 
 fn left_out(context: &mut Context<'_>, entry: &Entry, key: &str, why: &str, hint: &str) -> Option<Upstream> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
-use super::entry::{Entry, Refusal, refuse};
+use super::draft::{Entry, Env, Refusal, refuse};
 use super::keys::{Raw, Setting};
 use super::secrets;
 use super::text::{Part, parts};
@@ -11,25 +11,7 @@ use super::words::{Piece, Resolved, plain, resolve};
 use crate::clients::Client;
 use crate::config::placeholder::{is_faulty, is_variable};
 use crate::diag::{Code, quoted};
-use crate::json::Json;
 use crate::tree::{Node, Tree};
-
-/// `env` and `inherit_env` of an upstream.
-#[derive(Default)]
-pub(super) struct Env {
-    pub(super) set: Vec<(String, Json)>,
-    pub(super) inherited: Vec<String>,
-    pub(super) comments: Vec<String>,
-}
-
-impl Env {
-    /// Sets a variable, unless it is set already.
-    pub(super) fn set(&mut self, name: &str, value: String) {
-        if !self.set.iter().any(|(known, _)| known == name) {
-            self.set.push((name.to_owned(), Json::String(value)));
-        }
-    }
-}
 
 /// Replaces `-e NAME=secret` of a container runtime by `-e NAME`, and sets the variable for it.
 pub(super) fn docker_variables(context: &mut Context<'_>, entry: &Entry, texts: &mut [(String, Range<u32>)], env: &mut Env) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
-use super::entry::{Entry, Refusal};
+use super::draft::{Entry, Refusal};
 use super::keys::Raw;
 use super::secrets::{self, owned_name, variable_name};
 use super::text::{Part, parts};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use url::Url;
 
 use super::Context;
-use super::entry::{Draft, Entry, Kind, Refusal, refuse};
+use super::draft::{Draft, Entry, Kind, Refusal, refuse};
 use super::headers::{Sent, auth_element, bearer, binding_name, header, replaced, send, source, variable_source};
 use super::keys::{Raw, Setting};
 use super::remote::Bridge;

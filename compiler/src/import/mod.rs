@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `sections` | finds the servers in a config |
 //! | `keys` | the keys of all clients, and what each means |
-//! | `entry` | reads one entry |
+//! | `entry` | reads one entry; `draft`: what its readers share |
 //! | `stdio`, `http` | make an upstream of an entry |
 //! | `words`, `env` | its command line and its variables |
 //! | `headers` | the credentials and headers of its requests |
@@ -18,6 +18,7 @@
 //! | `mask` | marks what no finding may show |
 //! | `write` | the text of the result, with its comments |
 
+mod draft;
 mod entry;
 mod env;
 mod headers;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::Context;
-use super::entry::{Draft, Entry, Refusal, refuse};
-use super::env::{self, Env};
+use super::draft::{Draft, Entry, Env, Refusal, refuse};
+use super::env;
 use super::keys::Raw;
 use super::text::{Part, parts};
 use super::words::{Piece, Word, hide_secrets, plain, resolve, shell_word};

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::Context;
-use super::entry::{Entry, Refusal, refuse};
-use super::env::Env;
+use super::draft::Env;
+use super::draft::{Entry, Refusal, refuse};
 use super::secrets::{self, owned_name};
 use super::text::{Part, parts};
 use crate::diag::{Code, quoted};
