@@ -43,6 +43,8 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
     let bindings = bindings.filter(|binding| !binding.is_empty());
     properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
     let servers = auth.iter().filter_map(|auth| auth.oauth()).map(|oauth| heuristics::without_query(oauth.server()));
+    // The authorization server that an upstream names is not part of the build.
+    let servers = servers.filter(|url| !url.is_empty());
     properties.extend(servers.map(|url| property("ptc:authorization_server", url)));
     properties.extend(proxy.map(|proxy| property("ptc:proxy", heuristics::without_query(proxy.url))));
     properties.sort_by_key(|property| (property["name"].to_string(), property["value"].to_string()));

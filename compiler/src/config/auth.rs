@@ -14,14 +14,14 @@ use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::source::Span;
 use crate::tree::Node;
 
-/// Reads the elements of `auth` of one entry in order, with their positions. Access tokens are requested for `resource`, unless an
-/// element has another one.
+/// Reads the elements of `auth` of one entry in order, with their positions. Access tokens of MCP servers are requested for
+/// `resource`, unless an element has another one.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     owner: &str,
     auth_elements: &[Node],
     bindings: &Bindings,
-    resource: &str,
+    resource: Option<&str>,
     seen: &mut Seen,
 ) -> Vec<(Auth, Span)> {
     let read = |node| Some((auth_element(reader, owner, node, bindings, resource, seen)?, node.place(reader.file)));
@@ -33,7 +33,7 @@ fn auth_element(
     owner: &str,
     node: &Node,
     bindings: &Bindings,
-    resource: &str,
+    resource: Option<&str>,
     seen: &mut Seen,
 ) -> Option<Auth> {
     let subject = Subject { name: format!("an element of `auth` of {owner}"), place: node.place(reader.file) };

@@ -21,7 +21,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, owner: &str, fields: &Fields<'
     let resource = url.as_ref().map(|named| oauth::resource_of(&named.url)).unwrap_or_default();
     Some(McpHttp {
         is_sse: fields.tag() == "mcp_sse",
-        http: options(reader, owner, fields, bindings, &resource),
+        http: options(reader, owner, fields, bindings, Some(&resource)),
         url: fields.spanned(reader, "url")?,
         handshake_timeout_ms: fields.number("handshake_timeout_ms"),
         listing: listing_limits(fields),
@@ -33,14 +33,14 @@ pub(super) fn listing_limits(fields: &Fields<'_>) -> ListingLimits {
     ListingLimits { max_bytes: fields.number("max_listing_bytes"), max_tools: fields.number("max_listing_tools") }
 }
 
-/// Reads credentials, headers, timeouts, the maximum size of responses, and the proxy. Access tokens are requested for `resource`, if it
-/// is not empty.
+/// Reads credentials, headers, timeouts, the maximum size of responses, and the proxy. Access tokens are requested for
+/// `resource`, which MCP servers have.
 pub(super) fn options(
     reader: &mut ConfigReader<'_>,
     owner: &str,
     fields: &Fields<'_>,
     bindings: &Bindings,
-    resource: &str,
+    resource: Option<&str>,
 ) -> HttpOptions {
     let mut seen = Seen::default();
     // A single element of `auth` without brackets has been reported as an error; its contents are checked nevertheless.

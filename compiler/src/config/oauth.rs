@@ -31,23 +31,30 @@ pub(super) fn resource_of(url: &Url) -> String {
     if resource.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
 }
 
-/// Reads an element. `resource` is the parameter of that name, unless the element has another one.
+/// Reads an element. `resource` is the parameter of that name for an MCP server, unless the element has another one.
 pub(super) fn read(
     reader: &mut ConfigReader<'_>,
     subject: &Subject,
     fields: &Fields<'_>,
     bindings: &Bindings,
-    resource: &str,
+    resource: Option<&str>,
 ) -> Option<OAuth2<String>> {
-    let client_auth = fields.text("client_auth").map_or(Some(ClientAuth::SecretBasic), |name| ClientAuth::named(&name));
-    let has_token_url = fields.member("token_url").is_some() || fields.unfit("token_url").is_some();
-    if !has_token_url && fields.member("issuer").is_none() && fields.unfit("issuer").is_none() {
-        let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `token_url`", subject.name));
-        let hint =
-            "`token_url` is the URL that issues tokens; `issuer` in its place is the URL of an issuer whose metadata has it";
-        reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
-    }
+    let has = |name: &str| fields.member(name).is_some() || fields.unfit(name).is_some();
     let grant = fields.text("grant").and_then(|name| GrantType::named(&name));
+    let is_registered = !has("client_id");
+    let (has_token_url, needs_issuer) = (has("token_url"), !has("token_url") && !has("issuer"));
+    // An authorization server that does not know the client in advance has no credential of it.
+    let is_document = fields.text("client_id").is_some_and(|id| id.starts_with("https://"));
+    let is_found = needs_issuer && grant.is_some_and(GrantType::needs_metadata);
+    let is_public = !has("binding") && (is_registered || is_document || is_found);
+    let default = if is_public { ClientAuth::None } else { ClientAuth::SecretBasic };
+    let client_auth = fields.text("client_auth").map_or(Some(default), |name| ClientAuth::named(&name));
+    if needs_issuer {
+        check_discovery(reader, subject, fields, grant, resource.is_some());
+    }
+    if is_registered {
+        check_registration(reader, subject, fields, grant);
+    }
     check_login(reader, fields, grant);
     check_client(reader, subject, fields, client_auth);
     for (name, is_unused) in [("key_id", true), ("issuer", has_token_url)] {
@@ -89,14 +96,59 @@ pub(super) fn read(
     Some(OAuth2 {
         grant: grant?,
         token_url: fields.text("token_url").unwrap_or_default(),
-        client_id: fields.text("client_id")?,
+        client_id: if is_registered { String::new() } else { fields.text("client_id")? },
         client_auth: client_auth?,
         binding: fields.text("binding").unwrap_or_default(),
         key_id: fields.text("key_id").unwrap_or_default(),
         issuer: fields.text("issuer").unwrap_or_default(),
         scope: fields.texts("scopes").join(" "),
-        resource: fields.text("resource").unwrap_or_else(|| resource.to_owned()),
+        resource: fields.text("resource").unwrap_or_else(|| resource.unwrap_or_default().to_owned()),
     })
+}
+
+/// Reports a missing authorization server, unless a person logs in at the one that the upstream names. A credential of the config
+/// belongs to one authorization server: an upstream that could name another one would get it.
+fn check_discovery(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    grant: Option<GrantType>,
+    is_mcp: bool,
+) {
+    if !is_mcp || !grant.is_some_and(GrantType::needs_metadata) {
+        let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `token_url`", subject.name));
+        let hint =
+            "`token_url` is the URL that issues tokens; `issuer` in its place is the URL of an issuer whose metadata has it";
+        reader.report(diagnostic.at(subject.place.clone(), "`token_url` or `issuer` is missing").hint(hint));
+        return;
+    }
+    if let Some(node) = fields.node("binding") {
+        let message =
+            "`binding` is a credential for one authorization server, and without `issuer` the upstream names that server";
+        reader.fault(Code::BadOauthSetting, node, message, "", "write the `issuer` that knows the client");
+    }
+    if let Some(node) = fields.node("resource") {
+        let message = "without `issuer`, the metadata of the upstream has its resource";
+        reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `issuer`");
+    }
+}
+
+/// Reports a client without an identifier that no login registers.
+fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>, grant: Option<GrantType>) {
+    if !grant.is_some_and(GrantType::needs_metadata) {
+        let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `client_id`", subject.name));
+        let hint = "`client_id` is a string: the identifier of this client at the authorization server";
+        reader.report(diagnostic.at(subject.place.clone(), "`client_id` is missing").hint(hint));
+        return;
+    }
+    for name in ["binding", "client_auth"] {
+        if let Some(node) = fields.node(name)
+            && node.as_str() != Some(ClientAuth::None.name())
+        {
+            let message = format!("`{name}` belongs to a known client, and without `client_id` the login registers one");
+            reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `client_id`");
+        }
+    }
 }
 
 /// Reports a grant with a login whose endpoints are not known: only the metadata of an issuer has them, which also binds the answer of

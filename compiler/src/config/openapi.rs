@@ -29,7 +29,7 @@ pub(super) fn read(
         check_origin(reader, fields, base, schema);
     }
     let schema = schema_source(reader, subject, fields);
-    let http = http::options(reader, &subject.name, fields, bindings, "");
+    let http = http::options(reader, &subject.name, fields, bindings, None);
     let operation_overrides = overrides(reader, fields);
     let idempotency_header = idempotency_header(reader, fields, &http);
     let server_origins = server_origins(reader, fields, base.as_ref());

@@ -53,8 +53,8 @@ use Meaning::{
     Exclude, Headers, Include, Kind, LeftOut, Name, Nested, StartTimeout, Url,
 };
 
-const OAUTH: &str =
-    "upstreams do not sign in with OAuth; if the server requires a token, name it in `credentials` and send it with `auth`";
+const OAUTH: &str = "write `\"auth\": [{ \"scheme\": \"oauth2\", \"grant\": \"authorization_code\" }]`, and run `ptc-compile login`; the guide to identity has \
+     the other keys";
 
 #[rustfmt::skip]
 const KEYS: &[(&str, Meaning)] = &[

@@ -147,7 +147,9 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
             (Auth::CustomHeader { .. } | Auth::ApiKey { .. }, Some((place, name))) => format!("{place} {name}"),
             (Auth::OAuth2(oauth), _) => {
                 let scopes = if oauth.scope.is_empty() { String::new() } else { format!(" with scopes {}", oauth.scope) };
-                format!("oauth2 token of {}{scopes}, client {}", heuristics::without_query(oauth.server()), oauth.client_id)
+                let server = if oauth.is_discovered() { "the server that the upstream names" } else { oauth.server() };
+                let client = if oauth.client_id.is_empty() { "that registers itself" } else { &oauth.client_id };
+                format!("oauth2 token of {}{scopes}, client {client}", heuristics::without_query(server))
             }
             _ => auth.scheme().to_owned(),
         };

@@ -8,7 +8,7 @@ pub struct OAuth2<T = &'static str> {
     pub grant: GrantType,
     /// The URL of the token endpoint. Empty if the metadata of the issuer has it.
     pub token_url: T,
-    /// The identifier of the client.
+    /// The identifier of the client. Empty if a login registers the client (RFC 7591).
     pub client_id: T,
     /// How the client proves its identity to the token endpoint.
     pub client_auth: ClientAuth,
@@ -16,7 +16,8 @@ pub struct OAuth2<T = &'static str> {
     pub binding: T,
     /// The `kid` of a signed assertion. Empty if it has none.
     pub key_id: T,
-    /// The issuer whose metadata has the endpoints, and which is the audience of a signed assertion. Empty if `token_url` is both.
+    /// The issuer whose metadata has the endpoints, and which is the audience of a signed assertion. Empty if `token_url` is both, or if
+    /// the upstream names its issuer when a person logs in: see [`OAuth2::is_discovered`].
     pub issuer: T,
     /// The scopes, separated by spaces as in the parameter `scope`. Empty if none are requested.
     pub scope: T,
@@ -42,7 +43,13 @@ impl<T> OAuth2<T> {
 }
 
 impl<T: AsRef<str>> OAuth2<T> {
-    /// Returns the URL of the authorization server that the config has: of its token endpoint, or of the issuer.
+    /// Whether the upstream names its authorization server when a person logs in, as the authorization chapter of MCP describes.
+    pub fn is_discovered(&self) -> bool {
+        self.token_url.as_ref().is_empty() && self.issuer.as_ref().is_empty()
+    }
+
+    /// Returns the URL of the authorization server that the config has: of its token endpoint, or of the issuer. Empty if the upstream
+    /// names it.
     pub fn server(&self) -> &str {
         match self.token_url.as_ref() {
             "" => self.issuer.as_ref(),

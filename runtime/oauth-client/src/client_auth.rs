@@ -61,26 +61,46 @@ impl ClientCredential {
         }
         let secret = secrets.binding(oauth.binding).ok_or("has no value")?;
         match oauth.client_auth {
-            ClientAuth::SecretBasic => {
-                // RFC 6749, section 2.3.1: both parts are encoded as in a form.
-                let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let encoded = encode(secret);
-                if encoded != secret {
-                    // The server may repeat the header, in which base64 hides the escapes of the secret.
-                    learn(&secrets.redactor(), oauth.client_id, &encoded);
-                }
-                let pair = STANDARD.encode(format!("{}:{encoded}", encode(oauth.client_id)));
-                let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "cannot be sent in a header")?;
-                header.set_sensitive(true);
-                Ok(ClientCredential::Basic(header))
+            ClientAuth::SecretBasic | ClientAuth::SecretPost => {
+                ClientCredential::of_secret(oauth.client_auth, oauth.client_id, secret, &secrets.redactor())
             }
-            ClientAuth::SecretPost => Ok(ClientCredential::Post(secret.to_owned())),
             ClientAuth::PrivateKeyJwt => SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key))),
             ClientAuth::AssertionFile => {
                 let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
                 Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))
             }
             ClientAuth::None => Ok(ClientCredential::Public),
+        }
+    }
+
+    /// Returns the credential of a client with a secret.
+    ///
+    /// # Errors
+    ///
+    /// The secret cannot be sent in this form.
+    pub(crate) fn of_secret(
+        client_auth: ClientAuth,
+        client_id: &str,
+        secret: &str,
+        redactor: &Redactor,
+    ) -> Result<ClientCredential, &'static str> {
+        match client_auth {
+            ClientAuth::SecretBasic => {
+                // RFC 6749, section 2.3.1: both parts are encoded as in a form.
+                let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let encoded = encode(secret);
+                if encoded != secret {
+                    // The server may repeat the header, in which base64 hides the escapes of the secret.
+                    learn(redactor, client_id, &encoded);
+                }
+                let pair = STANDARD.encode(format!("{}:{encoded}", encode(client_id)));
+                let mut header = HeaderValue::from_str(&format!("Basic {pair}")).map_err(|_| "cannot be sent in a header")?;
+                header.set_sensitive(true);
+                Ok(ClientCredential::Basic(header))
+            }
+            ClientAuth::SecretPost => Ok(ClientCredential::Post(secret.to_owned())),
+            ClientAuth::None => Ok(ClientCredential::Public),
+            ClientAuth::PrivateKeyJwt | ClientAuth::AssertionFile => Err("is not a secret that is sent"),
         }
     }
 
@@ -91,7 +111,7 @@ impl ClientCredential {
     /// The key cannot sign, or the file cannot be read.
     pub(crate) fn add(
         &self,
-        oauth: &OAuth2,
+        oauth: &OAuth2<String>,
         url: &Url,
         headers: &mut HeaderMap,
         form: &mut Serializer<'_, String>,
@@ -101,30 +121,31 @@ impl ClientCredential {
                 headers.insert(AUTHORIZATION, header.clone());
             }
             ClientCredential::Post(secret) => {
-                form.append_pair("client_id", oauth.client_id).append_pair("client_secret", secret);
+                form.append_pair("client_id", &oauth.client_id).append_pair("client_secret", secret);
             }
             ClientCredential::Key(key) => {
                 // The audience is what the config has, since servers compare it as a text.
-                let audience = [oauth.issuer, oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
-                let assertion = key.assertion(oauth.client_id, audience, oauth.key_id)?;
+                let audience =
+                    [&*oauth.issuer, &oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
+                let assertion = key.assertion(&oauth.client_id, audience, &oauth.key_id)?;
                 add_assertion(oauth, &assertion, form);
             }
             ClientCredential::Public => {
-                form.append_pair("client_id", oauth.client_id);
+                form.append_pair("client_id", &oauth.client_id);
             }
-            ClientCredential::File(file) => add_assertion(oauth, &file.read(oauth.client_id)?, form),
+            ClientCredential::File(file) => add_assertion(oauth, &file.read(&oauth.client_id)?, form),
         }
         Ok(())
     }
 }
 
 /// Makes a redactor know a secret of a client.
-fn learn(redactor: &Redactor, client_id: &str, secret: &str) {
+pub(crate) fn learn(redactor: &Redactor, client_id: &str, secret: &str) {
     redactor.add_issued(&format!("client {client_id}"), secret);
 }
 
-fn add_assertion(oauth: &OAuth2, assertion: &str, form: &mut Serializer<'_, String>) {
-    form.append_pair("client_id", oauth.client_id)
+fn add_assertion(oauth: &OAuth2<String>, assertion: &str, form: &mut Serializer<'_, String>) {
+    form.append_pair("client_id", &oauth.client_id)
         .append_pair("client_assertion_type", JWT_BEARER)
         .append_pair("client_assertion", assertion);
 }

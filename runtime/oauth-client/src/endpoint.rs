@@ -1,20 +1,21 @@
 //! Requests tokens at a token endpoint, and describes refusals.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ptc_catalog::OAuth2;
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use ptc_upstream::http::status::retry_after;
 use ptc_upstream::{Reason, UpstreamError};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use url::{Url, form_urlencoded};
+use url::Url;
 
+use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
-use crate::client_auth::ClientCredential;
-use crate::metadata::{self, Metadata};
+use crate::metadata::{FetchError, Fetcher, Metadata};
+use crate::party::Party;
+use crate::store::Login;
 
 /// Time limit for a request with its answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,11 +25,13 @@ const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 /// The token endpoint of one upstream, with the credential of the client.
 pub(crate) struct TokenEndpoint {
     upstream: &'static str,
-    oauth: &'static OAuth2,
+    /// The client and the authorization server of the config. What it lacks, a login finds.
+    party: Arc<Party>,
     /// The URL, once it is known.
     url: Mutex<Option<Url>>,
     http: HttpClient,
-    credential: ClientCredential,
+    /// The limits for an authorization server that the upstream names.
+    limits: Option<AddressLimits>,
 }
 
 /// Why no token was issued.
@@ -55,11 +58,18 @@ impl TokenEndpoint {
             "" => None,
             text => Some(Url::parse(text).map_err(|why| fault(&format!("`token_url` is not a URL: {why}")))?),
         };
-        let credential = ClientCredential::read(oauth, config.secrets)
-            .map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
+        let party =
+            Party::of_config(oauth, config.secrets).map_err(|why| fault(&format!("the credential '{}' {why}", oauth.binding)))?;
+        let limits = if oauth.is_discovered() {
+            let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
+            Some(AddressLimits::new(upstream))
+        } else {
+            None
+        };
         let endpoint = Endpoint {
             upstream: None,
-            url: if url.is_some() { oauth.token_url } else { oauth.issuer },
+            // An authorization server that is not known yet may have TLS, also if the upstream has none.
+            url: if oauth.is_discovered() { "https://" } else { oauth.server() },
             auth: &[],
             static_headers: &[],
             connect_timeout: config.connect_timeout,
@@ -68,8 +78,12 @@ impl TokenEndpoint {
             posts: true,
         };
         // A server may issue the current token again, which must not be redacted in its answer.
-        let http = HttpClient::new(&endpoint, config.secrets)?.reading_issued();
-        Ok(TokenEndpoint { upstream, oauth, url: Mutex::new(url), http, credential })
+        let http = HttpClient::configured(&endpoint, config.secrets, |builder| match &limits {
+            // A proxy resolves the names itself.
+            Some(limits) if config.proxy.is_none() => builder.dns_resolver(limits.clone()),
+            _ => builder,
+        });
+        Ok(TokenEndpoint { upstream, party: Arc::new(party), url: Mutex::new(url), http: http?.reading_issued(), limits })
     }
 
     /// Returns the name of the upstream.
@@ -77,9 +91,14 @@ impl TokenEndpoint {
         self.upstream
     }
 
-    /// Returns how tokens are requested.
-    pub(crate) fn oauth(&self) -> &'static OAuth2 {
-        self.oauth
+    /// Returns the client and the authorization server of the config.
+    pub(crate) fn party(&self) -> &Arc<Party> {
+        &self.party
+    }
+
+    /// Returns how metadata is fetched.
+    pub(crate) fn fetcher(&self, deadline: Instant) -> Fetcher<'_> {
+        Fetcher { http: &self.http, limits: self.limits.as_ref(), deadline }
     }
 
     /// Requests a token for the client itself.
@@ -89,7 +108,7 @@ impl TokenEndpoint {
     /// The same as [`TokenEndpoint::request_with`].
     pub(crate) async fn request(&self) -> Result<TokenResponse, RequestError> {
         let url = self.url(Instant::now() + TIMEOUT).await?;
-        self.request_with(&url, &[("grant_type", "client_credentials"), ("scope", self.oauth.scope)]).await
+        self.request_with(&self.party, &url, &[("grant_type", "client_credentials"), ("scope", &self.party.oauth.scope)]).await
     }
 
     /// Requests a token with the parameters of a grant and the parameter `resource`. If that fails, the token endpoint is looked up again
@@ -98,16 +117,21 @@ impl TokenEndpoint {
     /// # Errors
     ///
     /// The token endpoint cannot be reached or refuses the client, or its answer has no usable token.
-    pub(crate) async fn request_with(&self, url: &Url, grant: &[(&str, &str)]) -> Result<TokenResponse, RequestError> {
-        let form: Vec<_> = grant.iter().copied().chain([("resource", self.oauth.resource)]).collect();
-        let posted = self.post(url, &form, "the token endpoint").await;
+    pub(crate) async fn request_with(
+        &self,
+        party: &Party,
+        url: &Url,
+        grant: &[(&str, &str)],
+    ) -> Result<TokenResponse, RequestError> {
+        let form: Vec<_> = grant.iter().copied().chain([("resource", &*party.oauth.resource)]).collect();
+        let posted = self.post(party, url, &form, "the token endpoint").await;
         let read = |body: Vec<u8>| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
             answer::read_response(&body).map_err(described)
         };
         let outcome = posted.and_then(read);
-        if outcome.is_err() && self.oauth.token_url.is_empty() {
+        if outcome.is_err() && self.party.oauth.token_url.is_empty() {
             *self.known_url() = None;
         }
         outcome
@@ -122,18 +146,18 @@ impl TokenEndpoint {
     /// # Errors
     ///
     /// The metadata cannot be fetched, or is that of another issuer.
-    pub(crate) async fn metadata(&self) -> Result<Metadata, UpstreamError> {
-        let found = metadata::of_issuer(&self.http, self.oauth.issuer, Instant::now() + TIMEOUT).await;
-        found.map_err(|why| self.unusable_metadata("metadata", &why))
+    pub(crate) async fn metadata(&self, party: &Party) -> Result<Metadata, UpstreamError> {
+        let found = self.fetcher(Instant::now() + TIMEOUT).metadata(&party.oauth.issuer).await;
+        found.map_err(|why| self.unusable_metadata(&party.oauth.issuer, "metadata", &why.into_clause()))
     }
 
     /// Describes metadata that cannot be used.
-    pub(crate) fn unusable_metadata(&self, what: &str, why: &str) -> UpstreamError {
+    pub(crate) fn unusable_metadata(&self, issuer: &str, what: &str, why: &str) -> UpstreamError {
         let end = for_upstream(self.upstream);
-        UpstreamError::unavailable(format!("no access token{end}: no {what} of the issuer {}: {why}", self.oauth.issuer))
+        UpstreamError::unavailable(format!("no access token{end}: no {what} of the issuer {issuer}: {why}"))
     }
 
-    /// Returns the URL of the token endpoint. If it is not known, the metadata of the issuer has it.
+    /// Returns the URL of the token endpoint of the config. If it is not known, the metadata of the issuer has it.
     ///
     /// # Errors
     ///
@@ -142,10 +166,44 @@ impl TokenEndpoint {
         if let Some(url) = self.known_url().clone() {
             return Ok(url);
         }
-        let found = metadata::of_issuer(&self.http, self.oauth.issuer, deadline).await;
-        let url = found.and_then(|metadata| metadata.endpoint("token_endpoint"));
-        let url = url.map_err(|why| self.unusable_metadata("token endpoint", &why))?;
+        let url = self.url_of(&self.party, deadline).await?;
         Ok(self.known_url().insert(url).clone())
+    }
+
+    /// Returns the URL of the token endpoint of a login, which the metadata of its issuer must still have.
+    ///
+    /// # Errors
+    ///
+    /// The metadata cannot be used.
+    pub(crate) async fn url_for(&self, party: &Party, login: &Login, deadline: Instant) -> Result<Url, UpstreamError> {
+        if login.found.is_none() {
+            return self.url(deadline).await;
+        }
+        let known = self.known_url().clone().filter(|url| url.as_str() == login.token_endpoint);
+        if let Some(url) = known {
+            return Ok(url);
+        }
+        let url = self.url_of(party, deadline).await?;
+        Ok(self.known_url().insert(url).clone())
+    }
+
+    /// Returns the URL of the token endpoint in the metadata of an issuer.
+    async fn url_of(&self, party: &Party, deadline: Instant) -> Result<Url, UpstreamError> {
+        let issuer = &party.oauth.issuer;
+        let found = match self.fetcher(deadline).metadata(issuer).await {
+            // The upstream is its own authorization server, without metadata.
+            Err(FetchError::Absent(_)) if self.is_of_upstream(issuer) => {
+                Url::parse(issuer).map(|origin| Metadata::of_default_endpoints(&origin)).map_err(|why| why.to_string())
+            }
+            found => found.map_err(FetchError::into_clause),
+        };
+        let url = found.and_then(|metadata| metadata.endpoint("token_endpoint"));
+        url.map_err(|why| self.unusable_metadata(&party.oauth.issuer, "token endpoint", &why))
+    }
+
+    /// Whether an issuer is the origin of an upstream that names its authorization server.
+    fn is_of_upstream(&self, issuer: &str) -> bool {
+        self.limits.as_ref().is_some_and(|limits| limits.upstream().origin().ascii_serialization() == issuer)
     }
 
     fn fault(&self, reason: Reason, name: &str, url: &Url, what: &str) -> UpstreamError {
@@ -160,17 +218,43 @@ impl TokenEndpoint {
     /// # Errors
     ///
     /// The endpoint cannot be reached, or refuses the client.
-    pub(crate) async fn post(&self, url: &Url, form: &[(&str, &str)], name: &str) -> Result<Vec<u8>, RequestError> {
+    pub(crate) async fn post(
+        &self,
+        party: &Party,
+        url: &Url,
+        form: &[(&str, &str)],
+        name: &str,
+    ) -> Result<Vec<u8>, RequestError> {
+        let mut headers = HeaderMap::new();
+        let body = party.form(form, url, &mut headers).map_err(|why| {
+            let what = format!("was not asked: the credential '{}' {why}", party.oauth.binding);
+            self.fault(Reason::AuthFailed, name, url, &what)
+        })?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        self.send(url, headers, body, name, |code| party.advice(code)).await
+    }
+
+    /// Sends a `POST` request to an endpoint. Returns the body of a successful answer. `advice` says what to do after a refusal with a
+    /// code of OAuth.
+    ///
+    /// # Errors
+    ///
+    /// The endpoint cannot be reached, may not be reached, or refuses the request.
+    pub(crate) async fn send(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: String,
+        name: &str,
+        advice: impl Fn(&str) -> String,
+    ) -> Result<Vec<u8>, RequestError> {
         let deadline = Instant::now() + TIMEOUT;
         let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
         let unavailable = |what: &str| self.fault(Reason::UpstreamUnavailable, name, url, what);
-        let mut headers = HeaderMap::from_iter([
-            (ACCEPT, HeaderValue::from_static("application/json")),
-            (CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded")),
-        ]);
-        let body = self
-            .form(form, url, &mut headers)
-            .map_err(|why| refused(&format!("was not asked: the credential '{}' {why}", self.oauth.binding)))?;
+        if let Some(limits) = &self.limits {
+            limits.check(url).await.map_err(refused)?;
+        }
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         // A token that was issued and lost does no harm, so that a lost connection is replaced at once. A refresh token that the server has
         // replaced would be sent again in any case, since no other is known.
         let request = OutgoingRequest {
@@ -200,7 +284,7 @@ impl TokenEndpoint {
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),
-            Some(refusal) => refused(&self.described(&refusal, status)),
+            Some(refusal) => refused(&described(&refusal, status, &advice(&refusal.code))),
             None if (300..400).contains(&status) => refused(&format!(
                 "answered with HTTP {status}, a redirect, which is not followed: write the URL that issues tokens as `token_url`"
             )),
@@ -208,31 +292,12 @@ impl TokenEndpoint {
         };
         Err(RequestError { fault, code, retry_after: pause })
     }
+}
 
-    /// Returns the form of a request to `url`, and adds the client's proof of identity.
-    fn form(&self, pairs: &[(&str, &str)], url: &Url, headers: &mut HeaderMap) -> Result<String, &'static str> {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
-        self.credential.add(self.oauth, url, headers, &mut form)?;
-        Ok(form.finish())
-    }
-
-    fn described(&self, refusal: &Refusal, status: u16) -> String {
-        let Refusal { code, description } = refusal;
-        let said = if description.is_empty() { String::new() } else { format!(" ({description})") };
-        let OAuth2 { binding, grant, .. } = self.oauth;
-        let advice = match code.as_str() {
-            "invalid_client" if binding.is_empty() => "check `client_id`, and that this is a public client there".to_owned(),
-            "invalid_client" => format!("check `client_id`, `client_auth` and the credential '{binding}'"),
-            "invalid_scope" => "check `scopes`".to_owned(),
-            "invalid_target" => "check `resource`".to_owned(),
-            "unauthorized_client" | "unsupported_grant_type" => {
-                format!("permit the grant `{}` for this client at the authorization server", grant.name())
-            }
-            _ => "check the settings of this client at the authorization server".to_owned(),
-        };
-        format!("refused the client with `{code}`, HTTP {status}{said}: {advice}")
-    }
+fn described(refusal: &Refusal, status: u16, advice: &str) -> String {
+    let Refusal { code, description } = refusal;
+    let said = if description.is_empty() { String::new() } else { format!(" ({description})") };
+    format!("refused the client with `{code}`, HTTP {status}{said}: {advice}")
 }
 
 impl From<UpstreamError> for RequestError {

@@ -5,22 +5,31 @@
 //!
 //! - `source`: the tokens of one upstream: the current one, its renewal, and pauses after failures.
 //! - `schedule`: decides whether a token is used, renewed or refused at a given time.
-//! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `redirect`: the answer that a browser brings.
+//! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `prepare`: what a login
+//!   needs; `redirect`: the answer that a browser brings.
 //! - `endpoint`: requests a token, and describes refusals.
 //! - `answer`: reads the answer of a token endpoint.
-//! - `metadata`: finds the token endpoint of an issuer.
+//! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
+//!   for. `address`: limits where an upstream can send this client. `registration`: registers a client.
+//! - `party`: the client and the authorization server of a request, of the config or found by a login.
 //! - `client_auth`: the forms in which a client proves its identity.
 //! - `assertion`: signs the assertions of `private_key_jwt`.
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod answer;
 mod assertion;
+mod challenge;
 mod client_auth;
+mod discovery;
 mod endpoint;
 pub mod login;
 mod metadata;
+mod party;
+mod prepare;
 pub mod redirect;
+mod registration;
 mod renewal;
 mod schedule;
 mod source;

@@ -3,11 +3,12 @@
 //! The crate `oauth2` could build these requests, but the reasons against it in `Cargo.toml` apply here too, and the endpoints, the client
 //! authentication and the limits of the renewal are used again.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_secrets::random;
+use ptc_secrets::{Redactor, random};
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::{Reason, UpstreamError};
 use ring::digest::{SHA256, digest};
@@ -17,11 +18,13 @@ use url::Url;
 use crate::answer::{self, TokenResponse};
 use crate::endpoint::TokenEndpoint;
 use crate::metadata::Metadata;
+use crate::party::Party;
+use crate::prepare::Prepared;
 use crate::redirect::{Expected, RedirectError};
 use crate::store::{Login, LoginKey, TokenStore};
 
 /// The value of `grant_type` of a device code (RFC 8628, section 3.4).
-const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(crate) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The interval between questions for the tokens of a device code, and what `slow_down` adds (RFC 8628, section 3.5).
 const INTERVAL: Duration = Duration::from_secs(5);
 const MAX_INTERVAL: Duration = Duration::from_mins(1);
@@ -32,9 +35,12 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The client of one upstream, which is about to get tokens. It deliberately has no `Debug`.
 pub struct LoginClient {
-    endpoint: TokenEndpoint,
-    key: LoginKey,
-    store: TokenStore,
+    pub(crate) endpoint: TokenEndpoint,
+    pub(crate) key: LoginKey,
+    pub(crate) store: TokenStore,
+    /// The URL of the upstream.
+    pub(crate) upstream: &'static str,
+    pub(crate) redactor: Redactor,
 }
 
 /// A request for a code, which a person answers in a browser. It deliberately has no `Debug`.
@@ -44,10 +50,16 @@ pub struct AuthorizationRequest {
     redirect_uri: String,
     verifier: String,
     expected: Expected,
-    token_endpoint: Url,
+    prepared: Prepared,
 }
 
 impl AuthorizationRequest {
+    /// Describes the authorization server, if the login has found more than the config has. A person must be able to see where a login
+    /// goes.
+    pub fn server(&self) -> Option<String> {
+        self.prepared.server()
+    }
+
     /// Returns the code of the answer that a browser brings, from the target of its request.
     ///
     /// # Errors
@@ -59,8 +71,15 @@ impl AuthorizationRequest {
 }
 
 /// What a person needs for a login on another device (RFC 8628, section 3.2).
-#[derive(Deserialize)]
 pub struct DeviceAuthorization {
+    /// What is shown to the person.
+    pub codes: DeviceCodes,
+    prepared: Prepared,
+}
+
+/// The answer of the device endpoint. It deliberately has no `Debug`.
+#[derive(Deserialize)]
+pub struct DeviceCodes {
     device_code: String,
     /// The code that the person enters or compares.
     pub user_code: String,
@@ -71,6 +90,14 @@ pub struct DeviceAuthorization {
     /// The lifetime of the codes in seconds.
     pub expires_in: u64,
     interval: Option<u64>,
+}
+
+impl DeviceAuthorization {
+    /// Describes the authorization server, if the login has found more than the config has. A person must be able to see where a login
+    /// goes.
+    pub fn server(&self) -> Option<String> {
+        self.prepared.server()
+    }
 }
 
 impl LoginClient {
@@ -84,6 +111,8 @@ impl LoginClient {
             endpoint: TokenEndpoint::new(config)?,
             key: LoginKey::new(config.url, config.oauth),
             store: TokenStore::new(config.token_store.clone()).map_err(UpstreamError::unavailable)?,
+            upstream: config.url,
+            redactor: config.secrets.redactor(),
         })
     }
 
@@ -100,35 +129,32 @@ impl LoginClient {
     ///
     /// # Errors
     ///
-    /// The metadata of the issuer cannot be used, or declares that it does not support S256.
+    /// There is no usable authorization server, it does not support S256, or it does not register the client.
     pub async fn authorization(&self, redirect_uri: String) -> Result<AuthorizationRequest, UpstreamError> {
-        let metadata = self.endpoint.metadata().await?;
-        if metadata.lists("code_challenge_methods_supported", "S256") == Some(false) {
-            return Err(self.endpoint.unusable_metadata("support of PKCE", "`code_challenge_methods_supported` lacks `S256`"));
-        }
-        let mut url = self.url_of(&metadata, "authorization_endpoint")?;
-        let token_endpoint = self.url_of(&metadata, "token_endpoint")?;
+        let prepared = self.prepare(Some(&redirect_uri)).await?;
+        let Prepared { party, metadata, scope, .. } = &prepared;
+        let oauth = &party.oauth;
+        let mut url = self.url_of(party, metadata, "authorization_endpoint")?;
         let random = || random::text::<32>().map_err(|why| UpstreamError::unavailable(format!("no random bytes: {why}")));
         let (state, verifier) = (random()?, random()?);
-        let oauth = self.endpoint.oauth();
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         // OpenID Connect issues refresh tokens for `offline_access` only with the consent of the person (Core 1.0, section 11).
-        let prompt = if oauth.scope.split(' ').any(|scope| scope == "offline_access") { "consent" } else { "" };
+        let prompt = if scope.split(' ').any(|scope| scope == "offline_access") { "consent" } else { "" };
         let pairs = [
             ("response_type", "code"),
-            ("client_id", oauth.client_id),
+            ("client_id", &*oauth.client_id),
             ("redirect_uri", &redirect_uri),
-            ("scope", oauth.scope),
+            ("scope", scope),
             ("state", &state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
-            ("resource", oauth.resource),
+            ("resource", &oauth.resource),
             ("prompt", prompt),
         ];
         url.query_pairs_mut().extend_pairs(pairs.iter().filter(|(_, value)| !value.is_empty()));
         let requires_iss = metadata.is_true("authorization_response_iss_parameter_supported");
-        let expected = Expected { state, issuer: oauth.issuer.to_owned(), requires_iss };
-        Ok(AuthorizationRequest { url, redirect_uri, verifier, expected, token_endpoint })
+        let expected = Expected { state, issuer: oauth.issuer.clone(), requires_iss };
+        Ok(AuthorizationRequest { url, redirect_uri, verifier, expected, prepared })
     }
 
     /// Exchanges a code for tokens, and stores them.
@@ -143,8 +169,9 @@ impl LoginClient {
             ("redirect_uri", request.redirect_uri.as_str()),
             ("code_verifier", request.verifier.as_str()),
         ];
-        let response = self.endpoint.request_with(&request.token_endpoint, &grant).await.map_err(|error| error.fault)?;
-        self.save(&request.token_endpoint, &response, "").await
+        let Prepared { party, token_endpoint, .. } = &request.prepared;
+        let response = self.endpoint.request_with(party, token_endpoint, &grant).await.map_err(|error| error.fault)?;
+        self.save(&request.prepared, &response).await
     }
 
     /// Renews a refresh token that a person has obtained by other means, and stores the tokens.
@@ -158,8 +185,9 @@ impl LoginClient {
         }
         let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
-        let response = self.endpoint.request_with(&url, &grant).await.map_err(|error| error.fault)?;
-        self.save(&url, &response, refresh_token).await
+        let party = self.endpoint.party();
+        let response = self.endpoint.request_with(party, &url, &grant).await.map_err(|error| error.fault)?;
+        self.store(Login::new(self.key.clone(), &url, &response, refresh_token, &party.oauth.scope, None)).await
     }
 
     /// Requests a device code.
@@ -168,16 +196,17 @@ impl LoginClient {
     ///
     /// The metadata of the issuer cannot be used, or the authorization server refuses the client.
     pub async fn device(&self) -> Result<DeviceAuthorization, UpstreamError> {
-        let url = self.url_of(&self.endpoint.metadata().await?, "device_authorization_endpoint")?;
-        let oauth = self.endpoint.oauth();
-        let form = [("scope", oauth.scope), ("resource", oauth.resource)];
-        let body = self.endpoint.post(&url, &form, "the device endpoint").await.map_err(|error| error.fault)?;
-        let device: DeviceAuthorization = serde_json::from_slice(&body)
+        let prepared = self.prepare(None).await?;
+        let Prepared { party, metadata, scope, .. } = &prepared;
+        let url = self.url_of(party, metadata, "device_authorization_endpoint")?;
+        let form = [("scope", &**scope), ("resource", &party.oauth.resource)];
+        let body = self.endpoint.post(party, &url, &form, "the device endpoint").await.map_err(|error| error.fault)?;
+        let codes: DeviceCodes = serde_json::from_slice(&body)
             .map_err(|_| UpstreamError::new(Reason::AuthFailed, "the answer of the device endpoint has no codes"))?;
         let is_plain = |text: &str| !text.is_empty() && text.len() <= 2_000 && !text.chars().any(char::is_control);
-        let shown = [&device.user_code, &device.verification_uri].into_iter().chain(&device.verification_uri_complete);
+        let shown = [&codes.user_code, &codes.verification_uri].into_iter().chain(&codes.verification_uri_complete);
         if shown.into_iter().all(|text| is_plain(text)) {
-            Ok(device)
+            Ok(DeviceAuthorization { codes, prepared })
         } else {
             Err(UpstreamError::new(Reason::AuthFailed, "the answer of the device endpoint cannot be shown"))
         }
@@ -189,14 +218,14 @@ impl LoginClient {
     ///
     /// The person refuses, the code expires, or the store cannot be written.
     pub async fn wait_for(&self, device: &DeviceAuthorization) -> Result<Login, UpstreamError> {
-        let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
-        let grant = [("grant_type", DEVICE_GRANT), ("device_code", device.device_code.as_str())];
-        let mut interval = device.interval.map_or(INTERVAL, Duration::from_secs).clamp(Duration::from_secs(1), MAX_INTERVAL);
-        let expires_at = Instant::now() + Duration::from_secs(device.expires_in).min(MAX_DEVICE_LIFETIME);
+        let DeviceAuthorization { codes, prepared } = device;
+        let grant = [("grant_type", DEVICE_GRANT), ("device_code", codes.device_code.as_str())];
+        let mut interval = codes.interval.map_or(INTERVAL, Duration::from_secs).clamp(Duration::from_secs(1), MAX_INTERVAL);
+        let expires_at = Instant::now() + Duration::from_secs(codes.expires_in).min(MAX_DEVICE_LIFETIME);
         while Instant::now() + interval < expires_at {
             tokio::time::sleep(interval).await;
-            match self.endpoint.request_with(&url, &grant).await {
-                Ok(response) => return self.save(&url, &response, "").await,
+            match self.endpoint.request_with(&prepared.party, &prepared.token_endpoint, &grant).await {
+                Ok(response) => return self.save(prepared, &response).await,
                 Err(error) => match error.code.as_deref() {
                     Some("authorization_pending") => {}
                     Some("slow_down") => interval = (interval + INTERVAL).min(MAX_INTERVAL),
@@ -221,10 +250,17 @@ impl LoginClient {
         let stored = locked.read();
         locked.remove().map_err(UpstreamError::unavailable)?;
         let Ok(Some(login)) = stored else { return Ok(stored.is_err().then_some(false)) };
-        if self.endpoint.oauth().issuer.is_empty() {
+        let party = match &login.found {
+            None => Arc::clone(self.endpoint.party()),
+            Some(found) => match Party::of_found(&self.endpoint.party().oauth, found, &self.redactor) {
+                Ok(party) => Arc::new(party),
+                Err(_) => return Ok(Some(false)),
+            },
+        };
+        if party.oauth.issuer.is_empty() {
             return Ok(Some(false));
         }
-        let Ok(metadata) = self.endpoint.metadata().await else { return Ok(Some(false)) };
+        let Ok(metadata) = self.endpoint.metadata(&party).await else { return Ok(Some(false)) };
         let Ok(url) = metadata.endpoint("revocation_endpoint") else { return Ok(Some(false)) };
         let (token, hint) = if login.has_refresh_token() {
             (&login.refresh_token, "refresh_token")
@@ -232,17 +268,22 @@ impl LoginClient {
             (&login.access_token, "access_token")
         };
         let form = [("token", token.as_str()), ("token_type_hint", hint)];
-        Ok(Some(self.endpoint.post(&url, &form, "the revocation endpoint").await.is_ok()))
+        Ok(Some(self.endpoint.post(&party, &url, &form, "the revocation endpoint").await.is_ok()))
     }
 
-    fn url_of(&self, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
-        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(name, &why))
+    pub(crate) fn url_of(&self, party: &Party, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {
+        metadata.endpoint(name).map_err(|why| self.endpoint.unusable_metadata(&party.oauth.issuer, name, &why))
     }
 
-    async fn save(&self, token_endpoint: &Url, response: &TokenResponse, earlier: &str) -> Result<Login, UpstreamError> {
-        let login = Login::new(self.key.clone(), token_endpoint, response, earlier);
+    async fn save(&self, prepared: &Prepared, response: &TokenResponse) -> Result<Login, UpstreamError> {
+        let Prepared { token_endpoint, scope, found, .. } = prepared;
+        self.store(Login::new(self.key.clone(), token_endpoint, response, "", scope, found.clone())).await
+    }
+
+    async fn store(&self, login: Login) -> Result<Login, UpstreamError> {
         let locked = self.store.lock(&self.key, Instant::now() + LOCK_TIMEOUT).await.map_err(UpstreamError::unavailable)?;
         locked.prepare().and_then(|file| file.commit(&login)).map_err(UpstreamError::unavailable)?;
+        locked.forget_scope();
         Ok(login)
     }
 }

@@ -9,6 +9,8 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::address::AddressLimits;
+
 /// Maximum bytes of the metadata.
 const MAX_METADATA_BYTES: u64 = 256 * 1024;
 
@@ -19,39 +21,105 @@ pub(crate) struct Metadata {
     is_plain: bool,
 }
 
-/// Fetches the metadata of `issuer`.
-///
-/// # Errors
-///
-/// Returns a clause that says why the metadata cannot be used.
-pub(crate) async fn of_issuer(http: &HttpClient, issuer: &str, deadline: Instant) -> Result<Metadata, String> {
-    let parsed = Url::parse(issuer).map_err(|why| format!("is not a URL: {why}"))?;
-    let mut refusals = Vec::new();
-    for url in metadata_urls(&parsed) {
-        match fetch(http, &url, deadline).await {
-            Ok(members) => return Metadata::new(members, issuer).map_err(|why| format!("{url} {why}")),
-            Err(why) => refusals.push(format!("{url} {why}")),
-        }
-    }
-    Err(refusals.join(", and "))
+/// How metadata is fetched.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetcher<'f> {
+    /// The client. It carries no credentials.
+    pub(crate) http: &'f HttpClient,
+    /// The limits for URLs that an upstream or its authorization server names. `None` for those of the config.
+    pub(crate) limits: Option<&'f AddressLimits>,
+    /// When fetching ends.
+    pub(crate) deadline: Instant,
 }
 
-/// Fetches a document. Redirects are not followed, since the document decides where the credential of the client goes.
-async fn fetch(http: &HttpClient, url: &Url, deadline: Instant) -> Result<Map<String, Value>, String> {
-    let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
-    let request = OutgoingRequest { repeatable: true, follows: false, ..OutgoingRequest::new(Method::GET, url, headers) };
-    let failed = |message: &str| {
-        if message.is_empty() { "gave no answer in time".to_owned() } else { format!("cannot be used: {message}") }
-    };
-    let mut answer = http.send(request, deadline).await.map_err(|fault| failed(&fault.message))?;
-    if answer.status().as_u16() != 200 {
-        return Err(format!("answered with HTTP {}", answer.status().as_u16()));
+/// Why there is no metadata, as a clause.
+#[derive(Debug)]
+pub(crate) enum FetchError {
+    /// The server has no such document: it answers with a client error (4xx).
+    Absent(String),
+    /// The document cannot be fetched or used.
+    Unusable(String),
+}
+
+impl FetchError {
+    /// Returns the clause.
+    pub(crate) fn into_clause(self) -> String {
+        match self {
+            FetchError::Absent(why) | FetchError::Unusable(why) => why,
+        }
     }
-    let body = http.read_body(&mut answer, MAX_METADATA_BYTES.into(), deadline).await.map_err(|fault| failed(&fault.message))?;
-    serde_json::from_slice(&body).map_err(|_| "is not a JSON object".to_owned())
+
+    /// Puts the clauses of several documents together. They are absent if all of them are.
+    pub(crate) fn joined(errors: Vec<FetchError>) -> FetchError {
+        let is_absent = errors.iter().all(|error| matches!(error, FetchError::Absent(_)));
+        let why = errors.into_iter().map(FetchError::into_clause).collect::<Vec<_>>().join(", and ");
+        if is_absent { FetchError::Absent(why) } else { FetchError::Unusable(why) }
+    }
+}
+
+impl Fetcher<'_> {
+    /// Fetches the metadata of `issuer`.
+    ///
+    /// # Errors
+    ///
+    /// The metadata cannot be fetched, or is that of another issuer.
+    pub(crate) async fn metadata(&self, issuer: &str) -> Result<Metadata, FetchError> {
+        let parsed = Url::parse(issuer).map_err(|why| FetchError::Unusable(format!("`{issuer}` is not a URL: {why}")))?;
+        let mut errors = Vec::new();
+        for url in metadata_urls(&parsed) {
+            match self.document(&url).await {
+                Ok(members) => {
+                    return Metadata::new(members, issuer).map_err(|why| FetchError::Unusable(format!("{url} {why}")));
+                }
+                Err(why) => errors.push(why),
+            }
+        }
+        Err(FetchError::joined(errors))
+    }
+
+    /// Fetches a document. Redirects are not followed, since the document decides where the credential of the client goes.
+    ///
+    /// # Errors
+    ///
+    /// There is no such document, or it may not or cannot be fetched.
+    pub(crate) async fn document(&self, url: &Url) -> Result<Map<String, Value>, FetchError> {
+        let unusable = |why: String| FetchError::Unusable(format!("{url} {why}"));
+        if let Some(limits) = self.limits {
+            limits.check(url).await.map_err(|why| unusable(why.to_owned()))?;
+        }
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let request = OutgoingRequest { repeatable: true, follows: false, ..OutgoingRequest::new(Method::GET, url, headers) };
+        let failed = |message: &str| {
+            unusable(if message.is_empty() { "gave no answer in time".to_owned() } else { format!("cannot be used: {message}") })
+        };
+        let mut answer = self.http.send(request, self.deadline).await.map_err(|fault| failed(&fault.message))?;
+        let status = answer.status();
+        if status.as_u16() != 200 {
+            let why = format!("{url} answered with HTTP {}", status.as_u16());
+            return Err(if status.is_client_error() { FetchError::Absent(why) } else { FetchError::Unusable(why) });
+        }
+        let body = self.http.read_body(&mut answer, MAX_METADATA_BYTES.into(), self.deadline).await;
+        let body = body.map_err(|fault| failed(&fault.message))?;
+        serde_json::from_slice(&body).map_err(|_| unusable("is not a JSON object".to_owned()))
+    }
 }
 
 impl Metadata {
+    /// Returns the metadata of an authorization server that has none, as revision 2025-03-26 of MCP defines it: the endpoints are at fixed
+    /// paths of the upstream's origin, and each server supports PKCE.
+    pub(crate) fn of_default_endpoints(origin: &Url) -> Metadata {
+        let at = |path: &str| Value::String(origin.join(path).map(String::from).unwrap_or_default());
+        let members = [
+            ("authorization_endpoint", at("/authorize")),
+            ("token_endpoint", at("/token")),
+            ("registration_endpoint", at("/register")),
+            ("code_challenge_methods_supported", Value::Array(vec!["S256".into()])),
+            ("token_endpoint_auth_methods_supported", Value::Array(vec!["none".into()])),
+        ];
+        let members = members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Metadata { members, is_plain: origin.scheme() == "http" }
+    }
+
     /// Checks the issuer of a document. That of another issuer is refused (RFC 8414, section 3.3).
     fn new(members: Map<String, Value>, issuer: &str) -> Result<Metadata, String> {
         if members.get("issuer").and_then(Value::as_str) != Some(issuer) {
@@ -59,6 +127,11 @@ impl Metadata {
         }
         let is_plain = Url::parse(issuer).is_ok_and(|issuer| issuer.scheme() == "http");
         Ok(Metadata { members, is_plain })
+    }
+
+    /// Whether there is an endpoint with this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
     }
 
     /// Returns an endpoint, such as `token_endpoint`. One without TLS is refused, unless the issuer has none either.

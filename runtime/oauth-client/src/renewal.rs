@@ -1,24 +1,32 @@
 //! Renews the access tokens of a login with its refresh token (RFC 6749, section 6).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::{Reason, UpstreamError};
 use ring::digest::{Digest, SHA256, digest};
+use url::Url;
 
 use crate::answer::TokenResponse;
+use crate::discovery;
 use crate::endpoint::{RequestError, TokenEndpoint};
+use crate::party::Party;
 use crate::store::{Login, LoginKey, TokenStore};
 
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Maximum characters of scopes that a message shows.
+const MAX_SHOWN_SCOPE: usize = 500;
+
 /// The login of one upstream.
 pub(crate) struct Renewal {
     store: TokenStore,
     key: LoginKey,
+    /// The URL of the upstream.
+    upstream: &'static str,
     /// What a person runs.
     command: String,
     /// The digest of the access token that this process used last.
@@ -39,6 +47,7 @@ impl Renewal {
         Ok(Renewal {
             store: TokenStore::new(config.token_store.clone()).map_err(|why| UpstreamError::new(Reason::AuthFailed, why))?,
             key: LoginKey::new(config.url, config.oauth),
+            upstream: config.url,
             command: format!("ptc-compile login CONFIG {}{store}", config.upstream).trim_end().to_owned(),
             last: Mutex::default(),
         })
@@ -80,19 +89,24 @@ impl Renewal {
             return Err(self.expired(endpoint, "there is no valid refresh token").into());
         }
         let asked_at = Instant::now();
-        let url = endpoint.url(asked_at + LOCK_TIMEOUT).await?;
+        let party = self.party(endpoint, &stored, redactor, asked_at + LOCK_TIMEOUT).await?;
+        let url = endpoint.url_for(&party, &stored, asked_at + LOCK_TIMEOUT).await?;
         if url.as_str() != stored.token_endpoint {
             return Err(self.expired(endpoint, &format!("the issuer has another token endpoint now: {url}")).into());
         }
         let replacement = login.prepare().map_err(failed)?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", &stored.refresh_token)];
-        match endpoint.request_with(&url, &grant).await {
+        match endpoint.request_with(&party, &url, &grant).await {
             Ok(response) => {
-                let renewed = Login::new(self.key.clone(), &url, &response, &stored.refresh_token);
+                let earlier = &stored.refresh_token;
+                let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());
                 learn(&renewed);
                 replacement.commit(&renewed).map_err(failed)?;
                 self.remember(&renewed.access_token);
                 Ok((response, asked_at))
+            }
+            Err(error) if error.code.as_deref() == Some("invalid_client") && stored.found.is_some() => {
+                Err(self.expired(endpoint, "the authorization server does not know the registered client any more").into())
             }
             Err(error) if error.code.as_deref() == Some("invalid_grant") => {
                 // The refresh token is not sent again, also by other processes.
@@ -103,12 +117,48 @@ impl Renewal {
                     access_token: stored.access_token.clone(),
                     issued_at: stored.issued_at,
                     expires_in: Some(0),
+                    scope: stored.scope.clone(),
+                    found: stored.found.clone(),
                 };
                 replacement.commit(&refused).map_err(failed)?;
                 Err(self.expired(endpoint, "the authorization server refuses the refresh token").into())
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the client and the authorization server of a login. The tokens belong to the issuer that has issued them: if the upstream
+    /// names another one, a person must log in there.
+    async fn party(
+        &self,
+        endpoint: &TokenEndpoint,
+        stored: &Login,
+        redactor: &Redactor,
+        deadline: Instant,
+    ) -> Result<Arc<Party>, UpstreamError> {
+        let Some(found) = &stored.found else { return Ok(Arc::clone(endpoint.party())) };
+        if let Ok(upstream) = Url::parse(self.upstream)
+            && let Some(false) =
+                discovery::still_names(&endpoint.fetcher(deadline), &upstream, &found.resource_metadata, &found.issuer).await
+        {
+            return Err(self.expired(endpoint, &format!("the upstream names another authorization server than {}", found.issuer)));
+        }
+        let party = Party::of_found(&endpoint.party().oauth, found, redactor);
+        party.map(Arc::new).map_err(|why| self.expired(endpoint, &format!("the stored client {why}")))
+    }
+
+    /// Returns the error of a call for which the upstream needs more scopes, and records them for the next login.
+    pub(crate) fn insufficient_scope(&self, endpoint: &TokenEndpoint, scope: &str) -> UpstreamError {
+        let noted = self.store.note_scope(&self.key, scope);
+        let shown: String = scope.chars().take(MAX_SHOWN_SCOPE).collect();
+        let what = if scope.is_empty() { "more scopes".to_owned() } else { format!("the scopes `{shown}`") };
+        let problem = noted.err().map(|why| format!(", which cannot be stored ({why})")).unwrap_or_default();
+        let message = format!(
+            "the access token for '{}' is not sufficient: the upstream needs {what}{problem}; a person must run `{}`, which requests them",
+            endpoint.upstream(),
+            self.command
+        );
+        UpstreamError::new(Reason::AuthExpired, message)
     }
 
     /// Records the token that is used. Returns whether it is another one than before.

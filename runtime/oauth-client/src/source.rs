@@ -5,10 +5,12 @@ use std::time::Instant;
 
 use ptc_log::{self as log, Level};
 use ptc_secrets::Redactor;
-use ptc_upstream::UpstreamError;
 use ptc_upstream::http::access_token::{AccessToken, TokenFuture, TokenSource};
+use ptc_upstream::{Reason, UpstreamError};
+use reqwest::header::HeaderMap;
 use tokio::sync::watch;
 
+use crate::challenge::Challenge;
 use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::renewal::Renewal;
 use crate::schedule::{Schedule, Step};
@@ -55,6 +57,24 @@ impl TokenSource for Source {
                 Ok(found) => found.ok().and_then(|found| found.clone()),
             };
             outcome.unwrap_or_else(|| Err(UpstreamError::unavailable("the request of an access token was given up")))
+        })
+    }
+
+    fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError> {
+        let challenge = Challenge::read(headers).filter(|challenge| challenge.error == "insufficient_scope")?;
+        let Inner { endpoint, renewal, redactor, .. } = &*self.0;
+        // The upstream may repeat the token.
+        let scope = redactor.redact_str(&challenge.scope);
+        Some(match renewal {
+            Some(renewal) => renewal.insufficient_scope(endpoint, &scope),
+            // The scopes of the client itself are a decision of the operator.
+            None => {
+                let message = format!(
+                    "the access token for '{}' is not sufficient: the upstream needs the scopes `{scope}`; add them to `scopes`",
+                    endpoint.upstream()
+                );
+                UpstreamError::new(Reason::AuthFailed, message)
+            }
         })
     }
 }

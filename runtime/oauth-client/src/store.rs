@@ -19,6 +19,7 @@ use url::Url;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::answer::TokenResponse;
+use crate::challenge;
 
 /// Interval at which a lock is tried again.
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
@@ -69,6 +70,35 @@ pub struct Login {
     pub(crate) issued_at: u64,
     /// The lifetime of the access token in seconds, if it is known.
     pub(crate) expires_in: Option<u64>,
+    /// The scopes that were requested.
+    #[serde(default)]
+    pub(crate) scope: String,
+    /// What the config does not have. `None` if it has everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) found: Option<Found>,
+}
+
+/// The client and the authorization server that a login has found. It deliberately has no `Debug`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// The issuer to which the client and the tokens belong.
+    pub(crate) issuer: String,
+    /// The parameter `resource`.
+    pub(crate) resource: String,
+    /// Where the upstream names its issuer. Empty if the config has it, or if the upstream has no such metadata.
+    pub(crate) resource_metadata: String,
+    /// The identifier of the client: registered, or that of the config.
+    pub(crate) client_id: String,
+    /// The name of its form of authentication.
+    pub(crate) client_auth: String,
+    /// Empty for a public client.
+    pub(crate) client_secret: String,
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        self.client_secret.zeroize();
+    }
 }
 
 impl Drop for Login {
@@ -79,9 +109,19 @@ impl Drop for Login {
 }
 
 impl Login {
-    /// Makes a login of an answer. Without a new refresh token, the `earlier` one remains valid (RFC 6749, section 6).
-    pub(crate) fn new(key: LoginKey, token_endpoint: &Url, response: &TokenResponse, earlier: &str) -> Login {
+    /// Makes a login of an answer to a request for `scope`. Without a new refresh token, the `earlier` one remains valid (RFC 6749,
+    /// section 6).
+    pub(crate) fn new(
+        key: LoginKey,
+        token_endpoint: &Url,
+        response: &TokenResponse,
+        earlier: &str,
+        scope: &str,
+        found: Option<Found>,
+    ) -> Login {
         Login {
+            scope: scope.to_owned(),
+            found,
             key,
             token_endpoint: token_endpoint.to_string(),
             refresh_token: response.refresh_token.as_deref().unwrap_or(earlier).to_owned(),
@@ -159,6 +199,27 @@ impl TokenStore {
         if login.key == *key { Ok(Some(login)) } else { Err(described("has the tokens of another login: log in again")) }
     }
 
+    /// Records scopes that the upstream needs in addition, which the next login requests.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written.
+    pub(crate) fn note_scope(&self, key: &LoginKey, scope: &str) -> io::Result<()> {
+        let open = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(self.scope_file(key));
+        open?.write_all(challenge::union(&[&self.noted_scope(key), scope]).as_bytes())
+    }
+
+    /// Returns the scopes that were recorded since the last login.
+    pub(crate) fn noted_scope(&self, key: &LoginKey) -> String {
+        let text = ptc_secrets::read_file(&self.scope_file(key)).ok();
+        let text = text.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        challenge::union(&[text])
+    }
+
+    fn scope_file(&self, key: &LoginKey) -> PathBuf {
+        self.folder.join(key.file_name()).with_extension("scope")
+    }
+
     /// Waits until no other process uses the login of a key.
     ///
     /// # Errors
@@ -216,12 +277,19 @@ impl LockedLogin<'_> {
         Ok(Replacement { file, path, target, is_done: false })
     }
 
+    /// Forgets the scopes that were recorded since the last login.
+    pub(crate) fn forget_scope(&self) {
+        // Usually there are none. Scopes that remain are requested again, which does no harm.
+        let _ = fs::remove_file(self.store.scope_file(&self.key));
+    }
+
     /// Removes the login.
     ///
     /// # Errors
     ///
     /// The file cannot be removed.
     pub(crate) fn remove(&self) -> Result<(), StoreError> {
+        self.forget_scope();
         match fs::remove_file(self.store.folder.join(self.key.file_name())) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => {
                 Err(format!("the token store {} cannot be written: {why}", self.store.folder.display()))

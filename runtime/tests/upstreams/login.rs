@@ -165,7 +165,7 @@ fn login_of_one_host_or_server_is_not_used_for_another() {
 }
 
 /// The metadata of an issuer at its own address, and the answers of its other endpoints.
-fn issuer(members: Value, mut answers: impl FnMut(&Asked) -> Answer + Send + 'static) -> Web {
+pub(crate) fn issuer(members: Value, mut answers: impl FnMut(&Asked) -> Answer + Send + 'static) -> Web {
     let answers = Mutex::new(Box::new(move |asked: &Asked| answers(asked)) as Box<dyn FnMut(&Asked) -> Answer + Send>);
     Web::start(move |asked| {
         if asked.target != "/.well-known/oauth-authorization-server" {
@@ -269,7 +269,7 @@ fn device_code_is_asked_for_at_the_interval_until_the_person_has_answered() {
         let began = Instant::now();
         let outcome = at_issuer(&issuer, folder.path(), async |client| {
             let device = client.device().await.unwrap_or_else(|why| panic!("{why}"));
-            assert_eq!(device.user_code, "AB-CD");
+            assert_eq!(device.codes.user_code, "AB-CD");
             client.wait_for(&device).await.err().map(|why| why.message.into_owned())
         });
         assert_eq!(outcome.is_none(), expected.is_none(), "{codes:?}: {outcome:?}");

@@ -11,6 +11,7 @@ mod forward_proxy;
 mod http;
 mod http_sse;
 mod login;
+mod login_discovery;
 mod oauth;
 mod openapi;
 mod pages;

@@ -29,6 +29,9 @@ pub(super) async fn log_in(
         Ok(request) => Arc::new(request),
         Err(why) => return Ok(Err(why)),
     };
+    if let Some(server) = request.server() {
+        console.message(&format!("{name}: {server}\n"));
+    }
     let is_opened = !args.no_browser && webbrowser::open(request.url.as_str()).is_ok();
     let what = if is_opened { "the browser shows" } else { "open" };
     console.message(&format!("{name}: {what} {}\n", request.url));

@@ -98,8 +98,11 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
             GrantType::AuthorizationCode => selected.runtime.block_on(listener::log_in(&client, args, name, console))?,
             GrantType::DeviceCode => selected.wait(async {
                 let device = client.device().await?;
-                let place = device.verification_uri_complete.as_ref().unwrap_or(&device.verification_uri);
-                console.message(&format!("{name}: open {place} and enter the code {}\n", device.user_code));
+                if let Some(server) = device.server() {
+                    console.message(&format!("{name}: {server}\n"));
+                }
+                let place = device.codes.verification_uri_complete.as_ref().unwrap_or(&device.codes.verification_uri);
+                console.message(&format!("{name}: open {place} and enter the code {}\n", device.codes.user_code));
                 client.wait_for(&device).await
             }),
             // A config has no login of the client for itself.

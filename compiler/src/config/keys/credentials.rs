@@ -91,13 +91,18 @@ pub static AUTH: Variants = Variants {
                     "how access tokens are requested; all but `client_credentials` need `ptc-compile login`",
                 )
                     .or(&["grant_type", "flow"]),
-                key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`").or(&[
+                key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`, unless a person logs in to a server of MCP").or(&[
                     "token_endpoint",
                     "tokenUrl",
                     "token_uri",
                 ]),
-                key("client_id", Kind::Text, Required, "the identifier of this client at the authorization server")
-                    .or(&["client"]),
+                key(
+                    "client_id",
+                    Kind::Text,
+                    Optional,
+                    "the identifier of this client at the authorization server; where left out, `ptc-compile login` registers the client",
+                )
+                .or(&["client"]),
                 key(
                     "binding",
                     Kind::Text,
@@ -110,7 +115,8 @@ pub static AUTH: Variants = Variants {
                     "client_auth",
                     Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file", "none"]),
                     Optional,
-                    "how the client proves its identity; `client_secret_basic` where left out",
+                    "how the client proves its identity; `client_secret_basic` where left out, `none` for clients that the server does not know in \
+                     advance",
                 )
                 .or(&["auth_method", "token_endpoint_auth_method"]),
                 key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`").or(&["kid"]),

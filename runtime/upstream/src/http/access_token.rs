@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, OAuth2, Transport, Upstream};
-use reqwest::header::HeaderValue;
+use reqwest::header::{HeaderMap, HeaderValue};
 
 use super::client::Endpoint;
 use super::proxy::ResolvedProxy;
@@ -89,6 +89,10 @@ pub trait TokenSource: Send + Sync {
     /// Fails with the reason `auth_failed` if the authorization server refuses the client, with `auth_expired` if a person must log in, with `upstream_unavailable` if it gives no
     /// usable answer, and with `timeout` after the deadline.
     fn token<'s>(&'s self, refused: Option<&'s AccessToken>, deadline: Instant) -> TokenFuture<'s>;
+
+    /// Returns the error of a call that the upstream has answered with 403 and these headers, if its challenge says that the token lacks
+    /// scopes (RFC 6750, section 3.1). The call is not sent again.
+    fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError>;
 }
 
 /// An access token. It deliberately has no `Debug`.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::Auth;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
-use reqwest::{Client, Method, Request, StatusCode};
+use reqwest::{Client, ClientBuilder, Method, Request, StatusCode};
 use url::Url;
 
 use super::access_token::{AccessToken, TokenSource};
@@ -131,6 +131,19 @@ impl HttpClient {
     ///
     /// A header, the proxy or a certificate is invalid, or a credential has no value.
     pub fn new(endpoint: &Endpoint, secrets: &Secrets) -> Result<HttpClient, UpstreamError> {
+        HttpClient::configured(endpoint, secrets, |builder| builder)
+    }
+
+    /// Builds a client with further settings, such as a resolver that limits the addresses to which connections are made.
+    ///
+    /// # Errors
+    ///
+    /// The same as [`HttpClient::new`].
+    pub fn configured(
+        endpoint: &Endpoint,
+        secrets: &Secrets,
+        configure: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> Result<HttpClient, UpstreamError> {
         refuse_user(endpoint.url)?;
         let is_plain = |url: &str| url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
         let uses_tls = !is_plain(endpoint.url) || !endpoint.proxy.as_ref().is_none_or(|proxy| is_plain(proxy.url()));
@@ -164,7 +177,7 @@ impl HttpClient {
             }
             builder = builder.identity(identity);
         }
-        let inner = builder.build().map_err(|why| unavailable("the HTTP client cannot be set up", &why))?;
+        let inner = configure(builder).build().map_err(|why| unavailable("the HTTP client cannot be set up", &why))?;
         let mut headers = headers(endpoint)?;
         headers.extend(std::mem::take(&mut credentials.headers));
         let Endpoint { upstream, connect_timeout, posts, .. } = *endpoint;
@@ -212,6 +225,11 @@ impl HttpClient {
     ) -> Result<Answer, UpstreamError> {
         let token = next_token(tokens, None, deadline).await?;
         let answer = self.send_following(request.with_token(&token), deadline).await?;
+        if answer.status() == StatusCode::FORBIDDEN
+            && let Some(fault) = tokens.forbidden(answer.headers())
+        {
+            return Err(fault.with_status(StatusCode::FORBIDDEN.as_u16()));
+        }
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }

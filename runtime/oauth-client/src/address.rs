@@ -1,0 +1,186 @@
+//! Limits the addresses to which an upstream can make this client send requests.
+//!
+//! An upstream names its authorization server, and that names its endpoints. Neither may make this machine send requests into a private
+//! network (MCP, "Security Best Practices", server-side request forgery), unless the upstream itself is in one.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::OnceCell;
+use url::{Host, Url};
+
+/// Maximum characters of a URL.
+const MAX_URL: usize = 2_000;
+
+/// The limits for the authorization server of one upstream. Clones share what is known of the upstream.
+#[derive(Clone)]
+pub(crate) struct AddressLimits {
+    upstream: Arc<Upstream>,
+}
+
+struct Upstream {
+    url: Url,
+    /// Whether the upstream is at a private address, once it was asked.
+    is_private: OnceCell<bool>,
+}
+
+impl AddressLimits {
+    /// Creates the limits for an upstream at `url`.
+    pub(crate) fn new(url: Url) -> AddressLimits {
+        AddressLimits { upstream: Arc::new(Upstream { url, is_private: OnceCell::new() }) }
+    }
+
+    /// Returns the URL of the upstream.
+    pub(crate) fn upstream(&self) -> &Url {
+        &self.upstream.url
+    }
+
+    /// Checks a URL that the upstream or its authorization server names. The addresses of a host name are checked when it is resolved.
+    ///
+    /// # Errors
+    ///
+    /// Returns a clause that says why no request is sent there.
+    pub(crate) async fn check(&self, url: &Url) -> Result<(), &'static str> {
+        if url.as_str().len() > MAX_URL {
+            return Err("is not used: it is too long");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("is not used: it has a user or a password");
+        }
+        let own_origin = url.origin() == self.upstream.url.origin();
+        if url.scheme() != "https" && !(url.scheme() == "http" && (own_origin || is_loopback(url))) {
+            return Err("is not used: it does not use TLS (https://)");
+        }
+        let is_private = match url.host() {
+            Some(Host::Ipv4(address)) => is_private(address.into()),
+            Some(Host::Ipv6(address)) => is_private(address.into()),
+            Some(Host::Domain(_)) => is_loopback(url),
+            None => return Err("is not used: it has no host"),
+        };
+        if is_private && !self.upstream.is_private().await {
+            return Err("is not used: it is at a private address, and the upstream is not");
+        }
+        Ok(())
+    }
+}
+
+impl Upstream {
+    async fn is_private(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let lookup = async {
+            let found = tokio::net::lookup_host((host, 0)).await;
+            found.is_ok_and(|mut addresses| addresses.any(|address| is_private(address.ip())))
+        };
+        *self.is_private.get_or_init(|| lookup).await
+    }
+}
+
+impl Resolve for AddressLimits {
+    fn resolve(&self, name: Name) -> Resolving {
+        let upstream = Arc::clone(&self.upstream);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if found.iter().any(|address| is_private(address.ip())) && !upstream.is_private().await {
+                return Err("its host has a private address, and that of the upstream has none".into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Whether a URL names this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        None => false,
+    }
+}
+
+/// Whether an address is not one of the public internet (IANA's registries of special-purpose addresses).
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) => is_private_v6(address),
+    }
+}
+
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    matches!((a, b, c), (0 | 10 | 127 | 224.., ..) | (100, 64..=127, _) | (169, 254, _) | (172, 16..=31, _))
+        || matches!((a, b, c), (192, 168, _) | (192, 0, 0) | (198, 18..=19, _))
+}
+
+fn is_private_v6(address: Ipv6Addr) -> bool {
+    let segments = address.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_private_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match segments {
+        // `::`, `::1`, and IPv4 addresses in the forms `::a.b.c.d` and `::ffff:a.b.c.d`.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => true,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => embedded(high, low),
+        // NAT64 and 6to4.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
+        [0x64, 0xff9b, 1, ..] => true,
+        [0x2002, high, low, ..] => embedded(high, low),
+        // Unique local, link-local, site-local, multicast.
+        [first, ..] => matches!(first >> 8, 0xfc | 0xfd | 0xfe | 0xff),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(upstream: &str, url: &str) -> Option<&'static str> {
+        let limits = AddressLimits::new(Url::parse(upstream).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(limits.check(&Url::parse(url).unwrap())).err()
+    }
+
+    #[test]
+    fn private_addresses_are_for_upstreams_in_a_private_network() {
+        for url in [
+            "https://127.0.0.1/x",
+            "https://10.1.2.3/x",
+            "https://192.168.0.1/x",
+            "https://172.31.0.1/x",
+            "https://169.254.169.254/latest/meta-data",
+            "https://100.64.0.1/x",
+            "https://0.0.0.0/x",
+            "https://2130706433/x",
+            "https://0x7f.1/x",
+            "https://[::1]/x",
+            "https://[::ffff:10.0.0.1]/x",
+            "https://[64:ff9b::a00:1]/x",
+            "https://[fd00::1]/x",
+            "https://[fe80::1]/x",
+            "https://localhost/x",
+            "https://a.localhost./x",
+        ] {
+            assert!(refused("https://203.0.113.7/mcp", url).is_some_and(|why| why.contains("private")), "{url}");
+            assert_eq!(refused("http://127.0.0.1:8080/mcp", url), None, "{url}");
+        }
+        assert_eq!(refused("https://203.0.113.7/mcp", "https://198.51.100.1/x"), None);
+        assert_eq!(refused("https://203.0.113.7/mcp", "https://[2606:4700::1111]/x"), None);
+    }
+
+    #[test]
+    fn urls_without_tls_are_for_loopback_and_for_the_origin_of_the_upstream() {
+        let why = |url| refused("http://10.0.0.7/mcp", url).unwrap_or_default();
+        assert_eq!(why("http://10.0.0.7/.well-known/oauth-protected-resource"), "");
+        assert_eq!(why("http://127.0.0.1:9/x"), "");
+        for url in ["http://10.0.0.8/x", "http://id.example/x", "ftp://id.example/x", "file:///etc/passwd"] {
+            assert!(why(url).contains("TLS"), "{url}");
+        }
+        assert!(why("https://user:pass@id.example/x").contains("password"));
+        assert!(why(&format!("https://id.example/{}", "x".repeat(MAX_URL))).contains("long"));
+    }
+}

@@ -1,0 +1,140 @@
+//! Prepares a login: finds what the config does not have.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ptc_catalog::{ClientAuth, OAuth2};
+use ptc_upstream::{Reason, UpstreamError};
+use url::Url;
+
+use crate::challenge;
+use crate::discovery::{self, Discovered};
+use crate::login::LoginClient;
+use crate::metadata::Metadata;
+use crate::party::Party;
+use crate::registration::{self, Registered};
+use crate::store::Found;
+
+/// Time limit for finding the authorization server of an upstream, with all requests.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a login needs besides the person. It deliberately has no `Debug`.
+pub(crate) struct Prepared {
+    pub(crate) party: Arc<Party>,
+    pub(crate) metadata: Metadata,
+    pub(crate) token_endpoint: Url,
+    /// The scopes that are requested.
+    pub(crate) scope: String,
+    /// What the config does not have.
+    pub(crate) found: Option<Found>,
+    /// The issuer of the last login, if it is another one.
+    earlier_issuer: Option<String>,
+}
+
+impl Prepared {
+    /// Describes the authorization server, if the login has found more than the config has.
+    pub(crate) fn server(&self) -> Option<String> {
+        let issuer = &self.found.as_ref()?.issuer;
+        Some(match &self.earlier_issuer {
+            None => format!("the authorization server is {issuer}"),
+            Some(earlier) => {
+                format!("the authorization server is now {issuer}, and was {earlier}: continue only if you know of the change")
+            }
+        })
+    }
+}
+
+impl LoginClient {
+    /// Finds out what the config does not have: the authorization server, the scopes, the client.
+    ///
+    /// # Errors
+    ///
+    /// There is no usable authorization server, it does not support PKCE with S256, or it does not register the client.
+    pub(crate) async fn prepare(&self, redirect_uri: Option<&str>) -> Result<Prepared, UpstreamError> {
+        let config = &self.endpoint.party().oauth;
+        // A damaged file is replaced by this login.
+        let stored = self.stored().ok().flatten();
+        let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
+            let found = self.discover().await?;
+            // Without metadata the resource is the URL of the upstream, which the config has.
+            let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
+            let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
+            (oauth, found.resource_metadata, found.metadata, found.scope)
+        } else {
+            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
+        };
+        // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
+        let supports = metadata.lists("code_challenge_methods_supported", "S256").unwrap_or(!config.is_discovered());
+        if redirect_uri.is_some() && !supports {
+            let why = "`code_challenge_methods_supported` lacks `S256`";
+            return Err(self.endpoint.unusable_metadata(&oauth.issuer, "support of PKCE", why));
+        }
+        // Clients, tokens and scopes belong to their issuer.
+        let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
+        let earlier_issuer = earlier_issuer.filter(|earlier| *earlier != oauth.issuer);
+        let mut scope = scope_of(&oauth.scope, &asked_scope, &metadata);
+        if earlier_issuer.is_none() {
+            let earlier = stored.as_ref().map(|login| &*login.scope).unwrap_or_default();
+            scope = challenge::union(&[&scope, earlier, &self.store.noted_scope(&self.key)]);
+        }
+        // A document of the client's metadata is at a URL, which only some servers accept as identifier.
+        let is_document = config.is_discovered() && config.client_id.starts_with("https://");
+        let is_unknown = is_document && !metadata.is_true("client_id_metadata_document_supported");
+        let client = if config.client_id.is_empty() || is_unknown {
+            // A registration has the port of this login, and many servers compare it. Each login registers the client again.
+            Some(registration::register(&self.endpoint, &metadata, oauth.grant, redirect_uri, &scope).await?)
+        } else {
+            None
+        };
+        let found = (config.is_discovered() || client.is_some()).then(|| {
+            let client = client.unwrap_or_else(|| Registered {
+                client_id: oauth.client_id.clone(),
+                client_auth: ClientAuth::None,
+                client_secret: String::new(),
+            });
+            Found {
+                issuer: oauth.issuer.clone(),
+                resource: oauth.resource.clone(),
+                resource_metadata,
+                client_id: client.client_id,
+                client_auth: client.client_auth.name().to_owned(),
+                client_secret: client.client_secret,
+            }
+        });
+        let party = match &found {
+            None => Arc::clone(self.endpoint.party()),
+            Some(found) => {
+                let party = Party::of_found(config, found, &self.redactor);
+                Arc::new(party.map_err(|why| UpstreamError::new(Reason::AuthFailed, format!("the registered client {why}")))?)
+            }
+        };
+        let token_endpoint = self.url_of(&party, &metadata, "token_endpoint")?;
+        Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
+    }
+
+    /// Asks the upstream for its authorization server.
+    async fn discover(&self) -> Result<Discovered, UpstreamError> {
+        let failed = |why: String| {
+            UpstreamError::unavailable(format!(
+                "the upstream does not lead to an authorization server: {why}; write `issuer` if you know it"
+            ))
+        };
+        let upstream = Url::parse(self.upstream).map_err(|why| failed(why.to_string()))?;
+        let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
+        discovery::discover(&fetcher, &upstream).await.map_err(failed)
+    }
+}
+
+/// Chooses the scopes of a login: those of the config, or those that the upstream asks for (MCP, "Scope Selection Strategy"). A refresh
+/// token needs `offline_access` at servers that list this scope, and others may refuse it.
+fn scope_of(config: &str, asked: &str, metadata: &Metadata) -> String {
+    const OFFLINE: &str = "offline_access";
+    if !config.is_empty() || asked.is_empty() {
+        return config.to_owned();
+    }
+    match metadata.lists("scopes_supported", OFFLINE) {
+        Some(true) => challenge::union(&[asked, OFFLINE]),
+        Some(false) => challenge::without(asked, OFFLINE),
+        None => asked.to_owned(),
+    }
+}

@@ -1,0 +1,224 @@
+//! Logins at an authorization server that the upstream names: what is found, bound, refused, and asked for.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_oauth_client::login::LoginClient;
+use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
+use serde_json::{Value, json};
+
+use crate::login::issuer;
+use crate::web::{Answer, Asked, Web};
+use crate::world::{World, operation, upstream};
+
+const REDIRECT: &str = "http://127.0.0.1:1/callback";
+const METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
+
+/// Answers the request for the metadata of an upstream.
+type Metadata = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
+
+/// A protected upstream. `metadata` answers the request for its metadata, and `call` a call with a token.
+fn protected(
+    metadata: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    call: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+) -> Web {
+    Web::start(move |asked| match (&*asked.method, &*asked.target) {
+        ("POST", "/mcp") => {
+            assert!(asked.header("authorization").is_none(), "the first request has no token");
+            let place = format!("http://{}{METADATA}", asked.header("host").unwrap_or_default());
+            let challenge = format!("WWW-Authenticate: Bearer resource_metadata=\"{place}\", scope=\"notes.read\"");
+            Answer::Full(401, vec![challenge], Vec::new())
+        }
+        ("GET", METADATA) => metadata(asked),
+        ("GET", "/mcp/get") => call(asked),
+        _ => Answer::json(404, json!({})),
+    })
+}
+
+/// The metadata of an upstream with an authorization server.
+fn naming(asked: &Asked, server: &str) -> Answer {
+    let resource = format!("http://{}/mcp", asked.header("host").unwrap_or_default());
+    Answer::json(200, json!({ "resource": resource, "authorization_servers": [server] }))
+}
+
+/// An authorization server that registers clients and issues numbered tokens.
+fn server(more: &Value, lifetime: u64) -> Web {
+    let mut members = json!({
+        "authorization_endpoint": "/authorize", "token_endpoint": "/token", "registration_endpoint": "/register",
+        "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+    });
+    for (name, value) in more.as_object().into_iter().flatten() {
+        members[name] = value.clone();
+    }
+    let mut issued = 0;
+    issuer(members, move |asked| match &*asked.target {
+        "/register" => Answer::json(201, json!({ "client_id": "registered", "client_secret": "not-a-real-client-secret" })),
+        "/token" => {
+            issued += 1;
+            let token = format!("not-a-real-token-{issued}");
+            let refresh = format!("not-a-real-refresh-token-{issued}");
+            Answer::json(
+                200,
+                json!({ "access_token": token, "token_type": "Bearer", "expires_in": lifetime, "refresh_token": refresh }),
+            )
+        }
+        _ => Answer::json(404, json!({})),
+    })
+}
+
+fn service(api: &Web) -> Upstream {
+    let oauth = OAuth2 {
+        grant: GrantType::AuthorizationCode,
+        token_url: "",
+        client_id: "",
+        client_auth: ClientAuth::None,
+        binding: "",
+        key_id: "",
+        issuer: "",
+        scope: "",
+        resource: api.url("/mcp"),
+    };
+    let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+    let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };
+    upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))])
+}
+
+/// Logs in. Returns the parameters of the request for a code, or why there is no login.
+fn log_in(api: &Web, store: &Path) -> Result<Vec<(String, String)>, String> {
+    let upstream: &'static Upstream = Box::leak(Box::new(service(api)));
+    let secrets = Secrets::resolve_for(&[], &[upstream], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
+    let config = TokenSourceConfig::of_upstream(upstream, Some(store.to_owned()), &secrets).unwrap().unwrap();
+    let client = LoginClient::new(&config).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let request = client.authorization(REDIRECT.into()).await.map_err(|why| why.message.into_owned())?;
+        client.exchange(&request, "c-1").await.map_err(|why| why.message.into_owned())?;
+        let mut pairs: Vec<(String, String)> = request.url.query_pairs().into_owned().collect();
+        pairs.extend(request.server().map(|server| ("server".to_owned(), server)));
+        Ok(pairs)
+    })
+}
+
+fn of<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
+    pairs.iter().find(|(key, _)| key == name).map(|(_, value)| &**value).unwrap_or_default()
+}
+
+fn call(api: &Web, store: &Path) -> String {
+    let store = store.to_owned();
+    let world = World::with(vec![service(api)], Vec::new(), move |settings| {
+        settings.access_tokens = AccessTokens::new(Some(&ptc_oauth_client::OAUTH_CLIENT)).with_store(Some(store));
+    });
+    world.program().call("api", "get", "{}")
+}
+
+#[test]
+fn registered_client_renews_tokens_until_the_upstream_names_another_server() {
+    let (first, second) = (server(&json!({}), 1), server(&json!({}), 1));
+    let named = Arc::new(Mutex::new(first.url("").to_owned()));
+    let naming_now = Arc::clone(&named);
+    let api = protected(
+        move |asked| naming(asked, &naming_now.lock().unwrap()),
+        |asked| Answer::json(200, json!({ "authorization": asked.header("authorization") })),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let request = log_in(&api, folder.path()).unwrap();
+    assert_eq!((of(&request, "client_id"), of(&request, "scope")), ("registered", "notes.read"));
+    assert_eq!((of(&request, "resource"), of(&request, "redirect_uri")), (api.url("/mcp"), REDIRECT));
+    assert_eq!(of(&request, "server"), format!("the authorization server is {}", first.url("")));
+
+    std::thread::sleep(Duration::from_millis(1_100));
+    let answer = call(&api, folder.path());
+    assert!(answer.contains("Bearer [REDACTED]"), "{answer}");
+    let renewal = first.requests().pop().unwrap();
+    assert!(renewal.body.contains("refresh_token=not-a-real-refresh-token-1"), "{}", renewal.body);
+    let basic = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "registered:not-a-real-client-secret");
+    assert_eq!(renewal.header("authorization"), Some(&*format!("Basic {basic}")));
+
+    second.url("").clone_into(&mut named.lock().unwrap());
+    std::thread::sleep(Duration::from_millis(1_100));
+    let asked = first.requests().len();
+    let answer = call(&api, folder.path());
+    assert!(answer.starts_with("auth_expired:") && answer.contains("names another authorization server"), "{answer}");
+    assert!(answer.contains("ptc-compile login CONFIG api"), "{answer}");
+    assert_eq!((first.requests().len(), second.requests().len()), (asked, 0), "no token has left for either server");
+
+    let request = log_in(&api, folder.path()).unwrap();
+    let expected = format!("the authorization server is now {}, and was {}", second.url(""), first.url(""));
+    assert!(of(&request, "server").starts_with(&expected), "{request:?}");
+    assert!(second.requests().iter().any(|asked| asked.target == "/register"));
+    assert!(second.requests().iter().all(|asked| !asked.body.contains("refresh-token-")));
+}
+
+#[test]
+fn missing_scope_names_the_command_and_the_next_login_requests_all_scopes() {
+    let server = server(&json!({}), 3_600);
+    let place = server.url("");
+    let api = protected(
+        move |asked| naming(asked, place),
+        |asked| {
+            if asked.header("authorization") == Some("Bearer not-a-real-token-1") {
+                let challenge = "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"notes.write `x`\"";
+                return Answer::Full(403, vec![challenge.into()], Vec::new());
+            }
+            Answer::json(200, json!({ "ok": true }))
+        },
+    );
+    let folder = tempfile::tempdir().unwrap();
+    log_in(&api, folder.path()).unwrap();
+    let answer = call(&api, folder.path());
+    assert!(answer.starts_with("auth_expired:") && answer.contains("notes.write"), "{answer}");
+    assert!(answer.contains(&format!("`ptc-compile login CONFIG api --store {}`", folder.path().display())), "{answer}");
+    assert_eq!(api.requests().iter().filter(|asked| asked.target == "/mcp/get").count(), 1, "the call is not sent again");
+    let request = log_in(&api, folder.path()).unwrap();
+    assert_eq!(of(&request, "scope"), "notes.read notes.write `x`");
+    assert!(call(&api, folder.path()).contains("ok"));
+}
+
+#[test]
+fn hostile_metadata_is_refused_before_a_person_is_asked() {
+    let authorization_server = |more: Value| server(&more, 1).url("").to_owned();
+    let good = authorization_server(json!({}));
+    let elsewhere = Web::start(|_| Answer::json(200, json!({})));
+    let redirect = format!("Location: {}", elsewhere.url("/"));
+    let resource = |members: Value| Box::new(move |_: &Asked| Answer::json(200, members.clone()));
+    let named = |server: &str| {
+        let server = server.to_owned();
+        Box::new(move |asked: &Asked| naming(asked, &server))
+    };
+    let cases: Vec<(Metadata, &str)> = vec![
+        (resource(json!({ "resource": "https://evil.example/mcp", "authorization_servers": [good] })), "of another resource"),
+        (resource(json!({ "authorization_servers": [good] })), "has no `resource`"),
+        (
+            Box::new(|asked| {
+                Answer::json(200, json!({ "resource": format!("http://{}", asked.header("host").unwrap_or_default()) }))
+            }),
+            "has no `authorization_servers`",
+        ),
+        (Box::new(move |_| Answer::Full(302, vec![redirect.clone()], Vec::new())), "HTTP 302"),
+        (Box::new(|_| Answer::Full(200, Vec::new(), vec![b' '; 300 * 1024])), "larger than"),
+        (Box::new(|_| Answer::Full(200, Vec::new(), b"<html>".to_vec())), "is not a JSON object"),
+        (Box::new(|_| Answer::json(500, json!({}))), "HTTP 500"),
+        (Box::new(|_| Answer::json(404, json!({}))), "HTTP 404"),
+        (named("http://id.example"), "does not use TLS"),
+        (named("ftp://id.example"), "does not use TLS"),
+        (named("https://user:password@id.example"), "a user or a password"),
+        (named("id.example"), "is not a URL"),
+        (named(&authorization_server(json!({ "issuer": "https://evil.example" }))), "of another issuer"),
+        (named(&format!("{good}/")), "of another issuer"),
+        (named(&authorization_server(json!({ "code_challenge_methods_supported": ["plain"] }))), "lacks `S256`"),
+        (named(&authorization_server(json!({ "code_challenge_methods_supported": null }))), "lacks `S256`"),
+        (named(&authorization_server(json!({ "authorization_endpoint": "javascript:alert(1)" }))), "without TLS"),
+        (named(&authorization_server(json!({ "token_endpoint": "file:///etc/passwd" }))), "without TLS"),
+        (named(&authorization_server(json!({ "registration_endpoint": "http://id.example/register" }))), "does not use TLS"),
+    ];
+    for (metadata, expected) in cases {
+        let api = protected(metadata, |_| Answer::json(200, json!({})));
+        let folder = tempfile::tempdir().unwrap();
+        let why = log_in(&api, folder.path()).err().unwrap_or_else(|| panic!("{expected}: there is a login"));
+        assert!(why.contains(expected), "{expected}: {why}");
+    }
+    assert!(elsewhere.requests().is_empty(), "redirects are not followed");
+}
