@@ -1,5 +1,6 @@
 //! Tests across crates, with real processes.
 
+mod auth;
 mod bundle;
 mod canary;
 mod ci;
