@@ -123,8 +123,12 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         let pinned = old.upstreams.get(name);
         let Some(mut locked) = fresh.remove(name).or_else(|| pinned.cloned()) else { continue };
         for (tool, locked) in &mut locked.tools {
-            if let Some(same) = pinned.and_then(|pinned| pinned.tools.get(tool)).filter(|same| same.digest == locked.digest) {
-                locked.paging.clone_from(&same.paging);
+            let Some(known) = pinned.and_then(|pinned| pinned.tools.get(tool)) else { continue };
+            if known.digest == locked.digest {
+                locked.paging.clone_from(&known.paging);
+            }
+            if has_same_request(known, locked) {
+                locked.observed.clone_from(&known.observed);
             }
         }
         if let Some(wanted) = &upstream.include_tools {
@@ -135,6 +139,12 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         lock.upstreams.insert(name.clone(), locked);
     }
     lock
+}
+
+/// Whether a tool is called as before, so that observations of its answers still count: descriptions and the declared output
+/// schema may differ.
+fn has_same_request(known: &LockedTool, now: &LockedTool) -> bool {
+    ["inputSchema", "_ptc"].iter().all(|key| known.definition.get(key) == now.definition.get(key))
 }
 
 /// Selects the granted tools of a listing.

@@ -27,7 +27,7 @@ use crate::http_token::is_token;
 use crate::ir::{Arg, Body, Credential, Deployment, Operation, Param, Tool, Upstream};
 use crate::json::Json;
 use crate::json_schema::Schema;
-use crate::lock::{Lock, LockedTool, LockedUpstream};
+use crate::lock::{Lock, LockedTool, LockedUpstream, Observed};
 use crate::paging;
 
 /// Returns the only transport that is used for an MCP upstream over HTTP. A lock file without one was written by a compiler that
@@ -113,7 +113,14 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         optional_where_defaulted(&mut args, operation);
     }
     let prose = definition.get("description").and_then(Json::as_str).unwrap_or_default();
-    let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
+    let output = definition.get("outputSchema");
+    let observed = locked.observed.as_ref().filter(|_| output.is_none());
+    let schema = output.or_else(|| observed.map(|observed| &observed.schema));
+    let result = doc::Returned {
+        shape: schema.map_or_else(|| "any".to_owned(), shape::shape),
+        schema,
+        source: observed.map(observed_in).unwrap_or_default(),
+    };
     let configured = configured_paging(entry, name, definition);
     let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
     let paging = paging_of(configured, locked);
@@ -126,7 +133,8 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         name: name.to_owned(),
         description: summary::summary(summary::title(name, definition), prose),
         doc: doc::doc(server, name, definition, &args, &result, &doc::Stated { effects, pages, call_timeout_ms }),
-        result,
+        result: result.shape + &result.source,
+        observed: locked.observed.clone(),
         args,
         closed,
         definition: locked.canonical.clone(),
@@ -136,6 +144,14 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         operation,
         paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
         call_timeout_ms,
+    }
+}
+
+/// Returns where an observed shape comes from, for the end of a line.
+fn observed_in(observed: &Observed) -> String {
+    match observed.answers {
+        1 => ", observed in 1 answer".to_owned(),
+        answers => format!(", observed in {answers} answers"),
     }
 }
 
