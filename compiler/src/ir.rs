@@ -3,7 +3,6 @@
 use ptc_catalog::{Annotations, Effect, Era, HttpTransport, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Policy, Transport};
-use crate::json::Json;
 use crate::lock::Observed;
 use crate::source::FileId;
 
@@ -53,22 +52,6 @@ impl Deployment {
     /// Returns the number of tools of all upstreams.
     pub fn tool_count(&self) -> usize {
         self.upstreams.iter().map(|u| u.tools.len()).sum()
-    }
-
-    /// Returns the deployment with observed shapes as the output schemas of the tools that declare none, for checks that only warn.
-    /// `None` if there are no such tools.
-    pub fn with_observed_schemas(&self) -> Option<Deployment> {
-        let mut deployment = self.clone();
-        let mut has_any = false;
-        for tool in deployment.upstreams.iter_mut().flat_map(|upstream| &mut upstream.tools) {
-            let Some(observed) = &tool.observed else { continue };
-            let Some(definition) = Json::parse(&tool.definition).filter(|definition| definition.get("outputSchema").is_none()) else {
-                continue;
-            };
-            tool.definition = definition.with("outputSchema", observed.schema.clone()).canonical();
-            has_any = true;
-        }
-        has_any.then_some(deployment)
     }
 
     /// Whether any upstream is reached over HTTP, so that the runtime needs its client.

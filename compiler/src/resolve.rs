@@ -127,9 +127,9 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
             if known.digest == locked.digest {
                 locked.paging.clone_from(&known.paging);
             }
-            if has_same_request(known, locked) {
-                locked.observed.clone_from(&known.observed);
-            }
+        }
+        if let Some(pinned) = pinned {
+            keep_observations(pinned, &mut locked);
         }
         if let Some(wanted) = &upstream.include_tools {
             let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
@@ -141,10 +141,15 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
     lock
 }
 
-/// Whether a tool is called as before, so that observations of its answers still count: descriptions and the declared output
-/// schema may differ.
-fn has_same_request(known: &LockedTool, now: &LockedTool) -> bool {
-    ["inputSchema", "_ptc"].iter().all(|key| known.definition.get(key) == now.definition.get(key))
+/// Copies the observed shapes of the tools that are called as before. Their descriptions and output schemas may differ.
+pub fn keep_observations(pinned: &LockedUpstream, locked: &mut LockedUpstream) {
+    let request = |tool: &LockedTool| ["inputSchema", "_ptc"].map(|key| tool.definition.get(key).cloned());
+    for (name, tool) in &mut locked.tools {
+        let known = pinned.tools.get(name).filter(|known| known.observed.is_some() && request(known) == request(tool));
+        if let Some(known) = known {
+            tool.observed.clone_from(&known.observed);
+        }
+    }
 }
 
 /// Selects the granted tools of a listing.

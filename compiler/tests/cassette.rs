@@ -48,7 +48,7 @@ const PROGRAM: &str = r#"
 pub(crate) struct Folder(pub(crate) TempDir);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
         folder.write("server.sh", SERVER);
         let entry = json!({

@@ -16,6 +16,7 @@ mod init;
 mod json_schema;
 mod listing;
 mod mock;
+mod observe;
 mod oidc;
 mod openapi;
 mod otlp;

@@ -66,7 +66,7 @@ pub(crate) struct Catalogs {
 impl Catalogs {
     /// Returns the catalogs of a deployment. `frozen` is its own.
     pub(crate) fn new(deployment: &ir::Deployment, frozen: &'static Catalog) -> Catalogs {
-        let observed = deployment.with_observed_schemas().map(|deployment| leak::leak_static(&deployment).catalog);
+        let observed = lower::with_observed_schemas(deployment).map(|deployment| leak::leak_static(&deployment).catalog);
         Catalogs { frozen, observed }
     }
 }

@@ -18,7 +18,7 @@ mod shape;
 
 use std::collections::BTreeMap;
 
-pub use observer::Observer;
+pub use observer::{Observer, content_of};
 pub use shape::Shape;
 
 use crate::json::Json;

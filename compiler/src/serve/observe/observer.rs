@@ -40,7 +40,7 @@ impl ProgramInterceptor for Observer {
         if call.without_bytes {
             return;
         }
-        if let Some(content) = outcome.ok().and_then(content) {
+        if let Some(content) = outcome.ok().and_then(content_of) {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.add(call.upstream.name, call.tool.name, &content);
         }
@@ -48,7 +48,7 @@ impl ProgramInterceptor for Observer {
 }
 
 /// Returns the content of an answer as programs read it. `None` for an answer without content.
-fn content(answer: &CallAnswer) -> Option<Json> {
+pub fn content_of(answer: &CallAnswer) -> Option<Json> {
     match &answer.payload {
         CallPayload::None => None,
         CallPayload::Json(bytes) => Json::parse(std::str::from_utf8(bytes).ok()?),

@@ -56,6 +56,11 @@ impl Shape {
         described.extend(self.list.as_ref().map(|items| items.schema_of_list(depth)));
         described.extend(self.object.as_ref().map(|object| object.schema(depth)));
         let null = self.null.then_some("null");
+        if self.null && plain.is_empty() && described.is_empty() {
+            // Of a value that was always null, the other type is not known yet.
+            let anything = [typed(&["null"]).unwrap_or_else(Json::object), Json::object()];
+            return Json::object().with("anyOf", Json::Array(anything.to_vec()));
+        }
         match (described.as_mut_slice(), plain.is_empty()) {
             ([], _) => {
                 plain.extend(null);
