@@ -62,8 +62,19 @@ fn shapes_are_inferred_as_expected() {
 /// Returns a value with up to `depth` levels.
 fn some_value(rng: &mut Rng, depth: usize) -> Value {
     let texts = [
-        "", "open", "shut", "x y", "2026-01-31", "2026-01-31T09:30:00Z", "https://example.com", "ada@example.com", "{\"a\": 1}",
-        "[1, \"a\"]", "id,size\n1,2\n", "| a | b |\n|---|---|\n| 1 | 2 |\n", "123e4567-e89b-12d3-a456-426614174000",
+        "",
+        "open",
+        "shut",
+        "x y",
+        "2026-01-31",
+        "2026-01-31T09:30:00Z",
+        "https://example.com",
+        "ada@example.com",
+        "{\"a\": 1}",
+        "[1, \"a\"]",
+        "id,size\n1,2\n",
+        "| a | b |\n|---|---|\n| 1 | 2 |\n",
+        "123e4567-e89b-12d3-a456-426614174000",
     ];
     let names = ["id", "status", "a", "b", "kind", "ada@example.com", "2026-01-31"];
     match rng.usize(..if depth == 0 { 6 } else { 10 }) {
@@ -159,7 +170,9 @@ fn observed_shapes_are_stored_shown_kept_and_dropped() {
     assert_eq!(tool(&folder, "count")["observed"], count);
     assert_eq!(tool(&folder, "echo")["observed"], json!({ "answers": 1, "schema": { "type": "string" } }));
     assert_eq!(tool(&folder, "fail").get("observed"), None, "a failure is not an answer");
-    let doc = folder.run(&["repl", "upstreams.json", "--catalog-snapshot-mode", "frozen", "-e", "(doc \"upstream:s/count\")"], true).success();
+    let doc = folder
+        .run(&["repl", "upstreams.json", "--catalog-snapshot-mode", "frozen", "-e", "(doc \"upstream:s/count\")"], true)
+        .success();
     assert!(doc.contains("returns: Result<{:n integer}>, observed in 2 answers"), "{doc}");
 
     // More answers add to the shape, `update` keeps it, and `--replace` forgets it.
@@ -182,7 +195,10 @@ fn observed_shapes_are_stored_shown_kept_and_dropped() {
     let server = folder.read("server.sh");
     folder.write("server.sh", &server.replace("\"properties\":{\"a\"", "\"properties\":{\"b\""));
     let diff = folder.run(&["diff", "upstreams.json", "--details"], true);
-    assert!(diff.stderr.contains("note[PTC0633]") && diff.stderr.contains("what was observed of its answers is dropped"), "{diff:?}");
+    assert!(
+        diff.stderr.contains("note[PTC0633]") && diff.stderr.contains("what was observed of its answers is dropped"),
+        "{diff:?}"
+    );
     folder.run(&["update", "upstreams.json"], true).success();
     assert_eq!(tool(&folder, "count").get("observed"), None);
     folder.write("server.sh", &server);

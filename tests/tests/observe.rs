@@ -24,7 +24,11 @@ const ROUNDS: usize = 20;
 /// The calls of a round, in their order: server, tool, and arguments that depend on the number `i` of the round. `@` is the folder.
 const CALLS: [(&str, &str, &str); 51] = [
     ("everything", "echo", r#"{:message (str "message " i)}"#),
-    ("everything", "get-annotated-message", r#"{:messageType (nth ["error" "success" "debug"] (mod i 3)) :includeImage (even? i)}"#),
+    (
+        "everything",
+        "get-annotated-message",
+        r#"{:messageType (nth ["error" "success" "debug"] (mod i 3)) :includeImage (even? i)}"#,
+    ),
     ("everything", "get-env", r#"{}"#),
     ("everything", "get-resource-links", r#"{:count (inc (mod i 10))}"#),
     ("everything", "get-resource-reference", r#"{:resourceId (inc i) :resourceType (if (even? i) "Text" "Blob")}"#),
@@ -71,8 +75,16 @@ const CALLS: [(&str, &str, &str); 51] = [
     ("memory", "delete_observations", r#"{:deletions [{:entityName (str "n" i) :observations [(str "barks " i)]}]}"#),
     ("memory", "delete_relations", r#"{:relations [{:from (str "n" i) :to "n0" :relationType "knows"}]}"#),
     ("memory", "delete_entities", r#"{:entityNames [(str "n" (- i 3))]}"#),
-    ("thinking", "sequentialthinking", r#"{:thought (str "thought " i) :nextThoughtNeeded (even? i) :thoughtNumber (inc i) :totalThoughts 40}"#),
-    ("time", "convert_time", r#"{:source_timezone "Europe/London" :time (str "1" (mod i 10) ":30") :target_timezone (nth ["Asia/Tokyo" "Asia/Kolkata" "UTC"] (mod i 3))}"#),
+    (
+        "thinking",
+        "sequentialthinking",
+        r#"{:thought (str "thought " i) :nextThoughtNeeded (even? i) :thoughtNumber (inc i) :totalThoughts 40}"#,
+    ),
+    (
+        "time",
+        "convert_time",
+        r#"{:source_timezone "Europe/London" :time (str "1" (mod i 10) ":30") :target_timezone (nth ["Asia/Tokyo" "Asia/Kolkata" "UTC"] (mod i 3))}"#,
+    ),
     ("time", "get_current_time", r#"{:timezone (nth ["Asia/Tokyo" "America/New_York" "UTC"] (mod i 3))}"#),
 ];
 
@@ -147,7 +159,8 @@ fn shapes_of_third_party_tools_admit_later_answers() {
     repository(&folder.path().join("repo"));
     let file = folder.path().join("upstreams.json");
     std::fs::write(&file, config(folder.path()).to_string()).expect("a config");
-    let calls = CALLS.map(|(server, tool, args)| format!(r#"(:ok (tool/call {{:server "{server}" :tool "{tool}" :args {args}}}))"#));
+    let calls =
+        CALLS.map(|(server, tool, args)| format!(r#"(:ok (tool/call {{:server "{server}" :tool "{tool}" :args {args}}}))"#));
     let calls = calls.join("\n").replace('@', &folder.path().display().to_string());
     let program = format!("(count (mapv (fn [i] [{calls}]) (range data/from (+ data/from {ROUNDS}))))");
 

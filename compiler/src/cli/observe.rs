@@ -66,8 +66,7 @@ pub(crate) fn store(
     console: &Console,
 ) -> Result<(), Failure> {
     for (upstream, tool, observed) in observations.apply(&mut lock, is_replaced) {
-        let (answers, shape) = (observed.answers, shape::shape(&observed.schema));
-        console.message(&format!("{upstream}/{tool}: {shape}, observed in {answers} answers\n"));
+        console.message(&format!("{upstream}/{tool}: {}, {}\n", shape::shape(&observed.schema), observed.source()));
     }
     let path = resolve_lock::path(config);
     let is_new = files::write_if_changed(&path, lock::write::write(&lock).as_bytes())?;

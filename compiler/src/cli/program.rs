@@ -72,12 +72,7 @@ impl Catalogs {
 }
 
 /// Reports findings about stored programs and their schemas, and about their calls if the catalog is known.
-pub(crate) fn check_stored(
-    config: &Config,
-    programs: &[ir::Program],
-    catalogs: Option<Catalogs>,
-    diagnostics: &mut Diagnostics,
-) {
+pub(crate) fn check_stored(config: &Config, programs: &[ir::Program], catalogs: Option<Catalogs>, diagnostics: &mut Diagnostics) {
     for program in programs {
         let Some(entry) = config.programs.get(&program.name) else { continue };
         for code in &entry.silence {

@@ -109,6 +109,11 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Returns where the shape comes from: `observed in 20 answers`.
+    pub fn source(&self) -> String {
+        format!("observed in {} {}", self.answers, if self.answers == 1 { "answer" } else { "answers" })
+    }
+
     /// Returns the form in the lock file.
     pub fn to_json(&self) -> Json {
         Json::object().with("answers", Json::Number(self.answers.to_string())).with("schema", self.schema.clone())
@@ -166,7 +171,8 @@ impl Lock {
             if !paged.is_empty() {
                 entry = entry.with("paging", Json::Object(paged));
             }
-            let observed = upstream.tools.iter().filter_map(|(tool, locked)| Some((tool.clone(), locked.observed.as_ref()?.to_json())));
+            let observed =
+                upstream.tools.iter().filter_map(|(tool, locked)| Some((tool.clone(), locked.observed.as_ref()?.to_json())));
             let observed: Vec<_> = observed.collect();
             if !observed.is_empty() {
                 entry = entry.with("observed", Json::Object(observed));

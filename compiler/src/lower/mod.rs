@@ -27,7 +27,7 @@ use crate::http_token::is_token;
 use crate::ir::{Arg, Body, Credential, Deployment, Operation, Param, Tool, Upstream};
 use crate::json::Json;
 use crate::json_schema::Schema;
-use crate::lock::{Lock, LockedTool, LockedUpstream, Observed};
+use crate::lock::{Lock, LockedTool, LockedUpstream};
 use crate::paging;
 
 /// Returns the only transport that is used for an MCP upstream over HTTP. A lock file without one was written by a compiler that
@@ -118,7 +118,7 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     let result = doc::Returned {
         shape: schema.map_or_else(|| "any".to_owned(), shape::shape),
         schema,
-        source: observed.map(observed_in).unwrap_or_default(),
+        source: observed.map(|observed| format!(", {}", observed.source())).unwrap_or_default(),
     };
     let configured = configured_paging(entry, name, definition);
     let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
@@ -167,14 +167,6 @@ pub fn with_observed_schemas(deployment: &Deployment) -> Option<Deployment> {
         has_any = true;
     }
     has_any.then_some(deployment)
-}
-
-/// Returns where an observed shape comes from, for the end of a line.
-fn observed_in(observed: &Observed) -> String {
-    match observed.answers {
-        1 => ", observed in 1 answer".to_owned(),
-        answers => format!(", observed in {answers} answers"),
-    }
 }
 
 /// Returns how the list of a locked tool is paged, or `None` if neither the config nor the schemas of the tool tell.

@@ -136,7 +136,7 @@ fn csv_rows(text: &str, delimiter: u8) -> Option<Vec<Vec<String>>> {
         let (result, read, wrote, count) = reader.read_record(input, cells.get_mut(written..)?, ends.get_mut(ended..)?);
         (input, written, ended) = (input.get(read..)?, written + wrote, ended + count);
         match result {
-            // An empty input tells the reader that there is no more.
+            // An empty input ends the last record.
             ReadRecordResult::InputEmpty => {}
             ReadRecordResult::Record => {
                 let mut start = 0;

@@ -50,8 +50,9 @@ fn is_date(text: &str) -> bool {
 
 /// `date-time` of RFC 3339. `jiff` also reads other forms.
 fn is_date_time(text: &str) -> bool {
-    static FORM: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$").ok());
+    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})$").ok()
+    });
     FORM.as_ref().is_some_and(|form| form.is_match(text)) && text.parse::<Timestamp>().is_ok()
 }
 
@@ -66,12 +67,15 @@ fn is_email(text: &str) -> bool {
 /// A URI of RFC 3986 with an authority or a path of a file.
 fn is_uri(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte);
-    text.contains("://") && text.bytes().all(is_part) && Url::parse(text).is_ok_and(|url| url.has_host() || url.scheme() == "file")
+    text.contains("://")
+        && text.bytes().all(is_part)
+        && Url::parse(text).is_ok_and(|url| url.has_host() || url.scheme() == "file")
 }
 
 /// A UUID of RFC 9562.
 fn is_uuid(text: &str) -> bool {
-    static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$").ok());
+    static FORM: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$").ok());
     FORM.as_ref().is_some_and(|form| form.is_match(text))
 }
 

@@ -99,7 +99,18 @@ mod tests {
             assert!(is_name(name), "{name}");
         }
         let token = format!("ghp_{}", "aZbYcXdWeVfUgThSiRjQkPlOmNnMoLpKqJrI");
-        for data in ["", "ann@example.com", "Ada Lovelace", "2026-01-31", "user12345", "a.txt", "/tmp", "7", "x".repeat(49).as_str(), &token] {
+        for data in [
+            "",
+            "ann@example.com",
+            "Ada Lovelace",
+            "2026-01-31",
+            "user12345",
+            "a.txt",
+            "/tmp",
+            "7",
+            "x".repeat(49).as_str(),
+            &token,
+        ] {
             assert!(!is_name(data), "{data}");
         }
     }
@@ -112,6 +123,8 @@ mod tests {
         for name in ["login", "owner", "estate", "city", "prototype", "state_name", ""] {
             assert!(!names_a_category(name), "{name}");
         }
-        assert!(is_category("in_progress") && is_category("OPEN") && !is_category("ann7") && !is_category("") && !is_category("a b"));
+        assert!(
+            is_category("in_progress") && is_category("OPEN") && !is_category("ann7") && !is_category("") && !is_category("a b")
+        );
     }
 }
