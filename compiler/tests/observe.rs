@@ -34,7 +34,9 @@ fn lock() -> Lock {
 
 fn observed(answers: &[Value]) -> String {
     let mut all = Observations::default();
-    answers.iter().for_each(|answer| all.add("srv", "get", &Json::from(answer)));
+    for answer in answers {
+        all.add("srv", "get", &Json::from(answer));
+    }
     let mut lock = lock();
     all.apply(&mut lock, false);
     let tool = &lock.upstreams["srv"].tools["get"];
@@ -96,7 +98,9 @@ fn some_value(rng: &mut Rng, depth: usize) -> Value {
 
 fn shape(values: &[Value]) -> Shape {
     let mut all = Shape::default();
-    values.iter().for_each(|value| all.merge(Shape::of(&Json::from(value))));
+    for value in values {
+        all.merge(Shape::of(&Json::from(value)));
+    }
     all
 }
 

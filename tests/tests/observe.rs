@@ -197,7 +197,9 @@ fn shapes_of_third_party_tools_admit_later_answers() {
         let (Some(first), Some(later)) = (first, later) else { panic!("{tool} is not called") };
         assert!(first.len() >= ROUNDS && later.len() >= ROUNDS, "{tool}: {} and {} answers", first.len(), later.len());
         let mut shape = Shape::default();
-        first.iter().for_each(|answer| shape.merge(Shape::of(answer)));
+        for answer in first {
+            shape.merge(Shape::of(answer));
+        }
         let schema: Value = serde_json::from_str(&shape.to_schema().canonical()).expect("JSON");
         let validator = jsonschema::options().should_validate_formats(true).build(&schema).expect("a schema");
         for answer in later {

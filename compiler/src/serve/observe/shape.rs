@@ -91,7 +91,9 @@ impl Shape {
             Json::Array(_) | Json::Object(_) if depth == 0 => return Shape::any(),
             Json::Array(items) => {
                 let mut all = Shape::default();
-                items.iter().for_each(|item| all.merge(Shape::within(item, depth - 1)));
+                for item in items {
+                    all.merge(Shape::within(item, depth - 1));
+                }
                 shape.list = Some(Box::new(all));
             }
             Json::Object(members) => {
@@ -191,7 +193,9 @@ impl Object {
     /// Returns the shape of the values of all members.
     pub(super) fn values(&self) -> Shape {
         let mut all = self.map.as_deref().cloned().unwrap_or_default();
-        self.members.values().for_each(|member| all.merge(member.shape.clone()));
+        for member in self.members.values() {
+            all.merge(member.shape.clone());
+        }
         all
     }
 }
