@@ -30,7 +30,7 @@ use crate::json::Json;
 use crate::json_schema::PROSE;
 use crate::lock::read::Places;
 use crate::lock::security::SchemeKind;
-use crate::lock::{Lock, LockedTool, LockedUpstream};
+use crate::lock::{Lock, LockedTool, LockedUpstream, Observed};
 use crate::lower;
 use crate::source::Span;
 
@@ -242,7 +242,27 @@ fn tool_changes(server: &str, name: &str, before: &LockedTool, after: &LockedToo
     if before.digest != after.digest {
         out.extend(definition_changes(server, name, before, after));
     }
+    out.extend(observed_change(before, after).map(|what| (Code::ObservedChanged, what)));
     out
+}
+
+/// Describes a change of the shape that was observed in answers. The number of answers does not count.
+fn observed_change(before: &LockedTool, after: &LockedTool) -> Option<String> {
+    let shown = |observed: &Observed| lower::text::one_line(&lower::shape::shape(&observed.schema), lower::text::ARGUMENT);
+    match (&before.observed, &after.observed) {
+        (None, None) => None,
+        (None, Some(now)) => Some(format!("was observed to answer {}", shown(now))),
+        (Some(_), None) => Some("has another request, so that what was observed of its answers is dropped".to_owned()),
+        (Some(was), Some(now)) if was.schema == now.schema => None,
+        (Some(was), Some(now)) => {
+            let (was, now) = (shown(was), shown(now));
+            Some(if was == now {
+                "was observed to answer in another shape".to_owned()
+            } else {
+                format!("was observed to answer {now}, which was {was}")
+            })
+        }
+    }
 }
 
 /// Describes a change of the credentials that calls of an operation need. Names of schemes and scopes do not count, nor does any

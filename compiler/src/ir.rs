@@ -3,6 +3,7 @@
 use ptc_catalog::{Annotations, Effect, Era, HttpTransport, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Policy, Transport};
+use crate::lock::Observed;
 use crate::source::FileId;
 
 /// One deployment.
@@ -104,8 +105,11 @@ pub struct Tool {
     pub args: Vec<Arg>,
     /// Whether other arguments are refused.
     pub closed: bool,
-    /// The shape of a successful call's result, such as `{:id integer :name string?}` or `any`.
+    /// The shape of a successful call's result, such as `{:id integer :name string?}` or `any`. If the shape is not declared, it
+    /// ends with what it comes from: `any, observed in 20 answers`.
     pub result: String,
+    /// The shape of its results, if answers of it were observed.
+    pub observed: Option<Observed>,
     /// The text that `doc` prints.
     pub doc: String,
     /// The definition as canonical JSON.

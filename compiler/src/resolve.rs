@@ -123,9 +123,13 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         let pinned = old.upstreams.get(name);
         let Some(mut locked) = fresh.remove(name).or_else(|| pinned.cloned()) else { continue };
         for (tool, locked) in &mut locked.tools {
-            if let Some(same) = pinned.and_then(|pinned| pinned.tools.get(tool)).filter(|same| same.digest == locked.digest) {
-                locked.paging.clone_from(&same.paging);
+            let Some(known) = pinned.and_then(|pinned| pinned.tools.get(tool)) else { continue };
+            if known.digest == locked.digest {
+                locked.paging.clone_from(&known.paging);
             }
+        }
+        if let Some(pinned) = pinned {
+            keep_observations(pinned, &mut locked);
         }
         if let Some(wanted) = &upstream.include_tools {
             let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
@@ -135,6 +139,17 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         lock.upstreams.insert(name.clone(), locked);
     }
     lock
+}
+
+/// Copies the observed shapes of the tools that are called as before. Their descriptions and output schemas may differ.
+pub fn keep_observations(pinned: &LockedUpstream, locked: &mut LockedUpstream) {
+    let request = |tool: &LockedTool| ["inputSchema", "_ptc"].map(|key| tool.definition.get(key).cloned());
+    for (name, tool) in &mut locked.tools {
+        let known = pinned.tools.get(name).filter(|known| known.observed.is_some() && request(known) == request(tool));
+        if let Some(known) = known {
+            tool.observed.clone_from(&known.observed);
+        }
+    }
 }
 
 /// Selects the granted tools of a listing.

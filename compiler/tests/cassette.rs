@@ -48,7 +48,7 @@ const PROGRAM: &str = r#"
 pub(crate) struct Folder(pub(crate) TempDir);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
         folder.write("server.sh", SERVER);
         let entry = json!({
@@ -305,7 +305,7 @@ fn cassette_that_cannot_be_replayed_is_refused() {
     with(&changed, &["it was recorded with another lock file: s/count changed since then", again]);
     with(&cassette.replace("s/count", "s/gone"), &["s/gone not in it any more", again]);
     with(&cassette.replace("\"cassette\": 1", "\"cassette\": 9"), &["expected a cassette of version 1, found version 9"]);
-    with("{}", &["the cassette c.json cannot be replayed: cassette: expected"]);
+    with("{}", &["the cassette c.json cannot be used: cassette: expected"]);
     with("{,", &["c.json:1:2"]);
     // Mistakes of an edit by hand.
     for (from, to, expected) in [
@@ -316,7 +316,7 @@ fn cassette_that_cannot_be_replayed_is_refused() {
         ("\"definition\":", "\"digest\": 1, \"definition\":", "expected an object with `definition`"),
     ] {
         assert!(cassette.contains(from), "{from}: {cassette}");
-        with(&cassette.replacen(from, to, 1), &["the cassette c.json cannot be replayed: s/", expected]);
+        with(&cassette.replacen(from, to, 1), &["the cassette c.json cannot be used: s/", expected]);
     }
     folder.write("c.json", &cassette);
     let live = ["--catalog-snapshot-mode", "live"];

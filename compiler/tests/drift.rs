@@ -5,11 +5,11 @@
 use ptc_catalog::HttpTransport;
 use ptc_compiler::config::{self, Config};
 use ptc_compiler::diag::render::Style;
-use ptc_compiler::diag::{Code, Diagnostics};
+use ptc_compiler::diag::{Code, Diagnostics, Severity};
 use ptc_compiler::drift;
 use ptc_compiler::json::Json;
 use ptc_compiler::lock::read::Places;
-use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream, Server};
+use ptc_compiler::lock::{Lock, LockedTool, LockedUpstream, Observed, Server};
 use ptc_compiler::source::Sources;
 
 const TOOL: &str = r#"{
@@ -472,4 +472,30 @@ fn changed_description_of_output_does_not_change_its_shape() {
     let changed = TOOL.replace("How many.", "How many there are.");
     let codes: Vec<Code> = changes(&[TOOL], &[&changed]).into_iter().map(|(code, _)| code).collect();
     assert_eq!(codes, [Code::DefinitionChanged]);
+}
+
+#[test]
+fn observed_shapes_are_compared_as_information() {
+    let observed = |answers: u64, schema: &str| Some(Observed { answers, schema: Json::parse(schema).unwrap() });
+    let with = |observed: Option<Observed>| {
+        let mut lock = lock(&[TOOL]);
+        lock.upstreams.get_mut("a").unwrap().tools.get_mut("search").unwrap().observed = observed;
+        lock
+    };
+    let id = r#"{"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}"#;
+    let text = r#"{"type": "string"}"#;
+    for (old, new, expected) in [
+        (None, None, ""),
+        (observed(2, id), observed(3, id), ""),
+        (None, observed(2, id), "`search` of `a` was observed to answer {:id integer}"),
+        (observed(2, id), observed(3, text), "`search` of `a` was observed to answer string, which was {:id integer}"),
+        (observed(2, id), None, "`search` of `a` has another request, so that what was observed of its answers is dropped"),
+    ] {
+        let mut diagnostics = Diagnostics::default();
+        drift::compare(&config(), &with(old), &with(new), &Places::default(), None, &mut diagnostics);
+        let found: Vec<&str> = diagnostics.sorted().iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(found.concat(), expected);
+        assert!(diagnostics.sorted().iter().all(|finding| finding.code == Code::ObservedChanged));
+        assert!(diagnostics.worst() <= Some(Severity::Note));
+    }
 }

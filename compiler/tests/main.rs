@@ -23,6 +23,7 @@ mod login;
 mod manual;
 mod mock;
 mod mutilated;
+mod observe;
 mod policy;
 mod pure;
 mod schema;

@@ -92,8 +92,8 @@ const OF_AN_OPERATION: [&str; 13] = [
 ];
 
 /// Codes of changes of a tool.
-const OF_A_TOOL: [&str; 10] =
-    ["PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0617", "PTC0618", "PTC0619", "PTC0620", "PTC0632"];
+const OF_A_TOOL: [&str; 11] =
+    ["PTC0611", "PTC0612", "PTC0613", "PTC0614", "PTC0615", "PTC0617", "PTC0618", "PTC0619", "PTC0620", "PTC0632", "PTC0633"];
 
 #[test]
 fn messages_name_their_tool_or_operation() {

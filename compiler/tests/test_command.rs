@@ -208,7 +208,7 @@ fn files_and_filters_that_cannot_be_used_are_reported() {
     refused("(deftest t (is (thrown? (/ 1 0))))", 1, "PTC-Lisp has no exceptions");
     refused("(ns t {:tape \"c.json\"})\n(deftest t (is true))", 1, "has the keys :config and :cassette");
     refused("(ns t {:cassette \"d.json\"})\n(deftest t (is true))", 1, "cannot read `d.json`");
-    refused("(ns t {:cassette \"upstreams.json\"})\n(deftest t (is true))", 1, "cannot be replayed: cassette: expected");
+    refused("(ns t {:cassette \"upstreams.json\"})\n(deftest t (is true))", 1, "cannot be used: cassette: expected");
     refused("(def x 1)", 2, "there are no tests to run");
     // A test without a cassette cannot call an upstream.
     let call = "(tool/call {:server \"s\" :tool \"count\"})";

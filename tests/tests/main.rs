@@ -18,6 +18,7 @@ mod json_schema;
 mod listing;
 mod mock;
 mod oauth_clients;
+mod observe;
 mod oidc;
 mod openapi;
 mod otlp;

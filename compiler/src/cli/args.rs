@@ -14,6 +14,7 @@ use crate::init::args::Init;
 use crate::link::runtimes::Runtimes;
 use crate::login::{Login, Logout};
 use crate::mock::Mock;
+use crate::observe::Observe;
 use crate::policy::PolicyArgs;
 use crate::record::Record;
 use crate::schema::Kind;
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Logout(Logout),
     /// Run programs, and write the answers of the upstreams into a cassette
     Record(Record),
+    /// Infer the shapes of results from answers, and store them in the lock file
+    Observe(Observe),
     /// Run the tests of programs, with answers from cassettes
     Test(Test),
     /// Serve the upstreams of a lock file, with recorded or generated answers

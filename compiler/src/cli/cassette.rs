@@ -10,6 +10,12 @@ use crate::{Failure, load};
 
 /// Reads a cassette and prepares it for replay. `config` is the config in a hint.
 pub(crate) fn open(path: &Path, config: &Path, catalog: &'static Catalog) -> Result<Arc<Player>, Failure> {
+    let cassette = read(path, config, catalog)?;
+    Ok(Arc::new(Player::new(path.display().to_string(), &cassette, catalog)))
+}
+
+/// Reads a cassette, and checks that its tools are those of the catalog. `config` is the config in a hint.
+pub(crate) fn read(path: &Path, config: &Path, catalog: &'static Catalog) -> Result<Cassette, Failure> {
     let name = path.display().to_string();
     let refused = |error: Error| {
         let again = format!("`ptc-compile record {} PROGRAM… -o {name}` records the programs again", config.display());
@@ -17,9 +23,9 @@ pub(crate) fn open(path: &Path, config: &Path, catalog: &'static Catalog) -> Res
             Error::OtherTools { .. } => format!("{again}; or restore the lock file with which it was recorded"),
             _ => again,
         };
-        Failure::new(format!("the cassette {name} cannot be replayed: {error}")).hint(hint)
+        Failure::new(format!("the cassette {name} cannot be used: {error}")).hint(hint)
     };
     let cassette = Cassette::read(&name, &load::read_text(path)?).map_err(refused)?;
     cassette.check(catalog).map_err(refused)?;
-    Ok(Arc::new(Player::new(name, &cassette, catalog)))
+    Ok(cassette)
 }

@@ -11,6 +11,7 @@ use ptc_text::join_limited;
 use crate::build_args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
+use crate::program::Catalogs;
 use crate::{Failure, Status, environment, program, resolve_lock, sandbox};
 
 /// Maximum number of tools for which `--check` prints how their lists are paged.
@@ -54,8 +55,11 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
         checks::policy::check(config, lock, diagnostics);
     }
     // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
-    let tables = lock.filter(|_| !programs.is_empty()).map(|lock| leak::leak_static(&lower::deployment(config, lock, "check")));
-    program::check_stored(config, programs, tables.map(|tables| tables.catalog), diagnostics);
+    let catalogs = lock.filter(|_| !programs.is_empty()).map(|lock| {
+        let deployment = lower::deployment(config, lock, "check");
+        Catalogs::new(&deployment, leak::leak_static(&deployment).catalog)
+    });
+    program::check_stored(config, programs, catalogs, diagnostics);
 }
 
 /// Describes how lists are paged: one line for each tool that `tool/all` can read by its schemas or by the config.

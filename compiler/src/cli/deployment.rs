@@ -5,7 +5,8 @@ use ptc_compiler::lock::Lock;
 use ptc_compiler::{checks, lower};
 
 use crate::load::Checked;
-use crate::{program, source};
+use crate::program::{self, Catalogs};
+use crate::source;
 
 /// Returns the deployment of a config as a lock pins it, with its stored programs. Reports faults of the programs. A deployment
 /// with a planner includes every credential, since the planner's key may be any of them.
@@ -20,6 +21,7 @@ pub(crate) fn lowered(checked: &mut Checked, lock: &Lock, name: &str, agentic: b
     }
     deployment.programs = std::mem::take(programs);
     let deployment = StaticDeployment::new(deployment);
-    program::check_stored(config, &deployment.model.programs, Some(deployment.tables.catalog), diagnostics);
+    let catalogs = Catalogs::new(&deployment.model, deployment.tables.catalog);
+    program::check_stored(config, &deployment.model.programs, Some(catalogs), diagnostics);
     Some(deployment)
 }

@@ -80,6 +80,7 @@ mod login;
 mod manual;
 mod mcp_server;
 mod mock;
+mod observe;
 mod operations;
 mod parts;
 mod policy;
@@ -97,6 +98,7 @@ mod source;
 mod status;
 mod test;
 mod tools_list_size;
+mod upstream_runs;
 mod version;
 
 use std::ffi::{OsStr, OsString};
@@ -202,6 +204,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::Update(args)) => args.messages,
         Some(Command::CheckProgram(args)) => args.messages,
         Some(Command::Record(args)) => args.messages,
+        Some(Command::Observe(args)) => args.messages,
         Some(Command::Mock(args)) => args.messages,
         Some(Command::Import(args)) => args.messages,
         _ => cli.build.messages,
@@ -220,6 +223,7 @@ fn run(cli: &Cli) -> ExitCode {
         Some(Command::CheckProgram(args)) => program::run(args, &console),
         Some(Command::Policy(args)) => policy::run(args, &console),
         Some(Command::Record(args)) => record::run(args, &console),
+        Some(Command::Observe(args)) => observe::run(args, &console),
         Some(Command::Login(args)) => login::login(args, &console),
         Some(Command::Logout(args)) => login::logout(args, &console),
         Some(Command::Test(args)) => test::run(args, &console),

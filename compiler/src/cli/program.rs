@@ -1,6 +1,7 @@
 //! Runs `check-program CONFIG PROGRAM…`, which checks programs against the frozen catalog without running them.
 
-use ptc_check::FindingKind;
+use ptc_catalog::Catalog;
+use ptc_check::{BY_OUTPUT_SCHEMA, Finding, FindingKind, Review};
 use ptc_compiler::config::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
 use ptc_compiler::drift::callers::Caller;
@@ -35,13 +36,13 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     let Some(deployment) = deployment else {
         return Ok(console.findings(&sources, &diagnostics).at_least_findings());
     };
-    let catalog = leak::leak_static(&deployment).catalog;
+    let catalogs = Catalogs::new(&deployment, leak::leak_static(&deployment).catalog);
     for (path, text) in programs {
         let file = sources.add(path, text);
         // `Sources` has dropped the byte order mark.
         let text = sources.get(file).text.clone();
-        if let Some(program) = check(&text, file, Some(catalog), &mut diagnostics) {
-            let cost = ptc_check::review(&program, catalog).cost.to_string();
+        if let Some(program) = check(&text, file, Some(catalogs), &mut diagnostics) {
+            let cost = ptc_check::review(&program, catalogs.frozen).cost.to_string();
             diagnostics.push(Diagnostic::new(Code::ProgramCost, cost).at(source::Span { file, range: 0..0 }, ""));
         }
     }
@@ -53,19 +54,31 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
     Ok(status)
 }
 
+/// The catalogs that programs are checked against.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalogs {
+    /// The catalog of the deployment.
+    frozen: &'static Catalog,
+    /// The same tools with observed shapes as output schemas, if there are any. Its findings are only warnings.
+    observed: Option<&'static Catalog>,
+}
+
+impl Catalogs {
+    /// Returns the catalogs of a deployment. `frozen` is its own.
+    pub(crate) fn new(deployment: &ir::Deployment, frozen: &'static Catalog) -> Catalogs {
+        let observed = lower::with_observed_schemas(deployment).map(|deployment| leak::leak_static(&deployment).catalog);
+        Catalogs { frozen, observed }
+    }
+}
+
 /// Reports findings about stored programs and their schemas, and about their calls if the catalog is known.
-pub(crate) fn check_stored(
-    config: &Config,
-    programs: &[ir::Program],
-    catalog: Option<&ptc_catalog::Catalog>,
-    diagnostics: &mut Diagnostics,
-) {
+pub(crate) fn check_stored(config: &Config, programs: &[ir::Program], catalogs: Option<Catalogs>, diagnostics: &mut Diagnostics) {
     for program in programs {
         let Some(entry) = config.programs.get(&program.name) else { continue };
         for code in &entry.silence {
             diagnostics.silence(*code, source::Span { file: program.file, range: 0..u32::MAX });
         }
-        if let Some(compiled) = check(&program.source, program.file, catalog, diagnostics) {
+        if let Some(compiled) = check(&program.source, program.file, catalogs, diagnostics) {
             check_arguments_read(program, &compiled, diagnostics);
         }
         for (key, schema) in [("args", &entry.args), ("output_schema", &entry.output_schema)] {
@@ -97,8 +110,9 @@ pub(crate) fn new_findings(config: &Config, programs: &[ir::Program], old: &Lock
         let mut found = Diagnostics::default();
         // Make the tables only if there are programs to check against them, because the tables of many tools take a while.
         if !programs.is_empty() {
-            let tables = leak::leak_static(&lower::deployment(config, lock, "check"));
-            check_stored(config, programs, Some(tables.catalog), &mut found);
+            let deployment = lower::deployment(config, lock, "check");
+            let catalogs = Catalogs::new(&deployment, leak::leak_static(&deployment).catalog);
+            check_stored(config, programs, Some(catalogs), &mut found);
         }
         found
     };
@@ -133,7 +147,7 @@ fn check_arguments_read(stored: &ir::Program, program: &Program, diagnostics: &m
 }
 
 /// Reports findings about a program. Returns it if it compiles.
-fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagnostics: &mut Diagnostics) -> Option<Program> {
+fn check(text: &str, file: FileId, catalogs: Option<Catalogs>, diagnostics: &mut Diagnostics) -> Option<Program> {
     let place = |span: Option<Span>| {
         let span = span.unwrap_or(Span { start: 0, end: 0 });
         source::Span { file, range: span.start..span.end }
@@ -144,8 +158,8 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
     };
     match Program::compile(text) {
         Err(error) => {
-            let error = match catalog {
-                Some(catalog) => ptc_check::add_call_hint(error, text, catalog),
+            let error = match catalogs {
+                Some(catalogs) => ptc_check::add_call_hint(error, text, catalogs.frozen),
                 None => error,
             };
             let message = format!("{}: {}", error.kind, error.message);
@@ -153,8 +167,12 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             None
         }
         Ok(program) => {
-            let Some(catalog) = catalog else { return Some(program) };
+            let Some(Catalogs { frozen: catalog, observed }) = catalogs else { return Some(program) };
             let review = ptc_check::review(&program, catalog);
+            for finding in observed.map(|observed| not_observed(&program, observed, &review)).unwrap_or_default() {
+                let place = place(Some(finding.span));
+                diagnostics.push(hinted(Diagnostic::new(Code::PathNotObserved, finding.message).at(place, ""), finding.hint));
+            }
             for finding in review.findings {
                 let code = match finding.kind {
                     FindingKind::Fails(_) => Code::CallFails,
@@ -175,4 +193,15 @@ fn check(text: &str, file: FileId, catalog: Option<&ptc_catalog::Catalog>, diagn
             Some(program)
         }
     }
+}
+
+/// Returns the findings about paths that a program has only with observed shapes.
+fn not_observed(program: &Program, observed: &Catalog, known: &Review) -> Vec<Finding> {
+    let found = ptc_check::review(program, observed).findings.into_iter();
+    let new = found.filter(|finding| finding.kind == FindingKind::UnknownPath && !known.findings.contains(finding));
+    new.map(|finding| {
+        let message = finding.message.strip_suffix(BY_OUTPUT_SCHEMA).unwrap_or(&finding.message);
+        Finding { message: format!("{message}, by the observed shape of its answers"), ..finding }
+    })
+    .collect()
 }

@@ -161,6 +161,7 @@ codes! {
     LockWithoutAddress = "PTC0630" Warning "a lock file without the commands and URLs of its upstreams";
     TransportChanged = "PTC0631" Error "a pinned server that is reached over another HTTP transport";
     OperationRenamed = "PTC0632" Error "a pinned operation with another `operationId`";
+    ObservedChanged = "PTC0633" Note "another observed shape of a pinned tool's answers";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
@@ -183,6 +184,7 @@ codes! {
     UndeclaredArgument = "PTC0811" Warning "an argument that a stored program reads and does not declare";
     ProgramBreaks = "PTC0812" Error "a program that the current tools break";
     ProgramUnaffected = "PTC0813" Note "a program that gives the same with the current tools";
+    PathNotObserved = "PTC0814" Warning "a place in a result that no observed answer has";
 
     PromptTooLarge = "PTC0901" Error "an answer to tools/list that is larger than --max-prompt-bytes";
     CommandNotInImage = "PTC0902" Warning "a command that the image lacks";

@@ -24,7 +24,7 @@ const MAX_CHANGE: usize = 120;
 const MAX_NAMES: usize = 5;
 
 /// Kinds of changes, each with its codes and its words for one tool and for several.
-const KINDS: [(&[Code], &str, &str); 9] = [
+const KINDS: [(&[Code], &str, &str); 10] = [
     (&[Code::ToolRemoved], "tool removed", "tools removed"),
     (&[Code::ToolAdded], "tool added", "tools added"),
     (&[Code::InputBreaking, Code::InputWidened, Code::InputChanged], "input changed", "inputs changed"),
@@ -33,6 +33,7 @@ const KINDS: [(&[Code], &str, &str); 9] = [
     (&[Code::RequestChanged], "request changed", "requests changed"),
     (&[Code::OperationRenamed], "operation renamed", "operations renamed"),
     (&[Code::DescriptionChanged], "description changed", "descriptions changed"),
+    (&[Code::ObservedChanged], "observed shape changed", "observed shapes changed"),
     (&[Code::DefinitionChanged], "other change", "other changes"),
 ];
 

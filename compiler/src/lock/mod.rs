@@ -95,6 +95,36 @@ pub struct LockedTool {
     pub paging: Option<Paging>,
     /// The credentials that calls of an operation need. `None` if its document declares nothing, and in files of older compilers.
     pub security: Option<Security>,
+    /// The shape of its results, if answers of it were observed.
+    pub observed: Option<Observed>,
+}
+
+/// The shape of results, inferred from answers. It may be wrong for other answers, unlike an output schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// The number of answers.
+    pub answers: u64,
+    /// A JSON Schema that admits these answers.
+    pub schema: Json,
+}
+
+impl Observed {
+    /// Returns where the shape comes from: `observed in 20 answers`.
+    pub fn source(&self) -> String {
+        format!("observed in {} {}", self.answers, if self.answers == 1 { "answer" } else { "answers" })
+    }
+
+    /// Returns the form in the lock file.
+    pub fn to_json(&self) -> Json {
+        Json::object().with("answers", Json::Number(self.answers.to_string())).with("schema", self.schema.clone())
+    }
+
+    /// Reads the form in the lock file. `None` if it has another shape.
+    pub fn from_json(json: &Json) -> Option<Observed> {
+        let Some(Json::Number(answers)) = json.get("answers") else { return None };
+        let schema = json.get("schema").filter(|schema| matches!(schema, Json::Object(_) | Json::Bool(_)))?;
+        Some(Observed { answers: answers.parse().ok()?, schema: schema.clone().sorted() })
+    }
 }
 
 impl LockedTool {
@@ -105,13 +135,13 @@ impl LockedTool {
         let canonical = definition.canonical();
         let digest = sha256(canonical.as_bytes());
         let paging = paging::inferred(&definition);
-        LockedTool { definition, canonical, digest, paging, security: None }
+        LockedTool { definition, canonical, digest, paging, security: None, observed: None }
     }
 }
 
 impl Lock {
     /// Returns the SHA-256 of everything that a binary is made of: upstreams and their descriptions of themselves, names and
-    /// digests of tools, and how lists are paged. Equal catalogs have equal digests, even if unselected parts of a document
+    /// digests of tools, how lists are paged, and observed shapes of results. Equal catalogs have equal digests, even if unselected parts of a document
     /// differ.
     pub fn catalog_digest(&self) -> String {
         self.digest(true)
@@ -140,6 +170,12 @@ impl Lock {
             let paged: Vec<_> = paged.filter(|_| has_paging).map(|(tool, paging)| (tool.clone(), paging::json(paging))).collect();
             if !paged.is_empty() {
                 entry = entry.with("paging", Json::Object(paged));
+            }
+            let observed =
+                upstream.tools.iter().filter_map(|(tool, locked)| Some((tool.clone(), locked.observed.as_ref()?.to_json())));
+            let observed: Vec<_> = observed.collect();
+            if !observed.is_empty() {
+                entry = entry.with("observed", Json::Object(observed));
             }
             (name.clone(), entry)
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ptc_catalog::{Era, HttpTransport, Paging};
 
 use super::security::Security;
-use super::{Address, Document, Lock, LockedTool, LockedUpstream, Server, VERSION};
+use super::{Address, Document, Lock, LockedTool, LockedUpstream, Observed, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::json::Json;
 use crate::paging;
@@ -164,6 +164,12 @@ impl Reader<'_> {
                 tool.security = Security::from_json(&Json::from(pinned));
                 if tool.security.is_none() {
                     self.fault(Code::LockShape, pinned, "expected the credentials that the operation needs".to_owned());
+                }
+            }
+            if let Some(pinned) = member.value.get("observed") {
+                tool.observed = Observed::from_json(&Json::from(pinned));
+                if tool.observed.is_none() {
+                    self.fault(Code::LockShape, pinned, "expected an observed shape, as `answers` and `schema`".to_owned());
                 }
             }
             if tool.digest != pinned {

@@ -25,6 +25,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
         if let Some(security) = &tool.security {
             entry.set("security", security.to_json());
         }
+        if let Some(observed) = &tool.observed {
+            entry.set("observed", observed.to_json());
+        }
         (name.clone(), entry)
     });
     let mut entry =

@@ -30,6 +30,16 @@ pub struct Stated {
     pub call_timeout_ms: Option<u64>,
 }
 
+/// What is known of the results of a tool.
+pub struct Returned<'a> {
+    /// The shape; `any` if nothing is known.
+    pub shape: String,
+    /// The declared output schema, or the observed one.
+    pub schema: Option<&'a Json>,
+    /// Where a shape comes from that is not declared, with a comma before it. Otherwise empty.
+    pub source: String,
+}
+
 /// Returns the whole text: the tool's name, its title, its description, its effect, its arguments, the required ones, a call
 /// to edit, the shape of the result, how its list is paged, the time limit if it is not the default, and notes on single arguments
 /// and on fields of the result.
@@ -47,7 +57,7 @@ pub struct Stated {
 /// result:
 ///   :name - What the pet is called
 /// ```
-pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &str, stated: &Stated) -> String {
+pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &Returned<'_>, stated: &Stated) -> String {
     static ANYTHING: Json = Json::Bool(true);
     let input = definition.get("inputSchema").unwrap_or(&ANYTHING);
     let schema = Schema::new(input);
@@ -97,7 +107,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
         literal(&Json::string(tool)),
         call.join(" ")
     );
-    let _ = write!(out, "returns: Result<{result}>");
+    let _ = write!(out, "returns: Result<{}>{}", result.shape, result.source);
     if let Some(answers) = answers(definition) {
         let _ = write!(out, "\nanswers: {answers}");
     }
@@ -109,7 +119,7 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &s
     }
     let given: Vec<(&str, &Json)> = args.iter().map(|arg| (arg.name.as_str(), schema_of(&arg.name))).collect();
     out.push_str(&notes(&Schema::new(input), &given, Side::Argument));
-    if let Some(output) = definition.get("outputSchema") {
+    if let Some(output) = result.schema {
         let schema = Schema::new(output);
         let fields = notes(&schema, &inner_members(&schema, output), Side::Result);
         if !fields.is_empty() {

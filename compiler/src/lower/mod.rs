@@ -113,7 +113,13 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         optional_where_defaulted(&mut args, operation);
     }
     let prose = definition.get("description").and_then(Json::as_str).unwrap_or_default();
-    let result = definition.get("outputSchema").map_or_else(|| "any".to_owned(), shape::shape);
+    let observed = locked.observed.as_ref().filter(|_| declared_output(definition).is_none());
+    let schema = observed.map(|observed| &observed.schema).or_else(|| definition.get("outputSchema"));
+    let result = doc::Returned {
+        shape: schema.map_or_else(|| "any".to_owned(), shape::shape),
+        schema,
+        source: observed.map(|observed| format!(", {}", observed.source())).unwrap_or_default(),
+    };
     let configured = configured_paging(entry, name, definition);
     let is_configured_off = configured.and_then(Json::as_bool) == Some(false);
     let paging = paging_of(configured, locked);
@@ -126,7 +132,8 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         name: name.to_owned(),
         description: summary::summary(summary::title(name, definition), prose),
         doc: doc::doc(server, name, definition, &args, &result, &doc::Stated { effects, pages, call_timeout_ms }),
-        result,
+        result: result.shape + &result.source,
+        observed: locked.observed.clone(),
         args,
         closed,
         definition: locked.canonical.clone(),
@@ -137,6 +144,29 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
         paging: if is_configured_off { NOT_PAGED.to_owned() } else { paging.map(|p| p.to_string()).unwrap_or_default() },
         call_timeout_ms,
     }
+}
+
+/// Returns the output schema that a tool declares. `None` also for a schema that says nothing about members or items, as some
+/// frameworks generate for any object.
+fn declared_output(definition: &Json) -> Option<&Json> {
+    let output = definition.get("outputSchema")?;
+    (!["any", "object", "array"].contains(&shape::shape(output).as_str())).then_some(output)
+}
+
+/// Returns a deployment with observed shapes as the output schemas of the tools that declare none, for checks that only warn. `None`
+/// if there are no such tools.
+pub fn with_observed_schemas(deployment: &Deployment) -> Option<Deployment> {
+    let mut deployment = deployment.clone();
+    let mut has_any = false;
+    for tool in deployment.upstreams.iter_mut().flat_map(|upstream| &mut upstream.tools) {
+        let Some(observed) = &tool.observed else { continue };
+        let Some(definition) = Json::parse(&tool.definition).filter(|definition| declared_output(definition).is_none()) else {
+            continue;
+        };
+        tool.definition = definition.with("outputSchema", observed.schema.clone()).canonical();
+        has_any = true;
+    }
+    has_any.then_some(deployment)
 }
 
 /// Returns how the list of a locked tool is paged, or `None` if neither the config nor the schemas of the tool tell.

@@ -3,7 +3,7 @@
 
 use ptc_catalog::Types;
 
-use super::text::key;
+use super::text::{key, one_line};
 use crate::json::Json;
 use crate::json_schema::Schema;
 
@@ -24,6 +24,9 @@ const NESTED: usize = 16;
 
 /// Maximum number of alternatives shown at one position.
 const ALTERNATIVES: usize = 4;
+
+/// Maximum length of a media type in characters.
+const MAX_MEDIA_TYPE: usize = 80;
 
 /// Returns the shape of a schema; `any` if the schema does not restrict values.
 pub fn shape(root: &Json) -> String {
@@ -79,6 +82,18 @@ fn write<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize, inside: usize, o
     }
     // The text is far beyond the target size already. The caller discards it and retries with less depth.
     if out.len() > BUDGET * 4 {
+        return;
+    }
+    if let (Some(Json::String(media_type)), Some(content)) =
+        (schema.keyword(node, "contentMediaType"), schema.keyword(node, "contentSchema"))
+        && depth > 0
+    {
+        out.push_str("string<");
+        out.push_str(&one_line(media_type, MAX_MEDIA_TYPE));
+        out.push(' ');
+        write(schema, content, depth, inside + 1, out);
+        out.push('>');
+        nullable(schema.types(node), out);
         return;
     }
     if schema.keyword(node, "const").is_some() || schema.keyword(node, "enum").is_some() {

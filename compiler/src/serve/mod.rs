@@ -6,6 +6,7 @@
 //! - [`Source`]: a config file; [`Source::open`] gives a deployment and a builder of engines over it.
 //! - [`ask`]: asks several upstreams at the same time.
 //! - [`cassette`]: records the answers of upstreams, and replays them.
+//! - [`observe`]: infers the shapes of results from answers.
 //! - [`catalog`]: selects the upstreams that must be asked, and makes the lock and the tables from their answers.
 //!
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
@@ -16,6 +17,7 @@
 pub mod ask;
 pub mod cassette;
 pub mod catalog;
+pub mod observe;
 mod source;
 
 pub use ptc_runtime::settings::SnapshotMode;

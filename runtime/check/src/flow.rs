@@ -15,6 +15,7 @@ use ptc_catalog::{Catalog, Tool};
 use ptc_lisp::ir::{Capture, GroupIr, Ir, Op, Step as Turn};
 use ptc_lisp::{Deadline, Program, Span, ToolCallSite, Value};
 
+use crate::BY_OUTPUT_SCHEMA;
 use crate::output::{self, Step};
 use crate::{Finding, FindingKind, MAX_FINDINGS, MissingKey, tool_of};
 
@@ -446,7 +447,7 @@ impl<'p, const ALL: bool> Walk<'_, 'p, ALL> {
             }
             self.findings.push(Finding {
                 kind: FindingKind::UnknownPath,
-                message: format!("{site_name}: {}, by its output schema", missing.message),
+                message: format!("{site_name}: {}{BY_OUTPUT_SCHEMA}", missing.message),
                 hint: missing.hint,
                 span,
             });

@@ -93,6 +93,9 @@ const EACH_SECOND: &[&str] = &["keep-indexed", "map-indexed", "reduce", "reducti
 /// for similar names.
 pub const MAX_FINDINGS: usize = 100;
 
+/// The end of the message of a [`FindingKind::UnknownPath`], which says where the knowledge comes from.
+pub const BY_OUTPUT_SCHEMA: &str = ", by its output schema";
+
 /// Something that is certainly or possibly wrong with a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {

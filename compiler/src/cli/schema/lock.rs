@@ -111,6 +111,17 @@ struct Tool {
     paging: Option<Map<String, Value>>,
     /// The credentials that an operation needs.
     security: Option<Security>,
+    /// The shape of its results, inferred from answers.
+    observed: Option<Observed>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Observed {
+    /// The number of answers.
+    answers: u64,
+    /// A JSON Schema that admits these answers.
+    schema: Value,
 }
 
 #[derive(JsonSchema)]

@@ -25,6 +25,7 @@ use ptc_catalog::Catalog;
 use ptc_runtime::upstream::intercept::InterceptedCall;
 use ptc_text::join_limited;
 
+use super::observe::Observations;
 use crate::json::Json;
 pub use record::{Conflict, Recorder};
 pub use replay::Player;
@@ -163,6 +164,22 @@ impl Cassette {
                 }
             }
         }
+    }
+
+    /// Returns what the answers show of the shapes of results. Failures show nothing, nor do answers without their bytes.
+    pub fn observations(&self) -> Observations {
+        let mut all = Observations::default();
+        for ((server, tool), recorded) in &self.tools {
+            let requests = recorded.requests.iter().filter(|(request, _)| !request.without_bytes);
+            for reply in requests.flat_map(|(_, replies)| replies) {
+                match &reply.content {
+                    Content::Value(value) => all.add(server, tool, value),
+                    Content::Text(text) | Content::Plain(text) => all.add(server, tool, &Json::string(&**text)),
+                    Content::None | Content::RawJson(_) | Content::Fault { .. } => {}
+                }
+            }
+        }
+        all
     }
 
     /// Returns the number of requests.
