@@ -60,6 +60,10 @@ pub(crate) struct Record {
     #[arg(long, value_name = "REGEX", value_parser = Rule::pattern)]
     scrub_pattern: Vec<Rule>,
 
+    /// Also record how long each call takes, so that `--replay-latency` can delay its answer. Recording again changes the file then
+    #[arg(long)]
+    latency: bool,
+
     #[command(flatten)]
     pub(crate) messages: Messages,
 }
@@ -74,7 +78,8 @@ fn object(text: &str) -> Result<String, String> {
 pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let Some(deployment) = frozen::open(&args.config, console) else { return Ok(Status::Findings) };
     let programs = requests(args, deployment)?;
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Recorder::default();
+    let recorder = Arc::new(if args.latency { recorder.with_latency() } else { recorder });
     secrets::seal();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
