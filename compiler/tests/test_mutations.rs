@@ -453,6 +453,8 @@ fn mutations_of_programs_are_found() {
     assert_eq!(mutants, MAX_MUTANTS);
     assert!(by_faults > 0 && by_properties > 0 && found > by_test, "the checks find what the tests do not");
     assert!(found * 10 >= mutants * 9, "{found} of {mutants}");
+    // The guide says so.
+    assert!((13..16).contains(&(by_test * 20 / mutants)), "{by_test} of {mutants}");
 }
 
 /// Returns the lines of a mutant that differ from the program.

@@ -26,12 +26,12 @@ impl Cassette {
             return Err(Error::NotJson(render::full(&sources, &diagnostics, Style::Plain).trim_end().to_owned()));
         };
         let root = Json::from(&node);
-        only("the file", &root, &["cassette", "tools"], "an object with `cassette` and `tools` only")?;
         match root.get("cassette") {
             Some(Json::Number(version)) if version == VERSION => {}
             Some(version) => return Err(Error::Version(version.canonical())),
             None => return Err(form("cassette", "a cassette that `ptc-compile record` wrote, with its version")),
         }
+        only("the file", &root, &["cassette", "tools"], "an object with `cassette` and `tools` only")?;
         let tools = root.get("tools").filter(|tools| matches!(tools, Json::Object(_)));
         let tools = tools.ok_or_else(|| form("tools", "an object with the recorded tools"))?;
         let tools = tools.members().iter().map(|(name, tool)| {
