@@ -87,7 +87,7 @@ impl Drop for Mock {
 /// HTTP, an OpenAPI service, and an MCP server of the stateless protocol era.
 fn upstreams() -> (Folder, Mock) {
     let folder = Folder(tempfile::tempdir().unwrap());
-    let tools = Value::from_iter((0..TOOLS).map(tool)).to_string();
+    let tools = (0..TOOLS).map(tool).collect::<Value>().to_string();
     folder.write("server.sh", &SERVER.replace("TOOLS", &tools));
     folder.write("things.json", &document().to_string());
     let served = json!({ "tickets": stdio(&folder, "sh", &["server.sh"]), "things": openapi("http://127.0.0.1:9") });

@@ -30,7 +30,7 @@ const PROGRAMS: [Sound; 10] = [
             next   (:next_cursor (:value page))]
         (if next (recur next total) total))
       (fail (:reason page)))))"#,
-        assertion: r#"(pos? VALUE)"#,
+        assertion: r"(pos? VALUE)",
         output_schema: None,
     },
     Sound {
@@ -43,7 +43,7 @@ const PROGRAMS: [Sound; 10] = [
           (recur next rows)
           (mapv (fn [row] {:id (:id row) :note (clojure.string/upper-case (or (:note row) "none"))}) rows)))
       (fail (:message page)))))"#,
-        assertion: r#"(= 3 (count VALUE))"#,
+        assertion: r"(= 3 (count VALUE))",
         output_schema: None,
     },
     Sound {
@@ -71,7 +71,7 @@ const PROGRAMS: [Sound; 10] = [
             next   (:next_cursor (:value page))]
         (if next (recur next found) found))
       (fail (:reason page)))))"#,
-        assertion: r#"(= 2 VALUE)"#,
+        assertion: r"(= 2 VALUE)",
         output_schema: None,
     },
     Sound {
@@ -119,7 +119,7 @@ const PROGRAMS: [Sound; 10] = [
              (take 2)
              (mapv (fn [row] {:id (:id row) :note (:note row)})))))
       (fail (:message page)))))"#,
-        assertion: r#"(= 2 (count VALUE))"#,
+        assertion: r"(= 2 (count VALUE))",
         output_schema: Some(
             r#"{"type":"array","maxItems":2,"items":{"type":"object","properties":{"id":{"type":"integer"},"note":{"type":["string","null"]}},"additionalProperties":false}}"#,
         ),
@@ -131,7 +131,7 @@ const PROGRAMS: [Sound; 10] = [
           domain (fn [email] (or (second (clojure.string/split email #"@")) "none"))]
       {:customers (count (:value customers)) :emails (count emails) :domains (frequencies (map domain emails))})
     (fail (:message customers))))"#,
-        assertion: r#"(= 2 (:customers VALUE))"#,
+        assertion: r"(= 2 (:customers VALUE))",
         output_schema: Some(
             r#"{"type":"object","required":["customers","emails","domains"],"properties":{"customers":{"type":"integer"},"emails":{"type":"integer"},"domains":{"type":"object","additionalProperties":{"type":"integer"}}}}"#,
         ),

@@ -93,7 +93,7 @@ fn changed_files_run_the_tests_that_depend_on_them() {
     assert!(program.contains("changed: one.clj") && program.contains("FAIL one-test/value"), "{program}");
     assert!(program.contains("\n1 test, 1 assertion: 1 failed"), "only what depends on the program: {program}");
     let cassette = folder.read("c.json");
-    folder.write("c.json", &cassette.replace("to ann", "to nobody"));
+    folder.write("c.json", &cassette.replace("to ann", "to bob"));
     let recorded = watching.run();
     assert!(recorded.contains("FAIL call-test/text") && recorded.contains("1 test, 1 assertion: 1 failed"), "{recorded}");
     // As editors save a file: another one takes its place.

@@ -77,9 +77,8 @@ pub(super) fn in_any_order(expected: &[ExpectedCall], calls: &[SeenCall]) -> Opt
     if missing.is_empty() && others.is_empty() {
         return None;
     }
-    let shown = |calls: Vec<String>| match calls.is_empty() {
-        true => "no further call".to_owned(),
-        false => join_limited(&calls, "; ", LISTED),
+    let shown = |calls: Vec<String>| {
+        if calls.is_empty() { "no further call".to_owned() } else { join_limited(&calls, "; ", LISTED) }
     };
     Some((shown(missing), shown(others.into_iter().map(text).collect())))
 }

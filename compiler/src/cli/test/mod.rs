@@ -65,6 +65,7 @@ use report::Results;
 /// Runs the tests of files whose names end with `_test.clj`, and the cases of files whose names end with `_cases.json`. They name a
 /// config and a cassette, from which all calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all of them combine")]
 pub(crate) struct Test {
     /// Files with tests or cases, or folders, in which they are searched for
     #[arg(value_name = "PATH", default_value = ".")]
@@ -164,23 +165,23 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
 
 /// What a run of files with tests shows.
 #[derive(Default)]
-struct Ran {
+struct FileResults {
     /// The files that were run, each with the files on which its results depend.
     depends: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// The files of which a test failed or has a finding.
     failed: BTreeSet<PathBuf>,
 }
 
-impl Ran {
+impl FileResults {
     fn status(&self) -> Status {
         if self.failed.is_empty() { Status::Clean } else { Status::Findings }
     }
 }
 
 /// Runs the tests of files and prints the results.
-fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<Ran, Failure> {
+fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<FileResults, Failure> {
     let started = Instant::now();
-    let mut ran_files = Ran::default();
+    let mut ran_files = FileResults::default();
     let (mut test_files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();

@@ -14,7 +14,7 @@ use ptc_text::join_limited;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Ran, Test, TestFormat, discover, run_files};
+use super::{FileResults, Test, TestFormat, discover, run_files};
 use crate::console::Console;
 use crate::{Failure, Status};
 
@@ -84,7 +84,7 @@ fn run_until_signal(
     args: &Test,
     paths: &[PathBuf],
     console: &Console,
-) -> Option<Result<Ran, Failure>> {
+) -> Option<Result<FileResults, Failure>> {
     let (done, ran) = oneshot::channel();
     let (args, paths, console) = (args.clone(), paths.to_vec(), console.clone());
     std::thread::spawn(move || {
@@ -125,11 +125,11 @@ impl Watch {
     }
 
     /// Adds the results of a run.
-    fn add(&mut self, paths: Vec<PathBuf>, ran: Result<Ran, Failure>, console: &Console) -> Result<(), Failure> {
-        let Ran { mut depends, failed } = ran.unwrap_or_else(|failure| {
+    fn add(&mut self, paths: Vec<PathBuf>, ran: Result<FileResults, Failure>, console: &Console) -> Result<(), Failure> {
+        let FileResults { mut depends, failed } = ran.unwrap_or_else(|failure| {
             // A file may be missing while it is replaced.
             console.failure(&failure);
-            Ran { failed: paths.iter().cloned().collect(), ..Ran::default() }
+            FileResults { failed: paths.iter().cloned().collect(), ..FileResults::default() }
         });
         for path in paths {
             self.failed.remove(&path);
