@@ -14,7 +14,7 @@ use ptc_runtime::embed::Request;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const SECRET: &str = "canary-5d1e/q2 \"quoted\" value";
+pub(crate) const SECRET: &str = "canary-5d1e/q2 \"quoted\" value";
 
 /// An MCP server. `echo` answers with its secret and its arguments, `count` with a number that grows with every call, and `fail`
 /// with an error that has the secret.
@@ -305,6 +305,10 @@ fn cassette_that_cannot_be_replayed_is_refused() {
     with(&changed, &["it was recorded with another lock file: s/count changed since then", again]);
     with(&cassette.replace("s/count", "s/gone"), &["s/gone not in it any more", again]);
     with(&cassette.replace("\"cassette\": 1", "\"cassette\": 9"), &["expected a cassette of version 1, found version 9"]);
+    with(
+        &cassette.replace("\"cassette\":", "\"seed\": 1, \"cassette\":"),
+        &["expected an object with `cassette` and `tools` only"],
+    );
     with("{}", &["the cassette c.json cannot be used: cassette: expected"]);
     with("{,", &["c.json:1:2"]);
     // Mistakes of an edit by hand.
@@ -314,6 +318,11 @@ fn cassette_that_cannot_be_replayed_is_refused() {
         ("\"fault\": \"tool_error\"", "\"fault\": \"tool_error\", \"text\": \"x\"", "a reply with one of"),
         ("\"args\":", "\"arguments\": 1, \"args\":", "expected an object with `args`"),
         ("\"definition\":", "\"digest\": 1, \"definition\":", "expected an object with `definition`"),
+        ("\"args\":", "\"accept\": 1, \"args\":", "expected `accept`, a string"),
+        ("\"args\":", "\"body\": \"no\", \"args\":", "expected `body`, true or false"),
+        ("\"value\":", "\"message\": \"x\", \"value\":", "expected `message` only beside `fault`"),
+        ("\"value\":", "\"latency_ms\": -1, \"value\":", "expected `latency_ms`, an integer"),
+        ("\"value\":", "\"headers\": 1, \"value\":", "expected `headers`, an object"),
     ] {
         assert!(cassette.contains(from), "{from}: {cassette}");
         with(&cassette.replacen(from, to, 1), &["the cassette c.json cannot be used: s/", expected]);

@@ -50,6 +50,62 @@ fn cases_check_values_schemas_failures_and_calls() {
 }
 
 #[test]
+fn cases_check_the_number_and_the_order_of_calls() {
+    let list = json!({ "server": "shop", "tool": "list-orders" });
+    let twice = json!({ "server": "shop", "tool": "list-orders", "times": 2 });
+    let first = json!({ "server": "shop", "tool": "list-orders", "args": {} });
+    let second = json!({ "server": "shop", "tool": "list-orders", "args": { "cursor": "two" } });
+    let case = |name: &str, calls: Value, in_order: bool| json!({ "name": name, "program": "pages.clj", "cassette": "pages.json", "expected": 2, "calls": calls, "calls_in_order": in_order });
+    let folder = shop();
+    let cassette = folder.read("c.json");
+    let mut pages: Value = serde_json::from_str(&cassette).unwrap();
+    let page = |next: Value| json!([{ "status": 200, "headers": {}, "value": { "items": [], "next_cursor": next } }]);
+    *pages.pointer_mut("/tools/shop~1list-orders/requests").unwrap() = json!([
+        { "args": {}, "replies": page(json!("two")) }, { "args": { "cursor": "two" }, "replies": page(Value::Null) },
+    ]);
+    folder.write("pages.json", &pages.to_string());
+    let program = r#"(loop [cursor nil n 0]
+  (let [page (tool/value {:server "shop" :tool "list-orders" :args (if cursor {:cursor cursor} {})})]
+    (if-let [next (:next_cursor page)] (recur next (inc n)) (inc n))))"#;
+    folder.write("pages.clj", program);
+    let run = |cases: &Value| {
+        folder.write("p_cases.json", &format!("{cases:#}"));
+        folder.run(&["test"], false)
+    };
+    let passing = json!([
+        case("times", json!([twice]), false),
+        case("any order", json!([second, first]), false),
+        case("in order", json!([first, second]), true),
+        case("times in order", json!([twice]), true),
+    ]);
+    assert!(run(&passing).success().starts_with("4 tests, 8 assertions: 0 failed"));
+    let failing = run(&json!([
+        case("once", json!([list]), false),
+        case("thrice", json!([{ "server": "shop", "tool": "list-orders", "times": 3 }]), false),
+        case("reversed", json!([second, first]), true),
+        case("too few", json!([first]), true),
+        case("too many", json!([first, second, second]), true),
+    ]));
+    assert_eq!(failing.code, Some(1));
+    for part in [
+        "FAIL p_cases/once",
+        "  expected: no further call\n    actual: shop/list-orders {\"cursor\":\"two\"}\n",
+        "FAIL p_cases/thrice",
+        "  expected: shop/list-orders with any arguments\n    actual: no further call\n",
+        "  expected: call 1: shop/list-orders {\"cursor\":\"two\"}\n    actual: call 1: shop/list-orders {}\n",
+        "  expected: no call 2\n    actual: call 2: shop/list-orders {\"cursor\":\"two\"}\n",
+        "  expected: call 3: shop/list-orders {\"cursor\":\"two\"}\n    actual: no call 3\n",
+        "5 tests, 10 assertions: 5 failed, 0 errors",
+    ] {
+        assert!(failing.stdout.contains(part), "{part}\n{}", failing.stdout);
+    }
+    let none = run(&json!([{ "name": "a", "program": "pages.clj", "calls": [{ "server": "s", "tool": "t", "times": 0 }] }]));
+    assert!(none.stdout.contains("not a case: "), "{none:?}");
+    let no_calls = run(&json!([{ "name": "a", "program": "pages.clj", "calls_in_order": true }]));
+    assert!(no_calls.stdout.contains("`calls_in_order` needs `calls`"), "{no_calls:?}");
+}
+
+#[test]
 fn failed_cases_show_differences_and_calls() {
     let cases = json!([
         { "name": "value", "program": "p.clj", "arguments": { "least": 6 }, "cassette": "c.json",

@@ -200,6 +200,19 @@ fn ignored_failures_and_values_of_another_shape_are_found() {
 }
 
 #[test]
+fn failure_that_says_nothing_is_found() {
+    let program = |message: &str| {
+        format!(r#"(let [page (tool/call {{:server "shop" :tool "list-orders"}})] (if (:ok page) 2 (fail {message})))"#)
+    };
+    for (message, expected) in [("(:mesage page)", 1), ("(str (:mesage page))", 1), ("(:message page)", 0), ("{}", 0)] {
+        let folder = with_program(&program(message), "2");
+        let found = folder.run(&["test", "--faults=timeout", "--format", "json"], false);
+        let rules: Vec<Value> = findings(&found).iter().map(|finding| finding["rule"].clone()).collect();
+        assert_eq!(rules, vec![json!("empty_failure"); expected], "{message}");
+    }
+}
+
+#[test]
 fn findings_have_formats_for_tools() {
     let folder = with_program(FRAGILE, r#"["BY HAND" "TWICE"]"#);
     let run = |format: &str| folder.run(&["test", "--faults=null", "--properties", "--runs", "20", "--format", format], false);

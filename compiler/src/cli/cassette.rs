@@ -1,10 +1,14 @@
-//! Opens a cassette for the upstreams of a deployment.
+//! Opens a cassette for the upstreams of a deployment, and what records the programs of a server.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use ptc_catalog::Catalog;
-use ptc_compiler::serve::cassette::{Cassette, Error, Player};
+use ptc_compiler::serve::cassette::scrub::Rule;
+use ptc_compiler::serve::cassette::{Cassette, Error, FolderLimits, Player, RecordingFolder};
+use ptc_runtime::settings::{CassetteMode, InterceptionSettings};
+use ptc_runtime::upstream::intercept::Interceptor;
 
 use crate::{Failure, load};
 
@@ -28,4 +32,42 @@ pub(crate) fn read(path: &Path, config: &Path, catalog: &'static Catalog) -> Res
     let cassette = Cassette::read(&name, &load::read_text(path)?).map_err(refused)?;
     cassette.check(catalog).map_err(refused)?;
     Ok(cassette)
+}
+
+/// Returns what the settings of a server put between programs and upstreams. `None` if there is nothing.
+pub(crate) fn interceptor(
+    settings: &InterceptionSettings,
+    config: &Path,
+    catalog: &'static Catalog,
+) -> Result<Option<Arc<dyn Interceptor>>, Failure> {
+    let rules = rules(settings)?;
+    if let Some(folder) = &settings.record_dir {
+        let limits = FolderLimits { files: settings.record_max_files, bytes: settings.record_max_bytes };
+        let folder = RecordingFolder::open(folder, limits, rules)
+            .map_err(|error| Failure::new(format!("--record-dir {}: {error}", folder.display())))?;
+        return Ok(Some(Arc::new(folder)));
+    }
+    let Some(path) = &settings.cassette else { return Ok(None) };
+    let adds = settings.mode == CassetteMode::NewEpisodes;
+    let is_missing = std::fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    // The first new calls make the file.
+    let cassette = if adds && is_missing { Cassette::default() } else { read(path, config, catalog)? };
+    let mut player = Player::new(path.display().to_string(), &cassette, catalog);
+    if settings.replays_latency {
+        player = player.with_latency();
+    }
+    if adds {
+        player = player.with_new_episodes(path, &cassette, rules);
+    }
+    Ok(Some(Arc::new(player)))
+}
+
+/// Returns the rules of `--scrub` and `--scrub-pattern`.
+fn rules(settings: &InterceptionSettings) -> Result<Vec<Rule>, Failure> {
+    let paths = settings.scrub.iter().map(|text| (text, "--scrub", text.parse::<Rule>()));
+    let patterns = settings.scrub_patterns.iter().map(|text| (text, "--scrub-pattern", Rule::pattern(text)));
+    let rule = |(text, flag, rule): (&String, &str, Result<Rule, String>)| {
+        rule.map_err(|error| Failure::new(format!("{flag} {text}: {error}")))
+    };
+    paths.chain(patterns).map(rule).collect()
 }

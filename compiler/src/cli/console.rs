@@ -10,7 +10,7 @@ use crate::args::{Color, Format, Messages};
 use crate::{Failure, Status};
 
 /// The output of a command: a terminal, a pipe or a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Console {
     messages: Messages,
     color: bool,

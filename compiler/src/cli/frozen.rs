@@ -18,6 +18,8 @@ pub(crate) struct Frozen {
     pub(crate) program_files: BTreeMap<String, PathBuf>,
     /// The lock that the deployment was made from.
     pub(crate) lock: Lock,
+    /// All files that the deployment was made from.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Returns the deployment. Prints the findings and returns `None` if one of them is an error.
@@ -32,7 +34,11 @@ pub(crate) fn open_all(config: &Path, console: &Console) -> Option<Frozen> {
     let folder = files::folder(config);
     let name = config.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let deployment_name = pinned::deployment_name(config);
-    let mut reader = |wanted: &ptc_compiler::input::Wanted<'_>| files::read(&folder, wanted);
+    let mut read_files = Vec::new();
+    let mut reader = |wanted: &ptc_compiler::input::Wanted<'_>| {
+        read_files.push(folder.join(wanted.path));
+        files::read(&folder, wanted)
+    };
     let read = pinned::read_with_lock(&name, &deployment_name, &mut sources, &mut diagnostics, &mut reader);
     if read.is_none() {
         console.findings(&sources, &diagnostics);
@@ -40,6 +46,6 @@ pub(crate) fn open_all(config: &Path, console: &Console) -> Option<Frozen> {
     read.map(|(deployment, lock)| {
         let path = |program: &ptc_compiler::ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
         let program_files = deployment.programs.iter().map(path).collect();
-        Frozen { deployment: leak::leak_static(&deployment), program_files, lock }
+        Frozen { deployment: leak::leak_static(&deployment), program_files, lock, files: read_files }
     })
 }

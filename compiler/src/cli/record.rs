@@ -40,6 +40,10 @@ pub(crate) struct Record {
     #[arg(long)]
     observe: bool,
 
+    /// Also record how long each call takes, so that `--replay-latency` can delay its answer. Recording again changes the file then
+    #[arg(long)]
+    latency: bool,
+
     #[command(flatten)]
     pub(crate) messages: Messages,
 }
@@ -48,7 +52,8 @@ pub(crate) struct Record {
 pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let config = &args.runs.config;
     let Some(frozen) = frozen::open_all(config, console) else { return Ok(Status::Findings) };
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Recorder::default();
+    let recorder = Arc::new(if args.latency { recorder.with_latency() } else { recorder });
     args.runs.run(frozen.deployment, Arc::clone(&recorder) as _, |name, calls| {
         console.message(&format!("recorded {name}: {calls} calls\n"));
         recorder.finish(name).map_err(|conflict| {

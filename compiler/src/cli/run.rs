@@ -5,14 +5,12 @@ use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use ptc_catalog::Deployment;
 use ptc_compiler::diag::Code;
 use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
-use ptc_runtime::upstream::intercept::Interceptor;
 
 use crate::args::{Color, Messages, Serve};
 use crate::console::Console;
@@ -74,7 +72,7 @@ static PLAIN: Deployment = Deployment { name: "ptc-compile", compiler: ptc_compi
 
 /// Opens the deployment without upstreams.
 fn plain(preparation: Preparation<'_>) -> Result<Origin, Failure> {
-    if let Some(cassette) = preparation.cassette() {
+    if let Some(cassette) = &preparation.interception().cassette {
         let message = format!("{} has the answers of a config's upstreams, and there is no config", cassette.display());
         return Err(Failure::new(message).hint("name the config too: `--upstreams cassette:FILE upstreams.json`"));
     }
@@ -104,7 +102,7 @@ fn of_config(
     }
     let found = if checked.diagnostics.has_errors() {
         None
-    } else if preparation.cassette().is_some() {
+    } else if preparation.interception().cassette.is_some() {
         resolve_lock::pinned(path, &mut checked)?.map(|lock| (lock, None))
     } else {
         resolve_lock::ephemeral(path, &mut checked, mode, preparation, console)?
@@ -114,10 +112,7 @@ fn of_config(
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
-    let interceptor = match preparation.cassette() {
-        Some(cassette) => Some(cassette::open(cassette, path, deployment.catalog)? as Arc<dyn Interceptor>),
-        None => None,
-    };
+    let interceptor = cassette::interceptor(preparation.interception(), path, deployment.catalog)?;
     let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config));
     Ok(Some(Origin {
         deployment,

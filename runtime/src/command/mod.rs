@@ -209,7 +209,8 @@ fn unpinned(
     };
     log::set_level(line.settings.log_level);
     line.settings.serves = matches!(line.command, Command::Start);
-    let usual = if line.settings.cassette().is_some() { SnapshotMode::Frozen } else { usual };
+    #[cfg(feature = "interception")]
+    let usual = if line.settings.interception.cassette.is_some() { SnapshotMode::Frozen } else { usual };
     let mode = line.settings.catalog_snapshot_mode.unwrap_or(usual);
     let config = match line.settings.upstreams_config.as_deref() {
         _ if line.settings.plain => ConfigChoice::Plain,

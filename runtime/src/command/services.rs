@@ -22,6 +22,8 @@ use crate::parts::Parts;
 use crate::secrets::{MissingSecret, Redactor, Secrets};
 #[cfg(feature = "http-oauth")]
 use crate::server::http::access_token::{TokenVerifier, TokenVerifierSource};
+#[cfg(feature = "interception")]
+use crate::settings::InterceptionSettings;
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 #[cfg(feature = "http")]
 use crate::upstream::http::access_token::AccessTokens;
@@ -314,11 +316,11 @@ fn secrets(
     config_dir: &Path,
     settings: &Settings,
 ) -> Result<Secrets, StartupError> {
-    if settings.serves && !settings.allow_missing_secrets && settings.cassette().is_none() {
+    if settings.serves && !settings.allow_missing_secrets && !settings.is_offline() {
         return Secrets::resolve_with(deployment, own, config_dir).map_err(StartupError::Secrets);
     }
     let secrets = Secrets::resolve_available(deployment, own, config_dir);
-    for missing in secrets.missing().iter().filter(|_| settings.serves && settings.cassette().is_none()) {
+    for missing in secrets.missing().iter().filter(|_| settings.serves && !settings.is_offline()) {
         log::line(Level::Warn, "a secret is missing", &[("reason", &missing.to_string())]);
     }
     Ok(secrets)
@@ -359,9 +361,10 @@ pub struct Preparation<'s> {
 }
 
 impl Preparation<'_> {
-    /// Returns the path of the recorded answers that replace the upstreams.
-    pub fn cassette(&self) -> Option<&Path> {
-        self.settings.cassette()
+    /// Returns the settings of the replay and of the recording of answers.
+    #[cfg(feature = "interception")]
+    pub fn interception(&self) -> &InterceptionSettings {
+        &self.settings.interception
     }
 
     /// Contacts the upstreams of a deployment without tools, with the settings of the server.

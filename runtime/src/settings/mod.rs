@@ -5,6 +5,7 @@
 //! - [`agentic`]: the planner of `lisp_task`.
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
+//! - `interception`: the replay and the recording of answers, with the feature of that name.
 //! - [`http`]: the HTTP listener. [`oauth`]: the access tokens that it accepts.
 //! - `proxy`: the proxy of the planner and of the collector that receives spans, with the feature of that name.
 //! - [`session_key`]: the secrets that seal sessions in a store.
@@ -18,6 +19,8 @@ pub mod feature;
 pub mod flag;
 pub mod flags;
 pub mod http;
+#[cfg(feature = "interception")]
+pub mod interception;
 #[cfg(feature = "http-oauth")]
 pub mod oauth;
 #[cfg(feature = "proxy")]
@@ -40,6 +43,8 @@ pub use feature::{FEATURES, LinkedParts};
 pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
+#[cfg(feature = "interception")]
+pub use interception::{CassetteMode, InterceptionSettings};
 #[cfg(feature = "http-oauth")]
 pub use oauth::OauthSettings;
 #[cfg(feature = "proxy")]
@@ -142,9 +147,9 @@ pub struct Settings {
     pub plain: bool,
     /// When to fetch the tools of the upstreams in such a config. `None` uses the default of the command.
     pub catalog_snapshot_mode: Option<SnapshotMode>,
-    /// The recorded answers that replace the upstreams.
+    /// The replay and the recording of answers.
     #[cfg(feature = "interception")]
-    pub cassette: Option<PathBuf>,
+    pub interception: InterceptionSettings,
     /// Folder for relative paths in the config. `None` means the binary's folder.
     pub config_dir: Option<PathBuf>,
 }
@@ -247,7 +252,7 @@ impl Settings {
             plain: false,
             catalog_snapshot_mode: None,
             #[cfg(feature = "interception")]
-            cassette: None,
+            interception: InterceptionSettings::default(),
             config_dir: None,
         };
         for flag in flags() {
@@ -279,12 +284,12 @@ impl Settings {
         self.diagnostics.trace_dir.as_deref().filter(|_| self.http.viewer)
     }
 
-    /// Returns the recorded answers that replace the upstreams.
-    pub fn cassette(&self) -> Option<&Path> {
+    /// Whether recorded answers replace the upstreams, so that none is contacted and no secret is needed.
+    pub fn is_offline(&self) -> bool {
         #[cfg(feature = "interception")]
-        return self.cassette.as_deref();
+        return self.interception.is_offline();
         #[cfg(not(feature = "interception"))]
-        None
+        false
     }
 
     /// Returns the folder for relative paths in the config.

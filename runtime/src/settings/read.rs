@@ -5,10 +5,10 @@ use std::fmt;
 
 use litemap::LiteMap;
 
+use super::Settings;
 use super::feature::{LinkedParts, how_to_enable};
 use super::flag::{Flag, Group, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
-use super::{Settings, SnapshotMode};
 use crate::schedule::Source;
 use ptc_engine::response::Profile;
 
@@ -243,17 +243,25 @@ impl SettingsParser {
             let why = format!("--plain starts without upstreams and does not go with {place}: leave one of them out");
             self.faults.push(Fault::Refused(why));
         }
-        if self.settings.cassette().is_some()
-            && (self.settings.plain || self.settings.catalog_snapshot_mode == Some(SnapshotMode::Live))
-        {
-            let why = "--upstreams replays the answers of a config with the catalog of its lock file, and does not go with --plain or \
-                       --catalog-snapshot-mode live: leave one of them out";
-            self.faults.push(Fault::Refused(why.to_owned()));
-        }
+        #[cfg(feature = "interception")]
+        self.contradictions_of_interception();
         if purpose == Purpose::Serve {
             self.contradictions();
         }
         if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
+    }
+
+    /// Records contradictions between settings of replay and recording.
+    #[cfg(feature = "interception")]
+    fn contradictions_of_interception(&mut self) {
+        let Settings { interception, plain, catalog_snapshot_mode, .. } = &self.settings;
+        if interception.cassette.is_some() && (*plain || *catalog_snapshot_mode == Some(super::SnapshotMode::Live)) {
+            let why = "--upstreams replays the answers of a config with the catalog of its lock file, and does not go with --plain or \
+                       --catalog-snapshot-mode live: leave one of them out";
+            self.faults.push(Fault::Refused(why.to_owned()));
+        }
+        let contradictions = interception.contradictions().into_iter().map(|why| Fault::Refused(why.to_owned()));
+        self.faults.extend(contradictions.collect::<Vec<_>>());
     }
 
     /// Records contradictions between settings of a server.

@@ -5,6 +5,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptc_catalog::{Tool, Upstream};
 use ptc_lisp::host::{Fault, HttpHead};
@@ -31,8 +32,8 @@ pub trait ProgramInterceptor: Send + Sync {
     /// Returns the answer to a call, or passes the call on to its upstream.
     fn answer(&self, call: &InterceptedCall) -> Interception;
 
-    /// Called with the outcome of a call that was passed on. Its texts are redacted.
-    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>);
+    /// Called with the outcome of a call that was passed on, and with the time that the call took. Its texts are redacted.
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration);
 }
 
 /// A valid call.
@@ -57,6 +58,8 @@ pub enum Interception {
     PassOn,
     /// The program receives this answer or failure.
     Answer(Result<CallAnswer, UpstreamError>),
+    /// The program receives this answer or failure after a delay.
+    AnswerAfter(Duration, Result<CallAnswer, UpstreamError>),
     /// The program ends with this fault.
     Refuse(Fault),
 }
@@ -121,13 +124,14 @@ pub(crate) fn observe(
     program: &dyn ProgramInterceptor,
     call: &InterceptedCall,
     outcome: &Result<Answered, UpstreamError>,
+    took: Duration,
     redactor: &Redactor,
 ) {
     match outcome {
-        Ok(answered) => program.observe(call, Ok(&answered.observed(redactor))),
+        Ok(answered) => program.observe(call, Ok(&answered.observed(redactor)), took),
         Err(fault) => {
             let message = redactor.redact_str(&fault.message).into_owned();
-            program.observe(call, Err(&UpstreamError { message: message.into(), ..fault.clone() }));
+            program.observe(call, Err(&UpstreamError { message: message.into(), ..fault.clone() }), took);
         }
     }
 }

@@ -326,15 +326,24 @@ impl Shared {
             }
             Interception::Answer(answer) => {
                 intercept::enter_stage(&answer);
-                Some(answer.map(Answered::intercepted))
+                Some((Duration::ZERO, answer.map(Answered::intercepted)))
+            }
+            Interception::AnswerAfter(delay, answer) => {
+                intercept::enter_stage(&answer);
+                Some((delay, answer.map(Answered::intercepted)))
             }
             Interception::PassOn => None,
         };
         let call = async {
             #[cfg(feature = "interception")]
-            if let Some(answer) = intercepted {
+            if let Some((delay, answer)) = intercepted {
+                if !delay.is_zero() {
+                    tokio::time::sleep(delay).await;
+                }
                 return answer;
             }
+            #[cfg(feature = "interception")]
+            let started = Instant::now();
             let _under_way = self.under_way(&ready.connection)?;
             let Ready { connection, known, encoded, rules, .. } = &ready;
             let send = || connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
@@ -345,7 +354,7 @@ impl Shared {
             }
             #[cfg(feature = "interception")]
             if let (Some(interceptor), Some(call)) = (&self.interceptor, &ready.intercepted) {
-                intercept::observe(&**interceptor, call, &answer, &upstreams.redactor);
+                intercept::observe(&**interceptor, call, &answer, started.elapsed(), &upstreams.redactor);
             }
             answer
         };

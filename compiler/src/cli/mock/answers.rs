@@ -53,7 +53,7 @@ impl Answers {
         let mut unknown = None;
         for call in calls {
             match playback.answer(call) {
-                Interception::Answer(outcome) => return Ok(outcome),
+                Interception::Answer(outcome) | Interception::AnswerAfter(_, outcome) => return Ok(outcome),
                 Interception::Refuse(fault) => _ = unknown.get_or_insert(fault.message),
                 Interception::PassOn => {}
             }

@@ -27,7 +27,7 @@ use super::program_run::{ProgramRun, run_program, sentence};
 use super::shortened;
 use crate::console::Console;
 use crate::frozen::Frozen;
-use crate::{Failure, cassette, frozen, load};
+use crate::{Failure, cassette, frozen, load, resolve_lock};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -55,6 +55,8 @@ struct Engines {
     running: Arc<Running>,
     /// The files of the stored programs.
     program_files: BTreeMap<String, PathBuf>,
+    /// The files from which the deployment was made.
+    config_files: Vec<PathBuf>,
 }
 
 /// The tests that are running, by their number.
@@ -113,6 +115,14 @@ pub(super) struct Inputs {
     pub(super) cassette: Option<PathBuf>,
 }
 
+impl Inputs {
+    /// Returns the files, and the lock file of the config.
+    pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let lock = self.config.as_deref().map(resolve_lock::path);
+        self.config.iter().chain(&self.cassette).cloned().chain(lock)
+    }
+}
+
 impl Benches {
     /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test.
     pub(super) fn new(coverage: Option<Arc<Collector>>) -> Benches {
@@ -166,13 +176,10 @@ impl Bench {
             }
             _ => None,
         };
-        Bench::with_player(
-            file,
-            deployment,
-            player.as_ref(),
-            frozen.map(|frozen| frozen.program_files.clone()).unwrap_or_default(),
-            coverage,
-        )
+        let (program_files, config_files) =
+            frozen.map(|frozen| (frozen.program_files.clone(), frozen.files.clone())).unwrap_or_default();
+        let bench = Bench::with_player(file, deployment, player.as_ref(), program_files, coverage)?;
+        Ok(bench.with_config_files(config_files))
     }
 
     /// Makes the engines with given answers.
@@ -205,7 +212,19 @@ impl Bench {
         let programs = Arc::new(engine(Vec::new(), limits.clone(), coverage)?);
         let checked = engine(Vec::new(), limits.clone().wall_clock(TEST_TIMEOUT).steps(Some(MAX_CHECKED_STEPS)), None)?;
         let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT), None)?;
-        Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files })))
+        Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files, config_files: Vec::new() })))
+    }
+
+    fn with_config_files(mut self, files: Vec<PathBuf>) -> Bench {
+        if let Some(engines) = Arc::get_mut(&mut self.0) {
+            engines.config_files = files;
+        }
+        self
+    }
+
+    /// Returns the files from which the deployment was made: the config, OpenAPI documents, stored programs and the lock file.
+    pub(super) fn config_files(&self) -> &[PathBuf] {
+        &self.0.config_files
     }
 
     /// Returns the engine of programs under test.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ptc_compiler::serve::cassette::Player;
 use ptc_runtime::schedule::ClientKey;
@@ -55,8 +56,8 @@ impl ProgramInterceptor for Calls {
             return replay.answer(call, interception);
         }
         let outcome = match &interception {
-            Interception::Answer(Ok(_)) => "ok",
-            Interception::Answer(Err(fault)) => fault.reason.name(),
+            Interception::Answer(Ok(_)) | Interception::AnswerAfter(_, Ok(_)) => "ok",
+            Interception::Answer(Err(fault)) | Interception::AnswerAfter(_, Err(fault)) => fault.reason.name(),
             Interception::Refuse(_) | Interception::PassOn => "not recorded",
         };
         if let Interception::Refuse(fault) = &interception {
@@ -69,7 +70,7 @@ impl ProgramInterceptor for Calls {
         interception
     }
 
-    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>) {
-        self.playback.observe(call, outcome);
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration) {
+        self.playback.observe(call, outcome, took);
     }
 }

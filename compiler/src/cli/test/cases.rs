@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::bench::{Bench, Inputs};
 use super::edn::Edn;
+use super::expected_calls::{self, ExpectedCall};
 use super::file::{FileError, nearest_config};
 use super::injection::{AsRecorded, Injection, SeenCall};
 use super::outcome::{FailedAssertion, TestOutcome};
@@ -49,20 +50,11 @@ pub(crate) struct Case {
     expected_schema: Option<Value>,
     /// A text that the message of the failure must contain. The program must fail.
     expected_failure: Option<String>,
-    /// The expected calls, in any order. Without this member, any calls are accepted.
+    /// All expected calls. Without this member, any calls are accepted.
     calls: Option<Vec<ExpectedCall>>,
-}
-
-/// An expected call.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ExpectedCall {
-    /// The upstream.
-    server: String,
-    /// The tool.
-    tool: String,
-    /// The arguments. Without this member, any are accepted.
-    args: Option<Value>,
+    /// Whether the calls must start in the order of `calls`. Calls of `pmap` and `pcalls` have no order.
+    #[serde(default)]
+    calls_in_order: bool,
 }
 
 /// Distinguishes the value null from an absent member.
@@ -106,6 +98,9 @@ impl CaseFile {
             if kinds.into_iter().filter(|kind| *kind).count() > 1 {
                 let message = "a case has one of `expected`, `expected_schema` and `expected_failure`".to_owned();
                 return Err(FileError { line, message });
+            }
+            if case.calls_in_order && case.calls.is_none() {
+                return Err(FileError { line, message: "`calls_in_order` needs `calls`".to_owned() });
             }
             if cases.iter().any(|(_, known)| known.name == case.name) {
                 return Err(FileError { line, message: format!("there are two cases named {}", case.name) });
@@ -194,36 +189,10 @@ impl Case {
             },
         }
         if let Some(expected) = &self.calls {
-            let (missing, others) = differing(expected, calls);
-            if !missing.is_empty() || !others.is_empty() {
-                let shown = |calls: Vec<String>| if calls.is_empty() { "no further call".to_owned() } else { calls.join("; ") };
-                outcome.failures.push(failed("calls", shown(missing), shown(others)));
+            let differing = if self.calls_in_order { expected_calls::in_order } else { expected_calls::in_any_order };
+            if let Some((expected, actual)) = differing(expected, calls) {
+                outcome.failures.push(failed("calls", expected, actual));
             }
         }
     }
-}
-
-/// Returns the expected calls that were not made, and the calls that are not expected.
-fn differing(expected: &[ExpectedCall], calls: &[SeenCall]) -> (Vec<String>, Vec<String>) {
-    let mut others: Vec<(&SeenCall, Option<Json>)> = calls.iter().map(|call| (call, Json::parse(&call.key.request))).collect();
-    let mut missing = Vec::new();
-    // Calls with given arguments take their calls first, since any call matches the others.
-    let (exact, any): (Vec<_>, Vec<_>) = expected.iter().partition(|call| call.args.is_some());
-    for wanted in exact.into_iter().chain(any) {
-        let args = wanted.args.as_ref().map(|args| Json::from(args).canonical());
-        let found = others.iter().position(|(call, request)| {
-            let is_tool = call.key.upstream == wanted.server && call.key.tool == wanted.tool;
-            is_tool && args.as_ref().is_none_or(|args| request.as_ref().map(Json::canonical).as_ref() == Some(args))
-        });
-        match found {
-            Some(at) => drop(others.remove(at)),
-            None => {
-                missing.push(format!("{}/{} {}", wanted.server, wanted.tool, args.as_deref().unwrap_or("with any arguments")));
-            }
-        }
-    }
-    (
-        missing,
-        others.into_iter().map(|(call, _)| format!("{}/{} {}", call.key.upstream, call.key.tool, call.key.request)).collect(),
-    )
 }

@@ -1,5 +1,6 @@
 //! Finds files with tests.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
@@ -12,33 +13,42 @@ pub(super) const CASES: &str = "_cases.json";
 /// Maximum depth of folders.
 const MAX_DEPTH: usize = 32;
 
-/// Returns the files among `paths`, and those with tests in the folders among them, sorted.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut found = Vec::new();
+/// Files with tests, and the folders in which they were searched for.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The files, sorted.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) folders: BTreeSet<PathBuf>,
+}
+
+/// Returns the files among `paths`, and those with tests in the folders among them.
+pub(super) fn files(paths: &[PathBuf]) -> Result<Found, Failure> {
+    let mut found = Found::default();
     for path in paths {
         if path.is_dir() {
             search(path, 0, &mut found)?;
         } else {
-            found.push(path.clone());
+            found.files.push(path.clone());
         }
     }
-    found.sort();
-    found.dedup();
+    found.files.sort();
+    found.files.dedup();
     Ok(found)
 }
 
 /// Returns the files with tests in a folder, without those in folders below it.
 pub(super) fn beside(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut found = Vec::new();
+    let mut found = Found::default();
     search(folder, MAX_DEPTH, &mut found)?;
-    found.sort();
-    Ok(found)
+    found.files.sort();
+    Ok(found.files)
 }
 
 /// Searches a folder. Hidden folders and `target` are left out.
-fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn search(folder: &Path, depth: usize, found: &mut Found) -> Result<(), Failure> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     let unreadable = |error: std::io::Error| Failure::new(format!("cannot read the folder `{}`: {error}", folder.display()));
+    found.folders.insert(folder.to_owned());
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -49,7 +59,7 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), F
                 search(&path, depth + 1, found)?;
             }
         } else if name.ends_with(TESTS) || name.ends_with(CASES) {
-            found.push(path);
+            found.files.push(path);
         }
     }
     Ok(())

@@ -104,7 +104,7 @@ impl Injection {
             key.index = *count;
         }
         let (recorded, refusal) = match recorded {
-            Interception::Answer(outcome) => (Some(outcome), Interception::PassOn),
+            Interception::Answer(outcome) | Interception::AnswerAfter(_, outcome) => (Some(outcome), Interception::PassOn),
             other => (None, other),
         };
         let answer = self.answers.answer(&key, call.tool, recorded);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `discover` | finds the files |
 //! | `file` | reads a file: its namespace with config and cassette, its tests, its other forms |
-//! | `cases` | reads and runs files with cases |
+//! | `cases` | reads and runs files with cases; `expected_calls`: compares the calls of a program with those that are expected |
 //! | `expand` | turns the forms of `clojure.test` into PTC-Lisp |
 //! | `edn` | the values in texts of programs |
 //! | `bench` | the engines that run tests and programs, for each config and cassette |
@@ -13,6 +13,7 @@
 //! | `injection` | changed answers of one run |
 //! | `checks` | `--faults` and `--properties` |
 //! | `coverage` | the evaluated forms and branches of the programs, for `--coverage` |
+//! | `watch` | runs tests again when their files change |
 //! | `upgrade` | runs programs with the tools before and after a change, for `diff` |
 //! | `outcome` | the results |
 //! | `diff` | the differences between two values, with their paths |
@@ -30,14 +31,16 @@ mod diff;
 mod discover;
 mod edn;
 mod expand;
+mod expected_calls;
 mod file;
 mod injection;
 mod outcome;
 mod program_run;
 pub(crate) mod report;
 pub(crate) mod upgrade;
+mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,7 +64,8 @@ use report::Results;
 ///
 /// Runs the tests of files whose names end with `_test.clj`, and the cases of files whose names end with `_cases.json`. They name a
 /// config and a cassette, from which all calls are answered; no upstream is contacted. Exit codes: 0 all tests passed, 1 a test failed, 2 there is nothing to run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all of them combine")]
 pub(crate) struct Test {
     /// Files with tests or cases, or folders, in which they are searched for
     #[arg(value_name = "PATH", default_value = ".")]
@@ -117,6 +121,12 @@ pub(crate) struct Test {
     #[arg(long, value_name = "FILE")]
     coverage_lcov: Option<PathBuf>,
 
+    /// Run tests again when their files change: the tests, programs, cassettes, configs and what belongs to these
+    ///
+    /// Only the files with tests that depend on a changed file are run again. Ctrl-C ends it; the exit code is that of the last runs.
+    #[arg(long)]
+    watch: bool,
+
     /// How the results are printed
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TestFormat::Text)]
     format: TestFormat,
@@ -147,11 +157,35 @@ enum TestFormat {
 
 /// Runs the tests and prints the results.
 pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
+    if args.watch {
+        return watch::run(args, console);
+    }
+    Ok(run_files(args, discover::files(&args.paths)?.files, console)?.status())
+}
+
+/// What a run of files with tests shows.
+#[derive(Default)]
+struct FileResults {
+    /// The files that were run, each with the files on which its results depend.
+    depends: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    /// The files of which a test failed or has a finding.
+    failed: BTreeSet<PathBuf>,
+}
+
+impl FileResults {
+    fn status(&self) -> Status {
+        if self.failed.is_empty() { Status::Clean } else { Status::Findings }
+    }
+}
+
+/// Runs the tests of files and prints the results.
+fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<FileResults, Failure> {
     let started = Instant::now();
-    let paths = discover::files(&args.paths)?;
+    let mut ran_files = FileResults::default();
     let (mut test_files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for path in paths {
         let name = path.display().to_string();
+        ran_files.depends.entry(path.clone()).or_default();
         let text = load::read_text(&path)?;
         let read = if name.ends_with(discover::CASES) {
             CaseFile::read(&path, &text).map(|file| case_files.push(file))
@@ -177,8 +211,13 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     let mut refused: BTreeSet<Inputs> = BTreeSet::new();
     let mut runs = Vec::new();
     for (inputs, subject) in asked {
+        let depends = ran_files.depends.entry(PathBuf::from(&inputs.path)).or_default();
+        depends.extend(inputs.files());
         match benches.of(&inputs, console) {
-            Ok(bench) => runs.push(TestRun { inputs, subject, bench }),
+            Ok(bench) => {
+                depends.extend(bench.config_files().iter().cloned());
+                runs.push(TestRun { inputs, subject, bench });
+            }
             Err(failure) => {
                 if !refused.contains(&inputs) {
                     outcomes.push(TestOutcome::of_file(&inputs.path, 1, failure.to_string()));
@@ -201,6 +240,10 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     let jobs = jobs(args);
     let mut ran = in_parallel(&runs, jobs, |run| (run, run.run()));
     ran.sort_by(|(_, one), (_, other)| (&one.file, one.line).cmp(&(&other.file, other.line)));
+    for (_, outcome) in &ran {
+        let programs = outcome.programs.iter().filter_map(|program| program.path.clone());
+        ran_files.depends.entry(PathBuf::from(&outcome.file)).or_default().extend(programs);
+    }
     let targets = targets(&ran);
     let coverage = collector.map(|collector| coverage::of_programs(&ran, &collector)).unwrap_or_default();
     outcomes.extend(ran.into_iter().map(|(_, outcome)| outcome));
@@ -223,9 +266,10 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     if let (TestFormat::Junit | TestFormat::Github, Some(coverage)) = (args.format, shown) {
         console.message(&report::coverage::table(coverage));
     }
-    let is_passed = outcomes.iter().all(|outcome| outcome.verdict() == Verdict::Passed)
-        && checks.iter().all(|check| check.findings.is_empty());
-    Ok(if is_passed { Status::Clean } else { Status::Findings })
+    let failed = outcomes.iter().filter(|outcome| outcome.verdict() != Verdict::Passed).map(|outcome| &outcome.file);
+    let found = checks.iter().filter(|check| !check.findings.is_empty()).map(|check| &check.test_file);
+    ran_files.failed = failed.chain(found).map(PathBuf::from).collect();
+    Ok(ran_files)
 }
 
 /// Returns the order of checks in reports.

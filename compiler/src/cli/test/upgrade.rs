@@ -74,7 +74,7 @@ impl Upgrade<'_> {
     ///
     /// A folder or a file cannot be read.
     pub(crate) fn effects(&self, paths: &[PathBuf]) -> Result<Vec<ProgramEffect>, Failure> {
-        let paths = if paths.is_empty() { discover::beside(&folder(self.config))? } else { discover::files(paths)? };
+        let paths = if paths.is_empty() { discover::beside(&folder(self.config))? } else { discover::files(paths)?.files };
         let mut effects: Vec<ProgramEffect> = Vec::new();
         for path in paths {
             let text = load::read_text(&path)?;

@@ -2,13 +2,19 @@
 //!
 //! - `reply`: one recorded answer or failure.
 //! - `write`, `read`: the file.
+//! - `calls`: the calls of one program.
 //! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
+//! - `folder`: records the programs of a running server, each into a file of its own.
 //! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
+//! - `episodes`: adds the calls that a cassette does not have to its file. `store`: replaces files.
 //!
 //! A cassette belongs to the definitions of the tools that it has calls of, and not to a whole lock file, so that a change of
 //! another tool does not invalidate it.
 
+mod calls;
+mod episodes;
+mod folder;
 mod merge;
 mod nearest;
 mod read;
@@ -16,6 +22,7 @@ mod record;
 mod replay;
 mod reply;
 pub mod scrub;
+mod store;
 mod write;
 
 use std::collections::BTreeMap;
@@ -27,6 +34,7 @@ use ptc_text::join_limited;
 
 use super::observe::Observations;
 use crate::json::Json;
+pub use folder::{FolderLimits, RecordingFolder};
 pub use record::{Conflict, Recorder};
 pub use replay::Player;
 use reply::{Content, Reply};
@@ -180,6 +188,19 @@ impl Cassette {
             }
         }
         all
+    }
+
+    /// Adds the requests of another cassette that this one does not have.
+    fn add(&mut self, other: &Cassette) {
+        for (tool, recorded) in &other.tools {
+            let known = self
+                .tools
+                .entry(tool.clone())
+                .or_insert_with(|| RecordedTool { definition: recorded.definition.clone(), requests: BTreeMap::new() });
+            for (request, replies) in &recorded.requests {
+                known.requests.entry(request.clone()).or_insert_with(|| replies.clone());
+            }
+        }
     }
 
     /// Returns the number of requests.

@@ -31,6 +31,7 @@ impl Cassette {
             Some(version) => return Err(Error::Version(version.canonical())),
             None => return Err(form("cassette", "a cassette that `ptc-compile record` wrote, with its version")),
         }
+        only("the file", &root, &["cassette", "tools"], "an object with `cassette` and `tools` only")?;
         let tools = root.get("tools").filter(|tools| matches!(tools, Json::Object(_)));
         let tools = tools.ok_or_else(|| form("tools", "an object with the recorded tools"))?;
         let tools = tools.members().iter().map(|(name, tool)| {
@@ -63,14 +64,21 @@ fn recorded_tool(name: &str, json: &Json) -> Result<RecordedTool, Error> {
         let at = format!("{name}, request {}", at + 1);
         only(&at, item, &["args", "accept", "body", "replies"], "an object with `args`, `replies`, `accept` and `body` only")?;
         let args = item.get("args").ok_or_else(|| form(&at, "`args`, the arguments"))?;
-        let request = Request {
-            args: match args {
-                Json::String(raw) => raw.clone(),
-                args => args.canonical(),
-            },
-            accept: item.get("accept").and_then(Json::as_str).map(str::to_owned),
-            without_bytes: item.get("body").and_then(Json::as_bool) == Some(false),
+        let accept = match item.get("accept") {
+            None => None,
+            Some(Json::String(accept)) => Some(accept.clone()),
+            Some(_) => return Err(form(&at, "`accept`, a string")),
         };
+        let without_bytes = match item.get("body") {
+            None => false,
+            Some(Json::Bool(has_bytes)) => !has_bytes,
+            Some(_) => return Err(form(&at, "`body`, true or false")),
+        };
+        let args = match args {
+            Json::String(raw) => raw.clone(),
+            args => args.canonical(),
+        };
+        let request = Request { args, accept, without_bytes };
         let replies = item.get("replies").map(Json::elements).filter(|replies| !replies.is_empty());
         let replies = replies.ok_or_else(|| form(&at, "`replies`, an array with at least one reply"))?;
         let replies = replies.iter().map(|json| reply(&at, json)).collect::<Result<_, Error>>()?;
@@ -85,14 +93,17 @@ fn recorded_tool(name: &str, json: &Json) -> Result<RecordedTool, Error> {
 const CONTENTS: [&str; 5] = ["value", "json", "text", "plain_text", "fault"];
 
 fn reply(at: &str, json: &Json) -> Result<Reply, Error> {
-    let others = ["status", "headers", "message", "body"];
+    let others = ["status", "headers", "message", "body", "latency_ms"];
     let names = [&CONTENTS[..], &others].concat();
     only(
         at,
         json,
         &names,
-        "a reply with `value`, `json`, `text`, `plain_text` or `fault`, and `status`, `headers`, `message`, `body`",
+        "a reply with `value`, `json`, `text`, `plain_text` or `fault`, and `status`, `headers`, `message`, `body`, `latency_ms`",
     )?;
+    if json.get("message").is_some() && json.get("fault").is_none() {
+        return Err(form(at, "`message` only beside `fault`"));
+    }
     if CONTENTS.iter().filter(|name| json.get(name).is_some()).count() > 1 {
         return Err(form(at, "a reply with one of `value`, `json`, `text`, `plain_text` and `fault`"));
     }
@@ -129,6 +140,14 @@ fn reply(at: &str, json: &Json) -> Result<Reply, Error> {
         let value = value.as_str().ok_or_else(|| form(at, "headers that are strings"))?;
         Ok((name.clone(), value.to_owned()))
     };
+    if json.get("headers").is_some_and(|headers| !matches!(headers, Json::Object(_))) {
+        return Err(form(at, "`headers`, an object"));
+    }
     let headers = json.get("headers").map(|headers| headers.members().iter().map(header).collect::<Result<_, Error>>());
-    Ok(Reply { content, status, headers: headers.transpose()?, body: json.get("body").cloned() })
+    let latency_ms = match json.get("latency_ms") {
+        None => None,
+        Some(Json::Number(latency)) => Some(latency.parse().map_err(|_| form(at, "`latency_ms`, an integer"))?),
+        Some(_) => return Err(form(at, "`latency_ms`, an integer")),
+    };
+    Ok(Reply { content, status, headers: headers.transpose()?, body: json.get("body").cloned(), latency_ms })
 }

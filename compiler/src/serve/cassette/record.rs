@@ -3,22 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
-use super::{Cassette, Reply, Request, merge};
-
-/// The calls of one program: upstream and tool, the digest of its definition, the request and its reply.
-type Log = Vec<((String, String), &'static str, Request, Reply)>;
-
-/// A request with its upstream and tool.
-type RequestOfTool = ((String, String), Request);
+use super::calls::{Calls, RequestOfTool};
+use super::{Cassette, merge};
 
 /// Records the calls of one program after the other.
 #[derive(Debug, Default)]
 pub struct Recorder {
+    records_latency: bool,
     logs: Mutex<Vec<Arc<ProgramLog>>>,
     recorded: Mutex<Recorded>,
 }
@@ -48,8 +45,11 @@ impl fmt::Display for Conflict {
     }
 }
 
-#[derive(Debug, Default)]
-struct ProgramLog(Mutex<Log>);
+#[derive(Debug)]
+struct ProgramLog {
+    records_latency: bool,
+    calls: Calls,
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,7 +61,7 @@ impl Interceptor for Recorder {
     }
 
     fn begin(&self, _: &ClientKey) -> Arc<dyn ProgramInterceptor> {
-        let log = Arc::new(ProgramLog::default());
+        let log = Arc::new(ProgramLog { records_latency: self.records_latency, calls: Calls::default() });
         lock(&self.logs).push(Arc::clone(&log));
         log
     }
@@ -72,13 +72,19 @@ impl ProgramInterceptor for ProgramLog {
         Interception::PassOn
     }
 
-    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>) {
-        let tool = (call.upstream.name.to_owned(), call.tool.name.to_owned());
-        lock(&self.0).push((tool, call.tool.digest, Request::new(call), Reply::new(outcome)));
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration) {
+        self.calls.add(call, outcome, self.records_latency.then_some(took));
     }
 }
 
 impl Recorder {
+    /// Also records how long each call takes. Recordings of the same answers are not equal then.
+    #[must_use]
+    pub fn with_latency(mut self) -> Recorder {
+        self.records_latency = true;
+        self
+    }
+
     /// Adds the calls since the last time to the cassette. They are those of `program`.
     ///
     /// # Errors
@@ -88,11 +94,7 @@ impl Recorder {
         let logs = std::mem::take(&mut *lock(&self.logs));
         let mut recorded = lock(&self.recorded);
         for log in logs {
-            let mut seen: BTreeMap<RequestOfTool, (&'static str, Vec<Reply>)> = BTreeMap::new();
-            for (tool, digest, request, reply) in std::mem::take(&mut *lock(&log.0)) {
-                seen.entry((tool, request)).or_insert_with(|| (digest, Vec::new())).1.push(reply);
-            }
-            for ((tool, request), (digest, replies)) in seen {
+            for ((tool, request), (digest, replies)) in log.calls.take() {
                 let first = recorded.first.entry((tool.clone(), request.clone())).or_insert_with(|| program.to_owned()).clone();
                 let entry = recorded.cassette.tools.entry(tool.clone()).or_default();
                 digest.clone_into(&mut entry.definition);

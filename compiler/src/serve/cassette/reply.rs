@@ -17,6 +17,8 @@ pub(super) struct Reply {
     pub(super) headers: Option<Vec<(String, String)>>,
     /// The body of a failed OpenAPI operation.
     pub(super) body: Option<Json>,
+    /// How long the call took, in milliseconds.
+    pub(super) latency_ms: Option<u64>,
 }
 
 /// The content of a reply.
@@ -64,15 +66,22 @@ impl Reply {
                     CallPayload::Plain(text) => Content::Plain(text.clone()),
                 };
                 let headers = answer.head.as_ref().map(|head| head.headers.clone());
-                Reply { content, status: answer.http_status, headers, body: None }
+                Reply { content, status: answer.http_status, headers, body: None, latency_ms: None }
             }
             Err(fault) => {
                 let content = Content::Fault { reason: fault.reason, message: fault.message.clone().into_owned() };
                 let head = fault.head.as_deref();
                 let body = head.and_then(|head| same_value(std::str::from_utf8(head.failed_body.as_ref()?).ok()?));
-                Reply { content, status: fault.http_status, headers: head.map(|head| head.headers.clone()), body }
+                let headers = head.map(|head| head.headers.clone());
+                Reply { content, status: fault.http_status, headers, body, latency_ms: None }
             }
         }
+    }
+
+    /// Whether a program receives the same from both, though perhaps after another time.
+    pub(super) fn is_like(&self, other: &Reply) -> bool {
+        let Reply { content, status, headers, body, latency_ms: _ } = self;
+        (content, status, headers, body) == (&other.content, &other.status, &other.headers, &other.body)
     }
 
     /// Returns the outcome that a program receives.

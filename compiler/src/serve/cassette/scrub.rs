@@ -62,20 +62,57 @@ impl fmt::Display for Rule {
 
 /// The replacements so far.
 #[derive(Default)]
-struct Replacements {
+pub(super) struct Replacements {
     texts: BTreeMap<String, String>,
     numbers: BTreeMap<String, String>,
+    /// The last numbers that an earlier recording may have used, of texts and of numbers.
+    used: (u64, u64),
 }
 
+/// The prefix of texts that replace others.
+const SCRUBBED: &str = "scrubbed-";
+
 impl Replacements {
+    /// Begins after the replacements in a cassette. The originals of these are not known, so that an equal value gets another one.
+    pub(super) fn after(cassette: &Cassette, rules: &[Rule]) -> Replacements {
+        let mut cassette = cassette.clone();
+        let (mut text, mut number) = (0, 0);
+        for rule in rules {
+            let Rule::Path { server, tool, path } = rule else { continue };
+            for reply in cassette.replies_mut(server, tool) {
+                let Content::Value(value) = &mut reply.content else { continue };
+                select(value, path, &mut |value| {
+                    if let Json::Number(found) = value {
+                        number = number.max(found.parse().unwrap_or(0));
+                    }
+                });
+            }
+        }
+        let mut see = |found: &str| {
+            for (at, _) in found.match_indices(SCRUBBED) {
+                let digits = found.get(at + SCRUBBED.len()..).unwrap_or_default();
+                let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                text = text.max(digits.get(..end).unwrap_or_default().parse().unwrap_or(0));
+            }
+            found.to_owned()
+        };
+        cassette.change_texts(&mut see);
+        Replacements { used: (text, number), ..Replacements::default() }
+    }
+
     fn text(&mut self, text: &str) -> String {
-        let next = self.texts.len() + 1;
-        self.texts.entry(text.to_owned()).or_insert_with(|| format!("scrubbed-{next}")).clone()
+        let next = self.used.0.saturating_add(self.texts.len() as u64 + 1);
+        self.texts.entry(text.to_owned()).or_insert_with(|| format!("{SCRUBBED}{next}")).clone()
     }
 
     fn number(&mut self, number: &str) -> String {
-        let next = self.numbers.len() + 1;
+        let next = self.used.1.saturating_add(self.numbers.len() as u64 + 1);
         self.numbers.entry(number.to_owned()).or_insert_with(|| next.to_string()).clone()
+    }
+
+    /// Returns the replacement of a text, or the text.
+    fn known(&self, text: &str) -> String {
+        self.texts.get(text).cloned().unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -87,47 +124,66 @@ impl Cassette {
     /// Returns the first rule that selects nothing, which is likely misspelt. The cassette is not fit for use then.
     pub fn scrub(&mut self, rules: &[Rule]) -> Result<usize, Rule> {
         let mut all = Replacements::default();
+        match self.replace(rules, &mut all).into_iter().next() {
+            Some(unused) => Err(unused),
+            None => Ok(all.texts.len() + all.numbers.len()),
+        }
+    }
+
+    /// Replaces what rules select. Returns the rules that select nothing.
+    pub(super) fn replace(&mut self, rules: &[Rule], all: &mut Replacements) -> Vec<Rule> {
+        let mut unused = Vec::new();
         for rule in rules {
             let Rule::Path { server, tool, path } = rule else { continue };
             let mut is_used = false;
-            if let Some(recorded) = self.tools.get_mut(&(server.clone(), tool.clone())) {
-                for reply in recorded.requests.values_mut().flatten() {
-                    match &mut reply.content {
-                        Content::Value(value) => select(value, path, &mut all, &mut is_used),
-                        Content::Text(text) | Content::Plain(text) if path.is_empty() => {
-                            *text = all.text(text);
-                            is_used = true;
+            for reply in self.replies_mut(server, tool) {
+                match &mut reply.content {
+                    Content::Value(value) => select(value, path, &mut |value| {
+                        match value {
+                            Json::String(text) => *text = all.text(text),
+                            Json::Number(number) => *number = all.number(number),
+                            _ => return,
                         }
-                        _ => {}
+                        is_used = true;
+                    }),
+                    Content::Text(text) | Content::Plain(text) if path.is_empty() => {
+                        *text = all.text(text);
+                        is_used = true;
                     }
+                    _ => {}
                 }
             }
             if !is_used {
-                return Err(rule.clone());
+                unused.push(rule.clone());
             }
         }
-        for recorded in self.tools.values_mut() {
-            recorded.requests.values_mut().flatten().for_each(|reply| reply.change_texts(&mut |text| known(text, &all)));
-        }
-        self.change_requests(&mut |text| known(text, &all));
+        self.change_texts(&mut |text| all.known(text));
         for rule in rules {
             let Rule::Pattern(pattern) = rule else { continue };
             let mut is_used = false;
-            let mut change = |text: &str| {
+            self.change_texts(&mut |text| {
                 is_used |= pattern.is_match(text);
                 pattern.replace_all(text, |found: &Captures<'_>| all.text(&found[0])).into_owned()
-            };
-            for recorded in self.tools.values_mut() {
-                for reply in recorded.requests.values_mut().flatten() {
-                    reply.change_texts(&mut change);
-                }
-            }
-            self.change_requests(&mut change);
+            });
             if !is_used {
-                return Err(rule.clone());
+                unused.push(rule.clone());
             }
         }
-        Ok(all.texts.len() + all.numbers.len())
+        unused
+    }
+
+    /// Returns the replies of a tool.
+    fn replies_mut(&mut self, server: &str, tool: &str) -> impl Iterator<Item = &mut Reply> {
+        let recorded = self.tools.get_mut(&(server.to_owned(), tool.to_owned()));
+        recorded.into_iter().flat_map(|recorded| recorded.requests.values_mut().flatten())
+    }
+
+    /// Changes the texts of all replies and requests, but not headers.
+    fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        for recorded in self.tools.values_mut() {
+            recorded.requests.values_mut().flatten().for_each(|reply| reply.change_texts(change));
+        }
+        self.change_requests(change);
     }
 
     fn change_requests(&mut self, change: &mut dyn FnMut(&str) -> String) {
@@ -143,34 +199,24 @@ impl Cassette {
     }
 }
 
-/// Returns the replacement of a text, or the text.
-fn known(text: &str, all: &Replacements) -> String {
-    all.texts.get(text).cloned().unwrap_or_else(|| text.to_owned())
-}
-
-/// Replaces the texts and numbers at a path, such as `visits[].owner`.
-fn select(value: &mut Json, path: &str, all: &mut Replacements, is_used: &mut bool) {
+/// Calls a function for the values at a path, such as `visits[].owner`.
+fn select(value: &mut Json, path: &str, each: &mut dyn FnMut(&mut Json)) {
     if let Some(rest) = path.strip_prefix("[]") {
         if let Json::Array(items) = value {
             for item in items {
-                select(item, rest.strip_prefix('.').unwrap_or(rest), all, is_used);
+                select(item, rest.strip_prefix('.').unwrap_or(rest), each);
             }
         }
         return;
     }
     if path.is_empty() {
-        match value {
-            Json::String(text) => *text = all.text(text),
-            Json::Number(number) => *number = all.number(number),
-            _ => return,
-        }
-        *is_used = true;
+        each(value);
         return;
     }
     let end = path.find(['.', '[']).unwrap_or(path.len());
     let (name, rest) = path.split_at(end);
     if let Some(member) = value.get_mut(name) {
-        select(member, rest.strip_prefix('.').unwrap_or(rest), all, is_used);
+        select(member, rest.strip_prefix('.').unwrap_or(rest), each);
     }
 }
 

@@ -72,6 +72,9 @@ impl Reply {
         if let Some(body) = &self.body {
             json.set("body", body.clone().sorted());
         }
+        if let Some(latency) = self.latency_ms {
+            json.set("latency_ms", Json::Number(latency.to_string()));
+        }
         json
     }
 }

@@ -1,6 +1,7 @@
 //! Observes the answers to the calls of programs.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
@@ -35,7 +36,7 @@ impl ProgramInterceptor for Observer {
         Interception::PassOn
     }
 
-    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>) {
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
         // Without the bytes of its body, an answer has another shape.
         if call.without_bytes {
             return;

@@ -20,6 +20,8 @@ pub(in super::super) enum Rule {
     UncheckedCall,
     /// The program ends with a value although it did not request an announced page.
     UnreadPage,
+    /// The program ends with `(fail …)` of nil or of an empty text, which is often a member with another name.
+    EmptyFailure,
 }
 
 impl Rule {
@@ -31,6 +33,7 @@ impl Rule {
             Rule::OutputSchema => "output_schema",
             Rule::UncheckedCall => "unchecked_call",
             Rule::UnreadPage => "unread_page",
+            Rule::EmptyFailure => "empty_failure",
         }
     }
 }
@@ -112,6 +115,8 @@ pub(super) fn judge(
                 })
             };
             let rule = match failure.reason {
+                // The printed value.
+                Reason::Fail if matches!(&*failure.message, "nil" | "\"\"") => Rule::EmptyFailure,
                 Reason::Fail => return None,
                 Reason::ValidationError => Rule::OutputSchema,
                 Reason::RuntimeError if ends_with_call() => Rule::FailedCall,

@@ -87,7 +87,7 @@ pub(crate) struct CheckLine<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Finding")]
 struct FindingLine<'a> {
-    /// `error`, `failed_call`, `output_schema`, `unchecked_call` or `unread_page`
+    /// `error`, `failed_call`, `output_schema`, `unchecked_call`, `unread_page` or `empty_failure`
     rule: &'a str,
     /// What the program did.
     message: &'a str,

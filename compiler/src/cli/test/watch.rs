@@ -1,0 +1,170 @@
+//! Runs tests again when their files change.
+//!
+//! An event of the file system only wakes the loop. What has changed follows from the time and the size of the files, so that it does
+//! not matter how an editor writes a file, and a file that a run reads wakes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use notify_debouncer_mini::notify::{RecommendedWatcher, RecursiveMode};
+use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use ptc_runtime::command::ShutdownSignals;
+use ptc_text::join_limited;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{FileResults, Test, TestFormat, discover, run_files};
+use crate::console::Console;
+use crate::{Failure, Status};
+
+/// How long events are collected before the files are compared.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+/// Maximum number of changed files that are listed.
+const LISTED: usize = 5;
+
+/// The time and the size of a file. `None` if it does not exist.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// The state between two runs.
+struct Watch {
+    debouncer: Debouncer<RecommendedWatcher>,
+    /// The folders that are watched.
+    folders: BTreeSet<PathBuf>,
+    /// The files with tests, each with the files on which its last results depend.
+    depends: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    failed: BTreeSet<PathBuf>,
+    /// The stamps of all these files before the last run.
+    stamps: BTreeMap<PathBuf, Stamp>,
+}
+
+/// Runs the tests, and those of changed files again, until a signal arrives.
+pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
+    if args.format == TestFormat::Junit {
+        let failure = Failure::new("--watch does not go with --format junit, which is one document");
+        return Err(failure.hint("`--format json` prints a line for each test"));
+    }
+    let failed = |error: std::io::Error| Failure::new(format!("cannot wait for changes: {error}"));
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        ShutdownSignals::listen(true, true).map_err(failed)?
+    };
+    let (wake, mut woken) = mpsc::channel(1);
+    let debouncer = new_debouncer(DEBOUNCE, move |_: DebounceEventResult| {
+        // If the channel is full, the loop wakes anyway.
+        let _ = wake.try_send(());
+    });
+    let debouncer = debouncer.map_err(|error| Failure::new(format!("cannot watch files: {error}")))?;
+    let mut watch =
+        Watch { debouncer, folders: BTreeSet::new(), depends: BTreeMap::new(), failed: BTreeSet::new(), stamps: BTreeMap::new() };
+    loop {
+        let paths = watch.changed(args, console)?;
+        if !paths.is_empty() {
+            let Some(ran) = run_until_signal(&runtime, &mut signals, args, &paths, console) else { break };
+            watch.add(paths, ran, console)?;
+        }
+        let is_ended = runtime.block_on(async {
+            tokio::select! {
+                _ = woken.recv() => false,
+                _ = signals.recv() => true,
+            }
+        });
+        if is_ended {
+            break;
+        }
+    }
+    Ok(if watch.failed.is_empty() { Status::Clean } else { Status::Findings })
+}
+
+/// Runs files on a thread of their own, which a signal abandons. Returns `None` if one arrived.
+fn run_until_signal(
+    runtime: &Runtime,
+    signals: &mut ShutdownSignals,
+    args: &Test,
+    paths: &[PathBuf],
+    console: &Console,
+) -> Option<Result<FileResults, Failure>> {
+    let (done, ran) = oneshot::channel();
+    let (args, paths, console) = (args.clone(), paths.to_vec(), console.clone());
+    std::thread::spawn(move || {
+        let _ = done.send(run_files(&args, paths, &console));
+    });
+    runtime.block_on(async {
+        tokio::select! {
+            ran = ran => Some(ran.unwrap_or_else(|_| Err(Failure::new("the run of the tests has panicked")))),
+            _ = signals.recv() => None,
+        }
+    })
+}
+
+impl Watch {
+    /// Returns the files with tests that are new, or that depend on a file that has changed. Watches their folders.
+    fn changed(&mut self, args: &Test, console: &Console) -> Result<Vec<PathBuf>, Failure> {
+        let found = discover::files(&args.paths)?;
+        self.watch(found.folders)?;
+        let known: BTreeSet<PathBuf> = found.files.into_iter().collect();
+        self.depends.retain(|path, _| known.contains(path));
+        self.failed.retain(|path| known.contains(path));
+        let changed: BTreeSet<PathBuf> =
+            self.stamps.iter().filter(|(path, before)| stamp(path) != **before).map(|(path, _)| path.clone()).collect();
+        let is_affected = |path: &PathBuf| match self.depends.get(path) {
+            None => true,
+            Some(depends) => changed.contains(path) || !changed.is_disjoint(depends),
+        };
+        let affected: Vec<PathBuf> = known.into_iter().filter(|path| is_affected(path)).collect();
+        if !changed.is_empty() && !affected.is_empty() {
+            let names = changed.iter().map(|path| path.display());
+            console.message(&format!("\nchanged: {}\n", join_limited(names, ", ", LISTED)));
+        }
+        // The stamps are older than the run, so that a change during it leads to another one.
+        for path in affected.iter().chain(&changed) {
+            self.stamps.insert(path.clone(), stamp(path));
+        }
+        Ok(affected)
+    }
+
+    /// Adds the results of a run.
+    fn add(&mut self, paths: Vec<PathBuf>, ran: Result<FileResults, Failure>, console: &Console) -> Result<(), Failure> {
+        let FileResults { mut depends, failed } = ran.unwrap_or_else(|failure| {
+            // A file may be missing while it is replaced.
+            console.failure(&failure);
+            FileResults { failed: paths.iter().cloned().collect(), ..FileResults::default() }
+        });
+        for path in paths {
+            self.failed.remove(&path);
+            // The files that an earlier run has used stay, since a run that failed early shows not all of them.
+            let known = self.depends.entry(path.clone()).or_default();
+            known.extend(depends.remove(&path).unwrap_or_default());
+            for file in known.iter() {
+                self.stamps.entry(file.clone()).or_insert_with(|| stamp(file));
+            }
+        }
+        self.failed.extend(failed);
+        let folders = self.stamps.keys().map(|path| folder(path)).collect();
+        self.watch(folders)?;
+        console.message(&format!("watching {} files; Ctrl-C ends\n", self.stamps.len()));
+        Ok(())
+    }
+
+    /// Watches folders. A file itself is not watched, since an editor may replace it by another one.
+    fn watch(&mut self, folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
+        for folder in folders {
+            if !self.folders.contains(&folder) && folder.is_dir() {
+                let watched = self.debouncer.watcher().watch(&folder, RecursiveMode::NonRecursive);
+                watched.map_err(|error| Failure::new(format!("cannot watch the folder {}: {error}", folder.display())))?;
+                self.folders.insert(folder);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    ptc_compiler::files::folder(path)
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.modified().ok()?, file.len()))
+}
