@@ -3,7 +3,7 @@
 use ptc_catalog::{Annotations, Effect, Era, HttpTransport, Place, Style, Types};
 
 use crate::config::model::{CredentialSource, Policy, Transport};
-use crate::lock::Observed;
+use crate::json::Json;
 use crate::source::FileId;
 
 /// One deployment.
@@ -132,6 +132,34 @@ impl Tool {
     /// Returns the effect of a call.
     pub fn effect(&self) -> Effect {
         Effect::new(self.effects, self.operation.as_ref().map(|operation| operation.method.as_str()))
+    }
+}
+
+/// The shape of results, inferred from answers. It may be wrong for other answers, unlike an output schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// The number of answers.
+    pub answers: u64,
+    /// A JSON Schema that admits these answers.
+    pub schema: Json,
+}
+
+impl Observed {
+    /// Returns where the shape comes from: `observed in 20 answers`.
+    pub fn source(&self) -> String {
+        format!("observed in {} {}", self.answers, if self.answers == 1 { "answer" } else { "answers" })
+    }
+
+    /// Returns the form in the lock file.
+    pub fn to_json(&self) -> Json {
+        Json::object().with("answers", Json::Number(self.answers.to_string())).with("schema", self.schema.clone())
+    }
+
+    /// Reads the form in the lock file. `None` if it has another shape.
+    pub fn from_json(json: &Json) -> Option<Observed> {
+        let Some(Json::Number(answers)) = json.get("answers") else { return None };
+        let schema = json.get("schema").filter(|schema| matches!(schema, Json::Object(_) | Json::Bool(_)))?;
+        Some(Observed { answers: answers.parse().ok()?, schema: schema.clone().sorted() })
     }
 }
 

@@ -13,6 +13,7 @@ pub mod read;
 pub mod security;
 pub mod write;
 
+pub use crate::ir::Observed;
 pub use crate::json::digest::{sha256, sha256_of_node};
 pub use address::Address;
 
@@ -97,34 +98,6 @@ pub struct LockedTool {
     pub security: Option<Security>,
     /// The shape of its results, if answers of it were observed.
     pub observed: Option<Observed>,
-}
-
-/// The shape of results, inferred from answers. It may be wrong for other answers, unlike an output schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observed {
-    /// The number of answers.
-    pub answers: u64,
-    /// A JSON Schema that admits these answers.
-    pub schema: Json,
-}
-
-impl Observed {
-    /// Returns where the shape comes from: `observed in 20 answers`.
-    pub fn source(&self) -> String {
-        format!("observed in {} {}", self.answers, if self.answers == 1 { "answer" } else { "answers" })
-    }
-
-    /// Returns the form in the lock file.
-    pub fn to_json(&self) -> Json {
-        Json::object().with("answers", Json::Number(self.answers.to_string())).with("schema", self.schema.clone())
-    }
-
-    /// Reads the form in the lock file. `None` if it has another shape.
-    pub fn from_json(json: &Json) -> Option<Observed> {
-        let Some(Json::Number(answers)) = json.get("answers") else { return None };
-        let schema = json.get("schema").filter(|schema| matches!(schema, Json::Object(_) | Json::Bool(_)))?;
-        Some(Observed { answers: answers.parse().ok()?, schema: schema.clone().sorted() })
-    }
 }
 
 impl LockedTool {
