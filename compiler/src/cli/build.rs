@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::build_args::{Build, Emit, ServeOn};
 use crate::bundle::BuiltBundle;
-use crate::bundle_args::BundleOptions;
 use crate::console::Console;
 use crate::link::{Linker, Outputs};
 use crate::smoke_test::{self, EvalResult};
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     if args.http_oauth && args.serve == ServeOn::Stdio {
         return Err(Failure::new("--http-oauth: access tokens come over HTTP, which `--serve stdio` leaves out"));
     }
-    BundleOptions::check(args)?;
+    bundle::check_options(args)?;
     if args.output.is_some() && args.emit.is_some_and(|what| what != Emit::Mcpb) {
         return Err(Failure::new("`--output` has no effect with `--emit`, which prints a text").hint("redirect the output"));
     }
@@ -89,7 +88,9 @@ pub(crate) fn run(args: &Build, console: &Console) -> Result<Status, Failure> {
     }
     let linker = linker?;
     if args.emit == Some(Emit::Mcpb) {
-        return bundle::build(&linker, &deployment, args, console);
+        let built = bundle::build(&linker, &deployment, args, console)?;
+        console.result(&built.summary(), || json!(BuildResult::Bundled(&built)));
+        return Ok(Status::Clean);
     }
     if args.eval.is_some() && linker.target() != source::HOST {
         return Err(Failure::new(format!("--eval: a binary for {} does not run on this machine", linker.target())));

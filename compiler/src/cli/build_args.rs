@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use ptc_compiler::render;
 
-use crate::args::{Connecting, Messages};
 use crate::bundle_args::BundleOptions;
-use crate::link::Link;
+use crate::shared_args::{Connecting, Messages};
 
 /// `ptc-compile CONFIG`
 #[derive(Debug, Args)]
@@ -216,4 +215,13 @@ pub(crate) enum RuntimeSource {
     Workspace,
     /// The copy inside ptc-compile
     Embedded,
+}
+
+/// `--link`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Link {
+    /// Compile the catalog as Rust tables and link them with the runtime: needs cargo, and has only the parts that are asked for
+    Rust,
+    /// Add the catalog to a prebuilt runtime, which has every optional part: takes a fraction of a second
+    Prebuilt,
 }

@@ -14,17 +14,16 @@ use ptc_runtime::settings::Settings;
 use ptc_runtime::tools_list;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-use crate::build::BuildResult;
-use crate::build_args::Build;
+use crate::build_args::{Build, Emit};
 use crate::bundle_args::PublishedBundle;
 use crate::console::Console;
 use crate::link::{Linker, Outputs};
-use crate::{Failure, Status, files};
+use crate::{Failure, files};
 
 const MANIFEST: &str = "manifest.json";
 const NOTICES: &str = "NOTICES";
@@ -52,12 +51,37 @@ pub(crate) struct BuiltBundle {
     target: String,
 }
 
+/// Refuses options that the output of the build does not have.
+///
+/// # Errors
+///
+/// If there is such an option.
+pub(crate) fn check_options(args: &Build) -> Result<(), Failure> {
+    let options = &args.bundle_options;
+    let of = [
+        ("--bundle-version", "mcpb", Emit::Mcpb, options.bundle_version.is_some()),
+        ("--bundle-author", "mcpb", Emit::Mcpb, options.bundle_author.is_some()),
+        ("--bundle-description", "mcpb", Emit::Mcpb, options.bundle_description.is_some()),
+        ("--registry-name", "server-json", Emit::ServerJson, options.registry_name.is_some()),
+        ("--bundle", "server-json", Emit::ServerJson, !options.bundle.is_empty()),
+    ];
+    match of.iter().find(|(_, _, emit, is_set)| *is_set && args.emit != Some(*emit)) {
+        Some((option, emit, ..)) => Err(Failure::new(format!("`{option}` is an option of `--emit {emit}`")).hint("leave it out")),
+        None => Ok(()),
+    }
+}
+
 /// Builds the binary and writes the bundle.
 ///
 /// # Errors
 ///
 /// If the binary cannot be built, or the bundle cannot be written.
-pub(crate) fn build(linker: &Linker, deployment: &StaticDeployment, args: &Build, console: &Console) -> Result<Status, Failure> {
+pub(crate) fn build(
+    linker: &Linker,
+    deployment: &StaticDeployment,
+    args: &Build,
+    console: &Console,
+) -> Result<BuiltBundle, Failure> {
     let model = &deployment.model;
     let target = linker.target();
     let output = args.output.clone().unwrap_or_else(|| default_output(linker, model));
@@ -88,7 +112,7 @@ pub(crate) fn build(linker: &Linker, deployment: &StaticDeployment, args: &Build
     }
     let zip = zipped(&entries).map_err(|error| Failure::new(format!("cannot pack the bundle: {error}")))?;
     files::write_if_changed(&output, &zip)?;
-    let built = BuiltBundle {
+    Ok(BuiltBundle {
         bundle_bytes: zip.len(),
         bundle_digest: sha256(&zip),
         bundle_version: release.version.to_owned(),
@@ -96,13 +120,12 @@ pub(crate) fn build(linker: &Linker, deployment: &StaticDeployment, args: &Build
         linker: linker.name(),
         target: target.to_owned(),
         bundle: output,
-    };
-    console.result(&built.summary(), || json!(BuildResult::Bundled(&built)));
-    Ok(Status::Clean)
+    })
 }
 
 impl BuiltBundle {
-    fn summary(&self) -> String {
+    /// Returns what a person reads of the bundle.
+    pub(crate) fn summary(&self) -> String {
         let mut text = String::new();
         let mut row = |name: &str, value: String| {
             // Writing to a string cannot fail.

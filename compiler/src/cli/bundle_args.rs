@@ -5,9 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use ptc_compiler::render::MAX_DESCRIPTION;
 
-use crate::Failure;
-use crate::build_args::{Build, Emit};
-
 /// The options of desktop bundles, and of the entry in the registry.
 #[derive(Debug, Args)]
 pub(crate) struct BundleOptions {
@@ -38,30 +35,6 @@ pub(crate) struct BundleOptions {
 pub(crate) struct PublishedBundle {
     pub(crate) file: PathBuf,
     pub(crate) url: String,
-}
-
-impl BundleOptions {
-    /// Refuses options that the output of the build does not have.
-    ///
-    /// # Errors
-    ///
-    /// If there is such an option.
-    pub(crate) fn check(args: &Build) -> Result<(), Failure> {
-        let options = &args.bundle_options;
-        let of = [
-            ("--bundle-version", "mcpb", Emit::Mcpb, options.bundle_version.is_some()),
-            ("--bundle-author", "mcpb", Emit::Mcpb, options.bundle_author.is_some()),
-            ("--bundle-description", "mcpb", Emit::Mcpb, options.bundle_description.is_some()),
-            ("--registry-name", "server-json", Emit::ServerJson, options.registry_name.is_some()),
-            ("--bundle", "server-json", Emit::ServerJson, !options.bundle.is_empty()),
-        ];
-        match of.iter().find(|(_, _, emit, is_set)| *is_set && args.emit != Some(*emit)) {
-            Some((option, emit, ..)) => {
-                Err(Failure::new(format!("`{option}` is an option of `--emit {emit}`")).hint("leave it out"))
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// Accepts a version of Semantic Versioning 2.0.0.

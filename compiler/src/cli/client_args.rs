@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use ptc_compiler::clients::CLIENTS;
 
-use crate::args::Messages;
+use crate::shared_args::Messages;
 
 /// `ptc-compile import`
 ///

@@ -6,7 +6,7 @@ use ptc_compiler::diag::render::{self, Style};
 use ptc_compiler::diag::{Diagnostics, Severity};
 use ptc_compiler::source::Sources;
 
-use crate::args::{Color, Format, Messages};
+use crate::shared_args::{Color, Format, Messages};
 use crate::{Failure, Status};
 
 /// The output of a command: a terminal, a pipe or a file.

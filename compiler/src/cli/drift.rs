@@ -19,10 +19,11 @@ use ptc_compiler::resolve::{self, MissingPin, Query};
 use ptc_compiler::source::{Sources, Span};
 use ptc_compiler::tree::Syntax;
 
-use crate::args::{Connecting, Diff, Format, Threshold, Update};
+use crate::command_args::{Diff, Threshold, Update};
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
+use crate::shared_args::{Connecting, Format};
 use crate::test::upgrade::{Effect, ProgramEffect, Upgrade};
 use crate::{Failure, Status, files, program, resolve_lock};
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::Explain;
+use crate::command_args::Explain;
 use crate::console::Console;
 use crate::{Failure, Status};
 

@@ -55,6 +55,7 @@ mod cargo_lock;
 mod cassette;
 mod check;
 mod client_args;
+mod command_args;
 mod commands;
 mod console;
 mod const_args;
@@ -93,6 +94,7 @@ mod run;
 mod sandbox;
 mod sbom;
 mod schema;
+mod shared_args;
 mod smoke_test;
 mod source;
 mod status;
@@ -109,7 +111,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, ValueEnum};
 use ptc_compiler::diag::suggest;
 
-use args::{Cli, Color, Command, Messages};
+use crate::shared_args::{Color, Messages};
+use args::{Cli, Command};
 use console::Console;
 use status::{Failure, Status};
 

@@ -11,7 +11,8 @@ use ptc_runtime::command::{COMMANDS, EVALUATING};
 use ptc_runtime::settings::flag::{Default, Group, Kind};
 use ptc_runtime::settings::{Flag, Purpose, REPL_NAMES, REPL_VARIABLES, flags};
 
-use crate::args::{Cli, Completions, Man};
+use crate::args::Cli;
+use crate::command_args::{Completions, Man};
 use crate::console::Console;
 use crate::parts::PARTS;
 use crate::{Failure, Status};

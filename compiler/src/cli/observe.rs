@@ -8,8 +8,8 @@ use ptc_compiler::lock::{self, Lock};
 use ptc_compiler::lower::shape;
 use ptc_compiler::serve::observe::{Observations, Observer};
 
-use crate::args::Messages;
 use crate::console::Console;
+use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
 use crate::{Failure, Status, cassette, files, frozen, resolve_lock};
 

@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{Format, Operations};
+use crate::command_args::Operations;
 use crate::console::Console;
+use crate::shared_args::Format;
 use crate::{Failure, Status, load};
 
 /// Lists the operations of a document that pass the filters.

@@ -11,7 +11,7 @@ use ptc_compiler::source::{self, FileId, Sources};
 use ptc_lisp::{Program, Span, json};
 use ptc_runtime::schema::Schema;
 
-use crate::args::CheckProgram;
+use crate::command_args::CheckProgram;
 use crate::console::Console;
 use crate::{Failure, Status, const_args, load};
 use ptc_compiler::files;

@@ -16,11 +16,11 @@ use ptc_runtime::secrets;
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
-use crate::args::Connecting;
 use crate::console::Console;
 use crate::login;
 use crate::parts::PARTS;
 use crate::progress::QueryProgress;
+use crate::shared_args::Connecting;
 use crate::{Failure, defaults};
 
 /// Time that running queries have to end after a signal.

@@ -7,8 +7,8 @@ use clap::Args;
 use ptc_compiler::serve::cassette::Recorder;
 use ptc_compiler::serve::cassette::scrub::Rule;
 
-use crate::args::Messages;
 use crate::console::Console;
+use crate::shared_args::Messages;
 use crate::upstream_runs::UpstreamRuns;
 use crate::{Failure, Status, files, frozen, observe};
 

@@ -12,10 +12,11 @@ use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
 
-use crate::args::{Color, Messages, Serve};
+use crate::command_args::Serve;
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::parts::PARTS;
+use crate::shared_args::{Color, Messages};
 use crate::{Failure, Status, cassette, commands, deployment, generate, resolve_lock, version};
 
 /// Serves until the client disconnects.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::args::{Connecting, web_address};
+use crate::shared_args::{Connecting, web_address};
 
 /// `ptc-compile init`
 ///

@@ -11,7 +11,7 @@ use url::{Host, Url};
 use super::args::{Init, SentAs};
 use super::prompt::{Prompts, Question};
 use crate::Failure;
-use crate::args::web_address;
+use crate::shared_args::web_address;
 
 /// Time for the first start of a package, which may have to be downloaded.
 const DOWNLOAD_MS: &str = "120000";

@@ -20,10 +20,10 @@ use super::args::Init;
 use super::choose::{Tool, Tools};
 use super::describe::{self, Credential, Kind, Service};
 use super::prompt::Prompts;
-use crate::args::web_address;
 use crate::console::Console;
 use crate::installed_packages::ThisMachine;
 use crate::query_upstreams::{self, Connections};
+use crate::shared_args::web_address;
 use crate::{Failure, load};
 
 /// The folders of this run.

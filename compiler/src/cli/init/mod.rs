@@ -28,8 +28,8 @@ use ptc_compiler::import::Single;
 use ptc_compiler::json::Json;
 use ptc_compiler::lock::LockedUpstream;
 
-use crate::args::web_address;
 use crate::console::Console;
+use crate::shared_args::web_address;
 use crate::{Failure, Status};
 use args::Init;
 use choose::{Choice, Tools};

@@ -10,23 +10,13 @@ mod rust;
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use ptc_compiler::leak::StaticDeployment;
 
-use crate::build_args::{Build, Lto, ServeOn};
+use crate::build_args::{Build, Link, Lto, ServeOn};
 use crate::console::Console;
 use crate::source::{self, Source};
 use crate::{Failure, cargo};
 use runtimes::Runtime;
-
-/// `--link`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Link {
-    /// Compile the catalog as Rust tables and link them with the runtime: needs cargo, and has only the parts that are asked for
-    Rust,
-    /// Add the catalog to a prebuilt runtime, which has every optional part: takes a fraction of a second
-    Prebuilt,
-}
 
 /// The files that a linker writes.
 pub(crate) struct Outputs<'a> {

@@ -30,8 +30,8 @@ use ptc_compiler::diag::suggest;
 use ptc_compiler::lock::LockedUpstream;
 use ptc_runtime::protocol::revision::Era;
 
-use crate::args::Messages;
 use crate::console::{self, Console};
+use crate::shared_args::Messages;
 use crate::{Failure, Status, cassette, frozen, http_server, mcp_server};
 use answers::Answers;
 use examples::Examples;
