@@ -4,7 +4,8 @@
 //! | module | purpose |
 //! |---|---|
 //! | `answers` | answers of upstreams that are generated, or have a fault |
-//! | `args`, `build_args` | the commands with their options; the options of a build |
+//! | `args` | the commands |
+//! | `build_args`, `client_args`, `command_args` | options of commands; `shared_args` are those of several |
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
 //! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
@@ -18,6 +19,7 @@
 //! | `frozen` | the deployment of a config, from files alone |
 //! | `login` | `login CONFIG`, `logout CONFIG`: the tokens of upstreams for which a person logs in |
 //! | `record`, `cassette` | `record CONFIG`: records answers of upstreams; opens them for replay |
+//! | `observe`, `upstream_runs` | `observe CONFIG`: infers result shapes; runs programs with real upstreams |
 //! | `emit` | the texts of `--emit` |
 //! | `bundle`, `bundle_args` | `--emit mcpb`, `--emit server-json`; their options |
 //! | `smoke_test` | evaluates a program in the new binary |
