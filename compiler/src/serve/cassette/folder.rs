@@ -139,15 +139,16 @@ impl Folder {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{time:016}-{}-{number}{SUFFIX}", std::process::id());
-        self.make_room(bytes);
+        // Programs that end at the same time write one after the other, so that the folder never has more than its limits.
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make_room(&mut files, bytes);
         store::replace(&self.path.join(&name), &text)?;
-        self.files().push_back((name, bytes));
+        files.push_back((name, bytes));
         Ok(())
     }
 
     /// Removes the oldest files until another one with `bytes` fits.
-    fn make_room(&self, bytes: u64) {
-        let mut files = self.files();
+    fn make_room(&self, files: &mut VecDeque<(String, u64)>, bytes: u64) {
         let mut sum: u64 = files.iter().map(|(_, bytes)| bytes).sum();
         while files.len() >= self.limits.files || sum.saturating_add(bytes) > self.limits.bytes {
             let Some((oldest, removed)) = files.pop_front() else { break };
@@ -155,9 +156,5 @@ impl Folder {
             // Another process may have removed it.
             let _ = fs::remove_file(self.path.join(oldest));
         }
-    }
-
-    fn files(&self) -> std::sync::MutexGuard<'_, VecDeque<(String, u64)>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
