@@ -123,15 +123,14 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         is_private_v4(Ipv4Addr::new(a, b, c, d))
     };
     match segments {
-        // `::`, `::1`, and IPv4 addresses in the forms `::a.b.c.d` and `::ffff:a.b.c.d`.
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => true,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => embedded(high, low),
-        // NAT64 and 6to4.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
-        [0x64, 0xff9b, 1, ..] => true,
-        [0x2002, high, low, ..] => embedded(high, low),
+        // `::` and `::1`, and NAT64 of a local network.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0x64, 0xff9b, 1, ..] => true,
+        // IPv4 addresses in the forms `::a.b.c.d` and `::ffff:a.b.c.d`, of NAT64, and of 6to4.
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            embedded(high, low)
+        }
         // Unique local, link-local, site-local, multicast.
-        [first, ..] => matches!(first >> 8, 0xfc | 0xfd | 0xfe | 0xff),
+        [first, ..] => matches!(first >> 8, 0xfc..=0xff),
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) struct Discovered {
 /// The metadata of a protected resource.
 struct Resource {
     url: Url,
-    resource: String,
+    /// The parameter `resource`, as it is published.
+    identifier: String,
     authorization_servers: Vec<String>,
     scopes_supported: String,
 }
@@ -70,7 +71,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     Ok(Discovered {
         issuer: issuer.clone(),
         metadata,
-        resource: resource.resource,
+        resource: resource.identifier,
         resource_metadata: resource.url.into(),
         scope,
     })
@@ -166,7 +167,7 @@ impl Resource {
         let scopes = texts("scopes_supported");
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         Ok(Resource {
-            resource: resource.to_owned(),
+            identifier: resource.to_owned(),
             authorization_servers: texts("authorization_servers"),
             scopes_supported: challenge::union(&scopes),
             url,

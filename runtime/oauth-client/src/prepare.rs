@@ -88,17 +88,17 @@ impl LoginClient {
         };
         let found = (config.is_discovered() || client.is_some()).then(|| {
             let client = client.unwrap_or_else(|| Registered {
-                client_id: oauth.client_id.clone(),
-                client_auth: ClientAuth::None,
-                client_secret: String::new(),
+                id: oauth.client_id.clone(),
+                auth: ClientAuth::None,
+                secret: String::new(),
             });
             Found {
                 issuer: oauth.issuer.clone(),
                 resource: oauth.resource.clone(),
                 resource_metadata,
-                client_id: client.client_id,
-                client_auth: client.client_auth.name().to_owned(),
-                client_secret: client.client_secret,
+                client_id: client.id,
+                client_auth: client.auth.name().to_owned(),
+                client_secret: client.secret,
             }
         });
         let party = match &found {

@@ -4,7 +4,7 @@ use ptc_catalog::{ClientAuth, GrantType};
 use ptc_upstream::{Reason, UpstreamError};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::endpoint::TokenEndpoint;
 use crate::login::DEVICE_GRANT;
@@ -18,10 +18,10 @@ const MAX_BYTES: usize = 4 * 1024;
 
 /// A registered client. It deliberately has no `Debug`.
 pub(crate) struct Registered {
-    pub(crate) client_id: String,
-    pub(crate) client_auth: ClientAuth,
+    pub(crate) id: String,
+    pub(crate) auth: ClientAuth,
     /// Empty for a public client.
-    pub(crate) client_secret: String,
+    pub(crate) secret: String,
 }
 
 /// The answer (RFC 7591, section 3.2.1).
@@ -53,24 +53,19 @@ pub(crate) async fn register(
     let url = metadata.endpoint("registration_endpoint").map_err(|why| refused(&format!("its metadata {why}")))?;
     let client_auth = method(metadata);
     let grant = if grant == GrantType::DeviceCode { DEVICE_GRANT } else { "authorization_code" };
-    let mut client = json!({
-        "client_name": "ptc-compile",
-        "application_type": "native",
-        "grant_types": [grant, "refresh_token"],
-        "token_endpoint_auth_method": client_auth.name(),
-    });
-    let optional = [
+    let members = [
+        ("client_name", Some(json!("ptc-compile"))),
+        ("application_type", Some(json!("native"))),
+        ("grant_types", Some(json!([grant, "refresh_token"]))),
+        ("token_endpoint_auth_method", Some(json!(client_auth.name()))),
         ("redirect_uris", redirect_uri.map(|uri| json!([uri]))),
         ("response_types", redirect_uri.map(|_| json!(["code"]))),
         ("scope", Some(scope).filter(|scope| !scope.is_empty()).map(Value::from)),
     ];
-    for (name, value) in optional {
-        if let Some(value) = value {
-            client[name] = value;
-        }
-    }
+    let client: Map<String, Value> = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-    let answer = endpoint.send(&url, headers, client.to_string(), "the registration endpoint", |_| ADVICE.to_owned()).await;
+    let answer =
+        endpoint.send(&url, headers, Value::Object(client).to_string(), "the registration endpoint", |_| ADVICE.to_owned()).await;
     let answer: Answer = serde_json::from_slice(&answer.map_err(|error| error.fault)?)
         .map_err(|_| refused("the answer of the registration endpoint has no `client_id`"))?;
     let is_plain = |text: &str| !text.is_empty() && text.len() <= MAX_BYTES && !text.chars().any(char::is_control);
@@ -87,7 +82,7 @@ pub(crate) async fn register(
     if !is_plain(&answer.client_id) || client_auth != ClientAuth::None && !is_plain(&client_secret) {
         return Err(refused("the answer of the registration endpoint has no usable identifier or secret"));
     }
-    Ok(Registered { client_id: answer.client_id, client_auth, client_secret })
+    Ok(Registered { id: answer.client_id, auth: client_auth, secret: client_secret })
 }
 
 /// Whether a registered client can have this form: keys are made by persons.

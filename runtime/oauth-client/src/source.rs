@@ -65,17 +65,15 @@ impl TokenSource for Source {
         let Inner { endpoint, renewal, redactor, .. } = &*self.0;
         // The upstream may repeat the token.
         let scope = redactor.redact_str(&challenge.scope);
-        Some(match renewal {
-            Some(renewal) => renewal.insufficient_scope(endpoint, &scope),
-            // The scopes of the client itself are a decision of the operator.
-            None => {
-                let message = format!(
-                    "the access token for '{}' is not sufficient: the upstream needs the scopes `{scope}`; add them to `scopes`",
-                    endpoint.upstream()
-                );
-                UpstreamError::new(Reason::AuthFailed, message)
-            }
-        })
+        if let Some(renewal) = renewal {
+            return Some(renewal.insufficient_scope(endpoint, &scope));
+        }
+        // The scopes of the client itself are a decision of the operator.
+        let message = format!(
+            "the access token for '{}' is not sufficient: the upstream needs the scopes `{scope}`; add them to `scopes`",
+            endpoint.upstream()
+        );
+        Some(UpstreamError::new(Reason::AuthFailed, message))
     }
 }
 
