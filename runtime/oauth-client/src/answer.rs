@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ptc_secrets::Redactor;
 use serde_json::{Map, Value};
 
 /// Maximum bytes of a token. Servers accept headers of 8 to 16 KiB.
@@ -77,10 +78,11 @@ fn seconds(value: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(number).ok()
 }
 
-/// Reads a refusal. `None` if the answer is none.
-pub(crate) fn read_refusal(body: &[u8]) -> Option<Refusal> {
+/// Reads a refusal. `None` if the answer is none. A secret that the server repeats is redacted before its text is cut, since the redactor
+/// does not recognise a part of it.
+pub(crate) fn read_refusal(body: &[u8], redactor: &Redactor) -> Option<Refusal> {
     let answer: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    let text = |name, max| Some(one_line(answer.get(name)?.as_str()?, max));
+    let text = |name, max| Some(one_line(&redactor.redact_str(answer.get(name)?.as_str()?), max));
     let code = text("error", MAX_CODE).filter(|code| !code.is_empty())?;
     Some(Refusal { code, description: text("error_description", MAX_DESCRIPTION).unwrap_or_default() })
 }
@@ -144,10 +146,16 @@ mod tests {
 
     #[test]
     fn refusal_is_one_line_of_limited_length() {
+        let redactor = Redactor::new(["not-a-real-secret"]);
+        let read_refusal = |body| super::read_refusal(body, &redactor);
         let refusal = read_refusal(br#"{"error":"invalid_client","error_description":"bad\nsecret"}"#);
         assert_eq!(refusal, Some(Refusal { code: "invalid_client".into(), description: "bad secret".into() }));
         let long = format!(r#"{{"error":"{}"}}"#, "e".repeat(1_000));
         assert_eq!(read_refusal(long.as_bytes()).map(|refusal| refusal.code.len()), Some(MAX_CODE));
+        // The limit is in the middle of the secret.
+        let cut = format!(r#"{{"error":"e","error_description":"{}not-a-real-secret"}}"#, "x".repeat(MAX_DESCRIPTION - 10));
+        let refusal = read_refusal(cut.as_bytes()).expect("it is a refusal");
+        assert!(!refusal.description.contains("not-"), "{refusal:?}");
         for body in [&b"<html>"[..], b"{}", br#"{"error":{"code":7}}"#, br#"{"error":""}"#] {
             assert_eq!(read_refusal(body), None);
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use ptc_upstream::http::status::retry_after;
@@ -32,6 +33,8 @@ pub(crate) struct TokenEndpoint {
     http: HttpClient,
     /// The limits for an authorization server that the upstream names.
     limits: Option<AddressLimits>,
+    /// Redacts what the server says of a refusal.
+    redactor: Redactor,
 }
 
 /// Why no token was issued.
@@ -83,7 +86,14 @@ impl TokenEndpoint {
             Some(limits) if config.proxy.is_none() => builder.dns_resolver(limits.clone()),
             _ => builder,
         });
-        Ok(TokenEndpoint { upstream, party: Arc::new(party), url: Mutex::new(url), http: http?.reading_issued(), limits })
+        Ok(TokenEndpoint {
+            upstream,
+            party: Arc::new(party),
+            url: Mutex::new(url),
+            http: http?.reading_issued(),
+            limits,
+            redactor: config.secrets.redactor(),
+        })
     }
 
     /// Returns the name of the upstream.
@@ -280,7 +290,7 @@ impl TokenEndpoint {
             return Ok(body);
         }
         let status = status.as_u16();
-        let refusal = answer::read_refusal(&body);
+        let refusal = answer::read_refusal(&body, &self.redactor);
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),
