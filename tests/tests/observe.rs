@@ -29,21 +29,21 @@ const CALLS: [(&str, &str, &str); 51] = [
         "get-annotated-message",
         r#"{:messageType (nth ["error" "success" "debug"] (mod i 3)) :includeImage (even? i)}"#,
     ),
-    ("everything", "get-env", r#"{}"#),
-    ("everything", "get-resource-links", r#"{:count (inc (mod i 10))}"#),
+    ("everything", "get-env", "{}"),
+    ("everything", "get-resource-links", "{:count (inc (mod i 10))}"),
     ("everything", "get-resource-reference", r#"{:resourceId (inc i) :resourceType (if (even? i) "Text" "Blob")}"#),
     ("everything", "get-structured-content", r#"{:location (nth ["New York" "Chicago" "Los Angeles"] (mod i 3))}"#),
-    ("everything", "get-sum", r#"{:a i :b 1}"#),
-    ("everything", "get-tiny-image", r#"{}"#),
-    ("everything", "toggle-simulated-logging", r#"{}"#),
-    ("everything", "toggle-subscriber-updates", r#"{}"#),
-    ("everything", "trigger-long-running-operation", r#"{:duration 0.01 :steps (inc (mod i 3))}"#),
+    ("everything", "get-sum", "{:a i :b 1}"),
+    ("everything", "get-tiny-image", "{}"),
+    ("everything", "toggle-simulated-logging", "{}"),
+    ("everything", "toggle-subscriber-updates", "{}"),
+    ("everything", "trigger-long-running-operation", "{:duration 0.01 :steps (inc (mod i 3))}"),
     ("files", "write_file", r#"{:path (str "@/shared/g" i ".txt") :content (str "one " i "\ntwo\n")}"#),
     ("files", "create_directory", r#"{:path (str "@/shared/d" i)}"#),
     ("files", "directory_tree", r#"{:path "@/shared"}"#),
     ("files", "edit_file", r#"{:path (str "@/shared/g" i ".txt") :edits [{:oldText "two" :newText (str "three " i)}]}"#),
     ("files", "get_file_info", r#"{:path (str "@/shared/g" i ".txt")}"#),
-    ("files", "list_allowed_directories", r#"{}"#),
+    ("files", "list_allowed_directories", "{}"),
     ("files", "list_directory", r#"{:path (if (even? i) "@/shared" (str "@/shared/d" i))}"#),
     ("files", "list_directory_with_sizes", r#"{:path "@/shared" :sortBy (if (even? i) "name" "size")}"#),
     ("files", "read_file", r#"{:path (str "@/shared/g" i ".txt") :head (inc (mod i 2))}"#),
@@ -69,7 +69,7 @@ const CALLS: [(&str, &str, &str); 51] = [
     ("memory", "create_entities", r#"{:entities [{:name (str "n" i) :entityType "pet" :observations [(str "is " i)]}]}"#),
     ("memory", "create_relations", r#"{:relations [{:from (str "n" i) :to "n0" :relationType "knows"}]}"#),
     ("memory", "add_observations", r#"{:observations [{:entityName (str "n" i) :contents [(str "barks " i)]}]}"#),
-    ("memory", "read_graph", r#"{}"#),
+    ("memory", "read_graph", "{}"),
     ("memory", "search_nodes", r#"{:query (if (= 0 (mod i 5)) "nothing" (str "n" i))}"#),
     ("memory", "open_nodes", r#"{:names [(str "n" i) "n1"]}"#),
     ("memory", "delete_observations", r#"{:deletions [{:entityName (str "n" i) :observations [(str "barks " i)]}]}"#),
@@ -110,7 +110,7 @@ impl ProgramInterceptor for Answers {
         Interception::PassOn
     }
 
-    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>) {
+    fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
         let tool = format!("{}/{}", call.upstream.name, call.tool.name);
         let content = outcome.ok().and_then(content_of);
         self.0.lock().expect("no test failed meanwhile").entry(tool).or_default().extend(content);
