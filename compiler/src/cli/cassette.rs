@@ -40,7 +40,7 @@ pub(crate) fn interceptor(
     config: &Path,
     catalog: &'static Catalog,
 ) -> Result<Option<Arc<dyn Interceptor>>, Failure> {
-    let rules = rules(settings)?;
+    let rules = rules(settings, catalog)?;
     if let Some(folder) = &settings.record_dir {
         let limits = FolderLimits { files: settings.record_max_files, bytes: settings.record_max_bytes };
         let folder = RecordingFolder::open(folder, limits, rules)
@@ -62,12 +62,22 @@ pub(crate) fn interceptor(
     Ok(Some(Arc::new(player)))
 }
 
-/// Returns the rules of `--scrub` and `--scrub-pattern`.
-fn rules(settings: &InterceptionSettings) -> Result<Vec<Rule>, Failure> {
+/// Returns the rules of `--scrub` and `--scrub-pattern`. A misspelt tool would leave its data in the files.
+fn rules(settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Vec<Rule>, Failure> {
     let paths = settings.scrub.iter().map(|text| (text, "--scrub", text.parse::<Rule>()));
     let patterns = settings.scrub_patterns.iter().map(|text| (text, "--scrub-pattern", Rule::pattern(text)));
     let rule = |(text, flag, rule): (&String, &str, Result<Rule, String>)| {
         rule.map_err(|error| Failure::new(format!("{flag} {text}: {error}")))
     };
-    paths.chain(patterns).map(rule).collect()
+    let rules: Vec<Rule> = paths.chain(patterns).map(rule).collect::<Result<_, _>>()?;
+    for rule in &rules {
+        let Rule::Path { server, tool, .. } = rule else { continue };
+        // An upstream that lists its tools later has none yet.
+        let is_known =
+            catalog.upstream(server).is_some_and(|upstream| upstream.tools.is_empty() || upstream.tool(tool).is_some());
+        if !is_known {
+            return Err(Failure::new(format!("--scrub {rule}: no upstream of the config has this tool")));
+        }
+    }
+    Ok(rules)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Record {
     #[arg(long, value_name = "REGEX", value_parser = Rule::pattern)]
     scrub_pattern: Vec<Rule>,
 
-    /// Also infer the shapes of results from the cassette, as `ptc-compile observe --cassette` does
+    /// Also infer the shapes of results from the cassette if it is new, as `ptc-compile observe --cassette` does
     #[arg(long)]
     observe: bool,
 
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let is_new = files::write_if_changed(&args.output, cassette.to_string().as_bytes())?;
     let (verb, path) = (if is_new { "wrote" } else { "unchanged:" }, args.output.display());
     console.message(&format!("{verb} {path} with {} requests\n", cassette.requests()));
-    if args.observe {
+    // The answers of an unchanged cassette are observed already.
+    if args.observe && is_new {
         observe::store(config, frozen.lock, &cassette.observations(), false, console)?;
     }
     Ok(Status::Clean)

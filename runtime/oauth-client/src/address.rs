@@ -5,13 +5,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::sync::OnceCell;
 use url::{Host, Url};
 
 /// Maximum characters of a URL.
-const MAX_URL: usize = 2_000;
+pub(crate) const MAX_URL: usize = 2_000;
+/// Time limit for looking up the addresses of the upstream.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The limits for the authorization server of one upstream. Clones share what is known of the upstream.
 #[derive(Clone)]
@@ -21,14 +24,14 @@ pub(crate) struct AddressLimits {
 
 struct Upstream {
     url: Url,
-    /// Whether the upstream is at a private address, once it was asked.
-    is_private: OnceCell<bool>,
+    /// Whether an address of the upstream was not private.
+    was_public: AtomicBool,
 }
 
 impl AddressLimits {
     /// Creates the limits for an upstream at `url`.
     pub(crate) fn new(url: Url) -> AddressLimits {
-        AddressLimits { upstream: Arc::new(Upstream { url, is_private: OnceCell::new() }) }
+        AddressLimits { upstream: Arc::new(Upstream { url, was_public: AtomicBool::new(false) }) }
     }
 
     /// Returns the URL of the upstream.
@@ -66,13 +69,22 @@ impl AddressLimits {
 }
 
 impl Upstream {
+    /// Whether all addresses of the upstream are private, and were so whenever they were looked up. Its name belongs to the upstream, which
+    /// could otherwise add a private address to lift the limits.
     async fn is_private(&self) -> bool {
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let lookup = async {
-            let found = tokio::net::lookup_host((host, 0)).await;
-            found.is_ok_and(|mut addresses| addresses.any(|address| is_private(address.ip())))
-        };
-        *self.is_private.get_or_init(|| lookup).await
+        let found = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((host, 0))).await;
+        let Ok(Ok(addresses)) = found else { return false };
+        let addresses: Vec<SocketAddr> = addresses.collect();
+        self.note(&addresses);
+        !addresses.is_empty() && !self.was_public.load(Ordering::Relaxed)
+    }
+
+    /// Records addresses of the upstream.
+    fn note(&self, addresses: &[SocketAddr]) {
+        if addresses.iter().any(|address| !is_private(address.ip())) {
+            self.was_public.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -81,6 +93,9 @@ impl Resolve for AddressLimits {
         let upstream = Arc::clone(&self.upstream);
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if upstream.url.host_str() == Some(name.as_str()) {
+                upstream.note(&found);
+            }
             if found.iter().any(|address| is_private(address.ip())) && !upstream.is_private().await {
                 return Err("its host has a private address, and that of the upstream has none".into());
             }
@@ -140,7 +155,7 @@ mod tests {
 
     fn refused(upstream: &str, url: &str) -> Option<&'static str> {
         let limits = AddressLimits::new(Url::parse(upstream).unwrap());
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(limits.check(&Url::parse(url).unwrap())).err()
     }
 
@@ -169,6 +184,16 @@ mod tests {
         }
         assert_eq!(refused("https://203.0.113.7/mcp", "https://198.51.100.1/x"), None);
         assert_eq!(refused("https://203.0.113.7/mcp", "https://[2606:4700::1111]/x"), None);
+    }
+
+    #[test]
+    fn upstream_with_a_public_address_cannot_lift_the_limits() {
+        let limits = AddressLimits::new(Url::parse("https://127.0.0.1/mcp").unwrap());
+        let address = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
+        limits.upstream.note(&[address("203.0.113.7"), address("10.0.0.1")]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = runtime.block_on(limits.check(&Url::parse("https://10.0.0.1/x").unwrap()));
+        assert!(refused.is_err_and(|why| why.contains("private")));
     }
 
     #[test]

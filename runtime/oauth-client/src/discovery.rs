@@ -9,6 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::address::MAX_URL;
 use crate::challenge::{self, Challenge};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 
@@ -66,6 +67,10 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     let Some(issuer) = resource.authorization_servers.first() else {
         return Err(format!("{} has no `authorization_servers`", resource.url));
     };
+    // A person reads the issuer in a terminal, and a parser of URLs accepts control characters.
+    if issuer.len() > MAX_URL || !issuer.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("{} names an authorization server that is not a URL", resource.url));
+    }
     let metadata = fetcher.metadata(issuer).await.map_err(FetchError::into_clause)?;
     let scope = if challenge.scope.is_empty() { resource.scopes_supported } else { challenge.scope };
     Ok(Discovered {
@@ -81,7 +86,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
 pub(crate) async fn still_names(fetcher: &Fetcher<'_>, upstream: &Url, resource_metadata: &str, issuer: &str) -> Option<bool> {
     let url = Url::parse(resource_metadata).ok()?;
     let members = fetcher.document(&url).await.ok()?;
-    let resource = Resource::read(url, &members, upstream).ok()?;
+    let resource = Resource::read(url, &members, upstream).ok().filter(|resource| !resource.authorization_servers.is_empty())?;
     Some(resource.authorization_servers.iter().any(|named| named == issuer))
 }
 
@@ -161,7 +166,7 @@ impl Resource {
         };
         let resource = members.get("resource").and_then(Value::as_str).ok_or_else(|| format!("{url} has no `resource`"))?;
         if !contains(resource, upstream) {
-            let shown: String = resource.chars().filter(|c| !c.is_control()).take(200).collect();
+            let shown: String = resource.chars().filter(char::is_ascii_graphic).take(200).collect();
             return Err(format!("{url} is the metadata of another resource: {shown}"));
         }
         let scopes = texts("scopes_supported");

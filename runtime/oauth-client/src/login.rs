@@ -31,7 +31,7 @@ const MAX_INTERVAL: Duration = Duration::from_mins(1);
 /// Maximum lifetime of a device code that is believed.
 const MAX_DEVICE_LIFETIME: Duration = Duration::from_mins(30);
 /// Time limit for waiting for the lock of the store.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The client of one upstream, which is about to get tokens. It deliberately has no `Debug`.
 pub struct LoginClient {
@@ -135,6 +135,11 @@ impl LoginClient {
         let Prepared { party, metadata, scope, .. } = &prepared;
         let oauth = &party.oauth;
         let mut url = self.url_of(party, metadata, "authorization_endpoint")?;
+        if let Some(limits) = self.endpoint.fetcher(Instant::now()).limits {
+            // The browser opens it.
+            let refused = |why: &str| self.endpoint.unusable_metadata(&oauth.issuer, "authorization_endpoint", why);
+            limits.check(&url).await.map_err(refused)?;
+        }
         let random = || random::text::<32>().map_err(|why| UpstreamError::unavailable(format!("no random bytes: {why}")));
         let (state, verifier) = (random()?, random()?);
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));

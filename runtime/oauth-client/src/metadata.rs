@@ -96,7 +96,9 @@ impl Fetcher<'_> {
         let status = answer.status();
         if status.as_u16() != 200 {
             let why = format!("{url} answered with HTTP {}", status.as_u16());
-            return Err(if status.is_client_error() { FetchError::Absent(why) } else { FetchError::Unusable(why) });
+            // These statuses ask for a later attempt.
+            let is_absent = status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429);
+            return Err(if is_absent { FetchError::Absent(why) } else { FetchError::Unusable(why) });
         }
         let body = self.http.read_body(&mut answer, MAX_METADATA_BYTES.into(), self.deadline).await;
         let body = body.map_err(|fault| failed(&fault.message))?;

@@ -65,7 +65,7 @@ impl Party {
         match code {
             "invalid_client" if binding.is_empty() => "check `client_id`, and that this is a public client there".to_owned(),
             "invalid_client" => format!("check `client_id`, `client_auth` and the credential '{binding}'"),
-            "invalid_scope" => "check `scopes`".to_owned(),
+            "invalid_scope" => "check `scopes`; `ptc-compile logout` forgets scopes that the upstream has asked for".to_owned(),
             "invalid_target" => "check `resource`".to_owned(),
             "unauthorized_client" | "unsupported_grant_type" => {
                 format!("permit the grant `{}` for this client at the authorization server", grant.name())

@@ -34,13 +34,16 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Describes the authorization server, if the login has found more than the config has.
     pub(crate) fn server(&self) -> Option<String> {
-        let issuer = &self.found.as_ref()?.issuer;
-        Some(match &self.earlier_issuer {
+        let server = self.found.as_ref().map(|Found { issuer, .. }| match &self.earlier_issuer {
             None => format!("the authorization server is {issuer}"),
             Some(earlier) => {
                 format!("the authorization server is now {issuer}, and was {earlier}: continue only if you know of the change")
             }
-        })
+        });
+        let is_of_config = self.scope == self.party.oauth.scope;
+        let scopes = (!is_of_config).then(|| format!("the upstream asks for the scopes `{}`", self.scope));
+        let parts: Vec<String> = server.into_iter().chain(scopes).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
@@ -73,7 +76,8 @@ impl LoginClient {
         let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
         let earlier_issuer = earlier_issuer.filter(|earlier| *earlier != oauth.issuer);
         let mut scope = scope_of(&oauth.scope, &asked_scope, &metadata);
-        if earlier_issuer.is_none() {
+        // Scopes that the config has are a decision of the operator.
+        if earlier_issuer.is_none() && config.scope.is_empty() {
             let earlier = stored.as_ref().map(|login| &*login.scope).unwrap_or_default();
             scope = challenge::union(&[&scope, earlier, &self.store.noted_scope(&self.key)]);
         }

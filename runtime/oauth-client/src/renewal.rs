@@ -18,6 +18,9 @@ use crate::store::{Login, LoginKey, TokenStore};
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Time limit for asking whether the upstream still names the issuer. Finding the token endpoint needs time after it.
+const NAMES_TIMEOUT: Duration = Duration::from_secs(4);
+
 /// Maximum characters of scopes that a message shows.
 const MAX_SHOWN_SCOPE: usize = 500;
 
@@ -89,7 +92,7 @@ impl Renewal {
             return Err(self.expired(endpoint, "there is no valid refresh token").into());
         }
         let asked_at = Instant::now();
-        let party = self.party(endpoint, &stored, redactor, asked_at + LOCK_TIMEOUT).await?;
+        let party = self.party(endpoint, &stored, redactor, asked_at + NAMES_TIMEOUT).await?;
         let url = endpoint.url_for(&party, &stored, asked_at + LOCK_TIMEOUT).await?;
         if url.as_str() != stored.token_endpoint {
             return Err(self.expired(endpoint, &format!("the issuer has another token endpoint now: {url}")).into());
@@ -147,18 +150,29 @@ impl Renewal {
         party.map(Arc::new).map_err(|why| self.expired(endpoint, &format!("the stored client {why}")))
     }
 
-    /// Returns the error of a call for which the upstream needs more scopes, and records them for the next login.
+    /// Returns the error of a call for which the upstream needs more scopes, and records them for the next login. Scopes that the config
+    /// has are a decision of the operator, to which the upstream adds none.
     pub(crate) fn insufficient_scope(&self, endpoint: &TokenEndpoint, scope: &str) -> UpstreamError {
-        let noted = self.store.note_scope(&self.key, scope);
+        let is_chosen = !endpoint.party().oauth.scope.is_empty();
+        let noted = if is_chosen { Ok(()) } else { self.store.note_scope(&self.key, scope) };
         let shown: String = scope.chars().take(MAX_SHOWN_SCOPE).collect();
         let what = if scope.is_empty() { "more scopes".to_owned() } else { format!("the scopes `{shown}`") };
         let problem = noted.err().map(|why| format!(", which cannot be stored ({why})")).unwrap_or_default();
+        let (before, after) = if is_chosen { ("add them to `scopes`, then ", "") } else { ("", ", which requests them") };
         let message = format!(
-            "the access token for '{}' is not sufficient: the upstream needs {what}{problem}; a person must run `{}`, which requests them",
+            "the access token for '{}' is not sufficient: the upstream needs {what}{problem}; {before}a person must run `{}`{after}",
             endpoint.upstream(),
             self.command
         );
         UpstreamError::new(Reason::AuthExpired, message)
+    }
+
+    /// Whether the store has another access token than this process uses, as after a new login.
+    pub(crate) fn is_replaced(&self) -> bool {
+        let Ok(Some(login)) = self.store.read(&self.key) else { return false };
+        let stored = digest(&SHA256, login.access_token.as_bytes());
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().is_some_and(|last| last.as_ref() != stored.as_ref())
     }
 
     /// Records the token that is used. Returns whether it is another one than before.

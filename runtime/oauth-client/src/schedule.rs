@@ -124,6 +124,12 @@ impl Schedule {
         Ok(token)
     }
 
+    /// Forgets the current token, so that the next call waits for another one.
+    pub(crate) fn forget(&mut self) {
+        self.current = None;
+        self.backoff_until = None;
+    }
+
     /// Records a failed request.
     pub(crate) fn failed(&mut self, error: &RequestError, now: Instant) {
         self.failures += 1;

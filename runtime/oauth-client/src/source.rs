@@ -35,6 +35,8 @@ struct State {
     schedule: Schedule,
     /// The running request.
     request: Option<watch::Receiver<Attempt>>,
+    /// Whether the current token lacks a scope, so that a person may have logged in again.
+    lacks_scope: bool,
 }
 
 impl Source {
@@ -66,6 +68,7 @@ impl TokenSource for Source {
         // The upstream may repeat the token.
         let scope = redactor.redact_str(&challenge.scope);
         if let Some(renewal) = renewal {
+            self.0.lock().lacks_scope = true;
             return Some(renewal.insufficient_scope(endpoint, &scope));
         }
         // The scopes of the client itself are a decision of the operator.
@@ -91,6 +94,10 @@ impl Inner {
         // A request whose runtime has ended is lost.
         state.request.take_if(|request| request.has_changed().is_err());
         let is_requesting = state.request.is_some();
+        if state.lacks_scope && !is_requesting && self.renewal.as_ref().is_some_and(Renewal::is_replaced) {
+            state.lacks_scope = false;
+            state.schedule.forget();
+        }
         match state.schedule.step(refused, is_requesting, Instant::now()) {
             Step::Use(token) => Err(Ok(token)),
             Step::UseAndRenew(token) => {

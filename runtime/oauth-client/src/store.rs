@@ -205,8 +205,10 @@ impl TokenStore {
     ///
     /// The folder cannot be written.
     pub(crate) fn note_scope(&self, key: &LoginKey, scope: &str) -> io::Result<()> {
+        // The file is read before it is opened, which empties it.
+        let all = challenge::union(&[&self.noted_scope(key), scope]);
         let open = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(self.scope_file(key));
-        open?.write_all(challenge::union(&[&self.noted_scope(key), scope]).as_bytes())
+        open?.write_all(all.as_bytes())
     }
 
     /// Returns the scopes that were recorded since the last login.

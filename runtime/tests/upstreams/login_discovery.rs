@@ -106,12 +106,15 @@ fn of<'p>(pairs: &'p [(String, String)], name: &str) -> &'p str {
     pairs.iter().find(|(key, _)| key == name).map(|(_, value)| &**value).unwrap_or_default()
 }
 
-fn call(api: &Web, store: &Path) -> String {
+fn world(api: &Web, store: &Path) -> World {
     let store = store.to_owned();
-    let world = World::with(vec![service(api)], Vec::new(), move |settings| {
+    World::with(vec![service(api)], Vec::new(), move |settings| {
         settings.access_tokens = AccessTokens::new(Some(&ptc_oauth_client::OAUTH_CLIENT)).with_store(Some(store));
-    });
-    world.program().call("api", "get", "{}")
+    })
+}
+
+fn call(api: &Web, store: &Path) -> String {
+    world(api, store).program().call("api", "get", "{}")
 }
 
 #[test]
@@ -127,7 +130,8 @@ fn registered_client_renews_tokens_until_the_upstream_names_another_server() {
     let request = log_in(&api, folder.path()).unwrap();
     assert_eq!((of(&request, "client_id"), of(&request, "scope")), ("registered", "notes.read"));
     assert_eq!((of(&request, "resource"), of(&request, "redirect_uri")), (api.url("/mcp"), REDIRECT));
-    assert_eq!(of(&request, "server"), format!("the authorization server is {}", first.url("")));
+    let shown = format!("the authorization server is {}; the upstream asks for the scopes `notes.read`", first.url(""));
+    assert_eq!(of(&request, "server"), shown);
 
     std::thread::sleep(Duration::from_millis(1_100));
     let answer = call(&api, folder.path());
@@ -168,12 +172,15 @@ fn missing_scope_names_the_command_and_the_next_login_requests_all_scopes() {
     );
     let folder = tempfile::tempdir().unwrap();
     log_in(&api, folder.path()).unwrap();
-    let answer = call(&api, folder.path());
+    let running = world(&api, folder.path());
+    let answer = running.program().call("api", "get", "{}");
     assert!(answer.starts_with("auth_expired:") && answer.contains("notes.write"), "{answer}");
     assert!(answer.contains(&format!("`ptc-compile login CONFIG api --store {}`", folder.path().display())), "{answer}");
     assert_eq!(api.requests().iter().filter(|asked| asked.target == "/mcp/get").count(), 1, "the call is not sent again");
     let request = log_in(&api, folder.path()).unwrap();
     assert_eq!(of(&request, "scope"), "notes.read notes.write `x`");
+    assert!(of(&request, "server").ends_with("the upstream asks for the scopes `notes.read notes.write `x``"), "{request:?}");
+    assert!(running.program().call("api", "get", "{}").contains("ok"), "the running server uses the new login");
     assert!(call(&api, folder.path()).contains("ok"));
 }
 
@@ -206,6 +213,8 @@ fn hostile_metadata_is_refused_before_a_person_is_asked() {
         (named("ftp://id.example"), "does not use TLS"),
         (named("https://user:password@id.example"), "a user or a password"),
         (named("id.example"), "is not a URL"),
+        (named("https://evil.example/\u{1b}[2K"), "is not a URL"),
+        (named("https://evil.example/\u{202e}"), "is not a URL"),
         (named(&authorization_server(json!({ "issuer": "https://evil.example" }))), "of another issuer"),
         (named(&format!("{good}/")), "of another issuer"),
         (named(&authorization_server(json!({ "code_challenge_methods_supported": ["plain"] }))), "lacks `S256`"),

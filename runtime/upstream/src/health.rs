@@ -183,6 +183,8 @@ impl Health {
     /// Records a failed call or attempt to connect.
     pub(crate) fn failed(&self, fault: &UpstreamError) {
         let event = match fault.reason {
+            // One tool needs more scopes than the token has. The upstream has answered.
+            Reason::AuthFailed | Reason::AuthExpired if fault.http_status == Some(403) => return self.answered(),
             Reason::UpstreamUnavailable => Event::Unavailable,
             Reason::Timeout => Event::TimedOut,
             Reason::AuthFailed | Reason::AuthExpired => Event::CredentialRefused,

@@ -186,7 +186,15 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<File
     for path in paths {
         let name = path.display().to_string();
         ran_files.depends.entry(path.clone()).or_default();
-        let text = load::read_text(&path)?;
+        let text = match load::read_text(&path) {
+            Ok(text) => text,
+            // A file may be missing while it is replaced. The others are run.
+            Err(failure) if args.watch => {
+                outcomes.push(TestOutcome::of_file(&name, 1, failure.to_string()));
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
         let read = if name.ends_with(discover::CASES) {
             CaseFile::read(&path, &text).map(|file| case_files.push(file))
         } else {
@@ -226,7 +234,8 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<File
             }
         }
     }
-    if runs.is_empty() && outcomes.is_empty() {
+    // A changed file may have no test that is selected.
+    if runs.is_empty() && outcomes.is_empty() && !args.watch {
         let failure = Failure::new("there are no tests to run");
         return Err(match &args.filter {
             Some(filter) => failure.hint(format!("no name of a test contains `{filter}`")),

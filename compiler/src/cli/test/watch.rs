@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use notify_debouncer_mini::notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, recommended_watcher};
 use ptc_runtime::command::ShutdownSignals;
 use ptc_text::join_limited;
 use tokio::runtime::{Builder, Runtime};
@@ -28,9 +28,7 @@ type Stamp = Option<(SystemTime, u64)>;
 
 /// The state between two runs.
 struct Watch {
-    debouncer: Debouncer<RecommendedWatcher>,
-    /// The folders that are watched.
-    folders: BTreeSet<PathBuf>,
+    watcher: RecommendedWatcher,
     /// The files with tests, each with the files on which its last results depend.
     depends: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     failed: BTreeSet<PathBuf>,
@@ -51,13 +49,14 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         ShutdownSignals::listen(true, true).map_err(failed)?
     };
     let (wake, mut woken) = mpsc::channel(1);
-    let debouncer = new_debouncer(DEBOUNCE, move |_: DebounceEventResult| {
-        // If the channel is full, the loop wakes anyway.
-        let _ = wake.try_send(());
+    let watcher = recommended_watcher(move |event: notify::Result<Event>| {
+        if !event.is_ok_and(|event| is_read(event.kind)) {
+            // If the channel is full, the loop wakes anyway.
+            let _ = wake.try_send(());
+        }
     });
-    let debouncer = debouncer.map_err(|error| Failure::new(format!("cannot watch files: {error}")))?;
-    let mut watch =
-        Watch { debouncer, folders: BTreeSet::new(), depends: BTreeMap::new(), failed: BTreeSet::new(), stamps: BTreeMap::new() };
+    let watcher = watcher.map_err(|error| Failure::new(format!("cannot watch files: {error}")))?;
+    let mut watch = Watch { watcher, depends: BTreeMap::new(), failed: BTreeSet::new(), stamps: BTreeMap::new() };
     loop {
         let paths = watch.changed(args, console)?;
         if !paths.is_empty() {
@@ -66,7 +65,12 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         }
         let is_ended = runtime.block_on(async {
             tokio::select! {
-                _ = woken.recv() => false,
+                _ = woken.recv() => {
+                    // An editor writes a file in several steps.
+                    tokio::time::sleep(DEBOUNCE).await;
+                    let _ = woken.try_recv();
+                    false
+                }
                 _ = signals.recv() => true,
             }
         });
@@ -101,7 +105,15 @@ fn run_until_signal(
 impl Watch {
     /// Returns the files with tests that are new, or that depend on a file that has changed. Watches their folders.
     fn changed(&mut self, args: &Test, console: &Console) -> Result<Vec<PathBuf>, Failure> {
-        let found = discover::files(&args.paths)?;
+        let found = match discover::files(&args.paths) {
+            Ok(found) => found,
+            Err(failure) if self.depends.is_empty() => return Err(failure),
+            // A folder may be missing while it is replaced.
+            Err(failure) => {
+                console.failure(&failure);
+                return Ok(Vec::new());
+            }
+        };
         self.watch(found.folders)?;
         let known: BTreeSet<PathBuf> = found.files.into_iter().collect();
         self.depends.retain(|path, _| known.contains(path));
@@ -150,14 +162,19 @@ impl Watch {
     /// Watches folders. A file itself is not watched, since an editor may replace it by another one.
     fn watch(&mut self, folders: BTreeSet<PathBuf>) -> Result<(), Failure> {
         for folder in folders {
-            if !self.folders.contains(&folder) && folder.is_dir() {
-                let watched = self.debouncer.watcher().watch(&folder, RecursiveMode::NonRecursive);
+            // A folder that was made again is another one, and a folder that is watched already stays so.
+            if folder.is_dir() {
+                let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
                 watched.map_err(|error| Failure::new(format!("cannot watch the folder {}: {error}", folder.display())))?;
-                self.folders.insert(folder);
             }
         }
         Ok(())
     }
+}
+
+/// Whether a file or folder was only read, as by a run or by the search for tests.
+fn is_read(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
 fn folder(path: &Path) -> PathBuf {

@@ -27,7 +27,7 @@ impl Episodes {
     }
 
     /// Adds the calls of a program to the file, which is read again, since it may have been edited. Returns the added calls as they
-    /// are in the file. If it cannot be written, this is logged.
+    /// are in the file. If it cannot be written, this is logged, and no calls are added.
     pub(super) fn add(&self, replies: Replies) -> Cassette {
         let mut replacements = self.replacements.lock().unwrap_or_else(PoisonError::into_inner);
         let mut added = Cassette::from(replies);
@@ -36,6 +36,8 @@ impl Episodes {
         if let Err(error) = self.write(&added) {
             let (path, reason) = (self.path.display().to_string(), error.to_string());
             log::line(Level::Warn, "new calls are not in the cassette", &[("file", &path), ("reason", &reason)]);
+            // The next program makes the calls again, and adds them if the file can be written then.
+            return Cassette::default();
         }
         added
     }

@@ -151,8 +151,18 @@ impl ProgramInterceptor for Playback {
     }
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
-        // An upstream that did not answer says nothing about the request. The next program asks it again.
-        let is_answer = !outcome.is_err_and(|fault| matches!(fault.reason, Reason::UpstreamUnavailable | Reason::Timeout));
+        // These failures say nothing about the request. The next program asks again.
+        let is_answer = !outcome.is_err_and(|fault| {
+            matches!(
+                fault.reason,
+                Reason::UpstreamUnavailable
+                    | Reason::UpstreamBusy
+                    | Reason::Timeout
+                    | Reason::AuthFailed
+                    | Reason::AuthExpired
+                    | Reason::RateLimited
+            )
+        });
         if is_answer && self.replay.episodes.is_some() {
             self.new.add(call, outcome, None);
         }

@@ -137,15 +137,30 @@ impl Cassette {
             let Rule::Path { server, tool, path } = rule else { continue };
             let mut is_used = false;
             for reply in self.replies_mut(server, tool) {
+                let mut replace = |value: &mut Json| {
+                    match value {
+                        Json::String(text) => *text = all.text(text),
+                        Json::Number(number) => *number = all.number(number),
+                        _ => return,
+                    }
+                    is_used = true;
+                };
+                if let Some(body) = &mut reply.body {
+                    select(body, path, &mut replace);
+                }
                 match &mut reply.content {
-                    Content::Value(value) => select(value, path, &mut |value| {
-                        match value {
-                            Json::String(text) => *text = all.text(text),
-                            Json::Number(number) => *number = all.number(number),
-                            _ => return,
+                    Content::Value(value) => select(value, path, &mut replace),
+                    Content::RawJson(text) | Content::Text(text) if !path.is_empty() => {
+                        // Of a member that is repeated, the last value is kept.
+                        let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { continue };
+                        let mut value = Json::from(&value);
+                        let before = value.canonical();
+                        select(&mut value, path, &mut replace);
+                        let after = value.canonical();
+                        if after != before {
+                            *text = after;
                         }
-                        is_used = true;
-                    }),
+                    }
                     Content::Text(text) | Content::Plain(text) if path.is_empty() => {
                         *text = all.text(text);
                         is_used = true;

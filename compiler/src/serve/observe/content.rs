@@ -161,7 +161,7 @@ fn csv_rows(text: &str, delimiter: u8) -> Option<Vec<Vec<String>>> {
 /// Returns the headings if they are different names.
 fn named(headings: Vec<String>) -> Option<Vec<String>> {
     let is_new = |(at, heading): (usize, &String)| headings.get(..at).is_some_and(|before| !before.contains(heading));
-    let are_names = headings.iter().all(|heading| names::is_heading(heading)) && headings.iter().enumerate().all(is_new);
+    let are_names = headings.iter().all(|heading| names::is_name(heading)) && headings.iter().enumerate().all(is_new);
     (are_names && (2..=MAX_COLUMNS).contains(&headings.len())).then_some(headings)
 }
 

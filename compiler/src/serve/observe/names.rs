@@ -59,12 +59,6 @@ pub(super) fn is_name(name: &str) -> bool {
     begins && name.char_indices().all(is_part) && is_short(name)
 }
 
-/// Whether the heading of a column is likely a name, and not data.
-pub(super) fn is_heading(text: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '(' | ')' | '%' | '#' | '/');
-    text.starts_with(char::is_alphabetic) && text.trim() == text && text.chars().all(is_part) && is_short(text)
-}
-
 fn is_short(name: &str) -> bool {
     name.chars().count() <= MAX_NAME
         && name.chars().filter(char::is_ascii_digit).count() <= MAX_DIGITS

@@ -160,9 +160,7 @@ impl Object {
     /// Adds a member. A name that may be data makes the object a map.
     pub(super) fn add(&mut self, name: &str, member: Member) {
         if self.map.is_some() || !names::is_name(name) {
-            let mut values = member.shape;
-            values.merge(self.values());
-            (self.map, self.members) = (Some(Box::new(values)), BTreeMap::new());
+            self.become_map().merge(member.shape);
             return;
         }
         let known = self.members.entry(name.to_owned()).or_default();
@@ -173,9 +171,7 @@ impl Object {
     fn merge(&mut self, other: Object) {
         self.seen = self.seen.saturating_add(other.seen);
         if let Some(values) = other.map {
-            let mut values = *values;
-            values.merge(self.values());
-            (self.map, self.members) = (Some(Box::new(values)), BTreeMap::new());
+            self.become_map().merge(*values);
         }
         for (name, member) in other.members {
             self.add(&name, member);
@@ -186,8 +182,18 @@ impl Object {
     /// Makes an object with too many members a map.
     fn limit(&mut self) {
         if self.members.len() > MAX_MEMBERS {
-            (self.map, self.members) = (Some(Box::new(self.values())), BTreeMap::new());
+            self.become_map();
         }
+    }
+
+    /// Makes the object a map. Returns the shape of its values.
+    fn become_map(&mut self) -> &mut Shape {
+        let members = std::mem::take(&mut self.members);
+        let values = self.map.get_or_insert_default();
+        for member in members.into_values() {
+            values.merge(member.shape);
+        }
+        values
     }
 
     /// Returns the shape of the values of all members.

@@ -62,7 +62,7 @@ pub(super) static ROWS: &[Flag] = &[
         },
         default: Default::Fixed("1000"),
         group: Group::Config,
-        help: "Recorded programs that stay; the oldest go",
+        help: "Most recordings that one process keeps in the folder; older ones are removed",
     },
     Flag {
         name: "record-max-bytes",
@@ -70,7 +70,7 @@ pub(super) static ROWS: &[Flag] = &[
         kind: Kind::Integer { unit: "bytes", min: 1024, max: 1024 * GIB, set: |s, n| s.interception.record_max_bytes = n },
         default: Default::Fixed("268435456"),
         group: Group::Config,
-        help: "Bytes of all recorded programs together; the oldest go. A program with more is not recorded",
+        help: "Most bytes of the recordings that one process keeps; older ones are removed. A program with more is not recorded",
     },
     Flag {
         name: "scrub",

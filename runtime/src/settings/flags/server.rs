@@ -160,7 +160,7 @@ pub(super) static ROWS: &[Flag] = &[
                 s.isolate = [Isolate::Thread, Isolate::Process, Isolate::ProcessUnconfined].get(at).copied();
             },
         },
-        default: Default::Unset("process with --http, otherwise thread"),
+        default: Default::Unset("process for a compiled config with --http, otherwise thread"),
         group: Group::Program,
         help: "Run programs on threads, or each in a process without secrets, sockets and files",
     },

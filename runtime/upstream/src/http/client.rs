@@ -224,12 +224,14 @@ impl HttpClient {
         deadline: Instant,
     ) -> Result<Answer, UpstreamError> {
         let token = next_token(tokens, None, deadline).await?;
-        let answer = self.send_following(request.with_token(&token), deadline).await?;
-        if answer.status() == StatusCode::FORBIDDEN
-            && let Some(fault) = tokens.forbidden(answer.headers())
-        {
-            return Err(fault.with_status(StatusCode::FORBIDDEN.as_u16()));
-        }
+        let checked = |answer: Answer| {
+            let forbidden = (answer.status() == StatusCode::FORBIDDEN).then(|| tokens.forbidden(answer.headers()));
+            match forbidden.flatten() {
+                Some(fault) => Err(fault.with_status(StatusCode::FORBIDDEN.as_u16())),
+                None => Ok(answer),
+            }
+        };
+        let answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
@@ -249,7 +251,7 @@ impl HttpClient {
         }
         let was_received = !is_challenged || answer.is_repeated();
         drop(answer);
-        let again = self.send_following(request.with_token(&renewed), deadline).await;
+        let again = self.send_following(request.with_token(&renewed), deadline).await.and_then(checked);
         if !was_received {
             return again;
         }
