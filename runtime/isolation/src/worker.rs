@@ -9,7 +9,7 @@ use ptc_catalog::Deployment;
 use ptc_engine::evaluation::isolation::PortableEvaluation;
 use ptc_engine::evaluation::{Call, CalledTools, Evaluation, Evaluator, Failure, PriorState, Reason};
 use ptc_lisp::host::Account;
-use ptc_lisp::image::{self, DecodeLimits};
+use ptc_lisp::image::{self, DecodeError, DecodeLimits};
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::{Bindings, Kind, Share};
 use ptc_schedule::alloc;
@@ -181,7 +181,15 @@ fn evaluate(
     let past = match past.map(|image| prior_state(&image, &limits, cancel, hooks)).transpose() {
         Ok(past) => past.unwrap_or_default(),
         Err(why) => {
-            let failure = Failure::plain(Reason::MemoryLimit, format!("the session cannot be loaded: {why}"));
+            let failure = match why {
+                DecodeError::OutOfTime if cancel.is_cancelled() => Failure::plain(Reason::Cancelled, "the call was cancelled"),
+                DecodeError::OutOfTime => {
+                    Failure::plain(Reason::Timeout, "the session could not be loaded within the time limit of the program")
+                }
+                DecodeError::OutOfMemory(_) | DecodeError::Invalid(_) => {
+                    Failure::plain(Reason::MemoryLimit, format!("the session cannot be loaded: {why}"))
+                }
+            };
             let mut evaluation = Evaluation::refused(failure);
             return (without_state(&mut evaluation), evaluation);
         }
@@ -202,7 +210,7 @@ fn without_state(evaluation: &mut Evaluation) -> Done {
 }
 
 /// Decodes the definitions and results of earlier programs. Their memory counts as that of the program.
-fn prior_state(image: &[u8], limits: &Limits, cancel: &Cancel, hooks: &RemoteHooks) -> Result<PriorState, image::DecodeError> {
+fn prior_state(image: &[u8], limits: &Limits, cancel: &Cancel, hooks: &RemoteHooks) -> Result<PriorState, DecodeError> {
     let before = alloc::live_bytes();
     let until = hooks.started.checked_add(limits.wall_clock);
     let memory = Some((limits.memory_bytes, alloc::live_bytes as fn() -> i64));
