@@ -189,7 +189,7 @@ pub(crate) struct Operations {
     #[arg(value_name = "DOCUMENT")]
     pub(crate) document: PathBuf,
 
-    /// What `base_url` will be: operations that other servers serve are ruled out
+    /// The `base_url` that the config will have. Operations that only other servers have are refused
     #[arg(long, value_name = "URL", value_parser = web_address)]
     pub(crate) base_url: Option<String>,
 

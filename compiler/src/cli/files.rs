@@ -4,6 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ptc_compiler::files::folder;
+use ptc_compiler::serve::private_file;
+
 use crate::Failure;
 
 /// Writes a file if its content differs, and creates missing folders. Returns whether it wrote.
@@ -50,28 +53,8 @@ fn make_executable(_: &std::fs::File) -> io::Result<()> {
 
 /// Writes a file that may hold secrets: the new file has the permissions of the old one, or is readable by its owner only.
 pub(crate) fn replace_kept_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let old = std::fs::metadata(path).ok().map(|old| old.permissions());
-    replace(path, |file| {
-        match old {
-            Some(permissions) => file.set_permissions(permissions)?,
-            None => keep_private(file)?,
-        }
-        file.write_all(bytes)?;
-        file.sync_all()
-    })
-}
-
-/// Lets only the owner read a file.
-#[cfg(unix)]
-fn keep_private(file: &std::fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o600))
-}
-
-/// The folder of the file decides who can read it.
-#[cfg(not(unix))]
-fn keep_private(_: &std::fs::File) -> io::Result<()> {
-    Ok(())
+    make_folder(path)?;
+    private_file::replace(path, bytes).map_err(|error| cannot_write(path, &error))
 }
 
 fn replace(path: &Path, fill: impl FnOnce(&mut std::fs::File) -> io::Result<()>) -> Result<(), Failure> {
@@ -111,12 +94,15 @@ impl Drop for Scratch {
     }
 }
 
+/// Creates the folder of `path`.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder(path)).map_err(|error| cannot_write(path, &error))
+}
+
 /// Creates the folder of `path`, and returns the name of a file in it that no other process or thread uses.
 fn prepare(path: &Path) -> Result<PathBuf, Failure> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| cannot_write(path, &error))?;
-    }
+    make_folder(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     Ok(path.with_file_name(format!(".{name}.{}-{count}.tmp", std::process::id())))

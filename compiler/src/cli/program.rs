@@ -59,7 +59,7 @@ pub(crate) fn run(args: &CheckProgram, console: &Console) -> Result<Status, Fail
 pub(crate) struct Catalogs {
     /// The catalog of the deployment.
     frozen: &'static Catalog,
-    /// The same tools with observed shapes as output schemas, if there are any. Its findings are only warnings.
+    /// The catalog with observed shapes as output schemas. `None` if no tool has one. Findings against it are warnings.
     observed: Option<&'static Catalog>,
 }
 

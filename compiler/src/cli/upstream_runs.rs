@@ -27,7 +27,7 @@ pub(crate) struct UpstreamRuns {
     #[arg(value_name = "PROGRAM")]
     pub(crate) programs: Vec<String>,
 
-    /// What the programs read as `data/NAME`, or the arguments of stored programs: a JSON object
+    /// A JSON object: the values of `data/NAME` in programs, and the arguments of stored programs
     #[arg(long, value_name = "JSON", value_parser = object)]
     context: Option<String>,
 
@@ -92,7 +92,7 @@ impl UpstreamRuns {
             } else if Path::new(&name).exists() || name.contains(['/', '.']) {
                 Request::new(load::read_text(Path::new(&name))?)
             } else {
-                let failure = Failure::new(format!("there is no stored program and no file `{name}`"));
+                let failure = Failure::new(format!("`{name}` is neither a stored program nor a file"));
                 return Err(match suggest::closest_match(&name, stored()) {
                     Some(near) => failure.hint(format!("did you mean `{near}`?")),
                     None => failure.hint("name a file with a program, or an entry of `programs` in the config"),

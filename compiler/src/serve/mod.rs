@@ -7,6 +7,7 @@
 //! - [`ask`]: asks several upstreams at the same time.
 //! - [`cassette`]: records the answers of upstreams, and replays them.
 //! - [`observe`]: infers the shapes of results from answers.
+//! - [`private_file`]: replaces files that only their owner may read.
 //! - [`catalog`]: selects the upstreams that must be asked, and makes the lock and the tables from their answers.
 //!
 //! The tools of MCP upstreams are listed at one of two times ([`SnapshotMode`]):
@@ -18,6 +19,7 @@ pub mod ask;
 pub mod cassette;
 pub mod catalog;
 pub mod observe;
+pub mod private_file;
 mod source;
 
 pub use ptc_runtime::settings::SnapshotMode;

@@ -5,6 +5,7 @@
 //! - [`agentic`]: the planner of `lisp_task`.
 //! - [`flag`]: a row of the table of settings, and the parsing of its value.
 //! - [`flags`](mod@flags): the table of settings, from which parsing, help and tests are derived.
+//! - `contradictions`: settings that contradict each other, or have no effect.
 //! - `interception`: the replay and the recording of answers, with the feature of that name.
 //! - [`http`]: the HTTP listener. [`oauth`]: the access tokens that it accepts.
 //! - `proxy`: the proxy of the planner and of the collector that receives spans, with the feature of that name.
@@ -14,6 +15,7 @@
 
 #[cfg(feature = "agentic")]
 pub mod agentic;
+mod contradictions;
 pub mod diagnostics;
 pub mod feature;
 pub mod flag;

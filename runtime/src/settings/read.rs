@@ -6,29 +6,28 @@ use std::fmt;
 use litemap::LiteMap;
 
 use super::Settings;
-use super::feature::{LinkedParts, how_to_enable};
-use super::flag::{Flag, Group, Purpose};
+use super::feature::LinkedParts;
+use super::flag::{Flag, Purpose};
 use super::flags::{Optional, REPL_NAMES, REPL_VARIABLES, disabled_settings, flags};
-use crate::schedule::Source;
-use ptc_engine::response::Profile;
 
 /// The flags of scheduler limits whose source is reported.
-const LIMITS: [&str; 4] = ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes", "http-max-in-flight-per-session"];
+pub(super) const LIMITS: [&str; 4] =
+    ["max-concurrent-calls", "queue-timeout-ms", "memory-budget-bytes", "http-max-in-flight-per-session"];
 
 /// A parser of flags and environment.
 pub struct SettingsParser {
-    settings: Settings,
+    pub(super) settings: Settings,
     /// Whether the command reads a config.
-    unpinned: bool,
+    pub(super) unpinned: bool,
     /// Whether the REPL's names of settings are accepted too.
-    repl: bool,
-    linked: LinkedParts,
+    pub(super) repl: bool,
+    pub(super) linked: LinkedParts,
     /// The settings that were given, with the name of the source: `--flag`, `CONFIG` or a variable.
-    given: LiteMap<&'static str, String>,
+    pub(super) given: LiteMap<&'static str, String>,
     /// Whether an optional part has settings of its own.
-    has_parts: bool,
-    faults: Vec<Fault>,
-    warnings: Vec<String>,
+    pub(super) has_parts: bool,
+    pub(super) faults: Vec<Fault>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// An error in the operator's settings.
@@ -251,112 +250,6 @@ impl SettingsParser {
         if self.faults.is_empty() { Ok((self.settings, self.warnings)) } else { Err(self.faults) }
     }
 
-    /// Records contradictions between settings of replay and recording.
-    #[cfg(feature = "interception")]
-    fn contradictions_of_interception(&mut self) {
-        let Settings { interception, plain, catalog_snapshot_mode, .. } = &self.settings;
-        if interception.cassette.is_some() && (*plain || *catalog_snapshot_mode == Some(super::SnapshotMode::Live)) {
-            let why = "--upstreams replays the answers of a config with the catalog of its lock file, and does not go with --plain or \
-                       --catalog-snapshot-mode live: leave one of them out";
-            self.faults.push(Fault::Refused(why.to_owned()));
-        }
-        let contradictions = interception.contradictions().into_iter().map(|why| Fault::Refused(why.to_owned()));
-        self.faults.extend(contradictions.collect::<Vec<_>>());
-    }
-
-    /// Records contradictions between settings of a server.
-    fn contradictions(&mut self) {
-        self.faults.extend(self.settings.http.contradictions(self.linked).into_iter().map(Fault::Refused));
-        for (text, file) in [
-            ("http-auth-token", "http-auth-token-file"),
-            ("http-oauth-client-secret", "http-oauth-client-secret-file"),
-            ("session-store", "session-store-file"),
-            ("session-key", "session-key-file"),
-            ("proxy", "proxy-file"),
-        ] {
-            if let (Some(text), Some(file)) = (self.given.get(text), self.given.get(file)) {
-                self.faults.push(Fault::Refused(format!("{file} does not go with {text}: give one of them")));
-            }
-        }
-        let http = &self.settings.http;
-        if http.on && http.unix_socket.is_some() {
-            if http.admin_port.is_some() && self.settings.diagnostics.counted && !http.has_credentials() {
-                let why = "--http-admin-port with --http-unix-socket and --http-metrics needs a credential, such as --http-auth-token or --http-tokens-file: other users of this \
-                           machine reach that port";
-                self.faults.push(Fault::Refused(why.into()));
-            }
-            let port = self.given.get("http-port");
-            self.warnings.extend(port.map(|place| format!("{place} has no effect with --http-unix-socket")));
-        }
-        if let Some(url) = &self.settings.session_store {
-            if let Some(how_to_enable) = how_to_enable("session-redis", self.linked) {
-                let why = format!("--session-store: this binary keeps sessions in its memory only; {how_to_enable}");
-                self.faults.push(Fault::Refused(why));
-            } else if let Err(why) = url.check(self.linked) {
-                self.faults.push(Fault::Refused(format!("--session-store: {why}")));
-            } else if !self.settings.sessions {
-                self.warnings.push("--session-store has no effect without --sessions".into());
-            } else if self.settings.sealing_keys().is_none() {
-                let why = "--session-store: sessions in a store are sealed with a key that all replicas share, and there is none; \
-                           give --session-key-file or PTC_RUNNER_MCP_SESSION_KEY, for example 32 random bytes of `openssl rand \
-                           -hex 32`, or --http-auth-token-file, from which the key is derived";
-                self.faults.push(Fault::Refused(why.into()));
-            }
-        } else {
-            let keys = ["session-key", "session-key-file"].into_iter().find_map(|name| self.given.get(name));
-            self.warnings.extend(keys.map(|place| format!("{place} has no effect without --session-store")));
-        }
-        if self.settings.http.viewer && self.settings.diagnostics.trace_dir.is_none() {
-            self.faults.push(Fault::Refused("--http-viewer: without --trace-dir there is nothing to look at".into()));
-        }
-        if self.settings.diagnostics.otlp_endpoint.is_some()
-            && let Some(how_to_enable) = how_to_enable("otlp", self.linked)
-        {
-            self.faults.push(Fault::Unbuilt { flag: "--otlp-endpoint".into(), how_to_enable });
-        }
-        if self.settings.diagnostics.tool && !self.given.contains_key("response-profile") {
-            self.settings.response_profile = Profile::Debug;
-        }
-        let schedule = &mut self.settings.schedule;
-        let sources = [
-            Some(&mut schedule.in_flight.source),
-            Some(&mut schedule.queue_timeout_ms.source),
-            Some(&mut schedule.memory_budget_bytes.source),
-            schedule.in_flight_per_session.as_mut().map(|limit| &mut limit.source),
-        ];
-        for (name, source) in LIMITS.into_iter().zip(sources) {
-            if let (Some(place), Some(source)) = (self.given.get(name), source) {
-                *source = Source::Set(place.clone());
-            }
-        }
-        self.idle(Group::Http, "http", self.settings.http.on);
-        #[cfg(feature = "proxy")]
-        self.idle_proxy();
-        #[cfg(feature = "agentic")]
-        {
-            self.faults.extend(self.settings.agentic.contradictions().into_iter().map(Fault::Refused));
-            self.idle(Group::Agentic, "agentic", self.settings.agentic.on);
-        }
-    }
-
-    /// Warns of a proxy that no request would use, and of exceptions without a proxy.
-    #[cfg(feature = "proxy")]
-    fn idle_proxy(&mut self) {
-        #[cfg(feature = "agentic")]
-        let has_planner = self.settings.agentic.on;
-        #[cfg(not(feature = "agentic"))]
-        let has_planner = false;
-        let given = |name| self.given.get(name).map(String::as_str);
-        let warning = match (given("proxy").or(given("proxy-file")), given("no-proxy")) {
-            (Some(place), _) if !has_planner && !self.has_parts => {
-                format!("{place} has no effect without --agentic or --otlp-endpoint; upstreams have `proxy` in the config")
-            }
-            (None, Some(place)) => format!("{place} has no effect without --proxy"),
-            _ => return,
-        };
-        self.warnings.push(warning);
-    }
-
     /// Returns a flag with a similar name that this command accepts.
     fn near(&self, name: &str) -> Option<&'static str> {
         let serves = self.unpinned && !self.repl;
@@ -370,13 +263,6 @@ impl SettingsParser {
             let mut ending = names.iter().copied().filter(|own| own.strip_suffix(name).is_some_and(|group| group.ends_with('-')));
             ending.next().filter(|_| ending.next().is_none())
         })
-    }
-
-    /// Warns of settings in a group that is switched off.
-    fn idle(&mut self, group: Group, switch: &str, on: bool) {
-        let idle = flags().filter(|flag| !on && flag.group == group && flag.name != switch);
-        let idle = idle.filter_map(|flag| self.given.get(flag.name));
-        self.warnings.extend(idle.map(|place| format!("{place} has no effect without --{switch}")));
     }
 
     fn set(&mut self, flag: &'static Flag, place: String, value: &OsStr) {
@@ -393,6 +279,7 @@ impl SettingsParser {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Group;
     use super::*;
     use crate::settings::flag::{Default, Kind};
 

@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     Ok(run_files(args, discover::files(&args.paths)?.files, console)?.status())
 }
 
-/// What a run of files with tests shows.
+/// The results of files with tests.
 #[derive(Default)]
 struct FileResults {
     /// The files that were run, each with the files on which its results depend.

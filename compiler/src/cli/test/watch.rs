@@ -1,7 +1,7 @@
 //! Runs tests again when their files change.
 //!
 //! An event of the file system only wakes the loop. What has changed follows from the time and the size of the files, so that it does
-//! not matter how an editor writes a file, and a file that a run reads wakes nothing.
+//! not matter how an editor writes a file. Events of files that are read are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ impl Watch {
     }
 }
 
-/// Whether a file or folder was only read, as by a run or by the search for tests.
+/// Whether an event says only that a file or folder was read. A run of tests reads its files.
 fn is_read(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }

@@ -7,9 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use ptc_runtime::log::{self, Level};
 
+use super::Cassette;
 use super::calls::Replies;
 use super::scrub::{Replacements, Rule};
-use super::{Cassette, store};
+use crate::serve::private_file;
 
 /// The file that receives new calls, and what is replaced in them.
 pub(super) struct Episodes {
@@ -50,6 +51,6 @@ impl Episodes {
             Err(error) => return Err(error),
         };
         whole.add(added);
-        store::replace(&self.path, &whole.to_string())
+        private_file::replace(&self.path, whole.to_string().as_bytes())
     }
 }

@@ -18,9 +18,10 @@ use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
+use super::Cassette;
 use super::calls::{self, Calls};
 use super::scrub::{Replacements, Rule};
-use super::{Cassette, store};
+use crate::serve::private_file;
 
 /// Prefix and suffix of the names of the files.
 const PREFIX: &str = "ptc-";
@@ -142,7 +143,7 @@ impl Folder {
         // Programs that end at the same time write one after the other, so that the folder never has more than its limits.
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         self.make_room(&mut files, bytes);
-        store::replace(&self.path.join(&name), &text)?;
+        private_file::replace(&self.path.join(&name), text.as_bytes())?;
         files.push_back((name, bytes));
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! - `folder`: records the programs of a running server, each into a file of its own.
 //! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
-//! - `episodes`: adds the calls that a cassette does not have to its file. `store`: replaces files.
+//! - `episodes`: adds the calls that a cassette does not have to its file.
 //!
 //! A cassette belongs to the definitions of the tools that it has calls of, and not to a whole lock file, so that a change of
 //! another tool does not invalidate it.
@@ -22,7 +22,6 @@ mod record;
 mod replay;
 mod reply;
 pub mod scrub;
-mod store;
 mod write;
 
 use std::collections::BTreeMap;
