@@ -16,6 +16,7 @@ use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 use crate::party::Party;
+use crate::proof::{self, ProofKey};
 use crate::store::Login;
 
 /// Time limit for a request with its answer.
@@ -138,7 +139,7 @@ impl TokenEndpoint {
         let read = |body: Vec<u8>| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
-            answer::read_response(&body).map_err(described)
+            answer::read_response(&body, party.proof_key.as_ref()).map_err(described)
         };
         let outcome = posted.and_then(read);
         if outcome.is_err() && self.party.oauth.token_url.is_empty() {
@@ -241,11 +242,17 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        self.send(url, headers, body, name, |code| party.advice(code)).await
+        let key = party.proof_key.as_deref();
+        let send = || self.send(url, headers.clone(), body.clone(), name, |code| party.advice(code), key);
+        match send().await {
+            // The server refuses the first proof only to say which nonce it wants (RFC 9449, section 8).
+            Err(error) if key.is_some() && error.code.as_deref() == Some(proof::USE_NONCE) => send().await,
+            outcome => outcome,
+        }
     }
 
     /// Sends a `POST` request to an endpoint. Returns the body of a successful answer. `advice` says what to do after a refusal with a
-    /// code of OAuth.
+    /// code of OAuth. With `proof_key`, the request carries a proof that the client has this key.
     ///
     /// # Errors
     ///
@@ -257,6 +264,7 @@ impl TokenEndpoint {
         body: String,
         name: &str,
         advice: impl Fn(&str) -> String,
+        proof_key: Option<&ProofKey>,
     ) -> Result<Vec<u8>, RequestError> {
         let deadline = Instant::now() + TIMEOUT;
         let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
@@ -265,6 +273,8 @@ impl TokenEndpoint {
             limits.check(url).await.map_err(refused)?;
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let proof = proof_key.and_then(|key| key.proof(&Method::POST, url, ""));
+        headers.extend(proof.map(|value| (proof::PROOF, value)));
         // A token that was issued and lost does no harm, so that a lost connection is replaced at once. A refresh token that the server has
         // replaced would be sent again in any case, since no other is known.
         let request = OutgoingRequest {
@@ -278,6 +288,9 @@ impl TokenEndpoint {
             message => unavailable(&format!("cannot be used: {message}")),
         };
         let mut answer = self.http.send(request, deadline).await.map_err(lost)?;
+        if let Some(key) = proof_key {
+            key.learn_nonce(url, answer.headers());
+        }
         let (status, pause) = (answer.status(), retry_after(&answer));
         let body = match self.http.read_body(&mut answer, MAX_ANSWER_BYTES.into(), deadline).await {
             Ok(body) => body,

@@ -11,6 +11,7 @@
 //! - `answer`: reads the answer of a token endpoint.
 //! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
 //!   for. `address`: limits where an upstream can send this client. `registration`: registers a client.
+//! - `proof`: proves that the client has the key to which its tokens are bound.
 //! - `party`: the client and the authorization server of a request, of the config or found by a login.
 //! - `client_auth`: the forms in which a client proves its identity.
 //! - `assertion`: signs the assertions of `private_key_jwt`.
@@ -28,6 +29,7 @@ pub mod login;
 mod metadata;
 mod party;
 mod prepare;
+mod proof;
 pub mod redirect;
 mod registration;
 mod renewal;

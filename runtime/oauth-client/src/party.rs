@@ -1,11 +1,14 @@
 //! The client and the authorization server of a request: those of the config, or those that a login has found.
 
+use std::sync::Arc;
+
 use ptc_catalog::{ClientAuth, OAuth2};
 use ptc_secrets::{Redactor, Secrets};
 use reqwest::header::HeaderMap;
 use url::{Url, form_urlencoded};
 
 use crate::client_auth::{ClientCredential, learn};
+use crate::proof::ProofKey;
 use crate::store::Found;
 
 /// A client with its authorization server. It deliberately has no `Debug`.
@@ -13,6 +16,8 @@ pub(crate) struct Party {
     /// How tokens are requested. What only a login finds is empty in that of the config.
     pub(crate) oauth: OAuth2<String>,
     credential: ClientCredential,
+    /// The key to which tokens are bound. `None` for bearer tokens.
+    pub(crate) proof_key: Option<Arc<ProofKey>>,
 }
 
 impl Party {
@@ -23,14 +28,14 @@ impl Party {
     /// Returns what is wrong with the credential, without any part of it.
     pub(crate) fn of_config(oauth: &OAuth2, secrets: &Secrets) -> Result<Party, &'static str> {
         let credential = ClientCredential::read(oauth, secrets)?;
-        Ok(Party { oauth: oauth.map(|text| (*text).to_owned()), credential })
+        Ok(Party { oauth: oauth.map(|text| (*text).to_owned()), credential, proof_key: None })
     }
 
     /// Returns those that a login has found. The redactor knows the secret of a registered client before it is used.
     ///
     /// # Errors
     ///
-    /// Returns why the client cannot prove its identity.
+    /// Returns why the client cannot prove its identity, or that it has the key of its tokens.
     pub(crate) fn of_found(config: &OAuth2<String>, found: &Found, redactor: &Redactor) -> Result<Party, &'static str> {
         if !found.client_secret.is_empty() {
             learn(redactor, &found.client_id, &found.client_secret);
@@ -44,7 +49,7 @@ impl Party {
             client_auth,
             ..config.clone()
         };
-        Ok(Party { oauth, credential })
+        Ok(Party { oauth, credential, proof_key: found.proof_key()? })
     }
 
     /// Returns the form of a request to `url`, and adds the client's proof of identity.

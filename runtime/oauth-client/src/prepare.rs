@@ -12,6 +12,7 @@ use crate::discovery::{self, Discovered};
 use crate::login::LoginClient;
 use crate::metadata::Metadata;
 use crate::party::Party;
+use crate::proof::{self, ProofKey};
 use crate::registration::{self, Registered};
 use crate::store::Found;
 
@@ -57,20 +58,25 @@ impl LoginClient {
         let config = &self.endpoint.party().oauth;
         // A damaged file is replaced by this login.
         let stored = self.stored().ok().flatten();
-        let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
+        let (oauth, resource_metadata, metadata, asked_scope, needs_proof) = if config.is_discovered() {
             let found = self.discover().await?;
             // Without metadata the resource is the URL of the upstream, which the config has.
             let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
             let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
-            (oauth, found.resource_metadata, found.metadata, found.scope)
+            (oauth, found.resource_metadata, found.metadata, found.scope, found.needs_proof)
         } else {
-            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
+            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new(), false)
         };
         // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
         let supports = metadata.lists("code_challenge_methods_supported", "S256").unwrap_or(!config.is_discovered());
         if redirect_uri.is_some() && !supports {
             let why = "`code_challenge_methods_supported` lacks `S256`";
             return Err(self.endpoint.unusable_metadata(&oauth.issuer, "support of PKCE", why));
+        }
+        if needs_proof && metadata.lists("dpop_signing_alg_values_supported", proof::ALGORITHM) != Some(true) {
+            let why =
+                format!("`dpop_signing_alg_values_supported` lacks `{}`, and the upstream needs such tokens", proof::ALGORITHM);
+            return Err(self.endpoint.unusable_metadata(&oauth.issuer, "support of tokens that are bound to a key (DPoP)", &why));
         }
         // Clients, tokens and scopes belong to their issuer.
         let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
@@ -90,6 +96,8 @@ impl LoginClient {
         } else {
             None
         };
+        let failed = |why| UpstreamError::new(Reason::AuthFailed, format!("the key of the tokens {why}"));
+        let proof_key = needs_proof.then(ProofKey::generate).transpose().map_err(failed)?;
         let found = (config.is_discovered() || client.is_some()).then(|| {
             let client = client.unwrap_or_else(|| Registered {
                 id: oauth.client_id.clone(),
@@ -103,6 +111,7 @@ impl LoginClient {
                 client_id: client.id,
                 client_auth: client.auth.name().to_owned(),
                 client_secret: client.secret,
+                proof_key: proof_key.map(|key| key.to_string()).unwrap_or_default(),
             }
         });
         let party = match &found {

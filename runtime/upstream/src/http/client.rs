@@ -108,19 +108,19 @@ pub struct OutgoingRequest<'u> {
     pub repeatable: bool,
     /// Whether redirects within the origin are followed.
     pub follows: bool,
+    /// The access token that the request carries.
+    pub token: Option<AccessToken>,
 }
 
 impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
     pub fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
-        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true }
+        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true, token: None }
     }
 
     /// Returns a copy that carries an access token. The body is not copied.
     fn with_token(&self, token: &AccessToken) -> OutgoingRequest<'u> {
-        let mut request = self.clone();
-        request.headers.insert(AUTHORIZATION, token.authorization());
-        request
+        OutgoingRequest { token: Some(token.clone()), ..self.clone() }
     }
 }
 
@@ -231,11 +231,17 @@ impl HttpClient {
                 None => Ok(answer),
             }
         };
-        let answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
-        if answer.status() != StatusCode::UNAUTHORIZED {
+        let mut answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
+        let is_refused = |answer: &Answer| answer.status() == StatusCode::UNAUTHORIZED;
+        if is_refused(&answer) && token.proof().is_some_and(|proof| proof.lacks_nonce(answer.headers())) {
+            // The proof is checked before the request, so that nothing has been done.
+            drop(answer);
+            answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
+        }
+        if !is_refused(&answer) {
             return Ok(answer);
         }
-        let is_challenged = answer.asks_for_bearer_token();
+        let is_challenged = answer.asks_for_token();
         if !may_repeat_unauthorized(request.repeatable, is_challenged) {
             // The next call needs another token. This one still has its answer, and waits only a short time.
             let _ = tokens.token(Some(&token), deadline.min(Instant::now() + RENEWAL_WAIT)).await;
@@ -308,12 +314,16 @@ impl HttpClient {
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         headers.extend(self.headers.clone());
         headers.extend(request.headers.clone());
+        if let Some(token) = &request.token {
+            token.add_to(headers, &request.method, url);
+        }
         self.credentials.add_cookies(headers);
         *sent.body_mut() = RequestBody::new(&request.body).map(reqwest::Body::wrap);
         sent
     }
 
     async fn send_once(&self, request: &OutgoingRequest<'_>, url: &Url, deadline: Instant) -> Result<Answer, SendError> {
+        let proof = request.token.as_ref().and_then(AccessToken::proof);
         let request = self.request(request, url);
         stage::enter(Stage::Waiting);
         match stage::until(deadline, self.inner.execute(request)).await {
@@ -323,6 +333,9 @@ impl HttpClient {
                     self.proxy.as_ref().filter(|_| response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED)
                 {
                     return Err(SendError::Fault(self.refused_by(proxy)));
+                }
+                if let Some(proof) = proof {
+                    proof.learn(url, response.headers());
                 }
                 stage::enter(Stage::Reading);
                 Ok(Answer::new(response, url.clone()))
