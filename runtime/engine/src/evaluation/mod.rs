@@ -32,7 +32,7 @@ use ptc_lisp::coverage::Collector;
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
-use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
 
 pub use call::{ArgumentLimits, Call};
 pub use called::CalledTools;
@@ -296,7 +296,7 @@ impl Evaluator {
     ) -> Box<Evaluation> {
         // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
         let mut memory = InputMemory::new(processor);
-        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, bounds, &mut memory, around));
+        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past, bounds, &mut memory, around));
         memory.count();
         let analysis = bounds.started.elapsed();
         let mut evaluation = match prepared {
@@ -314,7 +314,7 @@ impl Evaluator {
     fn prepare(
         &self,
         call: &Call,
-        known: &Bindings,
+        past: &PriorState,
         bounds: &Bounds<'_>,
         memory: &mut InputMemory<'_>,
         around: &dyn EvalHooks,
@@ -334,10 +334,10 @@ impl Evaluator {
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {
-            let program = Program::compile_until(&call.program, known, &around.tools(), &deadline).map_err(explain)?;
+            let program = Program::compile_until(&call.program, &past.bindings, &around.tools(), &deadline).map_err(explain)?;
             (Arc::new(program), schema)
         };
-        let reach = self.authorize(&program)?;
+        let reach = self.authorize(&program, past, &around.tools(), &deadline)?;
         let mut findings = ptc_check::check_until(&program, self.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
         let missing = ptc_check::missing_keys(&program, self.catalog(), &deadline);
@@ -361,10 +361,16 @@ impl Evaluator {
     }
 
     /// Checks that the caller may call every tool that the program can reach. Returns a note if names of tools are computed when the
-    /// program runs.
-    fn authorize(&self, program: &Program) -> Result<Option<String>, Failure> {
+    /// program runs. Functions of earlier programs are checked again, since the caller may have fewer rights than before.
+    fn authorize(
+        &self,
+        program: &Program,
+        past: &PriorState,
+        tools: &[&str],
+        deadline: &Deadline,
+    ) -> Result<Option<String>, Failure> {
         let Some(access) = &self.access else { return Ok(None) };
-        let called = ptc_check::called_tools(program);
+        let called = ptc_check::called_tools_in_session(program, &past.bindings, &past.results, tools, deadline);
         if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
             let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
             return Err(Failure { denial: Some(Box::new(denial)), ..failure });
