@@ -12,6 +12,7 @@
 //! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
 //!   for. `address`: limits where an upstream can send this client. `registration`: registers a client.
 //! - `party`: the client and the authorization server of a request, of the config or found by a login.
+//! - `pin`: compares what a login has found with what the lock file has.
 //! - `client_auth`: the forms in which a client proves its identity.
 //! - `assertion`: signs the assertions of `private_key_jwt`.
 
@@ -27,6 +28,7 @@ mod endpoint;
 pub mod login;
 mod metadata;
 mod party;
+mod pin;
 mod prepare;
 pub mod redirect;
 mod registration;

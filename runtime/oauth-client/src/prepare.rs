@@ -9,9 +9,10 @@ use url::Url;
 
 use crate::challenge;
 use crate::discovery::{self, Discovered};
-use crate::login::LoginClient;
+use crate::login::{AuthorizationServer, LoginClient};
 use crate::metadata::Metadata;
 use crate::party::Party;
+use crate::pin;
 use crate::registration::{self, Registered};
 use crate::store::Found;
 
@@ -59,9 +60,15 @@ impl LoginClient {
         let stored = self.stored().ok().flatten();
         let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
             let found = self.discover().await?;
-            // Without metadata the resource is the URL of the upstream, which the config has.
-            let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
-            let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
+            if let Some(difference) = pin::difference(config, &found.issuer, &found.resource) {
+                let name = self.endpoint.upstream();
+                let message = format!(
+                    "the upstream names {difference}; a person must review this: `ptc-compile update CONFIG {name}` shows the change and \
+                     writes it into the lock file"
+                );
+                return Err(UpstreamError::new(Reason::AuthFailed, message));
+            }
+            let oauth = OAuth2 { issuer: found.issuer, resource: found.resource, ..config.clone() };
             (oauth, found.resource_metadata, found.metadata, found.scope)
         } else {
             (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
@@ -116,7 +123,16 @@ impl LoginClient {
         Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
     }
 
-    /// Asks the upstream for its authorization server.
+    /// Asks the upstream for its authorization server, without a token. Nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// The upstream does not lead to a usable authorization server.
+    pub async fn authorization_server(&self) -> Result<AuthorizationServer, UpstreamError> {
+        let Discovered { issuer, resource, scope, .. } = self.discover().await?;
+        Ok(AuthorizationServer { issuer, resource, scope })
+    }
+
     async fn discover(&self) -> Result<Discovered, UpstreamError> {
         let failed = |why: String| {
             UpstreamError::unavailable(format!(
@@ -125,7 +141,12 @@ impl LoginClient {
         };
         let upstream = Url::parse(self.upstream).map_err(|why| failed(why.to_string()))?;
         let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
-        discovery::discover(&fetcher, &upstream).await.map_err(failed)
+        let mut found = discovery::discover(&fetcher, &upstream).await.map_err(failed)?;
+        if found.resource.is_empty() {
+            // Without metadata the resource is the URL of the upstream, which the config has.
+            found.resource.clone_from(&self.endpoint.party().oauth.resource);
+        }
+        Ok(found)
     }
 }
 

@@ -48,6 +48,8 @@ fn oauth(provider: &Web) -> OAuth2 {
         issuer: "",
         scope: "",
         resource: "",
+        pinned_issuer: "",
+        pinned_resource: "",
     }
 }
 
