@@ -82,7 +82,9 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
         "/a/token" | "/b/token" => {
             said.accepts = true;
             let token = format!("not-a-real-token-of{}", path.replace('/', "-"));
-            found(json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3_600, "refresh_token": format!("{token}-r") }))
+            found(
+                json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3_600, "refresh_token": format!("{token}-r") }),
+            )
         }
         _ => (404, None),
     };
@@ -96,7 +98,9 @@ fn mcp(message: &Value) -> (u16, Option<Value>) {
         Some("initialize") => json!({
             "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "notes", "version": "1" },
         }),
-        Some("tools/list") => json!({ "tools": [{ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } }] }),
+        Some("tools/list") => {
+            json!({ "tools": [{ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } }] })
+        }
         _ if message["id"].is_null() => return (202, None),
         _ => {
             let error = json!({ "code": -32601, "message": "unknown method" });
@@ -181,7 +185,7 @@ fn moved_authorization_server_is_drift_and_no_login_there_is_possible_before_an_
 
     // A server does not use the login at the former one.
     let program = "(tool/call {:server \"notes\" :tool \"read\"})";
-    let (_, said) = run(folder, &["run", "upstreams.json", "eval", program]);
+    let (_, said) = run(folder, &["repl", "upstreams.json", "--catalog-snapshot-mode", "frozen", "-e", program]);
     let refused = format!("the login is for the authorization server {a}, and the lock file has {b}");
     assert!(said.contains(":auth_expired") && said.contains(&refused), "{said}");
     let (code, said) = run(folder, &["login", "upstreams.json"]);

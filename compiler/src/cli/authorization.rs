@@ -22,9 +22,8 @@ pub(crate) type Found = BTreeMap<String, Result<Authorization, String>>;
 
 /// Asks the upstreams whose entries leave the authorization server open. Must run inside a tokio runtime.
 pub(crate) async fn ask(asker: &Asker, config: &Config, missing_pins: &[MissingPin]) -> Found {
-    let is_found = |pin: &&MissingPin| {
-        config.upstreams.get(&pin.upstream).is_some_and(|entry| Authorization::is_found(&entry.transport))
-    };
+    let is_found =
+        |pin: &&MissingPin| config.upstreams.get(&pin.upstream).is_some_and(|entry| Authorization::is_found(&entry.transport));
     let asked: Vec<_> = missing_pins.iter().filter(is_found).filter_map(|pin| asker.upstream(&pin.upstream)).collect();
     let replies = upstream::attempt_all(&asked, TIMEOUT, |upstream| {
         let config = TokenSourceConfig::of_upstream(upstream, login::store_of_environment(), asker.secrets());
@@ -51,12 +50,7 @@ pub(crate) async fn ask(asker: &Asker, config: &Config, missing_pins: &[MissingP
 }
 
 /// Adds authorization servers to the entries of a lock. An upstream without one is reported and left out: its move would go unnoticed.
-pub(crate) fn add(
-    config: &Config,
-    found: Found,
-    locked: &mut BTreeMap<String, LockedUpstream>,
-    diagnostics: &mut Diagnostics,
-) {
+pub(crate) fn add(config: &Config, found: Found, locked: &mut BTreeMap<String, LockedUpstream>, diagnostics: &mut Diagnostics) {
     for (name, found) in found {
         let Some(entry) = locked.get_mut(&name) else { continue };
         match found {
