@@ -30,7 +30,7 @@ use crate::json::Json;
 use crate::json_schema::PROSE;
 use crate::lock::read::Places;
 use crate::lock::security::SchemeKind;
-use crate::lock::{Lock, LockedTool, LockedUpstream, Observed};
+use crate::lock::{Authorization, Lock, LockedTool, LockedUpstream, Observed};
 use crate::lower;
 use crate::source::Span;
 
@@ -83,7 +83,7 @@ pub fn compare(
                 None => finding,
             }
         };
-        count.upstreams += usize::from(found.has_other_server_info() || found.transport.is_some());
+        count.upstreams += usize::from(found.has_own_changes());
         for what in found.files {
             let message = format!("the document of {} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&message);
@@ -93,6 +93,11 @@ pub fn compare(
             let message = format!("{} {what}", quoted(name));
             let subject = Subject::upstream(name).change(&what);
             diagnostics.push(finding(Code::TransportChanged, &message, subject, pinned.upstream(name)));
+        }
+        for (code, what) in found.authorization {
+            let message = format!("{} {what}", quoted(name));
+            let subject = Subject::upstream(name).change(&what);
+            diagnostics.push(finding(code, &message, subject, pinned.upstream(name)));
         }
         for what in [found.server_name, found.instructions].into_iter().flatten() {
             let message = format!("{} {what}", quoted(name));
@@ -135,6 +140,8 @@ pub fn update_hint(config_path: &str, upstream: &str) -> String {
 pub struct Changes {
     /// The change of the agreed transport of a server over HTTP, as part of a sentence.
     pub transport: Option<String>,
+    /// Changes of the authorization server that the upstream names, as parts of sentences.
+    pub authorization: Vec<(Code, String)>,
     /// The change of the server's name, as part of a sentence.
     pub server_name: Option<String>,
     /// The change of the server's instructions, as part of a sentence.
@@ -148,7 +155,12 @@ pub struct Changes {
 impl Changes {
     /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
-        self.transport.is_none() && !self.has_other_server_info() && self.tools.is_empty()
+        !self.has_own_changes() && self.tools.is_empty()
+    }
+
+    /// Whether the upstream itself changed, and not only its tools.
+    fn has_own_changes(&self) -> bool {
+        self.transport.is_some() || !self.authorization.is_empty() || self.has_other_server_info()
     }
 
     /// Whether the server describes itself in another way.
@@ -162,6 +174,9 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
     let mut found = Changes::default();
     if let (Some(before), Some(after)) = (old, new) {
         found.transport = transport_change(before, after);
+        if let (Some(before), Some(after)) = (&before.authorization, &after.authorization) {
+            found.authorization = authorization_changes(before, after);
+        }
         let name = |locked: &LockedUpstream| locked.server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
         found.server_name = text_change("calls itself", &name(before), &name(after));
         let instructions = |locked: &LockedUpstream| locked.instructions.clone().unwrap_or_default();
@@ -183,6 +198,21 @@ pub fn changes(name: &str, old: Option<&LockedUpstream>, new: Option<&LockedUpst
     if !found.tools.is_empty() {
         found.files = document_changes(old, new);
     }
+    found
+}
+
+/// Describes changes of the authorization server that an upstream names.
+fn authorization_changes(before: &Authorization, after: &Authorization) -> Vec<(Code, String)> {
+    let mut found = Vec::new();
+    let mut add = |code, what: &str, was: &str, now: &str| {
+        if was != now {
+            found.push((code, format!("{what} {}, which was {}", quoted(now), quoted(was))));
+        }
+    };
+    add(Code::AuthorizationServerChanged, "names the authorization server", &before.issuer, &after.issuer);
+    add(Code::AuthorizationServerChanged, "has tokens issued for the resource", &before.resource, &after.resource);
+    let scopes = |of: &Authorization| of.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    add(Code::ScopesChanged, "asks for the scopes", &scopes(before), &scopes(after));
     found
 }
 

@@ -8,8 +8,9 @@ use crate::config::model::{Config, SchemaSource, Spanned, Transport, Upstream};
 use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, quoted_list, suggest};
 use crate::drift;
 use crate::json::Json;
-use crate::lock::{Address, Lock, LockedTool, LockedUpstream, Server};
+use crate::lock::{Address, Authorization, Lock, LockedTool, LockedUpstream, Server};
 use crate::openapi;
+use crate::source::Span;
 
 /// The answer of an MCP upstream to `tools/list`.
 #[derive(Debug, Clone)]
@@ -59,19 +60,36 @@ pub fn missing_pins(config: &Config, lock: &Lock) -> Vec<MissingPin> {
         .collect()
 }
 
-/// Warns of a lock file of an older compiler, which does not have how upstreams are reached, so that a change of that cannot be
-/// noticed.
+/// Warns of a lock file of an older compiler, which does not have how upstreams are reached or which authorization servers they name, so
+/// that a change of that cannot be noticed.
 pub fn warn_without_addresses(config: &Config, config_path: &str, lock: &Lock, diagnostics: &mut Diagnostics) {
-    let lacks = |(name, upstream): &(&String, &Upstream)| {
-        lock.upstreams.get(*name).is_some_and(|locked| locked.address.is_none())
-            && Address::from_transport(&upstream.transport).is_some()
+    let locked = |name: &String| lock.upstreams.get(name);
+    let without_address = |(name, upstream): &(&String, &Upstream)| {
+        locked(name).is_some_and(|locked| locked.address.is_none()) && Address::from_transport(&upstream.transport).is_some()
     };
+    let without_authorization = |(name, upstream): &(&String, &Upstream)| {
+        locked(name).is_some_and(|locked| locked.authorization.is_none()) && Authorization::is_found(&upstream.transport)
+    };
+    let reached = |names: &str, verb: &str| format!("how {names} {verb} reached");
+    warn_without(config, config_path, &without_address, &reached, diagnostics);
+    let authorized = |names: &str, _: &str| format!("the authorization server of {names}");
+    warn_without(config, config_path, &without_authorization, &authorized, diagnostics);
+}
+
+/// Warns of upstreams of which the lock file lacks something. `what` describes it, from the names and "is" or "are".
+fn warn_without(
+    config: &Config,
+    config_path: &str,
+    lacks: &dyn Fn(&(&String, &Upstream)) -> bool,
+    what: &dyn Fn(&str, &str) -> String,
+    diagnostics: &mut Diagnostics,
+) {
     let mut lacking = config.upstreams.iter().filter(lacks);
     let Some((first, upstream)) = lacking.next() else { return };
     let others = lacking.count();
     let more = if others == 0 { String::new() } else { format!(" and {others} more") };
     let verb = if others == 0 { "is" } else { "are" };
-    let message = format!("the lock file does not have how {}{more} {verb} reached", quoted(first));
+    let message = format!("the lock file does not have {}", what(&format!("{}{more}", quoted(first)), verb));
     diagnostics.push(
         Diagnostic::new(Code::LockWithoutAddress, message)
             .at(upstream.place.clone(), "a change of this would not be noticed")
@@ -118,7 +136,8 @@ fn missing_pin(upstream: &Upstream, locked: Option<&LockedUpstream>) -> Option<(
 /// queries of [`missing_pins`] must be answered; an upstream without a pin is left out.
 pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream>) -> Lock {
     let mut fresh = fresh;
-    let mut lock = Lock::default();
+    let policy_digest = config.policy.as_ref().map(|policy| policy.digest.clone());
+    let mut lock = Lock { policy_digest, ..Lock::default() };
     for (name, upstream) in &config.upstreams {
         let pinned = old.upstreams.get(name);
         let Some(mut locked) = fresh.remove(name).or_else(|| pinned.cloned()) else { continue };
@@ -130,6 +149,9 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
         }
         if let Some(pinned) = pinned {
             keep_observations(pinned, &mut locked);
+        }
+        if !Authorization::is_found(&upstream.transport) {
+            locked.authorization = None;
         }
         if let Some(wanted) = &upstream.include_tools {
             let wanted: BTreeSet<&str> = wanted.iter().map(|tool| tool.value.as_str()).collect();
@@ -198,6 +220,8 @@ pub fn select_tools(name: &str, upstream: &Upstream, listing: Listing, diagnosti
     LockedUpstream {
         transport: upstream.transport.name().to_owned(),
         address: Address::from_transport(&upstream.transport),
+        // The listing does not have it.
+        authorization: None,
         era: Some(listing.era),
         http_transport: listing.http_transport,
         server: listing.server,
@@ -248,10 +272,26 @@ fn not_offered(name: &str, wanted: &Spanned<String>, offered: &BTreeMap<String, 
     }
 }
 
-/// Returns one finding for each upstream whose pinned tools or own description would change. `config_path` is for the command in
-/// the hints.
+/// Returns a finding if the lock file has another policy than the config. `config_path` is for the command in the hint.
+pub fn policy_change(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Option<Diagnostic> {
+    let message = match (&old.policy_digest, &new.policy_digest) {
+        (before, after) if before == after => return None,
+        (None, _) => "the lock file does not have the policy of the config",
+        (_, None) => "the lock file has a policy, and the config has none",
+        _ => "the lock file has another policy than the config",
+    };
+    let place = match &config.policy {
+        Some(policy) => policy.place.clone(),
+        None => Span { file: config.file, range: 0..0 },
+    };
+    let hint = format!("`ptc-compile update {config_path}` pins the policy; review the change and commit the lock file");
+    Some(Diagnostic::new(Code::LockStale, message).at(place, "").hint(hint))
+}
+
+/// Returns one finding for each upstream whose pinned tools or own description would change, and one if the policy would.
+/// `config_path` is for the command in the hints.
 pub fn changes(config: &Config, config_path: &str, old: &Lock, new: &Lock) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found: Vec<Diagnostic> = policy_change(config, config_path, old, new).into_iter().collect();
     for (name, upstream) in &config.upstreams {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
         let changes = drift::changes(name, before, after);

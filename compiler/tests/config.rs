@@ -82,6 +82,8 @@ fn every_key_is_read_into_the_config_model() {
         issuer: String::new(),
         scope: "notes.read notes.write".to_owned(),
         resource: "https://issued.example.com".to_owned(),
+        pinned_issuer: String::new(),
+        pinned_resource: String::new(),
     };
     assert_eq!(oauth("issued"), issued);
     let signed = OAuth2 {

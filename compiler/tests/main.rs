@@ -1,6 +1,7 @@
 //! Tests of the compiler: its library, and the installed program.
 
 mod attest;
+mod authorization;
 mod bundle;
 mod cassette;
 mod check;

@@ -76,3 +76,37 @@ fn outputs_of_a_build_contain_the_rules() {
         assert!(tables.contains(part), "{part}: {tables}");
     }
 }
+
+#[test]
+fn changed_policy_is_a_change_of_the_lock_file() {
+    let folder = pinned();
+    let folder = folder.path();
+    let lock = || -> Value {
+        serde_json::from_str(&fs::read_to_string(folder.join("upstreams.lock.json")).expect("a lock file")).expect("JSON")
+    };
+    let said = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile")).args(args).current_dir(folder).output().expect("it starts");
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).expect("output is UTF-8"))
+    };
+    let write = |text: &str| fs::write(folder.join("upstreams.json"), text).expect("it can be written");
+    let check = ["--check", "--locked", "upstreams.json", "--format", "short"];
+    let before = lock();
+    write(&CONFIG.replace("\"scope\": \"shop:read\"", "// White space and comments do not count.\n \"scope\":   \"shop:read\""));
+    assert_eq!(said(&check).0, Some(0));
+    write(&CONFIG.replace("\"owner\": \"bob\"", "\"owner\": \"eve\""));
+    let (code, found) = said(&check);
+    let stale = "error[PTC0604]: the lock file has another policy than the config";
+    assert!(code == Some(1) && found.contains(stale) && found.contains("upstreams.json:8:3"), "{found}");
+    let (code, found) = said(&["diff", "upstreams.json", "--format", "short"]);
+    assert!(code == Some(1) && found.contains(stale), "{found}");
+    let (code, found) = said(&["update", "upstreams.json"]);
+    assert!(code == Some(0) && found.contains("the policy changed\nwrote upstreams.lock.json"), "{found}");
+    assert_eq!(said(&check).0, Some(0));
+    let after = lock();
+    assert_ne!(after["policy_digest"], before["policy_digest"]);
+    assert_ne!(after["catalog_digest"], before["catalog_digest"]);
+    assert_eq!(after["upstreams"], before["upstreams"]);
+    // A build whose lock file was not updated in the same change is noticed too.
+    fs::write(folder.join("upstreams.lock.json"), before.to_string()).expect("it can be written");
+    assert_eq!(said(&check).0, Some(1));
+}

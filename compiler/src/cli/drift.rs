@@ -59,6 +59,11 @@ pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
                 stale += 1;
             }
         }
+        if let Some(finding) = resolve::policy_change(config, &args.config.display().to_string(), old, new) {
+            drifted = drifted.max(Some(finding.severity));
+            checked.diagnostics.push(finding);
+            stale += 1;
+        }
         lint::lint(config, old, new, &mut checked.diagnostics);
         Some(compared)
     });
@@ -107,11 +112,17 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     let outcome =
         Outcome { checked: &checked, compared: Some(&compared), is_whole: unreachable.is_empty(), has_details: args.details };
     let status = outcome.print(console);
-    let Compared { new, changed, .. } = &compared;
+    let Compared { old, new, changed, .. } = &compared;
     if is_refused {
         return Ok(status.at_least_findings());
     }
-    console.message(&format!("{}\n", changed.clause()));
+    let has_other_policy = old.policy_digest != new.policy_digest;
+    if has_other_policy {
+        console.message("the policy changed\n");
+    }
+    if !has_other_policy || *changed != Count::default() {
+        console.message(&format!("{}\n", changed.clause()));
+    }
     let path = resolve_lock::path(&args.config);
     if files::write_if_changed(&path, lock::write::write(new).as_bytes())? {
         console.message(&format!(
@@ -337,15 +348,9 @@ fn locks(
     fresh.retain(|name, _| names.contains(name.as_str()));
     if !missing_pins.is_empty() {
         let folder = checked.folder.clone();
-        fresh.extend(query_upstreams::ask(
-            config,
-            &folder,
-            &missing_pins,
-            Connections::Own(connecting),
-            &mut checked.sources,
-            &mut checked.diagnostics,
-            console,
-        )?);
+        let mut asked = query_upstreams::answers(config, &folder, &missing_pins, Connections::Own(connecting), console)?;
+        fresh.extend(asked.take_moved(config, &old, &mut checked.diagnostics));
+        fresh.extend(asked.locked(config, &mut checked.sources, &mut checked.diagnostics));
     }
     let new = resolve::merge(config, &old, fresh);
     Ok(Some(Locks { old, places, new }))

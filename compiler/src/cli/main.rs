@@ -9,7 +9,7 @@
 //! | `build` | the default action: builds a binary, in the stages of the following rows |
 //! | `load` | reads a config with all files that belong to it |
 //! | `environment`, `commands`, `sandbox` | checks the secrets, commands and paths of this machine |
-//! | `resolve_lock`, `query_upstreams` | the lock file of a build; queries upstreams for missing pins |
+//! | `resolve_lock`, `query_upstreams`, `authorization` | the lock file of a build; queries upstreams and their authorization servers |
 //! | `deployment` | makes the deployment from config and lock file, and checks its programs |
 //! | `link` | puts the deployment into a binary; `runtimes` |
 //! | `source`, `generate`, `cargo`, `cargo_lock` | finds the runtime; writes the generated crate; builds it; checks its packages |
@@ -48,6 +48,7 @@
 mod answers;
 mod args;
 mod attest;
+mod authorization;
 mod build;
 mod build_args;
 mod bundle;

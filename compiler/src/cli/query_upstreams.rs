@@ -7,8 +7,8 @@ use std::time::Duration;
 use ptc_compiler::config::Config;
 use ptc_compiler::config::model::Transport;
 use ptc_compiler::diag::Diagnostics;
-use ptc_compiler::lock::LockedUpstream;
-use ptc_compiler::resolve::MissingPin;
+use ptc_compiler::lock::{Lock, LockedUpstream};
+use ptc_compiler::resolve::{self, MissingPin};
 use ptc_compiler::serve::ask::{self, Answer, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
@@ -16,6 +16,7 @@ use ptc_runtime::secrets;
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
+use crate::authorization;
 use crate::console::Console;
 use crate::login;
 use crate::parts::PARTS;
@@ -56,24 +57,68 @@ pub(crate) fn ask(
     diagnostics: &mut Diagnostics,
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
-    let answers = answers(config, folder, missing_pins, connections, console)?;
-    let locked = ask::locked(config, answers, sources, diagnostics);
-    for (name, locked) in &locked {
-        if let Some(Transport::OpenApi(api)) = config.upstreams.get(name).map(|entry| &entry.transport) {
-            defaults::check(api, locked, diagnostics);
-        }
-    }
-    Ok(locked)
+    Ok(answers(config, folder, missing_pins, connections, console)?.locked(config, sources, diagnostics))
 }
 
-/// Queries all upstreams in parallel, and returns the answers as they came.
+/// What upstreams answered.
+pub(crate) struct Answers {
+    /// The answers as they came.
+    pub(crate) answers: Vec<Answer>,
+    authorization: authorization::Found,
+}
+
+impl Answers {
+    /// Converts the answers to entries of the lock. An upstream that does not answer, or whose answer cannot be used, is reported.
+    pub(crate) fn locked(
+        self,
+        config: &Config,
+        sources: &mut Sources,
+        diagnostics: &mut Diagnostics,
+    ) -> BTreeMap<String, LockedUpstream> {
+        let mut locked = ask::locked(config, self.answers, sources, diagnostics);
+        authorization::add(config, self.authorization, &mut locked, diagnostics);
+        for (name, locked) in &locked {
+            if let Some(Transport::OpenApi(api)) = config.upstreams.get(name).map(|entry| &entry.transport) {
+                defaults::check(api, locked, diagnostics);
+            }
+        }
+        locked
+    }
+
+    /// Takes the upstreams that could not be asked for their tools and name another authorization server than in `known`: a person can
+    /// log in there only after that is pinned, and the tools can be listed only after the login. They keep their pinned tools.
+    pub(crate) fn take_moved(
+        &mut self,
+        config: &Config,
+        known: &Lock,
+        diagnostics: &mut Diagnostics,
+    ) -> BTreeMap<String, LockedUpstream> {
+        let stale: Vec<String> = resolve::missing_pins(config, known).into_iter().map(|pin| pin.upstream).collect();
+        let mut moved = BTreeMap::new();
+        self.answers.retain(|answer| {
+            let Some((name, reason)) = answer.failure().filter(|(name, _)| stale.iter().all(|stale| stale != name)) else {
+                return true;
+            };
+            let (Some(Ok(found)), Some(pinned)) = (self.authorization.get(name), known.upstreams.get(name)) else { return true };
+            if pinned.authorization.as_ref().is_none_or(|pinned| pinned == found) {
+                return true;
+            }
+            diagnostics.push(authorization::not_listed(config, name, reason));
+            moved.insert(name.to_owned(), LockedUpstream { authorization: Some(found.clone()), ..pinned.clone() });
+            false
+        });
+        moved
+    }
+}
+
+/// Queries all upstreams in parallel.
 pub(crate) fn answers(
     config: &Config,
     folder: &Path,
     missing_pins: &[MissingPin],
     connections: Connections<'_>,
     console: &Console,
-) -> Result<Vec<Answer>, Failure> {
+) -> Result<Answers, Failure> {
     let own = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -99,17 +144,23 @@ pub(crate) fn answers(
         let mut signals = ShutdownSignals::listen(true, true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
-            answers = asker.ask(config, missing_pins, &mut started) => Ok(answers),
+            found = async {
+                let authorization = async {
+                    // A server with the connections writes no lock file.
+                    if kept.is_some() { BTreeMap::new() } else { authorization::ask(&asker, config, missing_pins).await }
+                };
+                tokio::join!(asker.ask(config, missing_pins, &mut started), authorization)
+            } => Ok(found),
             name = signals.recv() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }
     };
     let answers = match kept {
-        Some(contacts) => contacts.block_on(work).unwrap_or_else(|| Ok(Vec::new())),
+        Some(contacts) => contacts.block_on(work).unwrap_or_else(|| Ok((Vec::new(), BTreeMap::new()))),
         None => own.block_on(work),
     };
     if answers.is_err() {
         own.shutdown_timeout(SHUTDOWN);
     }
     drop(progress);
-    answers
+    answers.map(|(answers, authorization)| Answers { answers, authorization })
 }

@@ -202,7 +202,7 @@ pub(crate) fn pinned(config_path: &Path, checked: &mut Checked) -> Result<Option
 }
 
 /// Reads the lock file if it exists. The inner `Err` means a faulty file, whose faults are reported as findings.
-fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
+pub(crate) fn read(path: &Path, checked: &mut Checked) -> Result<Result<Option<Lock>, ()>, Failure> {
     // An unreadable file must not count as missing: changed definitions would be trusted.
     if matches!(path.try_exists(), Ok(false)) {
         return Ok(Ok(None));

@@ -46,6 +46,8 @@ pub struct Config {
 pub struct Policy {
     /// Position of the key.
     pub place: Span,
+    /// SHA-256 of its canonical text, as `sha256:` and lower-case hex.
+    pub digest: String,
     /// `rules`, in order. Rules with errors are left out.
     pub rules: Vec<Rule>,
 }

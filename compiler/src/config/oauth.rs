@@ -103,6 +103,9 @@ pub(super) fn read(
         issuer: fields.text("issuer").unwrap_or_default(),
         scope: fields.texts("scopes").join(" "),
         resource: fields.text("resource").unwrap_or_else(|| resource.unwrap_or_default().to_owned()),
+        // The lock file has them.
+        pinned_issuer: String::new(),
+        pinned_resource: String::new(),
     })
 }
 

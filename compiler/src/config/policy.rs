@@ -6,6 +6,7 @@ use super::model::{Condition, Grant, Policy, Rule, Spanned};
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::json::canonical;
+use crate::json::digest::sha256_of_node;
 use crate::tree::{Member, Node, Tree};
 
 /// Maximum number of rules. Conditions of all rules are evaluated for each request.
@@ -49,7 +50,7 @@ pub(super) fn read(reader: &mut ConfigReader<'_>, member: &Member, upstreams: &[
         }
         rules.push(rule);
     }
-    (reader.errors() == before).then_some(Policy { place, rules })
+    (reader.errors() == before).then(|| Policy { place, digest: sha256_of_node(&member.value), rules })
 }
 
 fn rule(reader: &mut ConfigReader<'_>, node: &Node, at: usize, upstreams: &[Member]) -> Option<Rule> {

@@ -162,6 +162,8 @@ codes! {
     TransportChanged = "PTC0631" Error "a pinned server that is reached over another HTTP transport";
     OperationRenamed = "PTC0632" Error "a pinned operation with another `operationId`";
     ObservedChanged = "PTC0633" Note "another observed shape of a pinned tool's answers";
+    AuthorizationServerChanged = "PTC0634" Error "a pinned upstream that names another authorization server or resource";
+    ScopesChanged = "PTC0635" Warning "a pinned upstream that asks for other scopes";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";

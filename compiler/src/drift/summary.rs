@@ -122,6 +122,14 @@ pub fn counts(found: &Changes) -> String {
     if found.transport.is_some() {
         parts.push("its HTTP transport changed".to_owned());
     }
+    for (code, what) in [
+        (Code::AuthorizationServerChanged, "its authorization server changed (breaking)"),
+        (Code::ScopesChanged, "its scopes changed"),
+    ] {
+        if found.authorization.iter().any(|(found, _)| *found == code) {
+            parts.push(what.to_owned());
+        }
+    }
     if found.has_other_server_info() {
         parts.push("its own description changed".to_owned());
     }
@@ -176,6 +184,7 @@ pub(super) fn lines(summary: &Summary<'_>, depth: Depth, callers: &dyn Fn(&str) 
     let server_info = server_name.into_iter().chain(instructions);
     let of_upstream = |code, what: &str| Line::of_upstream(code, format!("{} {what}", quoted(name)));
     let mut lines: Vec<Line> = found.transport.iter().map(|what| of_upstream(Code::TransportChanged, what)).collect();
+    lines.extend(found.authorization.iter().map(|(code, what)| of_upstream(*code, what)));
     lines.extend(server_info.map(|what| of_upstream(Code::DescriptionChanged, &what)));
     lines.extend(found.files.iter().map(|what| Line::of_upstream(Code::DocumentFileChanged, format!("the document {what}"))));
     let room = if depth == Depth::Changes { usize::MAX } else { MAX_LINES.saturating_sub(lines.len()) };

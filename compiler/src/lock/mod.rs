@@ -5,10 +5,11 @@
 //!
 //! - [`read`]: parses a [`Lock`] and reports faults of the file.
 //! - [`mod@write`]: formats a [`Lock`].
-//! - `address`: how upstreams are reached.
+//! - `address`: how upstreams are reached. `authorization`: the authorization servers that they name.
 //! - [`security`]: the credentials that operations need.
 
 mod address;
+mod authorization;
 pub mod read;
 pub mod security;
 pub mod write;
@@ -16,6 +17,7 @@ pub mod write;
 pub use crate::ir::Observed;
 pub use crate::json::digest::{sha256, sha256_of_node};
 pub use address::Address;
+pub use authorization::Authorization;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +35,8 @@ pub const VERSION: u32 = 1;
 pub struct Lock {
     /// The upstreams by their names in the config.
     pub upstreams: BTreeMap<String, LockedUpstream>,
+    /// SHA-256 of `policy` of the config. `None` if the config has none.
+    pub policy_digest: Option<String>,
 }
 
 /// The pinned state of one upstream.
@@ -42,6 +46,8 @@ pub struct LockedUpstream {
     pub transport: String,
     /// How an MCP upstream was reached. `None` for OpenAPI services, and in files of older compilers.
     pub address: Option<Address>,
+    /// The authorization server that the upstream names. `None` if the config has it, if there is none, and in files of older compilers.
+    pub authorization: Option<Authorization>,
     /// Protocol era of an MCP server.
     pub era: Option<Era>,
     /// The transport of an MCP server over HTTP. `None` for other upstreams, and in files of older compilers, which knew only
@@ -114,8 +120,8 @@ impl LockedTool {
 
 impl Lock {
     /// Returns the SHA-256 of everything that a binary is made of: upstreams and their descriptions of themselves, names and
-    /// digests of tools, how lists are paged, and observed shapes of results. Equal catalogs have equal digests, even if unselected parts of a document
-    /// differ.
+    /// digests of tools, how lists are paged, observed shapes of results, authorization servers, and the policy. Equal catalogs have equal
+    /// digests, even if unselected parts of a document differ.
     pub fn catalog_digest(&self) -> String {
         self.digest(true)
     }
@@ -136,6 +142,9 @@ impl Lock {
             if let Some(server) = &upstream.server {
                 entry = entry.with("server", Json::string(&*server.name));
             }
+            if let Some(authorization) = &upstream.authorization {
+                entry = entry.with("authorization", authorization.to_json());
+            }
             if let Some(instructions) = &upstream.instructions {
                 entry = entry.with("instructions", Json::string(&**instructions));
             }
@@ -153,6 +162,11 @@ impl Lock {
             (name.clone(), entry)
         });
         let upstreams = Json::Object(upstreams.collect());
-        sha256(upstreams.canonical().as_bytes())
+        let pinned = match &self.policy_digest {
+            // Files of older compilers have the digest of the upstreams alone.
+            None => upstreams,
+            Some(digest) => Json::object().with("policy_digest", Json::string(&**digest)).with("upstreams", upstreams),
+        };
+        sha256(pinned.canonical().as_bytes())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ptc_catalog::{Era, HttpTransport, Paging};
 
 use super::security::Security;
-use super::{Address, Document, Lock, LockedTool, LockedUpstream, Observed, Server, VERSION};
+use super::{Address, Authorization, Document, Lock, LockedTool, LockedUpstream, Observed, Server, VERSION};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::json::Json;
 use crate::paging;
@@ -102,6 +102,9 @@ impl Reader<'_> {
                 lock.upstreams.insert(member.key.to_string(), upstream);
             }
         }
+        if root.get("policy_digest").is_some() {
+            lock.policy_digest = self.string(root, "policy_digest");
+        }
         let pinned = self.string(root, "catalog_digest")?;
         // A changed tool has its own message, so the digest of the whole catalog is checked only if all tools are unchanged.
         if self.sound && pinned != lock.digest(self.has_paging) {
@@ -138,6 +141,13 @@ impl Reader<'_> {
             upstream.address = Address::from_json(Json::from(address));
             if upstream.address.is_none() {
                 self.fault(Code::LockShape, address, "expected how the upstream is reached, as an object".to_owned());
+            }
+        }
+        if let Some(authorization) = node.get("authorization") {
+            upstream.authorization = Authorization::from_json(&Json::from(authorization));
+            if upstream.authorization.is_none() {
+                let message = "expected an authorization server, as `issuer`, `resource` and `scopes`".to_owned();
+                self.fault(Code::LockShape, authorization, message);
             }
         }
         if let Some(server) = node.get("server") {

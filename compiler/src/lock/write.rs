@@ -7,10 +7,13 @@ use crate::paging;
 /// Returns the text of the lock file, which ends in a line break.
 pub fn write(lock: &Lock) -> String {
     let upstreams = lock.upstreams.iter().map(|(name, upstream)| (name.clone(), self::upstream(upstream)));
-    let file = Json::object()
+    let mut file = Json::object()
         .with("lock_version", Json::Number(VERSION.to_string()))
         .with("catalog_digest", Json::string(lock.catalog_digest()))
         .with("upstreams", Json::Object(upstreams.collect()));
+    if let Some(digest) = &lock.policy_digest {
+        file.set("policy_digest", Json::string(&**digest));
+    }
     let mut text = file.pretty();
     text.push('\n');
     text
@@ -40,6 +43,9 @@ fn upstream(upstream: &LockedUpstream) -> Json {
     }
     if let Some(address) = &upstream.address {
         entry.set("address", address.to_json());
+    }
+    if let Some(authorization) = &upstream.authorization {
+        entry.set("authorization", authorization.to_json());
     }
     if let Some(server) = &upstream.server {
         entry.set(

@@ -51,7 +51,7 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
             Upstream {
                 name: name.clone(),
                 description: description(entry.description.as_deref(), locked),
-                transport: entry.transport.clone(),
+                transport: with_pins(&entry.transport, locked),
                 era: locked.and_then(|l| l.era),
                 http_transport: http_transport(&entry.transport, locked),
                 tools: locked
@@ -73,6 +73,22 @@ pub fn deployment(config: &Config, lock: &Lock, name: &str) -> Deployment {
         programs: Vec::new(),
         policy: config.policy.clone(),
     }
+}
+
+/// Returns a transport with the authorization server that the lock file has, if the config has none.
+fn with_pins(transport: &Transport, locked: Option<&LockedUpstream>) -> Transport {
+    let mut transport = transport.clone();
+    if let (Transport::McpHttp(http), Some(pinned)) = (&mut transport, locked.and_then(|locked| locked.authorization.as_ref())) {
+        for auth in &mut http.http.auth {
+            if let Auth::OAuth2(oauth) = auth
+                && oauth.is_discovered()
+            {
+                oauth.pinned_issuer.clone_from(&pinned.issuer);
+                oauth.pinned_resource.clone_from(&pinned.resource);
+            }
+        }
+    }
+    transport
 }
 
 /// Returns the names and sources of the bindings of a config whose names satisfy `kept`.

@@ -288,12 +288,23 @@ fn auth(auth: &Auth) -> String {
         }
         Auth::ClientCertificate { binding } => format!("ptc::Auth::ClientCertificate {{ binding: {} }}", string(binding)),
         Auth::OAuth2(oauth) => {
-            let OAuth2 { grant, token_url, client_id, client_auth, binding, key_id, issuer, scope, resource } =
-                oauth.map(|text| string(text));
+            let OAuth2 {
+                grant,
+                token_url,
+                client_id,
+                client_auth,
+                binding,
+                key_id,
+                issuer,
+                scope,
+                resource,
+                pinned_issuer,
+                pinned_resource,
+            } = oauth.map(|text| string(text));
             format!(
                 "ptc::Auth::OAuth2(ptc::OAuth2 {{ grant: ptc::GrantType::{grant:?}, token_url: {token_url}, client_id: {client_id}, \
                  client_auth: ptc::ClientAuth::{client_auth:?}, binding: {binding}, key_id: {key_id}, issuer: {issuer}, \
-                 scope: {scope}, resource: {resource} }})"
+                 scope: {scope}, resource: {resource}, pinned_issuer: {pinned_issuer}, pinned_resource: {pinned_resource} }})"
             )
         }
     }

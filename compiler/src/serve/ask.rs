@@ -63,6 +63,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Returns the name of the upstream, and why it gave no answer.
+    pub fn failure(&self) -> Option<(&str, &str)> {
+        self.reply.as_ref().err().map(|reason| (self.upstream.as_str(), reason.as_str()))
+    }
+
     /// Returns the document of an answer.
     ///
     /// # Errors
@@ -110,6 +115,16 @@ impl Asker {
     pub fn keeping(mut self, upstreams: Option<Arc<Upstreams>>) -> Asker {
         self.kept = upstreams;
         self
+    }
+
+    /// Returns an upstream that is asked.
+    pub fn upstream(&self, name: &str) -> Option<&'static Upstream> {
+        self.deployment.catalog.upstream(name)
+    }
+
+    /// Returns the secrets of the upstreams.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Asks all upstreams; one that fails does not stop the others. Calls `started` for each upstream when its
@@ -183,7 +198,14 @@ pub fn locked(
 /// Returns the upstreams of `asked` without tools, with all credentials of `config`. The credentials are needed so that no child
 /// process inherits a variable that holds one.
 pub fn bare(config: &Config, asked: &Config) -> &'static Deployment {
-    let mut deployment = lower::deployment(asked, &Lock::default(), "ptc-compile");
+    bare_with_pins(config, asked, &Lock::default())
+}
+
+/// Like [`bare`], with the authorization servers that a lock file has.
+pub fn bare_with_pins(config: &Config, asked: &Config, known: &Lock) -> &'static Deployment {
+    let mut known = known.clone();
+    known.upstreams.values_mut().for_each(|locked| locked.tools.clear());
+    let mut deployment = lower::deployment(asked, &known, "ptc-compile");
     deployment.credentials = lower::credentials(config, |_| true);
     leak::leak_static(&deployment)
 }

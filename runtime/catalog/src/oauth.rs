@@ -23,6 +23,11 @@ pub struct OAuth2<T = &'static str> {
     pub scope: T,
     /// The parameter `resource` (RFC 8707). Empty if it is not sent.
     pub resource: T,
+    /// The issuer that the upstream named when the lock file was written: a login at another one is not used. Empty if the config has the
+    /// authorization server, or if the lock file has none. No credential of the config is sent to it.
+    pub pinned_issuer: T,
+    /// The resource that the upstream had then. Empty with `pinned_issuer`.
+    pub pinned_resource: T,
 }
 
 impl<T> OAuth2<T> {
@@ -38,6 +43,8 @@ impl<T> OAuth2<T> {
             issuer: text(&self.issuer),
             scope: text(&self.scope),
             resource: text(&self.resource),
+            pinned_issuer: text(&self.pinned_issuer),
+            pinned_resource: text(&self.pinned_resource),
         }
     }
 }

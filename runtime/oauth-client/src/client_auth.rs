@@ -21,8 +21,8 @@ pub(crate) enum ClientCredential {
     Basic(HeaderValue),
     /// The parameter `client_secret`.
     Post(String),
-    /// The key that signs the parameter `client_assertion`.
-    Key(Box<SigningKey>),
+    /// The key that signs the parameter `client_assertion`. The redactor learns each assertion before it is sent.
+    Key(Box<SigningKey>, Redactor),
     /// The file with the parameter `client_assertion`, which is read for each request.
     File(AssertionFile),
     /// Nothing but the parameter `client_id`.
@@ -64,7 +64,9 @@ impl ClientCredential {
             ClientAuth::SecretBasic | ClientAuth::SecretPost => {
                 ClientCredential::of_secret(oauth.client_auth, oauth.client_id, secret, &secrets.redactor())
             }
-            ClientAuth::PrivateKeyJwt => SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key))),
+            ClientAuth::PrivateKeyJwt => {
+                SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key), secrets.redactor()))
+            }
             ClientAuth::AssertionFile => {
                 let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
                 Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))
@@ -123,11 +125,12 @@ impl ClientCredential {
             ClientCredential::Post(secret) => {
                 form.append_pair("client_id", &oauth.client_id).append_pair("client_secret", secret);
             }
-            ClientCredential::Key(key) => {
+            ClientCredential::Key(key, redactor) => {
                 // The audience is what the config has, since servers compare it as a text.
                 let audience =
                     [&*oauth.issuer, &oauth.token_url].into_iter().find(|text| !text.is_empty()).unwrap_or(url.as_str());
                 let assertion = key.assertion(&oauth.client_id, audience, &oauth.key_id)?;
+                learn(redactor, &oauth.client_id, &assertion);
                 add_assertion(oauth, &assertion, form);
             }
             ClientCredential::Public => {

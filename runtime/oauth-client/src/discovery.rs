@@ -188,6 +188,10 @@ impl Resource {
 
 /// Whether a resource is the upstream, or a part of its origin that contains it.
 fn contains(resource: &str, upstream: &Url) -> bool {
+    // A person reads it in a terminal and in the lock file, and a parser of URLs accepts control characters.
+    if resource.len() > MAX_URL || !resource.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return false;
+    }
     let Ok(resource) = Url::parse(resource) else { return false };
     let (outer, inner) = (resource.path().trim_end_matches('/'), upstream.path().trim_end_matches('/'));
     let is_outer = inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -221,6 +225,7 @@ mod tests {
             ("https://evil.example/a/mcp", false),
             ("https://mcp.example@evil.example/a/mcp", false),
             ("https://user@mcp.example/a/mcp", false),
+            ("https://mcp.example/a/mcp\n", false),
             ("/a/mcp", false),
             ("", false),
         ] {

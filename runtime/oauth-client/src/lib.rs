@@ -13,6 +13,7 @@
 //!   for. `address`: limits where an upstream can send this client. `registration`: registers a client.
 //! - `proof`: proves that the client has the key to which its tokens are bound.
 //! - `party`: the client and the authorization server of a request, of the config or found by a login.
+//! - `pin`: compares what a login has found with what the lock file has.
 //! - `client_auth`: the forms in which a client proves its identity.
 //! - `assertion`: signs the assertions of `private_key_jwt`.
 
@@ -28,6 +29,7 @@ mod endpoint;
 pub mod login;
 mod metadata;
 mod party;
+mod pin;
 mod prepare;
 mod proof;
 pub mod redirect;

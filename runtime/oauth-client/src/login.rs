@@ -43,6 +43,17 @@ pub struct LoginClient {
     pub(crate) redactor: Redactor,
 }
 
+/// The authorization server that an upstream names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorizationServer {
+    /// The issuer, exactly as the upstream writes it.
+    pub issuer: String,
+    /// The parameter `resource` of requests for tokens.
+    pub resource: String,
+    /// The scopes that the upstream asks for, separated by spaces. Empty if it names none.
+    pub scope: String,
+}
+
 /// A request for a code, which a person answers in a browser. It deliberately has no `Debug`.
 pub struct AuthorizationRequest {
     /// The URL for the browser.

@@ -9,9 +9,10 @@ use url::Url;
 
 use crate::challenge;
 use crate::discovery::{self, Discovered};
-use crate::login::LoginClient;
+use crate::login::{AuthorizationServer, LoginClient};
 use crate::metadata::Metadata;
 use crate::party::Party;
+use crate::pin;
 use crate::proof::{self, ProofKey};
 use crate::registration::{self, Registered};
 use crate::store::Found;
@@ -58,15 +59,8 @@ impl LoginClient {
         let config = &self.endpoint.party().oauth;
         // A damaged file is replaced by this login.
         let stored = self.stored().ok().flatten();
-        let (oauth, resource_metadata, metadata, asked_scope, needs_proof) = if config.is_discovered() {
-            let found = self.discover().await?;
-            // Without metadata the resource is the URL of the upstream, which the config has.
-            let resource = if found.resource.is_empty() { config.resource.clone() } else { found.resource };
-            let oauth = OAuth2 { issuer: found.issuer, resource, ..config.clone() };
-            (oauth, found.resource_metadata, found.metadata, found.scope, found.needs_proof)
-        } else {
-            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new(), false)
-        };
+        let Discovered { issuer, metadata, resource, resource_metadata, scope: asked_scope, needs_proof } = self.server().await?;
+        let oauth = OAuth2 { issuer, resource, ..config.clone() };
         // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
         let supports = metadata.lists("code_challenge_methods_supported", "S256").unwrap_or(!config.is_discovered());
         if redirect_uri.is_some() && !supports {
@@ -125,7 +119,40 @@ impl LoginClient {
         Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
     }
 
-    /// Asks the upstream for its authorization server.
+    /// Returns the authorization server of the config, or that which the upstream names. The latter must be the one of the lock file.
+    async fn server(&self) -> Result<Discovered, UpstreamError> {
+        let party = self.endpoint.party();
+        let config = &party.oauth;
+        if !config.is_discovered() {
+            return Ok(Discovered {
+                issuer: config.issuer.clone(),
+                metadata: self.endpoint.metadata(party).await?,
+                resource: config.resource.clone(),
+                resource_metadata: String::new(),
+                scope: String::new(),
+                needs_proof: false,
+            });
+        }
+        let found = self.discover().await?;
+        let Some(difference) = pin::difference(config, &found.issuer, &found.resource) else { return Ok(found) };
+        let name = self.endpoint.upstream();
+        let message = format!(
+            "the upstream names {difference}; a person must review this: `ptc-compile update CONFIG {name}` shows the change and writes it \
+             into the lock file"
+        );
+        Err(UpstreamError::new(Reason::AuthFailed, message))
+    }
+
+    /// Asks the upstream for its authorization server, without a token. Nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// The upstream does not lead to a usable authorization server.
+    pub async fn authorization_server(&self) -> Result<AuthorizationServer, UpstreamError> {
+        let Discovered { issuer, resource, scope, .. } = self.discover().await?;
+        Ok(AuthorizationServer { issuer, resource, scope })
+    }
+
     async fn discover(&self) -> Result<Discovered, UpstreamError> {
         let failed = |why: String| {
             UpstreamError::unavailable(format!(
@@ -134,7 +161,12 @@ impl LoginClient {
         };
         let upstream = Url::parse(self.upstream).map_err(|why| failed(why.to_string()))?;
         let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
-        discovery::discover(&fetcher, &upstream).await.map_err(failed)
+        let mut found = discovery::discover(&fetcher, &upstream).await.map_err(failed)?;
+        if found.resource.is_empty() {
+            // Without metadata the resource is the URL of the upstream, which the config has.
+            found.resource.clone_from(&self.endpoint.party().oauth.resource);
+        }
+        Ok(found)
     }
 }
 

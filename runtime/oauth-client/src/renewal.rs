@@ -13,6 +13,7 @@ use crate::answer::TokenResponse;
 use crate::discovery;
 use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::party::Party;
+use crate::pin;
 use crate::store::{Found, Login, LoginKey, TokenStore};
 
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
@@ -72,6 +73,11 @@ impl Renewal {
         let Some(stored) = login.read().map_err(failed)? else {
             return Err(self.expired(endpoint, "nothing is stored for it").into());
         };
+        if let Some(found) = &stored.found
+            && let Some(difference) = pin::difference(&endpoint.party().oauth, &found.issuer, &found.resource)
+        {
+            return Err(self.expired(endpoint, &format!("the login is for {difference}")).into());
+        }
         let learn = |login: &Login| {
             for token in [&login.refresh_token, &login.access_token] {
                 redactor.add_issued(endpoint.upstream(), token);

@@ -92,6 +92,8 @@ pub(crate) fn deployment() -> &'static Deployment {
         issuer: "",
         scope: "",
         resource: "",
+        pinned_issuer: "",
+        pinned_resource: "",
     };
     let issued = McpHttp { auth: [Auth::OAuth2(oauth)].to_vec_leaked(), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let operations = OPERATIONS.map(|name| {

@@ -54,6 +54,8 @@ fn service(api: &Web, provider: &Web) -> Upstream {
         issuer: "",
         scope: "",
         resource: "",
+        pinned_issuer: "",
+        pinned_resource: "",
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
@@ -193,6 +195,8 @@ fn at_issuer<T>(issuer: &Web, store: &Path, work: impl AsyncFnOnce(LoginClient) 
         issuer: issuer.url(""),
         scope: "notes.read offline_access",
         resource: "https://api.example",
+        pinned_issuer: "",
+        pinned_resource: "",
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new("https://api.example") };

@@ -83,6 +83,8 @@ fn service(api: &Web) -> Upstream {
         issuer: "",
         scope: "",
         resource: api.url("/mcp"),
+        pinned_issuer: "",
+        pinned_resource: "",
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };

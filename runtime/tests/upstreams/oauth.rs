@@ -48,6 +48,8 @@ fn oauth(provider: &Web) -> OAuth2 {
         issuer: "",
         scope: "",
         resource: "",
+        pinned_issuer: "",
+        pinned_resource: "",
     }
 }
 
@@ -139,6 +141,7 @@ fn client_authenticates_with_a_signed_assertion() {
         assert_eq!(value(&form, "client_id"), Some("gate:1"));
         assert_eq!(value(&form, "client_assertion_type"), Some("urn:ietf:params:oauth:client-assertion-type:jwt-bearer"));
         let assertion = value(&form, "client_assertion").unwrap().to_owned();
+        assert_eq!(world.upstreams.redactor().redact_str(&assertion), "[REDACTED]");
         let (message, signature) = assertion.rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key.public_key().as_ref())

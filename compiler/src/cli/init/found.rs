@@ -167,8 +167,8 @@ impl Document {
         let Some(Draft { mut sources, config }) = draft(&args.output, &single.text(), console) else { return Ok(None) };
         let pins = [MissingPin { upstream: name.to_owned(), what: Query::Document, why: String::new() }];
         let connections = Connections::Own(args.connecting);
-        let mut answers = query_upstreams::answers(&config, &folders.config, &pins, connections, console)?;
-        match answers.pop().map(ask::Answer::into_document) {
+        let mut asked = query_upstreams::answers(&config, &folders.config, &pins, connections, console)?;
+        match asked.answers.pop().map(ask::Answer::into_document) {
             Some(Ok(fetched)) => Ok(Some(Document::Url(url.to_owned(), fetched))),
             Some(Err(answer)) => {
                 let mut diagnostics = Diagnostics::default();

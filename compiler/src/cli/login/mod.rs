@@ -18,7 +18,7 @@ use ptc_runtime::upstream::http::access_token::TokenSourceConfig;
 
 use crate::console::Console;
 use crate::load;
-use crate::{Failure, Status};
+use crate::{Failure, Status, resolve_lock};
 
 /// The variable of the server's flag `--token-store`.
 const STORE_VARIABLE: &str = "PTC_RUNNER_MCP_TOKEN_STORE";
@@ -152,12 +152,14 @@ struct Selected {
 impl Selected {
     /// Reads the config. Prints its findings and returns `None` if it has errors.
     fn read(selection: &Selection, console: &Console) -> Result<Option<Selected>, Failure> {
-        let checked = load::load(&selection.config, Syntax::CONFIG)?;
-        let Some(config) = checked.config.filter(|_| !checked.diagnostics.has_errors()) else {
+        let mut checked = load::load(&selection.config, Syntax::CONFIG)?;
+        let known = resolve_lock::read(&resolve_lock::path(&selection.config), &mut checked)?;
+        let has_errors = checked.diagnostics.has_errors();
+        let (Some(config), Ok(known), false) = (checked.config, known, has_errors) else {
             console.findings(&checked.sources, &checked.diagnostics);
             return Ok(None);
         };
-        let deployment = ask::bare(&config, &config);
+        let deployment = ask::bare_with_pins(&config, &config, &known.unwrap_or_default());
         let needing = || {
             let needs_login = |upstream: &&Upstream| oauth(upstream).is_some_and(GrantType::needs_login);
             deployment.catalog.upstreams.iter().filter(needs_login)

@@ -17,6 +17,8 @@ pub(super) struct LockFile {
     catalog_digest: String,
     /// The upstreams by their names in the config.
     upstreams: BTreeMap<String, Upstream>,
+    /// SHA-256 of `policy` of the config.
+    policy_digest: Option<String>,
 }
 
 /// The pinned state of an upstream.
@@ -29,6 +31,8 @@ struct Upstream {
     tools: BTreeMap<String, Tool>,
     /// How an MCP upstream was reached.
     address: Option<Address>,
+    /// The authorization server that the upstream names, if the config has none.
+    authorization: Option<Authorization>,
     /// The protocol era of an MCP server.
     era: Option<Era>,
     /// The transport that was agreed with an MCP server over HTTP.
@@ -53,6 +57,17 @@ struct Address {
     /// The names in `env`.
     env: Option<Vec<String>>,
     url: Option<String>,
+}
+
+/// An authorization server, as the upstream named it.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Authorization {
+    issuer: String,
+    /// The parameter `resource` of requests for tokens.
+    resource: String,
+    /// The scopes that the upstream asks for.
+    scopes: Vec<String>,
 }
 
 /// Streamable HTTP, or HTTP+SSE of protocol revision 2024-11-05.

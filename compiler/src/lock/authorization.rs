@@ -1,0 +1,45 @@
+//! The authorization server that an upstream names, as the lock file has it. One that the config names is not pinned: it is reviewed
+//! there.
+
+use std::collections::BTreeSet;
+
+use crate::config::model::{Auth, Transport};
+use crate::json::Json;
+use crate::lower;
+
+/// What an upstream said about its authorization server when it was pinned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorization {
+    /// The issuer, exactly as the upstream writes it.
+    pub issuer: String,
+    /// The parameter `resource` of requests for tokens.
+    pub resource: String,
+    /// The scopes that the upstream asks for.
+    pub scopes: BTreeSet<String>,
+}
+
+impl Authorization {
+    /// Whether an upstream with this transport names its authorization server.
+    pub fn is_found(transport: &Transport) -> bool {
+        lower::auth(transport).iter().filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
+    }
+
+    /// Reads a value of a lock file. Returns `None` if it has another shape.
+    pub(super) fn from_json(json: &Json) -> Option<Authorization> {
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let scopes = match json.get("scopes")? {
+            Json::Array(scopes) => scopes.iter().map(|scope| scope.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+            _ => return None,
+        };
+        Some(Authorization { issuer: text("issuer")?, resource: text("resource")?, scopes })
+    }
+
+    /// Returns the value of the lock file.
+    pub(super) fn to_json(&self) -> Json {
+        let scopes = self.scopes.iter().map(|scope| Json::string(&**scope)).collect();
+        Json::object()
+            .with("issuer", Json::string(&*self.issuer))
+            .with("resource", Json::string(&*self.resource))
+            .with("scopes", Json::Array(scopes))
+    }
+}

@@ -1,0 +1,227 @@
+//! Tests the authorization servers that upstreams name: the lock file has them, changes are reported, and a login at another one is
+//! refused.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tiny_http::{Header, Request, Response, Server};
+
+/// What the upstream says now.
+struct Said {
+    /// The path of the issuer that it names.
+    issuer: &'static str,
+    scope: &'static str,
+    /// Whether it accepts the tokens that were issued until now.
+    accepts: bool,
+    /// The paths that were requested.
+    requests: Vec<String>,
+}
+
+/// An MCP server, and the two authorization servers at `/a` and `/b` of the same origin.
+struct Service {
+    url: String,
+    said: Arc<Mutex<Said>>,
+}
+
+impl Service {
+    fn start() -> Service {
+        let server = Server::http("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", server.server_addr().to_ip().unwrap());
+        let said = Arc::new(Mutex::new(Said { issuer: "/a", scope: "notes.read", accepts: true, requests: Vec::new() }));
+        let (base, shared) = (url.clone(), Arc::clone(&said));
+        std::thread::spawn(move || {
+            for request in server.incoming_requests() {
+                answer(request, &base, &mut shared.lock().unwrap());
+            }
+        });
+        Service { url, said }
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Said)) {
+        change(&mut self.said.lock().unwrap());
+    }
+
+    fn requests(&self, path: &str) -> usize {
+        self.said.lock().unwrap().requests.iter().filter(|requested| *requested == path).count()
+    }
+}
+
+fn answer(mut request: Request, base: &str, said: &mut Said) {
+    let path = request.url().to_owned();
+    said.requests.push(path.clone());
+    let authorized = request.headers().iter().any(|header| header.field.equiv("Authorization"));
+    let mut body = String::new();
+    request.as_reader().read_to_string(&mut body).unwrap();
+    let found = |value: Value| (200, Some(value));
+    let (status, value) = match path.as_str() {
+        "/mcp" if authorized && said.accepts => mcp(&serde_json::from_str(&body).unwrap_or_default()),
+        "/mcp" => {
+            let challenge = format!("Bearer scope=\"{}\"", said.scope);
+            let header = Header::from_bytes("WWW-Authenticate", challenge).unwrap();
+            return request.respond(Response::empty(401).with_header(header)).unwrap();
+        }
+        "/.well-known/oauth-protected-resource/mcp" => {
+            found(json!({ "resource": format!("{base}/mcp"), "authorization_servers": [format!("{base}{}", said.issuer)] }))
+        }
+        "/.well-known/oauth-authorization-server/a" | "/.well-known/oauth-authorization-server/b" => {
+            let issuer = format!("{base}{}", path.strip_prefix("/.well-known/oauth-authorization-server").unwrap());
+            found(json!({
+                "issuer": issuer,
+                "token_endpoint": format!("{issuer}/token"),
+                "device_authorization_endpoint": format!("{issuer}/device"),
+            }))
+        }
+        "/a/device" | "/b/device" => found(json!({
+            "device_code": "d-1", "user_code": "U-1", "verification_uri": base, "expires_in": 60, "interval": 1,
+        })),
+        "/a/token" | "/b/token" => {
+            said.accepts = true;
+            let token = format!("not-a-real-token-of{}", path.replace('/', "-"));
+            found(
+                json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3_600, "refresh_token": format!("{token}-r") }),
+            )
+        }
+        _ => (404, None),
+    };
+    let header = Header::from_bytes("Content-Type", "application/json").unwrap();
+    let text = value.map(|value| value.to_string()).unwrap_or_default();
+    request.respond(Response::from_string(text).with_status_code(status).with_header(header)).unwrap();
+}
+
+fn mcp(message: &Value) -> (u16, Option<Value>) {
+    let result = match message["method"].as_str() {
+        Some("initialize") => json!({
+            "protocolVersion": "2025-11-25", "capabilities": { "tools": {} }, "serverInfo": { "name": "notes", "version": "1" },
+        }),
+        Some("tools/list") => {
+            json!({ "tools": [{ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } }] })
+        }
+        _ if message["id"].is_null() => return (202, None),
+        _ => {
+            let error = json!({ "code": -32601, "message": "unknown method" });
+            return (200, Some(json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })));
+        }
+    };
+    (200, Some(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })))
+}
+
+/// A folder with a config that leaves the authorization server open.
+fn folder(service: &Service) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({ "upstreams": { "notes": {
+        "transport": "mcp_http", "url": format!("{}/mcp", service.url), "allow_insecure_http": true, "allow_insecure_auth": true,
+        "auth": [{ "scheme": "oauth2", "grant": "device_code", "client_id": "gate" }],
+    } } });
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).unwrap();
+    folder
+}
+
+/// Returns the exit code and all output.
+fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+    let output = command.args(args).env("PTC_RUNNER_MCP_TOKEN_STORE", "tokens").current_dir(folder).output().unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+fn lock(folder: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.join("upstreams.lock.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn moved_authorization_server_is_drift_and_no_login_there_is_possible_before_an_update() {
+    let service = Service::start();
+    let folder = folder(&service);
+    let folder = folder.path();
+    let [a, b] = ["/a", "/b"].map(|path| format!("{}{path}", service.url));
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let pinned = json!({ "issuer": a, "resource": format!("{}/mcp", service.url), "scopes": ["notes.read"] });
+    assert_eq!(lock(folder)["upstreams"]["notes"]["authorization"], pinned);
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+    let (code, said) = run(folder, &["--check", "--locked", "upstreams.json"]);
+    assert!(code == Some(0) && !said.contains("PTC0630"), "{said}");
+
+    service.set(|said| (said.issuer, said.scope) = ("/b", "notes.write notes.read"));
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    assert_eq!(code, Some(1), "{said}");
+    let moved = format!("names the authorization server `{b}`, which was `{a}`");
+    for part in [
+        "notes 1: its authorization server changed (breaking), its scopes changed".to_owned(),
+        format!("  error[PTC0634]: `notes` {moved}"),
+        "  warning[PTC0635]: `notes` asks for the scopes `notes.read notes.write`, which was `notes.read`".to_owned(),
+        "1 upstream changed".to_owned(),
+    ] {
+        assert!(said.contains(&part), "{part}\n{said}");
+    }
+    for format in ["json", "sarif", "markdown"] {
+        let (_, said) = run(folder, &["diff", "upstreams.json", "--format", format]);
+        assert!(said.contains("PTC0634") && said.contains("PTC0635") && said.contains(&b), "{said}");
+    }
+
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    assert_eq!(code, Some(2), "{said}");
+    let refused = format!("names the authorization server {b}, and the lock file has {a}");
+    assert!(said.contains(&refused) && said.contains("`ptc-compile update CONFIG notes`"), "{said}");
+    assert_eq!((service.requests("/b/device"), service.requests("/b/token")), (0, 0));
+
+    // The upstream refuses tokens of the former server, so that its tools cannot be listed before the login.
+    service.set(|said| said.accepts = false);
+    let before = lock(folder);
+    let (code, said) = run(folder, &["update", "upstreams.json", "--format", "short"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("warning[PTC0606]") && said.contains(&moved), "{said}");
+    let after = lock(folder);
+    assert_eq!(after["upstreams"]["notes"]["authorization"]["issuer"], b);
+    assert_eq!(after["upstreams"]["notes"]["tools"], before["upstreams"]["notes"]["tools"]);
+    assert_ne!(after["catalog_digest"], before["catalog_digest"]);
+
+    // A server does not use the login at the former one.
+    let program = "(tool/call {:server \"notes\" :tool \"read\"})";
+    let (_, said) = run(folder, &["repl", "upstreams.json", "--catalog-snapshot-mode", "frozen", "-e", program]);
+    let refused = format!("the login is for the authorization server {a}, and the lock file has {b}");
+    assert!(said.contains(":auth_expired") && said.contains(&refused), "{said}");
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+}
+
+#[test]
+fn lock_without_an_authorization_server_is_valid_and_is_completed_by_an_update() {
+    let service = Service::start();
+    let folder = folder(&service);
+    let folder = folder.path();
+    for command in ["login", "update"] {
+        let (code, said) = run(folder, &[command, "upstreams.json"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let path = folder.join("upstreams.lock.json");
+    let complete = fs::read_to_string(&path).unwrap();
+    let mut sources = ptc_compiler::source::Sources::default();
+    let mut found = ptc_compiler::diag::Diagnostics::default();
+    let file = sources.add("upstreams.lock.json", complete.as_str());
+    let mut older = ptc_compiler::lock::read::read(&sources, file, &mut found).unwrap();
+    older.upstreams.get_mut("notes").unwrap().authorization = None;
+    fs::write(&path, ptc_compiler::lock::write::write(&older)).unwrap();
+
+    let (code, said) = run(folder, &["--check", "--locked", "upstreams.json", "--format", "short"]);
+    let warning = "warning[PTC0630]: the lock file does not have the authorization server of `notes`";
+    assert!(code == Some(0) && said.contains(warning), "{said}");
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), complete);
+
+    // A lock file is not written without the authorization server.
+    service.set(|said| said.issuer = "/none");
+    let (code, said) = run(folder, &["update", "upstreams.json", "--format", "short"]);
+    assert!(code == Some(1) && said.contains("could not be asked for its authorization server"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), complete);
+}
