@@ -1,9 +1,10 @@
 // Runs `oidc-provider` with a client for each form of authentication, and a service that accepts its tokens.
 // The client `person` is a public one, for which a person logs in.
-// node oidc.mjs PORT SECRET JWK -> `GET /whoami` answers with the client and the scope of a token. Ends with its process.
+// node oidc.mjs PORT SECRET JWK [LIFETIME] -> `GET /whoami` answers with the client and the scope of a token, and `GET /renewals` with the
+// numbers of renewals and of refusals. LIFETIME is that of access tokens in seconds. Ends with its process.
 import { Provider } from "oidc-provider";
 
-const [port, secret, key] = process.argv.slice(2);
+const [port, secret, key, lifetime = "2"] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 const client = (form, more) => ({
   client_id: form,
@@ -38,9 +39,20 @@ const provider = new Provider(issuer, {
   },
   enabledJWA: { clientAuthSigningAlgValues: ["ES256"] },
   clientAuthMethods: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
-  ttl: { AccessToken: 2, ClientCredentials: 2 },
+  ttl: { AccessToken: Number(lifetime), ClientCredentials: Number(lifetime) },
+});
+const counts = { renewals: 0, refusals: 0 };
+provider.on("grant.success", ({ oidc }) => {
+  if (oidc.params.grant_type === "refresh_token") counts.renewals += 1;
+});
+provider.on("grant.error", () => {
+  counts.refusals += 1;
 });
 provider.use(async (context, next) => {
+  if (context.path === "/renewals") {
+    context.body = counts;
+    return;
+  }
   if (context.path !== "/whoami") return next();
   const [scheme, token] = (context.headers.authorization ?? "").split(" ");
   const found = scheme === "Bearer" ? (await provider.ClientCredentials.find(token)) ?? (await provider.AccessToken.find(token)) : undefined;

@@ -12,7 +12,7 @@ use ptc_tests::mcp::Client;
 use ptc_tests::peers::newer_node_script;
 use ptc_tests::process::{Background, free_port, run};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A secret that is obviously fake, with characters that a form encodes.
 const SECRET: &str = "not-a-real+secret/of:a=client-and-long-enough";
@@ -115,40 +115,52 @@ pub(crate) fn log_in(folder: &Path, upstream: &str) {
     assert_eq!(rest, [format!("{upstream}: logged in")]);
 }
 
-#[test]
-#[ignore = "needs oidc-provider, which .ci/peers installs"]
-fn person_logs_in_with_a_browser_and_with_a_device_code_and_tokens_are_renewed() {
+/// Starts the provider for the client `person`, with the lifetime of access tokens in seconds. Returns it and its issuer.
+fn provider_for_persons(lifetime: &str) -> (Background, String) {
     let port = free_port();
-    let issuer = format!("http://127.0.0.1:{port}");
     let mut provider = newer_node_script("oidc.mjs");
     let jwk = json!({ "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "k-1",
         "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0" });
-    provider.args([&port.to_string(), SECRET, &jwk.to_string()]);
-    let _provider = Background::start(&mut provider).ready_on(port);
+    provider.args([&port.to_string(), SECRET, &jwk.to_string(), lifetime]);
+    (Background::start(&mut provider).ready_on(port), format!("http://127.0.0.1:{port}"))
+}
+
+/// Returns a folder with a config of upstreams with these names and grants.
+fn folder_for_persons(issuer: &str, upstreams: &[(&str, &str)]) -> tempfile::TempDir {
     let entry = |grant: &str| {
         json!({
             "transport": "openapi",
-            "base_url": &issuer,
+            "base_url": issuer,
             "schema_file": "service.json",
             "include_operations": ["whoami"],
             "auth": [{
-                "scheme": "oauth2", "grant": grant, "issuer": &issuer, "client_id": "person", "client_auth": "none",
+                "scheme": "oauth2", "grant": grant, "issuer": issuer, "client_id": "person", "client_auth": "none",
                 "scopes": ["openid", "offline_access", "orders.read"],
             }],
             "allow_insecure_http": true,
             "allow_insecure_auth": true,
         })
     };
-    let config = json!({ "upstreams": { "browser": entry("authorization_code"), "device": entry("device_code") } });
+    let upstreams: serde_json::Map<_, _> = upstreams.iter().map(|(name, grant)| ((*name).to_owned(), entry(grant))).collect();
     let document = json!({
         "openapi": "3.1.0",
         "info": { "title": "Service", "version": "1" },
         "paths": { "/whoami": { "get": { "operationId": "whoami", "summary": "Names the client", "responses": { "200": { "description": "ok" } } } } },
     });
     let folder = tempfile::tempdir().expect("a folder");
-    for (name, text) in [("upstreams.json", config.to_string()), ("service.json", document.to_string())] {
+    for (name, text) in
+        [("upstreams.json", json!({ "upstreams": upstreams }).to_string()), ("service.json", document.to_string())]
+    {
         std::fs::write(folder.path().join(name), text).expect("a file");
     }
+    folder
+}
+
+#[test]
+#[ignore = "needs oidc-provider, which .ci/peers installs"]
+fn person_logs_in_with_a_browser_and_with_a_device_code_and_tokens_are_renewed() {
+    let (_provider, issuer) = provider_for_persons("2");
+    let folder = folder_for_persons(&issuer, &[("browser", "authorization_code"), ("device", "device_code")]);
     let command = |args: &[&str]| {
         let mut command = Command::new(ptc_compile());
         command.args(args).args(["upstreams.json", "--store", "tokens"]).current_dir(folder.path());
@@ -173,4 +185,43 @@ fn person_logs_in_with_a_browser_and_with_a_device_code_and_tokens_are_renewed()
     run(&mut command(&["logout"])).success();
     let answer = server.eval("(tool/call {:server \"browser\" :tool \"whoami\"})");
     assert!(answer.contains(":reason :auth_expired") && answer.contains("ptc-compile login CONFIG browser"), "{answer}");
+}
+
+/// The provider replaces a refresh token when it is used, and refuses one that it has replaced.
+#[test]
+#[ignore = "needs oidc-provider, which .ci/peers installs"]
+fn two_processes_with_one_store_renew_once_for_each_expiry() {
+    const LIFETIME: Duration = Duration::from_secs(8);
+    const CALLS: usize = 20;
+    let (_provider, issuer) = provider_for_persons("8");
+    let folder = folder_for_persons(&issuer, &[("service", "authorization_code")]);
+    log_in(folder.path(), "service");
+    // The client has no TLS provider of its own.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let counts = || {
+        let answer = reqwest::blocking::get(format!("{issuer}/renewals")).and_then(reqwest::blocking::Response::bytes);
+        serde_json::from_slice::<Value>(&answer.expect("an answer")).expect("JSON")
+    };
+    let mut servers = [(); 2].map(|()| {
+        let mut run = Command::new(ptc_compile());
+        let mut server = Client::of(run.args(["run", "upstreams.json", "--token-store", "tokens"]).current_dir(folder.path()));
+        server.initialize();
+        server
+    });
+    let program = format!(
+        "(count (filter (fn [answer] (= \"person\" (:client (:value answer))))
+           (pmap (fn [_] (tool/call {{:server \"service\" :tool \"whoami\"}})) (range {CALLS}))))"
+    );
+    // In the last two rounds each process needs the refresh token that the other one, or both, have stored.
+    for (round, callers) in [0..2, 0..2, 0..1, 1..2].into_iter().enumerate() {
+        std::thread::scope(|scope| {
+            let calls = servers[callers].iter_mut().map(|server| scope.spawn(|| server.eval(&program)));
+            for answer in calls.collect::<Vec<_>>() {
+                let answer = answer.join().expect("an answer");
+                assert!(answer.contains(&format!("user=> {CALLS}")), "round {round}: {answer}");
+            }
+        });
+        assert_eq!(counts(), json!({ "renewals": round, "refusals": 0 }), "round {round}");
+        std::thread::sleep(LIFETIME + Duration::from_millis(200));
+    }
 }

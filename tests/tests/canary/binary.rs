@@ -30,10 +30,18 @@ const INHERITED: &str = "1nherited/c4nary\\eleven";
 const COLLECTOR: &str = "c0llector-c4nary/ten";
 const QUERY: &str = "qu3ry/c4nary &thirteen+";
 const COOKIE: &str = "c00kie/c4nary;fourteen=";
+/// The tokens of a login: of one whose access token is valid, and of one that cannot be renewed.
+const ACCESS: &str = "4ccess/c4nary+fifteen=";
+const REFRESH: &str = "r3fresh/c4nary+sixteen=";
+const REFUSED: &str = "r3fused/c4nary+seventeen=";
+/// The refresh token that a person enters, which the authorization server replaces. No server knows it.
+const ENTERED: &str = "3ntered/c4nary+eighteen=";
 /// This secret is a literal in the config, so the binary contains it.
 const LITERAL: &str = "l1teral/c4nary=nine";
-const CANARIES: [&str; 13] =
-    [BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, QUERY, COOKIE, LITERAL];
+const CANARIES: [&str; 16] = [
+    BEARER, HEADER, PASSWORD, CHILD, DATABASE, INHERITED, OBJECT, PLANNER, CLIENTS, COLLECTOR, QUERY, COOKIE, ACCESS, REFRESH,
+    REFUSED, LITERAL,
+];
 /// The password of the session store. Only servers with a store know it, so upstreams cannot echo it.
 const STORE: &str = "st0re/c4nary&twelve";
 
@@ -68,6 +76,13 @@ impl Scene {
         let web = Web::start(|asked| match asked.target.as_str() {
             "/v1/chat/completions" => planner(asked),
             "/otlp/v1/traces" => collector(asked),
+            "/person/token" | "/expired/token" => token(asked),
+            "/person/mcp" => {
+                // The upstream knows the refresh token too.
+                let mut asked = Asked { target: "/mcp".to_owned(), ..asked.clone() };
+                asked.headers.push(("x-key".to_owned(), REFRESH.to_owned()));
+                echoing::web(&asked)
+            }
             _ => echoing::web(asked),
         });
         let scene = Scene { folder, web, store: RefCell::default() };
@@ -91,6 +106,10 @@ impl Scene {
                 "auth": auth, "allow_insecure_http": true, "allow_insecure_auth": true,
             })
         };
+        let login = |name: &str| {
+            json!([{ "scheme": "oauth2", "grant": "refresh_token", "token_url": scene.web.url(&format!("/{name}/token")),
+                "client_id": "canary", "client_auth": "none" }])
+        };
         let test = std::env::current_exe().expect("a test has a file");
         let config = json!({
             "credentials": {
@@ -113,12 +132,17 @@ impl Scene {
                     "inherit_env": ["CANARY_TOKEN"],
                     "env": { (ECHOING): "1", "CHILD_TOKEN": "${CANARY_CHILD}", "DATABASE_URL": "postgres://app:${CANARY_DB}@db/x" },
                 },
+                "expired": api(login("expired")),
                 "keys": api(json!([
                     { "scheme": "api_key", "in": "query", "name": "key", "binding": "query" },
                     { "scheme": "api_key", "in": "cookie", "name": "sid", "binding": "cookie" },
                     { "scheme": "api_key", "in": "header", "name": "Authorization", "binding": "bearer" },
                 ])),
                 "object": api(json!([{ "scheme": "basic", "binding": "object" }])),
+                "person": {
+                    "transport": "mcp_http", "url": scene.web.url("/person/mcp"), "allow_insecure_http": true,
+                    "allow_insecure_auth": true, "auth": login("person"),
+                },
                 "web": {
                     "transport": "mcp_http", "url": scene.web.url("/mcp"), "allow_insecure_http": true, "allow_insecure_auth": true,
                     "auth": [
@@ -129,7 +153,27 @@ impl Scene {
             },
         });
         scene.write("upstreams.json", &config.to_string());
+        scene.write("entered", ENTERED);
+        for name in ["expired", "person"] {
+            let entered = File::open(scene.path("entered")).expect("a file");
+            let done = run(scene.command(ptc_compile()).args(["login", "upstreams.json", name]).stdin(entered));
+            assert_eq!((done.code, done.stderr.as_str()), (Some(0), &*format!("{name}: logged in\n")), "{}", done.stdout);
+        }
         scene
+    }
+
+    /// Serves with all flags, and checks everything that the server writes.
+    fn serve(&self, name: &str, program: &Path, first: &[&str], more: &[&str], talk: fn(&mut Server) -> String) {
+        let traces = self.path(name);
+        let mut command = self.command(program);
+        command.args(first).args(self.flags(&traces)).args(more).env("PTC_RUNNER_MCP_HTTP_AUTH_TOKEN", CLIENTS);
+        let mut server = Server::start(&mut command, self.path(&format!("{name}.log")));
+        let said = talk(&mut server);
+        assert_clean(&CANARIES, &format!("the command line of {name}"), &server.shown);
+        assert_redacted(&format!("what {name} answers"), &said, 200);
+        assert_redacted(&format!("the log of {name}"), &server.said(), 20);
+        assert_redacted(&format!("traces of {name}"), &files(&traces), 200);
+        assert!(said.contains("temporarily_unavailable"), "the refused renewal is shown: {said}");
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -149,7 +193,8 @@ impl Scene {
             .env("CANARY_QUERY", QUERY)
             .env("CANARY_DB", DATABASE)
             .env("CANARY_TOKEN", INHERITED)
-            .env("CANARY_PLANNER", PLANNER);
+            .env("CANARY_PLANNER", PLANNER)
+            .env("PTC_RUNNER_MCP_TOKEN_STORE", self.path("tokens"));
         command.envs(self.store.borrow().iter().map(|url| ("PTC_RUNNER_MCP_SESSION_STORE", url)));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("authorization=Bearer%20{COLLECTOR}"));
         command
@@ -214,6 +259,24 @@ fn collector(asked: &Asked) -> Answer {
     Answer::Full(status, vec![format!("Retry-After: {}", known.replace('\n', " "))], partly.to_string().into_bytes())
 }
 
+/// Answers as an authorization server that replaces the refresh token which a person has entered. It refuses the other one of `expired`,
+/// and repeats it.
+fn token(asked: &Asked) -> Answer {
+    let is_entered = asked.body.contains("3ntered");
+    let issued = |access: &str, refresh: &str, lifetime: u64| {
+        let tokens = json!({ "access_token": access, "token_type": "Bearer", "refresh_token": refresh, "expires_in": lifetime });
+        Answer::json(200, tokens)
+    };
+    match &*asked.target {
+        "/person/token" => issued(ACCESS, REFRESH, 3_600),
+        _ if is_entered => issued("4nother-access-token", REFUSED, 1),
+        _ => {
+            let told = format!("{} {}", asked.body, known(&[REFUSED.to_owned()])).replace('\n', " ");
+            Answer::json(400, json!({ "error": "temporarily_unavailable", "error_description": told }))
+        }
+    }
+}
+
 /// Returns requests of every kind, some of them faulty.
 fn questions() -> Vec<Value> {
     let call =
@@ -223,8 +286,15 @@ fn questions() -> Vec<Value> {
         "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "canary", "version": "1" } },
     });
     let mut questions = vec![initialize, json!({ "method": "tools/list" })];
-    let servers: [(&str, &[&str]); 5] =
-        [("api", &OPERATIONS), ("child", &TOOLS), ("keys", &OPERATIONS), ("object", &OPERATIONS), ("web", &TOOLS)];
+    let servers: [(&str, &[&str]); 7] = [
+        ("api", &OPERATIONS),
+        ("child", &TOOLS),
+        ("expired", &OPERATIONS),
+        ("keys", &OPERATIONS),
+        ("object", &OPERATIONS),
+        ("person", &TOOLS),
+        ("web", &TOOLS),
+    ];
     questions.extend(programs(&servers).into_iter().map(|program| call("lisp_eval", json!({ "program": program }))));
     let said = known(&CANARIES.map(str::to_owned));
     questions.extend([
@@ -376,6 +446,13 @@ fn assert_redacted(what: &str, text: &str, least: usize) {
     assert_clean(&[STORE], what, text);
 }
 
+/// The same server without a build: the catalog is listed when it starts.
+#[test]
+fn no_output_of_run_contains_a_secret() {
+    let scene = Scene::new();
+    scene.serve("unbuilt", ptc_compile(), &["run", "upstreams.json"], &[], Server::converse);
+}
+
 #[test]
 #[ignore = "needs what .ci/peers installs"]
 fn no_output_of_a_server_contains_a_secret() {
@@ -392,18 +469,10 @@ fn no_output_of_a_server_contains_a_secret() {
     assert_redacted("the lock file", &std::fs::read_to_string(scene.path("upstreams.lock.json")).expect("a lock file"), 20);
     // A literal is in the binary because the config contains it; the compiler has warned of it.
     let bytes = std::fs::read(&gate).expect("a binary");
-    assert_clean(&CANARIES[..12], "the binary", &String::from_utf8_lossy(&bytes));
+    assert_clean(&CANARIES[..15], "the binary", &String::from_utf8_lossy(&bytes));
 
     let serve = |name: &str, program: &Path, first: &[&str], more: &[&str], talk: fn(&mut Server) -> String| {
-        let traces = scene.path(name);
-        let mut command = scene.command(program);
-        command.args(first).args(scene.flags(&traces)).args(more).env("PTC_RUNNER_MCP_HTTP_AUTH_TOKEN", CLIENTS);
-        let mut server = Server::start(&mut command, scene.path(&format!("{name}.log")));
-        let said = talk(&mut server);
-        assert_clean(&CANARIES, &format!("the command line of {name}"), &server.shown);
-        assert_redacted(&format!("what {name} answers"), &said, 200);
-        assert_redacted(&format!("the log of {name}"), &server.said(), 20);
-        assert_redacted(&format!("traces of {name}"), &files(&traces), 200);
+        scene.serve(name, program, first, more, talk);
     };
     serve("pinned", &gate, &["start"], &[], Server::converse);
     let listening = ["--http", "--http-port", "0", "--http-metrics", "--http-viewer"];
