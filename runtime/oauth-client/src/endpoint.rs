@@ -11,6 +11,7 @@ use ptc_upstream::{Reason, UpstreamError};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
+use zeroize::Zeroizing;
 
 use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
@@ -19,7 +20,7 @@ use crate::party::Party;
 use crate::store::Login;
 
 /// Time limit for a request with its answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
@@ -133,14 +134,37 @@ impl TokenEndpoint {
         url: &Url,
         grant: &[(&str, &str)],
     ) -> Result<TokenResponse, RequestError> {
+        self.request_as(party, url, grant, answer::read_response).await
+    }
+
+    /// Requests an assertion for another authorization server, like [`TokenEndpoint::request_with`].
+    ///
+    /// # Errors
+    ///
+    /// The same as [`TokenEndpoint::request_with`].
+    pub(crate) async fn request_assertion(
+        &self,
+        party: &Party,
+        url: &Url,
+        grant: &[(&str, &str)],
+    ) -> Result<Zeroizing<String>, RequestError> {
+        self.request_as(party, url, grant, answer::read_assertion).await
+    }
+
+    async fn request_as<T>(
+        &self,
+        party: &Party,
+        url: &Url,
+        grant: &[(&str, &str)],
+        read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<T, RequestError> {
         let form: Vec<_> = grant.iter().copied().chain([("resource", &*party.oauth.resource)]).collect();
         let posted = self.post(party, url, &form, "the token endpoint").await;
-        let read = |body: Vec<u8>| {
+        let outcome = posted.and_then(|body| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
-            answer::read_response(&body).map_err(described)
-        };
-        let outcome = posted.and_then(read);
+            read(&body).map_err(described)
+        });
         if outcome.is_err() && self.party.oauth.token_url.is_empty() {
             *self.known_url() = None;
         }

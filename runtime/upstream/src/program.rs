@@ -38,6 +38,7 @@ use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
 use super::call_rules::CallRules;
+use super::caller_token::{self, CallerToken};
 #[cfg(feature = "interception")]
 use super::dispatch::Answered;
 use super::dispatch::{EncodedCall, UpstreamConnection};
@@ -73,6 +74,8 @@ pub struct WaitLimits {
     pub most_in_flight: Option<usize>,
     /// What the caller may call. `None` without a policy, which permits everything.
     pub access: Option<Arc<dyn Access>>,
+    /// The access token of the caller, if it came with one.
+    pub caller: Option<CallerToken>,
 }
 
 /// The host of one evaluation, with its budgets and its record of calls.
@@ -346,7 +349,10 @@ impl Shared {
             let started = Instant::now();
             let _under_way = self.under_way(&ready.connection)?;
             let Ready { connection, known, encoded, rules, .. } = &ready;
-            let send = || connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
+            let send = || {
+                let call = connection.call(known, encoded, *rules, client_key, &upstreams.secrets, &upstreams.settings);
+                caller_token::scope(self.limits.caller.clone(), call)
+            };
             let mut answer = send().await;
             if let Some(delay) = answer.as_ref().err().and_then(|fault| self.delay_before_retry(&ready, fault)) {
                 tokio::time::sleep(delay).await;

@@ -27,6 +27,7 @@ pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
 }
 
 /// The configuration of a source.
+#[derive(Clone)]
 pub struct TokenSourceConfig<'s> {
     /// The name of the upstream. Empty while a document is fetched, whose caller knows the upstream.
     pub upstream: &'static str,
