@@ -12,7 +12,9 @@ use ptc_compiler::resolve::MissingPin;
 use ptc_compiler::serve::ask::{self, Answer, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
+use ptc_runtime::digest::sha256;
 use ptc_runtime::secrets;
+use ptc_runtime::upstream::caller_token::{self, CallerToken};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
@@ -22,6 +24,9 @@ use crate::parts::PARTS;
 use crate::progress::QueryProgress;
 use crate::shared_args::Connecting;
 use crate::{Failure, defaults};
+
+/// The variable with the access token on whose behalf upstreams are asked that have no token without a caller.
+const CALLER_VARIABLE: &str = "PTC_COMPILE_CALLER_TOKEN";
 
 /// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);
@@ -66,6 +71,12 @@ pub(crate) fn ask(
     Ok(locked)
 }
 
+/// Returns the token of the person for whom upstreams are asked, if there is one.
+fn caller() -> Option<CallerToken> {
+    let token = std::env::var(CALLER_VARIABLE).ok()?;
+    CallerToken::new(token.trim(), sha256).filter(|token| !token.text().is_empty())
+}
+
 /// Queries all upstreams in parallel, and returns the answers as they came.
 pub(crate) fn answers(
     config: &Config,
@@ -99,7 +110,7 @@ pub(crate) fn answers(
         let mut signals = ShutdownSignals::listen(true, true)
             .map_err(|error| Failure::new(format!("cannot take over the signals that end a process: {error}")))?;
         tokio::select! {
-            answers = asker.ask(config, missing_pins, &mut started) => Ok(answers),
+            answers = caller_token::scope(caller(), asker.ask(config, missing_pins, &mut started)) => Ok(answers),
             name = signals.recv() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }
     };

@@ -28,6 +28,8 @@ pub(crate) struct TokenResponse {
     pub(crate) refresh_token: Option<String>,
     /// The time for which the access token is valid, if the answer has it.
     pub(crate) lifetime: Option<Duration>,
+    /// Redacts the access token, if the deployment's redactor does not.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 /// A refusal in the form of OAuth.
@@ -72,7 +74,7 @@ pub(crate) fn read_response(body: &[u8]) -> Result<TokenResponse, &'static str> 
             Some(value.as_str().filter(|token| is_refresh_token(token)).ok_or("has an unusable `refresh_token`")?.to_owned())
         }
     };
-    Ok(TokenResponse { access_token: access_token.to_owned(), refresh_token, lifetime })
+    Ok(TokenResponse { access_token: access_token.to_owned(), refresh_token, lifetime, redactor: None })
 }
 
 /// Reads a successful answer with an assertion for another authorization server. It is not a bearer token, so that its type is `N_A`.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ptc_upstream::UpstreamError;
 use ptc_upstream::caller_token;
@@ -15,20 +15,15 @@ use reqwest::header::HeaderMap;
 use crate::source::{Client, Source};
 
 /// Maximum number of sources of one upstream. The one that was used least recently is given up for the next caller.
-const MAX_CALLERS: usize = 256;
+const MAX_CALLERS: usize = 128;
+/// Time without a call after which a source is given up. Its tokens take memory, also those that have expired.
+const MAX_IDLE: Duration = Duration::from_mins(15);
 
 /// The sources of the callers of one upstream.
 pub(crate) struct Callers {
     client: Arc<Client>,
-    /// The sources by the digest of the caller's token.
-    known: Mutex<HashMap<[u8; 32], Known>>,
-}
-
-struct Known {
-    source: Source,
-    /// The number of the source among those that exist, by which the redactor keeps its tokens.
-    slot: usize,
-    used_at: Instant,
+    /// The sources by the digest of the caller's token, with the time of the last call.
+    known: Mutex<HashMap<[u8; 32], (Source, Instant)>>,
 }
 
 impl Callers {
@@ -41,17 +36,16 @@ impl Callers {
     fn source(&self, digest: [u8; 32]) -> Source {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if let Some(found) = known.get_mut(&digest) {
-            found.used_at = now;
-            return found.source.clone();
+        if !known.contains_key(&digest) {
+            known.retain(|_, (_, used_at)| now.duration_since(*used_at) < MAX_IDLE);
+            let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(digest, _)| *digest);
+            if let Some(oldest) = oldest.filter(|_| known.len() >= MAX_CALLERS) {
+                known.remove(&oldest);
+            }
         }
-        let oldest = known.iter().min_by_key(|(_, found)| found.used_at).map(|(digest, _)| *digest);
-        let free = oldest.filter(|_| known.len() >= MAX_CALLERS).and_then(|oldest| known.remove(&oldest));
-        let slot = free.map_or(known.len(), |free| free.slot);
-        let secrets_of = format!("{} caller {slot}", self.client.endpoint.upstream());
-        let source = Source::of_caller(Arc::clone(&self.client), secrets_of);
-        known.insert(digest, Known { source: source.clone(), slot, used_at: now });
-        source
+        let (source, used_at) = known.entry(digest).or_insert_with(|| (Source::of_caller(Arc::clone(&self.client)), now));
+        *used_at = now;
+        source.clone()
     }
 }
 

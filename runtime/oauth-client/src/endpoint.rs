@@ -265,7 +265,10 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        self.send(url, headers, body, name, |code| party.advice(code)).await
+        // The server may repeat the token of a caller, which no other redactor knows.
+        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion"));
+        let redactor = exchanged.map_or_else(|| self.redactor.clone(), |(_, token)| self.redactor.with(token));
+        self.send_redacted(url, headers, body, name, &redactor, |code| party.advice(code)).await
     }
 
     /// Sends a `POST` request to an endpoint. Returns the body of a successful answer. `advice` says what to do after a refusal with a
@@ -277,9 +280,21 @@ impl TokenEndpoint {
     pub(crate) async fn send(
         &self,
         url: &Url,
+        headers: HeaderMap,
+        body: String,
+        name: &str,
+        advice: impl Fn(&str) -> String,
+    ) -> Result<Vec<u8>, RequestError> {
+        self.send_redacted(url, headers, body, name, &self.redactor, advice).await
+    }
+
+    async fn send_redacted(
+        &self,
+        url: &Url,
         mut headers: HeaderMap,
         body: String,
         name: &str,
+        redactor: &Redactor,
         advice: impl Fn(&str) -> String,
     ) -> Result<Vec<u8>, RequestError> {
         let deadline = Instant::now() + TIMEOUT;
@@ -314,7 +329,7 @@ impl TokenEndpoint {
             return Ok(body);
         }
         let status = status.as_u16();
-        let refusal = answer::read_refusal(&body, &self.redactor);
+        let refusal = answer::read_refusal(&body, redactor);
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),

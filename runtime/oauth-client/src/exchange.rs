@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use ptc_catalog::{GrantType, OAuth2, TokenType};
-use ptc_secrets::Secrets;
+use ptc_secrets::{Redactor, Secrets};
 use ptc_upstream::caller_token::{self, CallerToken};
 use ptc_upstream::http::access_token::TokenSourceConfig;
 use ptc_upstream::{Reason, UpstreamError};
@@ -56,7 +56,7 @@ impl Exchange {
         Ok(Exchange { file, identity_provider: identity_provider.transpose()? })
     }
 
-    /// Requests an access token. `learn` receives each token before it is sent.
+    /// Requests an access token. The redactor learns the token of a file, and its assertion, before they are sent.
     ///
     /// # Errors
     ///
@@ -65,9 +65,14 @@ impl Exchange {
         &self,
         endpoint: &TokenEndpoint,
         caller: Option<&CallerToken>,
-        learn: &(dyn Fn(&str) + Sync),
+        redactor: &Redactor,
     ) -> Result<TokenResponse, RequestError> {
         let subject = self.subject(endpoint, caller)?;
+        let learn = |token: &str| {
+            if self.file.is_some() {
+                redactor.add_issued(endpoint.upstream(), token);
+            }
+        };
         learn(&subject);
         let oauth = &endpoint.party().oauth;
         let assertion = match &self.identity_provider {

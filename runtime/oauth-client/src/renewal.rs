@@ -84,6 +84,7 @@ impl Renewal {
                 access_token: stored.access_token.clone(),
                 refresh_token: None,
                 lifetime: stored.expires_in.map(Duration::from_secs),
+                redactor: None,
             };
             let now = Instant::now();
             return Ok((response, now.checked_sub(age).unwrap_or(now)));

@@ -111,7 +111,8 @@ impl Schedule {
     /// Returns what is wrong with the token if a header cannot carry it.
     pub(crate) fn issued(&mut self, response: &TokenResponse, asked_at: Instant) -> Result<AccessToken, &'static str> {
         let token = AccessToken::new(&response.access_token, self.issued + 1)
-            .ok_or("has an `access_token` that a header cannot carry")?;
+            .ok_or("has an `access_token` that a header cannot carry")?
+            .redacted_by(response.redactor.clone());
         self.issued += 1;
         self.failures = 0;
         self.backoff_until = None;
@@ -159,6 +160,7 @@ mod tests {
             access_token: "not-a-real-token".to_owned(),
             refresh_token: None,
             lifetime: lifetime.map(Duration::from_secs),
+            redactor: None,
         }
     }
 

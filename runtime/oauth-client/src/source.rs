@@ -45,8 +45,8 @@ pub(crate) struct Source(Arc<Inner>);
 
 struct Inner {
     client: Arc<Client>,
-    /// The owner of the tokens among the secrets of the redactor.
-    secrets_of: String,
+    /// Whether the tokens are those of one caller. Their number is large, so that each token has a redactor of its own.
+    is_of_caller: bool,
     state: Mutex<State>,
 }
 
@@ -62,13 +62,12 @@ struct State {
 impl Source {
     /// Creates a source without a token.
     pub(crate) fn new(client: Arc<Client>) -> Source {
-        let secrets_of = client.endpoint.upstream().to_owned();
-        Source::of_caller(client, secrets_of)
+        Source(Arc::new(Inner { client, is_of_caller: false, state: Mutex::default() }))
     }
 
-    /// Creates a source of the tokens of one caller. Its tokens are secrets of `secrets_of`.
-    pub(crate) fn of_caller(client: Arc<Client>, secrets_of: String) -> Source {
-        Source(Arc::new(Inner { client, secrets_of, state: Mutex::default() }))
+    /// Creates a source of the tokens of one caller.
+    pub(crate) fn of_caller(client: Arc<Client>) -> Source {
+        Source(Arc::new(Inner { client, is_of_caller: true, state: Mutex::default() }))
     }
 
     /// Returns a token, like [`TokenSource::token`], for a caller if the source belongs to one.
@@ -124,19 +123,12 @@ impl Client {
     }
 
     /// Requests a token. Returns when it was requested, too.
-    async fn request(
-        &self,
-        caller: Option<&CallerToken>,
-        secrets_of: &str,
-    ) -> Result<(TokenResponse, Instant), RequestError> {
+    async fn request(&self, caller: Option<&CallerToken>) -> Result<(TokenResponse, Instant), RequestError> {
         let asked_at = Instant::now();
         let response = match &self.grant {
             Grant::Login(renewal) => return renewal.renew(&self.endpoint, &self.redactor).await,
             Grant::Client => self.endpoint.request().await?,
-            Grant::Exchange(exchange) => {
-                let learn = |token: &str| self.redactor.add_issued(secrets_of, token);
-                exchange.request(&self.endpoint, caller, &learn).await?
-            }
+            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, &self.redactor).await?,
         };
         Ok((response, asked_at))
     }
@@ -187,10 +179,12 @@ impl Inner {
 
     async fn request(&self, caller: Option<CallerToken>) -> Result<AccessToken, UpstreamError> {
         let Client { endpoint, redactor, .. } = &*self.client;
-        let requested = self.client.request(caller.as_ref(), &self.secrets_of).await;
+        let mut requested = self.client.request(caller.as_ref()).await;
         drop(caller);
-        if let Ok((response, _)) = &requested {
-            redactor.add_issued(&self.secrets_of, &response.access_token);
+        match &mut requested {
+            Ok((response, _)) if self.is_of_caller => response.redactor = Some(redactor.with(&response.access_token)),
+            Ok((response, _)) => redactor.add_issued(endpoint.upstream(), &response.access_token),
+            Err(_) => {}
         }
         let mut state = self.lock();
         state.request = None;

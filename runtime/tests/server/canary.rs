@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, OpenApi, Operation,
+    Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, TokenType, OpenApi, Operation,
     Proxy, Source, Tool, Tools, Transport, Upstream,
 };
 use serde_json::json;
@@ -92,6 +92,10 @@ pub(crate) fn deployment() -> &'static Deployment {
         issuer: "",
         scope: "",
         resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let issued = McpHttp { auth: [Auth::OAuth2(oauth)].to_vec_leaked(), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let operations = OPERATIONS.map(|name| {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, TokenType, OpenApi, Operation, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
@@ -80,6 +80,10 @@ fn service(api: &Web) -> Upstream {
         issuer: "",
         scope: "",
         resource: api.url("/mcp"),
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };

@@ -8,7 +8,7 @@ use crate::fault::UpstreamError;
 use crate::lifecycle::{Lifecycle, Live};
 
 /// Maximum number of connections. The one that was used least recently is given up for the next caller.
-const MAX_SESSIONS: usize = 256;
+const MAX_SESSIONS: usize = 128;
 /// Time without a call after which a connection is given up.
 const MAX_IDLE: Duration = Duration::from_mins(15);
 

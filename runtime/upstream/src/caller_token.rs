@@ -5,14 +5,20 @@
 
 #[cfg(feature = "caller-token")]
 pub use enabled::{CallerToken, current, missing, scope};
+#[cfg(feature = "caller-token")]
+pub(crate) use enabled::{redact_with, redactor};
 #[cfg(not(feature = "caller-token"))]
 pub use disabled::{CallerToken, current, scope};
+#[cfg(not(feature = "caller-token"))]
+pub(crate) use disabled::redactor;
 
 #[cfg(feature = "caller-token")]
 mod enabled {
+    use std::cell::RefCell;
     use std::fmt;
     use std::sync::Arc;
 
+    use ptc_secrets::Redactor;
     use zeroize::Zeroizing;
 
     use crate::fault::{Reason, UpstreamError};
@@ -49,18 +55,35 @@ mod enabled {
         }
     }
 
+    /// A call for a caller.
+    struct Call {
+        caller: Option<CallerToken>,
+        /// Redacts the token that the call sends. Each caller has its own, since one that knows all tokens would be too large.
+        redactor: RefCell<Option<Redactor>>,
+    }
+
     tokio::task_local! {
-        static CALLER: Option<CallerToken>;
+        static CALL: Call;
     }
 
     /// Runs `work` for a caller.
     pub fn scope<T>(caller: Option<CallerToken>, work: impl Future<Output = T>) -> impl Future<Output = T> {
-        CALLER.scope(caller, work)
+        CALL.scope(Call { caller, redactor: RefCell::default() }, work)
     }
 
     /// Returns the token of the caller for whom this task works. `None` if there is no caller, or if it came without a token.
     pub fn current() -> Option<CallerToken> {
-        CALLER.try_with(Clone::clone).ok().flatten()
+        CALL.try_with(|call| call.caller.clone()).ok().flatten()
+    }
+
+    /// Makes [`redactor`] return this in the current task.
+    pub(crate) fn redact_with(redactor: &Redactor) {
+        let _ = CALL.try_with(|call| *call.redactor.borrow_mut() = Some(redactor.clone()));
+    }
+
+    /// Returns the redactor of the token that this task sends for its caller. It finds the other secrets too.
+    pub(crate) fn redactor() -> Option<Redactor> {
+        CALL.try_with(|call| call.redactor.borrow().clone()).ok().flatten()
     }
 
     /// Returns the error of a call on behalf of a caller that came without a token.
@@ -75,6 +98,8 @@ mod enabled {
 
 #[cfg(not(feature = "caller-token"))]
 mod disabled {
+    use ptc_secrets::Redactor;
+
     /// An access token that was verified. This build has none.
     #[derive(Debug, Clone)]
     pub enum CallerToken {}
@@ -93,6 +118,11 @@ mod disabled {
 
     /// Returns `None`.
     pub fn current() -> Option<CallerToken> {
+        None
+    }
+
+    /// Returns `None`.
+    pub(crate) fn redactor() -> Option<Redactor> {
         None
     }
 }

@@ -14,6 +14,8 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use super::client::Endpoint;
 use super::proxy::ResolvedProxy;
 use crate::fault::{Reason, UpstreamError};
+#[cfg(feature = "caller-token")]
+use ptc_secrets::Redactor;
 use ptc_secrets::Secrets;
 
 /// Makes the sources of access tokens: `ptc_oauth_client::OAUTH_CLIENT`.
@@ -102,6 +104,9 @@ pub struct AccessToken {
     authorization: HeaderValue,
     /// The number of the token among those of its source.
     number: u64,
+    /// Redacts the token, if no redactor of the deployment does.
+    #[cfg(feature = "caller-token")]
+    redactor: Option<Redactor>,
 }
 
 impl AccessToken {
@@ -109,7 +114,25 @@ impl AccessToken {
     pub fn new(token: &str, number: u64) -> Option<AccessToken> {
         let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
         authorization.set_sensitive(true);
-        Some(AccessToken { authorization, number })
+        Some(AccessToken {
+            authorization,
+            number,
+            #[cfg(feature = "caller-token")]
+            redactor: None,
+        })
+    }
+
+    /// Makes answers to requests with this token be redacted with `redactor`, in place of that of the deployment.
+    #[cfg(feature = "caller-token")]
+    #[must_use]
+    pub fn redacted_by(self, redactor: Option<Redactor>) -> AccessToken {
+        AccessToken { redactor, ..self }
+    }
+
+    /// Returns the redactor of the answers.
+    #[cfg(feature = "caller-token")]
+    pub(super) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
     }
 
     /// Returns the number of the token.
