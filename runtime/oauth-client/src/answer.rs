@@ -5,6 +5,12 @@ use std::time::Duration;
 
 use ptc_secrets::Redactor;
 use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+/// The type of an assertion for the authorization server of an upstream (Identity Assertion JWT Authorization Grant).
+pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+/// The types of an access token in the answer to an exchange (RFC 8693, section 3).
+const ACCESS_TOKEN_TYPES: [&str; 2] = ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"];
 
 use crate::proof::ProofKey;
 
@@ -26,6 +32,8 @@ pub(crate) struct TokenResponse {
     pub(crate) lifetime: Option<Duration>,
     /// The key to which the access token is bound. `None` for a bearer token.
     pub(crate) proof_key: Option<Arc<ProofKey>>,
+    /// Redacts the access token, if the deployment's redactor does not.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 /// A refusal in the form of OAuth.
@@ -53,6 +61,11 @@ pub(crate) fn read_response(body: &[u8], proof_key: Option<&Arc<ProofKey>>) -> R
     if !token_type.eq_ignore_ascii_case(expected) {
         return Err(why);
     }
+    if let Some(issued) = answer.get("issued_token_type").and_then(Value::as_str)
+        && !ACCESS_TOKEN_TYPES.contains(&issued)
+    {
+        return Err("has an `issued_token_type` that is not that of an access token");
+    }
     let access_token = answer.get("access_token").and_then(Value::as_str).ok_or("has no `access_token`")?;
     if access_token.is_empty() || !access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("has an `access_token` that a header cannot carry");
@@ -70,7 +83,29 @@ pub(crate) fn read_response(body: &[u8], proof_key: Option<&Arc<ProofKey>>) -> R
             Some(value.as_str().filter(|token| is_refresh_token(token)).ok_or("has an unusable `refresh_token`")?.to_owned())
         }
     };
-    Ok(TokenResponse { access_token: access_token.to_owned(), refresh_token, lifetime, proof_key: proof_key.cloned() })
+    Ok(TokenResponse {
+        access_token: access_token.to_owned(),
+        refresh_token,
+        lifetime,
+        proof_key: proof_key.cloned(),
+        redactor: None,
+    })
+}
+
+/// Reads a successful answer with an assertion for another authorization server. It is not a bearer token, so that its type is `N_A`.
+///
+/// # Errors
+///
+/// Returns what is wrong with the answer, without any part of it.
+pub(crate) fn read_assertion(body: &[u8]) -> Result<Zeroizing<String>, &'static str> {
+    let answer: Map<String, Value> = serde_json::from_slice(body).map_err(|_| "is not a JSON object")?;
+    if answer.get("issued_token_type").and_then(Value::as_str) != Some(ID_JAG) {
+        return Err("has another `issued_token_type` than that of an assertion for an authorization server (ID-JAG)");
+    }
+    let assertion = answer.get("access_token").and_then(Value::as_str).ok_or("has no `access_token`")?;
+    let is_token =
+        |text: &str| !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_token(assertion) { Ok(Zeroizing::new(assertion.to_owned())) } else { Err("has an unusable `access_token`") }
 }
 
 /// Whether a text can be a refresh token (RFC 6749, appendix A.17).

@@ -4,6 +4,7 @@
 //! `ptc_runtime`.
 //!
 //! - `source`: the tokens of one upstream: the current one, its renewal, and pauses after failures.
+//! - `callers`: the sources of the callers of one upstream. `exchange`: exchanges a token of a caller or of the platform.
 //! - `schedule`: decides whether a token is used, renewed or refused at a given time.
 //! - `store`: the tokens of logins. `renewal`: renews them. `login`: a person logs in; `prepare`: what a login
 //!   needs; `redirect`: the answer that a browser brings.
@@ -22,10 +23,12 @@
 mod address;
 mod answer;
 mod assertion;
+mod callers;
 mod challenge;
 mod client_auth;
 mod discovery;
 mod endpoint;
+mod exchange;
 pub mod login;
 mod metadata;
 mod party;
@@ -41,12 +44,15 @@ pub mod store;
 
 use std::sync::Arc;
 
+use ptc_catalog::GrantType;
 use ptc_upstream::UpstreamError;
 use ptc_upstream::http::access_token::{TokenSource, TokenSourceConfig, TokenSourceFactory};
 
+use crate::callers::Callers;
 use crate::endpoint::TokenEndpoint;
+use crate::exchange::Exchange;
 use crate::renewal::Renewal;
-use crate::source::Source;
+use crate::source::{Client, Grant, Source};
 
 /// The OAuth client: the part that `main` passes to the runtime.
 pub static OAUTH_CLIENT: OauthClient = OauthClient;
@@ -58,7 +64,15 @@ pub struct OauthClient;
 impl TokenSourceFactory for OauthClient {
     fn source(&self, config: TokenSourceConfig<'_>) -> Result<Arc<dyn TokenSource>, UpstreamError> {
         let redactor = config.secrets.redactor();
-        let renewal = config.oauth.grant.needs_login().then(|| Renewal::new(&config)).transpose()?;
-        Ok(Arc::new(Source::new(TokenEndpoint::new(&config)?, renewal, redactor)))
+        let endpoint = TokenEndpoint::new(&config)?;
+        let grant = match config.oauth.grant {
+            GrantType::ClientCredentials => Grant::Client,
+            GrantType::RefreshToken | GrantType::AuthorizationCode | GrantType::DeviceCode => {
+                Grant::Login(Renewal::new(&config)?)
+            }
+            GrantType::TokenExchange | GrantType::JwtBearer => Grant::Exchange(Exchange::new(&config)?),
+        };
+        let client = Arc::new(Client { endpoint, grant, redactor });
+        Ok(if config.oauth.is_on_behalf() { Arc::new(Callers::new(client)) } else { Arc::new(Source::new(client)) })
     }
 }

@@ -66,12 +66,18 @@ impl Party {
 
     /// Returns what to do after a refusal with this code.
     pub(crate) fn advice(&self, code: &str) -> String {
-        let OAuth2 { binding, grant, .. } = &self.oauth;
+        let OAuth2 { binding, grant, subject, .. } = &self.oauth;
         match code {
             "invalid_client" if binding.is_empty() => "check `client_id`, and that this is a public client there".to_owned(),
             "invalid_client" => format!("check `client_id`, `client_auth` and the credential '{binding}'"),
             "invalid_scope" => "check `scopes`; `ptc-compile logout` forgets scopes that the upstream has asked for".to_owned(),
-            "invalid_target" => "check `resource`".to_owned(),
+            "invalid_target" => "check `resource` and `audience`".to_owned(),
+            "invalid_grant" | "invalid_request" if self.oauth.is_on_behalf() => {
+                "it does not accept the access token with which the caller came, or this client may not exchange it".to_owned()
+            }
+            "invalid_grant" | "invalid_request" if !subject.is_empty() => {
+                format!("it does not accept the token in the file of the credential '{subject}'")
+            }
             "unauthorized_client" | "unsupported_grant_type" => {
                 format!("permit the grant `{}` for this client at the authorization server", grant.name())
             }

@@ -93,6 +93,7 @@ impl Renewal {
                 refresh_token: None,
                 lifetime: stored.expires_in.map(Duration::from_secs),
                 proof_key: proof_key.map_err(damaged)?.flatten(),
+                redactor: None,
             };
             let now = Instant::now();
             return Ok((response, now.checked_sub(age).unwrap_or(now)));

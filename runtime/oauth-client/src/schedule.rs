@@ -113,7 +113,8 @@ impl Schedule {
     pub(crate) fn issued(&mut self, response: &TokenResponse, asked_at: Instant) -> Result<AccessToken, &'static str> {
         let proof = response.proof_key.clone().map(|key| key as Arc<dyn Proof>);
         let token = AccessToken::new(&response.access_token, self.issued + 1, proof)
-            .ok_or("has an `access_token` that a header cannot carry")?;
+            .ok_or("has an `access_token` that a header cannot carry")?
+            .redacted_by(response.redactor.clone());
         self.issued += 1;
         self.failures = 0;
         self.backoff_until = None;
@@ -162,6 +163,7 @@ mod tests {
             refresh_token: None,
             lifetime: lifetime.map(Duration::from_secs),
             proof_key: None,
+            redactor: None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
@@ -85,6 +85,10 @@ fn service(api: &Web) -> Upstream {
         resource: api.url("/mcp"),
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };

@@ -49,6 +49,7 @@ use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
 use ptc_upstream::access::Access;
+use ptc_upstream::caller_token::CallerToken;
 use ptc_upstream::{CallReport, ProgramHost, Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
@@ -61,6 +62,7 @@ pub struct Evaluator {
     redactor: Redactor,
     isolation: Option<Arc<dyn Isolation>>,
     access: Option<Arc<dyn Access>>,
+    caller: Option<CallerToken>,
 }
 
 /// Hooks of an evaluation: the tools and checks of an embedding program.
@@ -180,7 +182,7 @@ impl Evaluator {
         redactor: Redactor,
     ) -> Self {
         let stored = Arc::new(StoredPrograms::new(programs));
-        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None, access: None }
+        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None, access: None, caller: None }
     }
 
     /// Returns an evaluator that runs programs in other processes. Those with hooks still run in this one.
@@ -208,6 +210,17 @@ impl Evaluator {
     #[must_use]
     pub fn permitting(&self, access: Option<Arc<dyn Access>>) -> Evaluator {
         Evaluator { access, ..self.clone() }
+    }
+
+    /// Returns an evaluator that calls upstreams on behalf of the caller with this access token. The token is kept as long as the evaluator.
+    #[must_use]
+    pub fn on_behalf_of(self, caller: Option<CallerToken>) -> Evaluator {
+        Evaluator { caller, ..self }
+    }
+
+    /// Returns the access token of the caller.
+    pub fn caller(&self) -> Option<&CallerToken> {
+        self.caller.as_ref()
     }
 
     /// Returns what the caller may do.
@@ -427,6 +440,7 @@ impl Evaluator {
             client_key: processor.map(|processor| processor.client_key().clone()).unwrap_or_default(),
             most_in_flight: processor.map(ProcessorLease::max_in_flight),
             access: self.access.clone(),
+            caller: self.caller.clone(),
         };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();

@@ -16,6 +16,8 @@ use url::Url;
 use super::client::Endpoint;
 use super::proxy::ResolvedProxy;
 use crate::fault::{Reason, UpstreamError};
+#[cfg(feature = "caller-token")]
+use ptc_secrets::Redactor;
 use ptc_secrets::Secrets;
 
 /// Makes the sources of access tokens: `ptc_oauth_client::OAUTH_CLIENT`.
@@ -29,6 +31,7 @@ pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
 }
 
 /// The configuration of a source.
+#[derive(Clone)]
 pub struct TokenSourceConfig<'s> {
     /// The name of the upstream. Empty while a document is fetched, whose caller knows the upstream.
     pub upstream: &'static str,
@@ -119,6 +122,9 @@ pub struct AccessToken {
     number: u64,
     /// Proves that the sender has the key of the token. `None` for a bearer token.
     proof: Option<Arc<dyn Proof>>,
+    /// Redacts the token, if no redactor of the deployment does.
+    #[cfg(feature = "caller-token")]
+    redactor: Option<Redactor>,
 }
 
 impl AccessToken {
@@ -127,7 +133,26 @@ impl AccessToken {
         let scheme = if proof.is_some() { "DPoP" } else { "Bearer" };
         let mut authorization = HeaderValue::from_str(&format!("{scheme} {token}")).ok()?;
         authorization.set_sensitive(true);
-        Some(AccessToken { authorization, number, proof })
+        Some(AccessToken {
+            authorization,
+            number,
+            proof,
+            #[cfg(feature = "caller-token")]
+            redactor: None,
+        })
+    }
+
+    /// Makes answers to requests with this token be redacted with `redactor`, in place of that of the deployment.
+    #[cfg(feature = "caller-token")]
+    #[must_use]
+    pub fn redacted_by(self, redactor: Option<Redactor>) -> AccessToken {
+        AccessToken { redactor, ..self }
+    }
+
+    /// Returns the redactor of the answers.
+    #[cfg(feature = "caller-token")]
+    pub(super) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
     }
 
     /// Returns the number of the token.

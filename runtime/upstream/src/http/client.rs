@@ -21,6 +21,7 @@ use super::proxy::ResolvedProxy;
 use super::tls;
 use crate::OutgoingFrame;
 use crate::call_rules::may_repeat_unauthorized;
+use crate::caller_token;
 use crate::fault::{Delivery, UpstreamError};
 use crate::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 use crate::offload::offload;
@@ -389,7 +390,7 @@ impl HttpClient {
                 Err(_) => return Err(UpstreamError::timed_out().with_status(status)),
                 Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
                 Ok(Ok(None)) => {
-                    let redactor = self.redactor.clone();
+                    let redactor = self.redactor();
                     return offload(body.len(), move || redactor.redact_bytes(body)).await;
                 }
                 Ok(Ok(Some(chunk))) => {
@@ -417,12 +418,17 @@ impl HttpClient {
 
     /// Redacts the text of a received header.
     pub(crate) fn redact_text(&self, text: &str) -> String {
-        self.redactor.redact_str(text).into_owned()
+        self.redactor().redact_str(text).into_owned()
     }
 
     /// Redacts received bytes.
     pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
-        self.redactor.redact_bytes(bytes)
+        self.redactor().redact_bytes(bytes)
+    }
+
+    /// Returns the redactor of the answer that the current task reads.
+    fn redactor(&self) -> Redactor {
+        caller_token::redactor().unwrap_or_else(|| self.redactor.clone())
     }
 }
 
@@ -433,7 +439,12 @@ async fn next_token(
     deadline: Instant,
 ) -> Result<AccessToken, UpstreamError> {
     stage::enter(Stage::AccessToken);
-    tokens.token(refused, deadline).await
+    let token = tokens.token(refused, deadline).await;
+    #[cfg(feature = "caller-token")]
+    if let Ok(Some(redactor)) = token.as_ref().map(AccessToken::redactor) {
+        caller_token::redact_with(redactor);
+    }
+    token
 }
 
 /// Why a request has no response.
