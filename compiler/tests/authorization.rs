@@ -1,7 +1,7 @@
 //! Tests the authorization servers that upstreams name: the lock file has them, changes are reported, and a login at another one is
 //! refused.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where anything is wrong")]
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
 
 use std::fs;
 use std::path::Path;

@@ -155,8 +155,9 @@ impl Scene {
         scene.write("upstreams.json", &config.to_string());
         scene.write("entered", ENTERED);
         for name in ["expired", "person"] {
-            let entered = File::open(scene.path("entered")).expect("a file");
-            let done = run(scene.command(ptc_compile()).args(["login", "upstreams.json", name]).stdin(entered));
+            let mut login = scene.command("sh");
+            login.args(["-c", r#"exec "$0" login upstreams.json "$1" < entered"#]).arg(ptc_compile()).arg(name);
+            let done = run(&mut login);
             assert_eq!((done.code, done.stderr.as_str()), (Some(0), &*format!("{name}: logged in\n")), "{}", done.stdout);
         }
         scene
@@ -174,6 +175,9 @@ impl Scene {
         assert_redacted(&format!("the log of {name}"), &server.said(), 20);
         assert_redacted(&format!("traces of {name}"), &files(&traces), 200);
         assert!(said.contains("temporarily_unavailable"), "the refused renewal is shown: {said}");
+        let sent = format!("Bearer {ACCESS}");
+        let is_person = |asked: &Asked| asked.target == "/person/mcp" && asked.header("authorization") == Some(&sent);
+        assert!(self.web.requests().iter().any(is_person), "the login is used");
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -49,7 +49,7 @@ struct Decided {
 enum Pins {
     /// Nothing: the upstream was not asked, or a build reads its document.
     None,
-    Listing(LockedUpstream),
+    Listing(Box<LockedUpstream>),
     Document(Document),
 }
 
@@ -152,7 +152,7 @@ impl Run<'_> {
             let names = chosen.into_iter().map(|tool| Json::String(tool.name));
             single.set("include_tools", Json::Array(names.collect()));
         }
-        Ok(Some(Decided { name, single, pins: Pins::Listing(listing) }))
+        Ok(Some(Decided { name, single, pins: Pins::Listing(Box::new(listing)) }))
     }
 
     /// Makes an upstream of a service with an OpenAPI document.
@@ -232,7 +232,7 @@ impl Decided {
     fn pins(&self, draft: &mut found::Draft) -> BTreeMap<String, LockedUpstream> {
         match &self.pins {
             Pins::None => BTreeMap::new(),
-            Pins::Listing(listing) => BTreeMap::from([(self.name.clone(), listing.clone())]),
+            Pins::Listing(listing) => BTreeMap::from([(self.name.clone(), LockedUpstream::clone(listing))]),
             Pins::Document(document) => document.pins(&self.name, draft),
         }
     }
