@@ -19,7 +19,7 @@ use crate::world::{World, described, operation, tool, upstream};
 const SECRET: &str = "not-a-real-secret-of-a-client";
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-/// An authorization server that issues `issued-N-for-SUBJECT`.
+/// An authorization server that issues `issued-token-N-for-WHOM`, where the name is the last word of the exchanged token.
 fn exchanger(lifetime: u64) -> Web {
     let issued = AtomicUsize::new(0);
     Web::start(move |asked| {
@@ -29,7 +29,8 @@ fn exchanger(lifetime: u64) -> Web {
             let description = format!("the subject {subject} is not known");
             return Answer::json(400, json!({ "error": "invalid_grant", "error_description": description }));
         }
-        let token = format!("issued-{}-for-{subject}", issued.fetch_add(1, Ordering::Relaxed) + 1);
+        let whom = subject.rsplit('-').next().unwrap_or_default();
+        let token = format!("issued-token-{}-for-{whom}", issued.fetch_add(1, Ordering::Relaxed) + 1);
         Answer::json(
             200,
             json!({
@@ -81,7 +82,7 @@ fn token_of_each_caller_is_exchanged_once_and_goes_to_the_token_endpoint_only() 
     ] {
         assert_eq!(value(&asked, name), Some(expected), "{name}");
     }
-    let (ada, ken) = ("Bearer issued-1-for-not-a-real-token-of-ada", "Bearer issued-2-for-not-a-real-token-of-ken");
+    let (ada, ken) = ("Bearer issued-token-1-for-ada", "Bearer issued-token-2-for-ken");
     assert_eq!(sent(&api), [ada, ken, ada, ken]);
 }
 
@@ -145,7 +146,7 @@ fn tokens_of_many_callers_take_limited_memory() {
     assert_eq!(provider.requests().len(), 129);
     assert!(call(0).starts_with("json"));
     assert_eq!(provider.requests().len(), 130);
-    assert_eq!(sent(&api).pop().as_deref(), Some("Bearer issued-130-for-not-a-real-token-of-caller-000"));
+    assert_eq!(sent(&api).pop().as_deref(), Some("Bearer issued-token-130-for-000"));
 }
 
 /// A server of MCP binds a session to the user of its first request, so that callers share no session.
@@ -230,11 +231,11 @@ fn token_in_a_file_is_exchanged_or_is_the_assertion() {
             ],
         };
         assert_eq!(asked, expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>());
-        std::fs::write(path, "not-a-real-workload-token-2\n").unwrap();
+        std::fs::write(path, "another-made-up-token-2\n").unwrap();
         std::thread::sleep(Duration::from_millis(1_100));
         assert!(world.program_of("not-a-real-token-of-ada").call("api", "get", "{}").starts_with("json"));
-        assert_eq!(sent(&api).pop().as_deref(), Some("Bearer issued-2-for-not-a-real-workload-token-2"));
-        assert_eq!(world.upstreams.redactor().redact_str("not-a-real-workload-token-2"), "[REDACTED]");
+        assert_eq!(sent(&api).pop().as_deref(), Some("Bearer issued-token-2-for-2"));
+        assert_eq!(world.upstreams.redactor().redact_str("another-made-up-token-2"), "[REDACTED]");
     }
 }
 
