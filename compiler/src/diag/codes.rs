@@ -162,6 +162,7 @@ codes! {
     TransportChanged = "PTC0631" Error "a pinned server that is reached over another HTTP transport";
     OperationRenamed = "PTC0632" Error "a pinned operation with another `operationId`";
     ObservedChanged = "PTC0633" Note "another observed shape of a pinned tool's answers";
+    ExampleRefused = "PTC0634" Warning "an example of a call that the schema of its tool refuses";
 
     UpstreamName = "PTC0701" Error "not a name that an upstream can have";
     UpstreamLikeNamespace = "PTC0702" Warning "an upstream named like a namespace";
