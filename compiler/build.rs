@@ -8,12 +8,14 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Members of the embedded workspace: the crates that a deployment can link.
-const MEMBERS: [&str; 20] = [
+const MEMBERS: [&str; 22] = [
     "runtime",
+    "runtime/cassette",
     "runtime/catalog",
     "runtime/check",
     "runtime/engine",
     "runtime/isolation",
+    "runtime/json",
     "runtime/json-schema",
     "runtime/lisp",
     "runtime/log",

@@ -8,12 +8,14 @@ use std::{env, fs};
 use sha2::{Digest, Sha256};
 
 /// Folders of the packages that pinned binaries link, relative to this one.
-const PACKAGES: [&str; 20] = [
+const PACKAGES: [&str; 22] = [
     "",
+    "cassette",
     "catalog",
     "check",
     "engine",
     "isolation",
+    "json",
     "json-schema",
     "lisp",
     "log",

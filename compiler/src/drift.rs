@@ -403,7 +403,7 @@ fn shape(before: &Json, after: &Json) -> String {
 
 /// Returns a schema without descriptions and dialect, and with unordered lists sorted. Names of properties are not keywords, so that a
 /// property called `description` is kept.
-fn without_annotations(schema: &Json) -> Json {
+pub(crate) fn without_annotations(schema: &Json) -> Json {
     fn walk(node: &Json, is_names: bool) -> Json {
         match node {
             Json::Object(members) => Json::Object(

@@ -1,4 +1,8 @@
 //! Reads the parts of JSON Schema that a call needs: arguments, types and bounds.
+//!
+//! - `mismatch`: values that a schema refuses.
+
+pub(crate) mod mismatch;
 
 use std::cell::Cell;
 use std::collections::hash_map::Entry;

@@ -163,9 +163,13 @@ pub fn merge(config: &Config, old: &Lock, fresh: BTreeMap<String, LockedUpstream
     lock
 }
 
-/// Copies the observed shapes of the tools that are called as before. Their descriptions and output schemas may differ.
+/// Copies the observed shapes of the tools that are called as before. Their descriptions, those of their arguments, and their output
+/// schemas may differ.
 pub fn keep_observations(pinned: &LockedUpstream, locked: &mut LockedUpstream) {
-    let request = |tool: &LockedTool| ["inputSchema", "_ptc"].map(|key| tool.definition.get(key).cloned());
+    let request = |tool: &LockedTool| {
+        let [input, operation] = ["inputSchema", "_ptc"].map(|key| tool.definition.get(key));
+        (input.map(drift::without_annotations), operation.cloned())
+    };
     for (name, tool) in &mut locked.tools {
         let known = pinned.tools.get(name).filter(|known| known.observed.is_some() && request(known) == request(tool));
         if let Some(known) = known {

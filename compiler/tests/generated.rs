@@ -77,6 +77,11 @@ fn optional_parts_are_dependencies_that_main_passes() {
             r#"ptc-session-redis = { version = "=0.1.0", features = ["tls"] }"#,
             "session_stores: Some(&ptc_session_redis::REDIS)",
         ),
+        (
+            Abilities { recording: true, ..plain },
+            r#"ptc-cassette = { version = "=0.1.0" }"#,
+            "recorder: Some(&ptc_cassette::RECORDER)",
+        ),
         (Abilities { viewer: true, ..plain }, r#"ptc-viewer = { version = "=0.1.0" }"#, "viewer: Some(&ptc_viewer::VIEWER)"),
         (Abilities { otlp: true, ..plain }, r#"ptc-otlp = { version = "=0.1.0" }"#, "exporter: Some(&ptc_otlp::OTLP)"),
     ] {

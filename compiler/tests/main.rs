@@ -13,6 +13,7 @@ mod documents;
 mod drift;
 mod drift_commands;
 mod drift_markdown;
+mod examples;
 mod explain;
 mod generated;
 mod import;

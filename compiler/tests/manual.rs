@@ -13,6 +13,7 @@ static PARTS: Parts = Parts {
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     exporter: Some(&ptc_otlp::OTLP),
+    recorder: Some(&ptc_cassette::RECORDER),
     ..Parts::NONE
 };
 

@@ -46,6 +46,31 @@ fn observed(answers: &[Value]) -> String {
 }
 
 #[test]
+fn observed_shape_is_kept_if_only_descriptions_have_changed() {
+    let upstream = |definition: &str, observed: bool| {
+        let mut tool = LockedTool::new(Json::parse(definition).unwrap());
+        let schema = Json::parse(r#"{"type": "string"}"#).unwrap();
+        tool.observed = observed.then_some(ptc_compiler::lock::Observed { answers: 2, schema });
+        let mut upstream = LockedUpstream::default();
+        upstream.tools.insert("get".into(), tool);
+        upstream
+    };
+    let before =
+        r#"{"name": "get", "inputSchema": {"type": "object", "properties": {"id": {"type": "string", "description": "A"}}}}"#;
+    for (after, is_kept) in [
+        (before.replace(r#""A""#, r#""The id.""#), true),
+        (before.replace(r#""name""#, r#""description": "Gets.", "name""#), true),
+        (before.replace(r#"{"type": "string""#, r#"{"type": "integer""#), false),
+        // A member with this name is not a description.
+        (before.replace(r#""id""#, r#""description""#), false),
+    ] {
+        let mut locked = upstream(&after, false);
+        ptc_compiler::resolve::keep_observations(&upstream(before, true), &mut locked);
+        assert_eq!(locked.tools["get"].observed.is_some(), is_kept, "{after}");
+    }
+}
+
+#[test]
 fn shapes_are_inferred_as_expected() {
     let update = std::env::var_os("UPDATE_EXPECT").is_some();
     let mut wrong = Vec::new();
@@ -177,6 +202,18 @@ fn observed_shapes_are_stored_shown_kept_and_dropped() {
     let doc = folder
         .run(&["repl", "upstreams.json", "--catalog-snapshot-mode", "frozen", "-e", "(doc \"upstream:s/count\")"], true)
         .success();
+    assert!(doc.contains("returns: Result<{:n integer}>, observed in 2 answers"), "{doc}");
+
+    // A live catalog lists the tools itself, and takes the observed shapes from the lock file.
+    let live = [
+        "repl",
+        "upstreams.json",
+        "--catalog-snapshot-mode",
+        "live",
+        "-e",
+        "(do (dir \"upstream:s\") (doc \"upstream:s/count\"))",
+    ];
+    let doc = folder.run(&live, true).success();
     assert!(doc.contains("returns: Result<{:n integer}>, observed in 2 answers"), "{doc}");
 
     // More answers add to the shape, `update` keeps it, and `--replace` forgets it.

@@ -106,6 +106,26 @@ fn cases_check_the_number_and_the_order_of_calls() {
 }
 
 #[test]
+fn arguments_of_expected_calls_match_calls_with_other_options() {
+    let folder = shop();
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    let requests = cassette.pointer_mut("/tools/shop~1list-orders/requests").unwrap();
+    *requests = json!([{ "args": {}, "body": false, "replies": [{ "status": 200, "headers": {} }] }]);
+    folder.write("head.json", &cassette.to_string());
+    folder.write("head.clj", r#"(:status (tool/call {:server "shop" :tool "list-orders" :body false}))"#);
+    let case = |args: Value| {
+        let call = json!({ "server": "shop", "tool": "list-orders", "args": args });
+        json!([{ "name": "head", "program": "head.clj", "cassette": "head.json", "calls": [call] }])
+    };
+    folder.write("head_cases.json", &case(json!({})).to_string());
+    let passed = folder.run(&["test"], false).success();
+    assert!(passed.starts_with("1 test, 2 assertions: 0 failed"), "{passed}");
+    folder.write("head_cases.json", &case(json!({ "cursor": "a" })).to_string());
+    let failed = folder.run(&["test"], false);
+    assert!(failed.stdout.contains("actual: shop/list-orders {}, without its body"), "{failed:?}");
+}
+
+#[test]
 fn failed_cases_show_differences_and_calls() {
     let cases = json!([
         { "name": "value", "program": "p.clj", "arguments": { "least": 6 }, "cassette": "c.json",

@@ -142,6 +142,27 @@ fn lcov_file_has_the_counts() {
 }
 
 #[test]
+fn files_with_equal_texts_are_counted_separately() {
+    let folder = Folder::recorded();
+    for name in ["one.clj", "two.clj", "three.clj"] {
+        folder.write(name, "(if data/a 1 2)");
+    }
+    folder.write(
+        "equal_test.clj",
+        "(ns equal-test {:cassette \"c.json\"})
+(deftest one (is (= 1 (run-program \"one.clj\" {:a true}))))
+(deftest two (is (= 2 (run-program \"two.clj\" {:a nil}))))
+(deftest three (is (= 1 (run-program \"three.clj\" {:a 1}))) (is (= 2 (run-program \"three.clj\" {:a nil}))))",
+    );
+    let passed = folder.run(&["test", "--coverage"], false).success();
+    for part in
+        ["one.clj    2/3 66.6 %   1/2 50.0 %", "two.clj    2/3 66.6 %   1/2 50.0 %", "three.clj  3/3 100.0 %  2/2 100.0 %"]
+    {
+        assert!(passed.contains(part), "{part}\n{passed}");
+    }
+}
+
+#[test]
 fn tests_without_programs_have_no_coverage() {
     let folder = Folder::recorded();
     folder.write("own_test.clj", "(deftest own (is (= 1 1)))");

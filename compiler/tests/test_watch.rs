@@ -107,6 +107,23 @@ fn changed_files_run_the_tests_that_depend_on_them() {
 }
 
 #[test]
+fn config_that_could_not_be_opened_is_opened_when_its_files_change() {
+    let folder = folder();
+    let config = folder.read("upstreams.json");
+    let mut with_program: serde_json::Value = serde_json::from_str(&config).unwrap();
+    let program = serde_json::json!({ "file": "stored.clj", "description": "Adds numbers." });
+    with_program.as_object_mut().unwrap().insert("programs".to_owned(), serde_json::json!({ "stored": program }));
+    folder.write("upstreams.json", &with_program.to_string());
+    let watching = Watching::start(&folder, &["call_test.clj"]);
+    let first = watching.run();
+    assert!(first.contains("ERROR call_test.clj") && first.contains("the config upstreams.json cannot be used"), "{first}");
+    folder.write("stored.clj", "(+ 1 2)");
+    let second = watching.run();
+    assert!(second.contains("stored.clj\n") && second.contains("1 test, 1 assertion: 0 failed"), "{second}");
+    assert_eq!(watching.interrupt(), Some(0));
+}
+
+#[test]
 fn changes_of_the_lock_file_are_seen_and_the_exit_code_is_that_of_the_last_runs() {
     let folder = folder();
     let lock = folder.read("upstreams.lock.json");

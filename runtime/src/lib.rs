@@ -62,6 +62,8 @@ pub mod fuzzing;
 mod json_shape;
 mod parts;
 pub mod ptc_runner_compat;
+#[cfg(feature = "interception")]
+pub mod recording;
 pub mod server;
 pub mod session;
 pub mod settings;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use ptc_catalog::Deployment;
 
 use crate::diagnostics::export::ExporterSource;
+#[cfg(feature = "interception")]
+use crate::recording::RecorderSource;
 #[cfg(feature = "http-server")]
 use crate::server::http::TraceViewer;
 #[cfg(feature = "http-oauth")]
@@ -31,6 +33,9 @@ pub struct Parts {
     pub oauth_client: Option<&'static dyn TokenSourceFactory>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
+    /// Records the programs of `--record-dir`: `ptc_cassette::RECORDER`.
+    #[cfg(feature = "interception")]
+    pub recorder: Option<&'static dyn RecorderSource>,
     /// Evaluates the policy of the deployment: `ptc_policy::POLICY`.
     pub policy: Option<&'static dyn PolicySource>,
 }
@@ -46,6 +51,8 @@ impl Parts {
         #[cfg(feature = "http")]
         oauth_client: None,
         exporter: None,
+        #[cfg(feature = "interception")]
+        recorder: None,
         policy: None,
     };
 
@@ -68,7 +75,12 @@ impl Parts {
         let oauth_client = self.oauth_client.is_some();
         #[cfg(not(feature = "http"))]
         let oauth_client = false;
+        #[cfg(feature = "interception")]
+        let recording = self.recorder.is_some();
+        #[cfg(not(feature = "interception"))]
+        let recording = false;
         LinkedParts {
+            recording,
             viewer,
             http_oauth,
             oauth_client,

@@ -21,9 +21,10 @@ fn tree(package: &str, options: &[&str]) -> BTreeSet<String> {
 }
 
 /// The crates of this workspace, each after the crates that it depends on, with its direct dependencies among them.
-const CRATES: [(&str, &[&str]); 25] = [
+const CRATES: [(&str, &[&str]); 27] = [
     ("ptc-catalog", &[]),
     ("ptc-image", &["ptc-catalog"]),
+    ("ptc-json", &["ptc-catalog"]),
     ("ptc-text", &[]),
     ("ptc-regex", &["ptc-text"]),
     ("ptc-lisp", &["ptc-regex", "ptc-text"]),
@@ -67,9 +68,11 @@ const CRATES: [(&str, &[&str]); 25] = [
     ("ptc-viewer", &["ptc-runtime"]),
     ("ptc-otlp", &["ptc-runtime"]),
     ("ptc-resource-server", &["ptc-runtime"]),
+    ("ptc-cassette", &["ptc-catalog", "ptc-json", "ptc-lisp", "ptc-runtime", "ptc-text"]),
     (
         "ptc-prebuilt",
         &[
+            "ptc-cassette",
             "ptc-image",
             "ptc-oauth-client",
             "ptc-otlp",
@@ -84,9 +87,11 @@ const CRATES: [(&str, &[&str]); 25] = [
     (
         "ptc-compiler",
         &[
+            "ptc-cassette",
             "ptc-catalog",
             "ptc-check",
             "ptc-image",
+            "ptc-json",
             "ptc-lisp",
             "ptc-oauth-client",
             "ptc-otlp",
@@ -124,7 +129,7 @@ fn compiler_without_features_links_no_runtime() {
     }
 }
 
-/// Coverage and cassettes are for `ptc-compile` only, and would add code to every binary.
+/// Coverage is for `ptc-compile` only, and would add code to every binary. So would the recording of calls, which is an optional part.
 #[test]
 fn pinned_binary_has_no_feature_of_the_compiler() {
     let features = |package: &str| {
@@ -134,10 +139,10 @@ fn pinned_binary_has_no_feature_of_the_compiler() {
         let tree = run(&mut command).success();
         tree.lines().filter(|line| line.starts_with("ptc-")).map(str::to_owned).collect::<Vec<_>>()
     };
-    for feature in ["coverage", "interception"] {
+    for (feature, package) in [("coverage", "ptc-prebuilt"), ("interception", "ptc-otlp")] {
         let enables = |line: &String| line.rsplit(' ').any(|part| part.split(',').any(|enabled| enabled == feature));
         assert!(features("ptc-compiler").iter().any(enables), "{feature}");
-        assert_eq!(features("ptc-prebuilt").into_iter().find(enables), None, "{feature}");
+        assert_eq!(features(package).into_iter().find(enables), None, "{feature}");
     }
 }
 
@@ -206,6 +211,7 @@ const MODULES: [(&str, &[&str]); 2] = [
             "tools_list",
             "embed",
             "ptc_runner_compat",
+            "recording",
             "server",
             "parts",
             "command",

@@ -222,6 +222,7 @@ static PARTS: Parts = Parts {
     viewer: Some(&ptc_viewer::VIEWER),
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     exporter: Some(&ptc_otlp::OTLP),
+    recorder: Some(&ptc_cassette::RECORDER),
     ..Parts::NONE
 };
 

@@ -17,6 +17,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity, Subject, quoted, quot
 use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::lock::{Lock, LockedTool, LockedUpstream};
+use crate::lower::example;
 use crate::tool_name;
 
 /// Wordings that address a model instead of describing a tool. They are compared without case.
@@ -75,7 +76,7 @@ enum Review {
 }
 
 /// Reports definitions, and upstreams' own descriptions, that hide characters, address models, name tools that programs cannot
-/// call, contain secrets, or are very large, tools that `read_only` of the config excludes, and
+/// call, contain secrets, have examples that their schemas refuse, or are very large, tools that `read_only` of the config excludes, and
 /// credentials that operations need and their entry does not send. Each finding is reported once for each
 /// tool and each upstream. `old` is the current lock, `lock` the one about to be written.
 pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnostics) {
@@ -121,7 +122,10 @@ pub fn lint(config: &Config, old: &Lock, lock: &Lock, diagnostics: &mut Diagnost
         report(None, is_pinned, findings(&said, said.canonical().len(), &known));
         for (tool, locked) in &locked.tools {
             let is_pinned = pinned.and_then(|pinned| pinned.tools.get(tool)).is_some_and(|pinned| pinned.digest == locked.digest);
-            let found = findings(&locked.definition, locked.canonical.len(), &known);
+            let mut found = findings(&locked.definition, locked.canonical.len(), &known);
+            if let Some(fault) = example::of_argument(&locked.definition).filter(|_| !is_pinned) {
+                found.push((Code::ExampleRefused, format!("has an example that `doc` does not show: {}", fault.message)));
+            }
             report(Some(tool), is_pinned, found);
         }
         warn_of_needless(name, upstream, locked, &needed, diagnostics);

@@ -28,7 +28,8 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
         for (key, paging, tool) in operations {
             check_names(key, paging, tool, diagnostics);
         }
-        for (key, overriding) in &upstream.tool_overrides {
+        // An upstream that lists its tools later has none yet.
+        for (key, overriding) in upstream.tool_overrides.iter().filter(|_| !locked.tools.is_empty()) {
             if let Some(tool) = locked.tools.get(key) {
                 if let Some(paging) = &overriding.paging {
                     check_names(key, paging, tool, diagnostics);

@@ -107,6 +107,10 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) otlp: bool,
 
+    /// Include the recorder, which the binary's flag `--record-dir` turns on
+    #[arg(long, help_heading = "Build")]
+    pub(crate) recording: bool,
+
     /// History, completion, colours and hints in the binary's `repl` on a terminal
     #[arg(long, help_heading = "Build")]
     pub(crate) line_editing: bool,
@@ -203,6 +207,7 @@ impl Build {
             http_oauth: self.http_oauth,
             agentic: self.agentic,
             otlp: self.otlp,
+            recording: self.recording,
             line_editing: self.line_editing,
         }
     }

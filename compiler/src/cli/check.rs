@@ -52,6 +52,7 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     let Checked { config: Some(config), programs, diagnostics, .. } = checked else { return };
     if let Some(lock) = lock {
         checks::paging::check(config, lock, diagnostics);
+        checks::examples::check(config, lock, diagnostics);
         checks::policy::check(config, lock, diagnostics);
     }
     // Make the tables only if there are programs to check against them, because the tables of many tools take a while.

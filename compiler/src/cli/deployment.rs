@@ -13,6 +13,7 @@ use crate::source;
 pub(crate) fn lowered(checked: &mut Checked, lock: &Lock, name: &str, agentic: bool) -> Option<StaticDeployment> {
     let Checked { config: Some(config), diagnostics, programs, .. } = checked else { return None };
     checks::paging::check(config, lock, diagnostics);
+    checks::examples::check(config, lock, diagnostics);
     checks::policy::check(config, lock, diagnostics);
     let mut deployment = lower::deployment(config, lock, name);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);

@@ -29,6 +29,15 @@ pub(crate) fn open(config: &Path, console: &Console) -> Option<&'static Deployme
 
 /// Like [`open`], with the files of the stored programs and the lock.
 pub(crate) fn open_all(config: &Path, console: &Console) -> Option<Frozen> {
+    open_or_files(config, console).ok()
+}
+
+/// Like [`open_all`].
+///
+/// # Errors
+///
+/// Returns the files that were read, on which the findings depend.
+pub(crate) fn open_or_files(config: &Path, console: &Console) -> Result<Frozen, Vec<PathBuf>> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
     let folder = files::folder(config);
@@ -43,9 +52,8 @@ pub(crate) fn open_all(config: &Path, console: &Console) -> Option<Frozen> {
     if read.is_none() {
         console.findings(&sources, &diagnostics);
     }
-    read.map(|(deployment, lock)| {
-        let path = |program: &ptc_compiler::ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
-        let program_files = deployment.programs.iter().map(path).collect();
-        Frozen { deployment: leak::leak_static(&deployment), program_files, lock, files: read_files }
-    })
+    let Some((deployment, lock)) = read else { return Err(read_files) };
+    let path = |program: &ptc_compiler::ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
+    let program_files = deployment.programs.iter().map(path).collect();
+    Ok(Frozen { deployment: leak::leak_static(&deployment), program_files, lock, files: read_files })
 }

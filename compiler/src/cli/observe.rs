@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Observe, console: &Console) -> Result<Status, Failure> 
     let Some(frozen) = frozen::open_all(config, console) else { return Ok(Status::Findings) };
     let mut all = Observations::default();
     for path in &args.cassette {
-        all.extend(cassette::read(path, config, frozen.deployment.catalog)?.observations());
+        all.extend(Observations::from(&cassette::read(path, config, frozen.deployment.catalog)?));
     }
     if args.cassette.is_empty() || !args.runs.programs.is_empty() {
         let observer = Observer::default();

@@ -9,5 +9,6 @@ pub(crate) static PARTS: Parts = Parts {
     oauth_client: Some(&ptc_oauth_client::OAUTH_CLIENT),
     exporter: Some(&ptc_otlp::OTLP),
     policy: Some(&ptc_policy::POLICY),
+    recorder: Some(&ptc_cassette::RECORDER),
     ..Parts::NONE
 };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use ptc_compiler::serve::cassette::Recorder;
 use ptc_compiler::serve::cassette::scrub::Rule;
+use ptc_compiler::serve::observe::Observations;
 
 use crate::console::Console;
 use crate::shared_args::Messages;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     console.message(&format!("{verb} {path} with {} requests\n", cassette.requests()));
     // The answers of an unchanged cassette are observed already.
     if args.observe && is_new {
-        observe::store(config, frozen.lock, &cassette.observations(), false, console)?;
+        observe::store(config, frozen.lock, &Observations::from(&cassette), false, console)?;
     }
     Ok(Status::Clean)
 }

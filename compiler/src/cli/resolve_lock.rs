@@ -154,14 +154,14 @@ pub(crate) fn for_check(args: &Build, config_path: &Path, checked: &mut Checked)
 
 /// Resolves the lock for a server without a binary: pins of the lock file, and current listings of the other upstreams. The
 /// result is not written. With a live catalog, MCP upstreams are not queried and have no tools yet. Connections stay open for the
-/// server. Returns `None` if there is no lock; the findings then explain why.
+/// server. Returns the lock with the connections, and the lock file. Returns `None` if there is no lock; the findings then explain why.
 pub(crate) fn ephemeral(
     config_path: &Path,
     checked: &mut Checked,
     mode: SnapshotMode,
     preparation: Preparation<'_>,
     console: &Console,
-) -> Result<Option<(Lock, Option<Contacts>)>, Failure> {
+) -> Result<Option<(Lock, Option<Contacts>, Lock)>, Failure> {
     let Ok(old) = read(&path(config_path), checked)? else { return Ok(None) };
     let Some(config) = &checked.config else { return Ok(None) };
     let known = old.unwrap_or_default();
@@ -184,7 +184,7 @@ pub(crate) fn ephemeral(
         )?);
     }
     let lock = catalog::lock(config, &known, fresh, mode, &mut checked.diagnostics);
-    Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts)))
+    Ok((!checked.diagnostics.has_errors()).then_some((lock, contacts, known)))
 }
 
 /// Resolves the lock of a config from local files, which must cover it. Returns `None` if they do not; the findings then explain

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use ptc_catalog::Deployment;
 use ptc_compiler::diag::Code;
+use ptc_compiler::lock::Lock;
 use ptc_compiler::serve::catalog;
 use ptc_runtime::command::{self, ConfigChoice, FindingsFormat, Invocation, Origin, Preparation};
 use ptc_runtime::settings::SnapshotMode;
@@ -104,17 +105,17 @@ fn of_config(
     let found = if checked.diagnostics.has_errors() {
         None
     } else if preparation.interception().cassette.is_some() {
-        resolve_lock::pinned(path, &mut checked)?.map(|lock| (lock, None))
+        resolve_lock::pinned(path, &mut checked)?.map(|lock| (lock, None, Lock::default()))
     } else {
         resolve_lock::ephemeral(path, &mut checked, mode, preparation, console)?
     };
-    let (lock, contacts) = found.map_or((None, None), |(lock, contacts)| (Some(lock), contacts));
+    let (lock, contacts, known) = found.map_or((None, None, None), |(lock, contacts, known)| (Some(lock), contacts, Some(known)));
     let deployment = lock.and_then(|lock| deployment::lowered(&mut checked, &lock, &generate::name(path, None), true));
     let status = console.findings(&checked.sources, &checked.diagnostics);
     let (Status::Clean, Some(config), Some(deployment)) = (status, checked.config, deployment) else { return Ok(None) };
     let deployment = deployment.tables;
     let interceptor = cassette::interceptor(preparation.interception(), path, deployment.catalog)?;
-    let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config));
+    let load = (mode == SnapshotMode::Live).then(|| catalog::loader(config, known.unwrap_or_default()));
     Ok(Some(Origin {
         deployment,
         config_dir: Some(checked.folder),

@@ -187,7 +187,7 @@ mod tests {
         let members = embedded::MANIFEST.lines().find(|line| line.starts_with("members = ")).unwrap_or_default();
         assert_eq!(
             members,
-            r#"members = ["runtime", "runtime/catalog", "runtime/check", "runtime/engine", "runtime/isolation", "runtime/json-schema", "runtime/lisp", "runtime/log", "runtime/oauth-client", "runtime/otlp", "runtime/policy", "runtime/regex", "runtime/resource-server", "runtime/schedule", "runtime/search", "runtime/secrets", "runtime/session-redis", "runtime/text", "runtime/upstream", "runtime/viewer"]"#
+            r#"members = ["runtime", "runtime/cassette", "runtime/catalog", "runtime/check", "runtime/engine", "runtime/isolation", "runtime/json", "runtime/json-schema", "runtime/lisp", "runtime/log", "runtime/oauth-client", "runtime/otlp", "runtime/policy", "runtime/regex", "runtime/resource-server", "runtime/schedule", "runtime/search", "runtime/secrets", "runtime/session-redis", "runtime/text", "runtime/upstream", "runtime/viewer"]"#
         );
     }
 }

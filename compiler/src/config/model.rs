@@ -139,6 +139,8 @@ pub struct ToolOverride {
     pub paging: Option<Spanned<Json>>,
     /// `call_timeout_ms`
     pub call_timeout_ms: Option<u64>,
+    /// `example`: the arguments of a call.
+    pub example: Option<Spanned<Json>>,
 }
 
 /// The kinds of transports.

@@ -56,6 +56,7 @@ fn tool_overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMa
             effects: entry.effects(),
             paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
             call_timeout_ms: entry.optional_number("call_timeout_ms"),
+            example: entry.node("example").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
         };
         overrides.insert(member.key.to_string(), overriding);
     }

@@ -28,6 +28,8 @@ pub struct Stated {
     pub pages: Option<String>,
     /// `call_timeout_ms`
     pub call_timeout_ms: Option<u64>,
+    /// `example`: the arguments of a call.
+    pub example: Option<Json>,
 }
 
 /// What is known of the results of a tool.
@@ -91,8 +93,12 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &R
     });
     let list: Vec<String> = typed.collect();
     let required: Vec<String> = args.iter().filter(|a| a.required).map(|a| key(&a.name)).collect();
-    let call: Vec<String> =
-        args.iter().filter(|a| a.required).map(|a| format!("{} {}", key(&a.name), sample(&schema, schema_of(&a.name)))).collect();
+    let given = stated.example.as_ref().map(|example| example.members().iter().map(argument).collect());
+    let sampled = || {
+        let required = args.iter().filter(|arg| arg.required);
+        required.map(|arg| format!("{} {}", key(&arg.name), sample(&schema, schema_of(&arg.name)))).collect()
+    };
+    let call: Vec<String> = given.unwrap_or_else(sampled);
     let _ = writeln!(out, "args: {{{}}}", list.join(" "));
     let _ = writeln!(out, "required: [{}]", required.join(" "));
     let needs = definition.get("_ptc").map(|ptc| lines(ptc, "bodyNeeds")).unwrap_or_default();
@@ -127,6 +133,10 @@ pub fn doc(server: &str, tool: &str, definition: &Json, args: &[Arg], result: &R
         }
     }
     out
+}
+
+fn argument((name, value): &(String, Json)) -> String {
+    format!("{} {}", key(name), literal(value))
 }
 
 /// Returns in words what a program gets of an operation that answers with something other than JSON. `None` for JSON.

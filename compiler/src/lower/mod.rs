@@ -6,11 +6,13 @@
 //! - [`shape`]: renders the shape of a result.
 //! - [`doc`]: renders the text of `(doc "server/tool")`.
 //! - [`notes`]: renders the lines of that text about arguments and fields of the result.
+//! - [`example`]: examples that schemas refuse.
 //! - [`sample`]: chooses the values in the example call of that text.
 //! - `summary`: summarizes a tool or an upstream in lists.
 //! - [`text`]: formats prose on one line, and PTC-Lisp literals.
 
 pub mod doc;
+pub mod example;
 pub mod notes;
 pub mod sample;
 pub mod shape;
@@ -119,6 +121,8 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     let call_timeout_ms = overriding.and_then(|overriding| overriding.call_timeout_ms);
     let call_timeout_ms =
         call_timeout_ms.or_else(|| timeout_of_operation(locked)).or_else(|| entry.and_then(|entry| entry.call_timeout_ms));
+    let example = overriding.and_then(|overriding| overriding.example.as_ref()).map(|example| &example.value);
+    let example = example.filter(|example| example::fault(example, definition).is_none()).cloned();
     let annotations = declared(definition);
     let effects = relied_on(entry, name, definition);
     let input = definition.get("inputSchema").cloned().unwrap_or_else(Json::object);
@@ -147,7 +151,7 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     Tool {
         name: name.to_owned(),
         description: summary::summary(summary::title(name, definition), prose),
-        doc: doc::doc(server, name, definition, &args, &result, &doc::Stated { effects, pages, call_timeout_ms }),
+        doc: doc::doc(server, name, definition, &args, &result, &doc::Stated { effects, pages, call_timeout_ms, example }),
         result: result.shape + &result.source,
         observed: locked.observed.clone(),
         args,

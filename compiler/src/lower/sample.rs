@@ -6,26 +6,36 @@ use super::notes::keyword;
 use super::text::literal;
 use crate::json::Json;
 use crate::json_schema::Schema;
+use crate::json_schema::mismatch::mismatch;
 
 /// Maximum size in bytes of a value that the schema offers.
-const MAX_OFFERED: usize = 80;
+pub const MAX_OFFERED: usize = 80;
 
 /// Maximum length in characters of a generated string, and maximum depth of required members.
 const MAX_FILLED: usize = 64;
 const MAX_DEPTH: usize = 3;
 
-/// Returns a value that the schema offers, else a simple value of the right type within the bounds. Objects get their required
+/// Returns a value that the schema offers and accepts, else a simple value of the right type within the bounds. Objects get their required
 /// members.
 pub fn sample(schema: &Schema<'_>, node: &Json) -> String {
     sample_within(schema, node, 0)
 }
 
+/// Iterates over the examples that a schema has.
+pub fn examples<'s>(schema: &Schema<'s>, node: &'s Json) -> impl Iterator<Item = &'s Json> {
+    let listed = keyword(schema, node, "examples", 0).map(Json::elements).unwrap_or_default();
+    keyword(schema, node, "example", 0).into_iter().chain(listed)
+}
+
 fn sample_within<'s>(schema: &Schema<'s>, node: &'s Json, depth: usize) -> String {
     let find = |key: &str| keyword(schema, node, key, 0);
-    let offered = ["const", "default", "example"]
+    let is_usable =
+        |example: &&Json| literal(example).len() <= MAX_OFFERED && mismatch(schema, node, example, "example", "").is_none();
+    let offered = ["const", "default"]
         .into_iter()
         .find_map(find)
-        .or_else(|| ["examples", "enum"].into_iter().find_map(|key| find(key)?.elements().first()));
+        .or_else(|| examples(schema, node).find(is_usable))
+        .or_else(|| find("enum")?.elements().first());
     if let Some(text) = offered.map(literal)
         && text.len() <= MAX_OFFERED
     {

@@ -8,11 +8,12 @@ use super::candidate::Candidate;
 use super::context::Context;
 use super::faults::Faults;
 use super::reference::{Content, contents};
-use super::schema;
+use super::{response, schema};
 use crate::config::model::Override;
 use crate::diag::{Code, Diagnostic, quoted_list};
 use crate::json::Json;
 use crate::json_schema::Schema;
+use crate::lower::sample::MAX_OFFERED;
 use crate::tree::Node;
 
 /// Maximum number of `$ref`s and `allOf`s around the members of a body. A deeper schema is one argument.
@@ -122,7 +123,23 @@ pub(super) fn read<'a>(
     };
     let prose = node.get("description").and_then(Node::as_str);
     let by_members = if kind.is_string() { None } else { members(&schema, &content, required, kind) };
-    Body { media: media.to_owned(), ..by_members.unwrap_or_else(|| whole(schema, required, kind, prose)) }
+    let is_whole = by_members.is_none();
+    let mut body = Body { media: media.to_owned(), ..by_members.unwrap_or_else(|| whole(schema, required, kind, prose)) };
+    let example = response::stated_example(references, content.value).filter(|_| kind != RequestKind::Bytes).map(Json::from);
+    for arg in &mut body.args {
+        let of_arg = if is_whole { example.as_ref() } else { example.as_ref().and_then(|example| example.get(&arg.name)) };
+        if let Some(example) = of_arg {
+            add_example(&mut arg.schema, example.clone());
+        }
+    }
+    body
+}
+
+/// Adds an example that a document states beside the schema of an argument. A long one is left out, since no text shows it.
+pub(super) fn add_example(schema: &mut Json, example: Json) {
+    if schema.get("examples").is_none() && example.canonical().len() <= MAX_OFFERED {
+        schema.set("examples", Json::Array(vec![example]));
+    }
 }
 
 /// Returns a body that is one argument.

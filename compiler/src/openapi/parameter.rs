@@ -192,6 +192,7 @@ fn one<'a>(
     }
     let mut style = style;
     let mut described = node.get("schema");
+    let mut example = response::stated_example(references, node);
     if described.is_none() && node.get("content").is_some() {
         let contents = contents(node);
         let Some(media) = contents.iter().find(|content| response::json_rank(content.media_type).is_some()) else {
@@ -203,7 +204,9 @@ fn one<'a>(
             return Ok(());
         };
         style = "json";
-        described = references.resolve(media.value)?.get("schema");
+        let media = references.resolve(media.value)?;
+        described = media.get("schema");
+        example = example.or_else(|| response::stated_example(references, media));
     }
     let mut schema = described.map_or_else(Json::object, |schema| schema::argument(references, schema, faults));
     if schema == Json::Bool(true) {
@@ -214,6 +217,8 @@ fn one<'a>(
     }
     if let (Some(example), None) = (node.get("example"), schema.get("examples")) {
         schema.set("examples", Json::Array(vec![Json::from(example)]));
+    } else if let Some(example) = example {
+        body::add_example(&mut schema, Json::from(example));
     }
     if data.deprecated == Some(true) {
         schema.set("deprecated", Json::Bool(true));

@@ -71,15 +71,20 @@ pub(super) fn example<'a>(references: References<'a>, operation: &'a Node) -> Op
     statuses.sort_by_key(|member| (rank(&member.key), &*member.key));
     let of_content = |content: &Content<'a>| {
         let media = references.resolve(content.value).ok()?;
-        let named = || references.resolve(&media.get("examples")?.members().first()?.value).ok()?.get("value");
         let schema = || references.resolve(media.get("schema")?).ok();
         let listed = || schema()?.get("examples")?.elements()?.first();
-        media.get("example").or_else(named).or_else(|| schema()?.get("example")).or_else(listed).map(Json::from)
+        stated_example(references, media).or_else(|| schema()?.get("example")).or_else(listed).map(Json::from)
     };
     statuses.into_iter().find_map(|member| {
         let contents = reference::contents(references.resolve(&member.value).ok()?);
         contents.iter().filter(|content| json_rank(content.media_type).is_some()).find_map(of_content)
     })
+}
+
+/// Returns the first example that a media type or a parameter states beside its schema.
+pub(super) fn stated_example<'a>(references: References<'a>, node: &'a Node) -> Option<&'a Node> {
+    let named = || references.resolve(&node.get("examples")?.members().first()?.value).ok()?.get("value");
+    node.get("example").or_else(named)
 }
 
 /// Returns the schema of what a program gets of a body, and whether it was cut.

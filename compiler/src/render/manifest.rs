@@ -42,6 +42,8 @@ pub struct Abilities {
     pub agentic: bool,
     /// Whether it can export its calls to an OpenTelemetry collector.
     pub otlp: bool,
+    /// Whether it can record the calls of programs.
+    pub recording: bool,
     /// Whether its `repl` has history, completion, colours and hints.
     pub line_editing: bool,
 }
@@ -55,6 +57,7 @@ impl From<Serve> for Abilities {
             http_oauth: false,
             agentic: false,
             otlp: false,
+            recording: false,
             line_editing: false,
         }
     }
@@ -133,7 +136,14 @@ impl Abilities {
             field: "exporter",
             value: "ptc_otlp::OTLP",
         });
-        [store, viewer, access_tokens, otlp].into_iter().flatten().collect()
+        let recorder = self.recording.then_some(Part {
+            package: "ptc-cassette",
+            folder: "runtime/cassette",
+            features: "",
+            field: "recorder",
+            value: "ptc_cassette::RECORDER",
+        });
+        [store, viewer, access_tokens, otlp, recorder].into_iter().flatten().collect()
     }
 }
 

@@ -48,26 +48,32 @@ pub fn lock(
 }
 
 /// Returns the loader with which a live catalog adds an upstream. It lowers the upstream's list of tools in the same way as a
-/// build does.
-pub fn loader(config: Config) -> Arc<dyn Load> {
-    Arc::new(Loader(config))
+/// build does. `known` is the lock file, whose observed shapes of results are kept.
+pub fn loader(config: Config, known: Lock) -> Arc<dyn Load> {
+    Arc::new(Loader { config, known })
 }
 
-struct Loader(Config);
+struct Loader {
+    config: Config,
+    known: Lock,
+}
 
 impl Load for Loader {
     fn granted(&self, upstream: &str) -> Option<BTreeSet<String>> {
-        granted(self.0.upstreams.get(upstream)?)
+        granted(self.config.upstreams.get(upstream)?)
     }
 
     fn load(&self, upstream: &'static Upstream, listing: upstream::Listing) -> Result<Upstream, String> {
-        let (config, name) = (&self.0, upstream.name);
+        let (config, name) = (&self.config, upstream.name);
         let mut sources = Sources::default();
         let mut diagnostics = Diagnostics::default();
         let entry = config.upstreams.get(name).ok_or("the config has no such upstream")?;
         let locked = listing_of(name, listing, &mut sources, &mut diagnostics)
             .map(|listing| resolve::select_tools(name, entry, listing, &mut diagnostics));
-        let (Some(locked), false) = (locked, diagnostics.has_errors()) else { return Err(errors(&diagnostics)) };
+        let (Some(mut locked), false) = (locked, diagnostics.has_errors()) else { return Err(errors(&diagnostics)) };
+        if let Some(known) = self.known.upstreams.get(name) {
+            resolve::keep_observations(known, &mut locked);
+        }
         let mut lock = Lock::default();
         lock.upstreams.insert(name.to_owned(), locked);
         let config = only(config, &[name]);

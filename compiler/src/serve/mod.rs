@@ -16,11 +16,10 @@
 //! - `Live`: by the first program that needs the upstream. Tools of the lock file are ignored.
 
 pub mod ask;
-pub mod cassette;
 pub mod catalog;
 pub mod observe;
-pub mod private_file;
 mod source;
 
+pub use ptc_cassette::{self as cassette, private_file};
 pub use ptc_runtime::settings::SnapshotMode;
 pub use source::{Findings, OpenError, Served, Source};

@@ -129,7 +129,7 @@ impl Source {
         // Include credentials of other upstreams: a child process must not inherit the variables that hold them.
         model.credentials = lower::credentials(&config, |_| true);
         model.programs = programs;
-        let load = (self.mode == SnapshotMode::Live).then(|| catalog::loader(config));
+        let load = (self.mode == SnapshotMode::Live).then(|| catalog::loader(config, known));
         Ok(Served { deployment: leak::leak_static(&model), folder, load, kept, adjust: self.adjust.clone(), findings })
     }
 

@@ -27,6 +27,8 @@ use crate::settings::InterceptionSettings;
 use crate::settings::{Connect, Isolate, SessionKeys, Settings, StoreUrl};
 #[cfg(feature = "http")]
 use crate::upstream::http::access_token::AccessTokens;
+#[cfg(feature = "interception")]
+use crate::upstream::intercept::Interceptor;
 use crate::upstream::{Children, Contacts, StartLimits, UpstreamSettings, Upstreams};
 use ptc_engine::evaluation::{Evaluator, Isolation};
 use ptc_isolation::{WorkerSettings, Workers};
@@ -60,6 +62,9 @@ pub(super) enum StartupError {
     Secrets(Vec<MissingSecret>),
     /// The file of certificates is invalid, with the reason.
     Certificates(String),
+    /// What `--record-dir` names cannot be used, with the reason.
+    #[cfg(feature = "interception")]
+    Recording(String),
     /// `--connect eager`: the upstreams that could not be reached, with the reasons.
     Upstreams(Vec<String>),
     /// A signal arrived first. Contains its name.
@@ -135,7 +140,7 @@ impl Services {
         };
         let upstream_settings = upstream_settings(settings, origin.parts, config_dir, runtime.handle().clone())?;
         #[cfg(feature = "interception")]
-        let upstream_settings = UpstreamSettings { interceptor: origin.interceptor.clone(), ..upstream_settings };
+        let upstream_settings = UpstreamSettings { interceptor: interceptor(origin, settings)?, ..upstream_settings };
         let upstreams = match (&origin.load, &earlier) {
             (Some(load), _) => Upstreams::live(deployment, secrets, upstream_settings, Arc::clone(load)),
             (None, Some(earlier)) => Upstreams::taking_over(deployment, secrets, upstream_settings, earlier),
@@ -299,6 +304,8 @@ impl Services {
         if ended.is_err() {
             log::line(Level::Warn, "upstreams did not end in time", &[]);
         }
+        #[cfg(feature = "interception")]
+        self.upstreams.finish_interception();
         self.runtime.shutdown_background();
     }
 }
@@ -324,6 +331,16 @@ fn secrets(
         log::line(Level::Warn, "a secret is missing", &[("reason", &missing.to_string())]);
     }
     Ok(secrets)
+}
+
+/// Returns what answers or observes the calls of programs.
+#[cfg(feature = "interception")]
+fn interceptor(origin: &Origin, settings: &Settings) -> Result<Option<Arc<dyn Interceptor>>, StartupError> {
+    let interception = &settings.interception;
+    match origin.parts.recorder.filter(|_| interception.record_dir.is_some()) {
+        Some(recorder) => recorder.open(interception, origin.deployment.catalog).map(Some).map_err(StartupError::Recording),
+        None => Ok(origin.interceptor.clone()),
+    }
 }
 
 fn upstream_settings(
@@ -403,6 +420,8 @@ impl StartupError {
         match self {
             StartupError::Secrets(missing) => missing.iter().map(ToString::to_string).collect(),
             StartupError::Certificates(why) => vec![why.clone()],
+            #[cfg(feature = "interception")]
+            StartupError::Recording(why) => vec![why.clone()],
             StartupError::Upstreams(faults) => faults.clone(),
             StartupError::Signal(name) => vec![format!("{name} came before all upstreams were connected")],
             StartupError::System(fault) => vec![format!("cannot start: {fault}")],

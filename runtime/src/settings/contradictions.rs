@@ -20,6 +20,11 @@ impl SettingsParser {
                        --catalog-snapshot-mode live: leave one of them out";
             self.faults.push(Fault::Refused(why.to_owned()));
         }
+        if interception.record_dir.is_some()
+            && let Some(how_to_enable) = how_to_enable("recording", self.linked)
+        {
+            self.faults.push(Fault::Unbuilt { flag: "--record-dir".into(), how_to_enable });
+        }
         let contradictions = interception.contradictions().into_iter().map(|why| Fault::Refused(why.to_owned()));
         self.faults.extend(contradictions.collect::<Vec<_>>());
     }

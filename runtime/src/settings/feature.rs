@@ -36,6 +36,8 @@ pub struct LinkedParts {
     pub oauth_client: bool,
     /// Whether calls can be exported to a collector.
     pub otlp: bool,
+    /// Whether the calls of programs can be recorded.
+    pub recording: bool,
 }
 
 macro_rules! own {
@@ -60,6 +62,7 @@ pub static FEATURES: &[Feature] = &[
     above("viewer", "--viewer", "crate ptc-viewer", |linked| linked.viewer),
     own!("agentic", "--agentic"),
     above("otlp", "--otlp", "crate ptc-otlp", |linked| linked.otlp),
+    above("recording", "--recording", "crate ptc-cassette", |linked| linked.recording),
     own!("line-editing", "--line-editing"),
 ];
 

@@ -177,6 +177,7 @@ impl Flag {
             (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],
             (Group::Diagnostics, "otlp-endpoint") => &["otlp"],
+            (Group::Diagnostics, name) if is_of_recording(name) => &["recording"],
             (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "http-oauth", "otlp"],
             _ => &[],
         }
@@ -211,7 +212,7 @@ impl Flag {
             )
             | (Group::Answers, "response-profile" | "aggregator-read-only")
             | (Group::Upstreams, "allow-missing-secrets") => serves,
-            (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
+            (Group::Diagnostics, name) => serves || name.starts_with("trace-") || is_of_recording(name),
             // The command `:tools` uses these settings.
             (Group::Answers, _) => purpose != Purpose::Eval,
             (Group::Terminal, "no-history") => purpose == Purpose::Repl,
@@ -316,6 +317,11 @@ impl Flag {
         }
         Ok(())
     }
+}
+
+/// Whether a setting belongs to the recording of programs.
+fn is_of_recording(name: &str) -> bool {
+    name.starts_with("record-") || name.starts_with("scrub")
 }
 
 /// Parses a URL without query and fragment. The result is normalised so that a path can be appended.

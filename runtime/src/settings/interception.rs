@@ -1,6 +1,8 @@
 //! Settings of the replay and of the recording of answers.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// The replay of recorded answers, and the recording of programs.
 #[derive(Debug, Clone, Default)]
@@ -17,10 +19,39 @@ pub struct InterceptionSettings {
     pub record_max_files: usize,
     /// Maximum bytes of the files in that folder together.
     pub record_max_bytes: u64,
-    /// What is replaced in recorded answers, each as `SERVER/TOOL:PATH`.
-    pub scrub: Vec<String>,
+    /// What is replaced in recorded answers.
+    pub scrub: Vec<ScrubPath>,
     /// Regular expressions whose matches are replaced in recorded answers.
     pub scrub_patterns: Vec<String>,
+}
+
+/// The place of values in the answers of a tool: `SERVER/TOOL:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScrubPath {
+    /// The upstream.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The path as written, such as `visits[].owner`.
+    pub path: String,
+}
+
+impl FromStr for ScrubPath {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ScrubPath, &'static str> {
+        let parts = text.split_once('/').and_then(|(server, rest)| Some((server, rest.split_once(':')?)));
+        let (server, (tool, path)) = parts
+            .filter(|(server, (tool, _))| !server.is_empty() && !tool.is_empty())
+            .ok_or("expected SERVER/TOOL:PATH, such as `petstore/list-pets:[].owner`")?;
+        Ok(ScrubPath { server: server.to_owned(), tool: tool.to_owned(), path: path.to_owned() })
+    }
+}
+
+impl fmt::Display for ScrubPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}:{}", self.server, self.tool, self.path)
+    }
 }
 
 /// What happens to a request that a cassette does not have.
@@ -63,7 +94,7 @@ impl InterceptionSettings {
             ),
             (
                 has_rules && !self.records(),
-                "--scrub and --scrub-pattern change what is recorded: give --record-dir, or --cassette-mode new-episodes",
+                "--scrub and --scrub-pattern change what is recorded: give --record-dir, or --cassette-mode new-episodes of ptc-compile",
             ),
         ];
         contradictions.into_iter().filter(|(holds, _)| *holds).map(|(_, sentence)| sentence).collect()

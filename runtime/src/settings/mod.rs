@@ -46,7 +46,7 @@ pub use flag::{Flag, Group, Kind, Purpose};
 pub use flags::{REPL_NAMES, REPL_VARIABLES, flags, unknown_env_vars};
 pub use http::HttpSettings;
 #[cfg(feature = "interception")]
-pub use interception::{CassetteMode, InterceptionSettings};
+pub use interception::{CassetteMode, InterceptionSettings, ScrubPath};
 #[cfg(feature = "http-oauth")]
 pub use oauth::OauthSettings;
 #[cfg(feature = "proxy")]

@@ -484,6 +484,15 @@ mod tests {
     }
 
     #[test]
+    fn recording_needs_its_part() {
+        let mut reading = SettingsParser::new(false, false, LinkedParts::default());
+        reading.flag("record-dir", Some(std::env::temp_dir().into()), || None);
+        let faults = reading.finish(Purpose::Eval).expect_err("a fault");
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(faults, ["--record-dir: this binary was built without it; build it with `--recording` (crate ptc-cassette)"]);
+    }
+
+    #[test]
     fn switch_is_set_and_config_variable_causes_a_warning() {
         let (settings, warnings) =
             read(&[("aggregator-read-only", None)], &[("PTC_RUNNER_MCP_UPSTREAMS", "x.json")]).expect("all is right");

@@ -97,6 +97,7 @@ mod tests {
         http_oauth: false,
         oauth_client: false,
         otlp: false,
+        recording: false,
     };
 
     #[test]

@@ -27,6 +27,7 @@ mod peer;
 mod policy;
 mod process;
 mod pty;
+mod recording;
 mod sessions;
 mod stored;
 mod terminal;
@@ -65,6 +66,7 @@ static PARTS: Parts = Parts {
     #[cfg(feature = "http-server")]
     access_tokens: Some(&ptc_resource_server::ACCESS_TOKENS),
     policy: Some(&ptc_policy::POLICY),
+    recorder: Some(&ptc_cassette::RECORDER),
     ..Parts::NONE
 };
 
@@ -116,6 +118,7 @@ fn main() -> ExitCode {
         Ok("plain") => return serve(&PLAIN),
         Ok("stored") => return serve(&stored::DEPLOYMENT),
         Ok("aggregator") => return serve(upstream::deployment()),
+        Ok("aggregator without parts") => return ptc_runtime::main(upstream::deployment()),
         Ok("oncall") => return serve(upstream::on_call()),
         Ok("crowd") => return serve(upstream::crowd()),
         #[cfg(feature = "http-server")]
@@ -167,6 +170,7 @@ fn main() -> ExitCode {
         outgoing::TESTS,
         policy::TESTS,
         process::TESTS,
+        recording::TESTS,
         sessions::TESTS,
         stored::TESTS,
         terminal::TESTS,

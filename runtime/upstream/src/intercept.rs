@@ -23,6 +23,9 @@ pub trait Interceptor: Debug + Send + Sync {
     /// Whether it answers every call, so that no upstream is ever contacted.
     fn is_offline(&self) -> bool;
 
+    /// Called when a server ends, after its last program. Waits for what is still written, for some seconds at most.
+    fn finish(&self) {}
+
     /// Called once for each evaluation, before its first call, with its client.
     fn begin(&self, client_key: &ClientKey) -> Arc<dyn ProgramInterceptor>;
 }

@@ -263,6 +263,14 @@ impl Upstreams {
         }
     }
 
+    /// Waits until the interceptor of the calls has written everything. Blocks.
+    #[cfg(feature = "interception")]
+    pub fn finish_interception(&self) {
+        if let Some(interceptor) = &self.settings.interceptor {
+            interceptor.finish();
+        }
+    }
+
     fn clean(&self, fault: UpstreamError) -> UpstreamError {
         let message = self.redactor.redact_string(fault.message.into_owned());
         UpstreamError { message: message.into(), ..fault }

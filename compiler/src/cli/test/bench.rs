@@ -3,7 +3,6 @@
 //! Two engines share a config and a cassette: that of the tests has the host tools of assertions, and that of the programs has the
 //! limits of a server.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +18,7 @@ use ptc_runtime::settings::Settings;
 use serde::Deserialize;
 
 use super::calls::CallLog;
+use super::deployments::{Deployments, Unusable};
 use super::expand::{ASSERT, RUN};
 use super::file::TestFile;
 use super::injection::Injection;
@@ -27,7 +27,7 @@ use super::program_run::{ProgramRun, run_program, sentence};
 use super::shortened;
 use crate::console::Console;
 use crate::frozen::Frozen;
-use crate::{Failure, cassette, frozen, load, resolve_lock};
+use crate::{Failure, cassette, load, resolve_lock};
 
 /// Time limit of one test with all programs that it runs.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -40,7 +40,8 @@ pub(super) const OWNER: &str = "tests";
 pub(super) struct Benches {
     coverage: Option<Arc<Collector>>,
     made: HashMap<(Option<PathBuf>, Option<PathBuf>), Bench>,
-    deployments: HashMap<PathBuf, Frozen>,
+    deployments: Deployments,
+    texts: Arc<Texts>,
 }
 
 /// The engines of a config and a cassette.
@@ -68,6 +69,33 @@ pub(super) struct Running {
     replays: Mutex<HashMap<u64, Arc<Injection>>>,
     /// The texts of program files.
     sources: Mutex<HashMap<PathBuf, Arc<str>>>,
+    texts: Arc<Texts>,
+}
+
+/// What the engines of several cassettes share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Counts the evaluated forms and branches of the programs under test.
+    pub(super) coverage: Option<Arc<Collector>>,
+    pub(super) texts: Arc<Texts>,
+}
+
+/// The texts of programs with their files. Coverage is counted by text, so that no two files may have the same.
+#[derive(Default)]
+pub(super) struct Texts(Mutex<HashMap<Arc<str>, Vec<PathBuf>>>);
+
+impl Texts {
+    /// Returns a text that no other file has: with a comment at its end if another file has the given one.
+    fn distinct(&self, text: Arc<str>, file: &Path) -> Arc<str> {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+        let mut known = lock(&self.0);
+        let files = known.entry(Arc::clone(&text)).or_default();
+        let at = files.iter().position(|known| *known == real).unwrap_or_else(|| {
+            files.push(real);
+            files.len() - 1
+        });
+        if at == 0 { text } else { format!("{text}\n; copy {at}").into() }
+    }
 }
 
 /// The text of a program under test.
@@ -119,48 +147,40 @@ impl Inputs {
     /// Returns the files, and the lock file of the config.
     pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
         let lock = self.config.as_deref().map(resolve_lock::path);
-        self.config.iter().chain(&self.cassette).cloned().chain(lock)
+        // Without a config, one that appears beside the file is used.
+        let missing = self.config.is_none().then(|| Path::new(&self.path).with_file_name("upstreams.json"));
+        self.config.iter().chain(&self.cassette).cloned().chain(lock).chain(missing)
     }
 }
 
 impl Benches {
     /// Creates an empty set. `coverage` counts the evaluated forms and branches of the programs under test.
-    pub(super) fn new(coverage: Option<Arc<Collector>>) -> Benches {
-        Benches { coverage, made: HashMap::new(), deployments: HashMap::new() }
+    pub(super) fn new(coverage: Option<Arc<Collector>>, deployments: Deployments) -> Benches {
+        Benches { coverage, made: HashMap::new(), deployments, texts: Arc::default() }
     }
 
     /// Returns the engines for the files of a test.
-    pub(super) fn of(&mut self, file: &Inputs, console: &Console) -> Result<Bench, Failure> {
+    pub(super) fn of(&mut self, file: &Inputs, console: &Console) -> Result<Bench, Unusable> {
         let key = (file.config.clone(), file.cassette.clone());
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
-        let coverage = self.coverage.clone();
-        let frozen = file.config.as_deref().map(|config| self.deployment(config, console)).transpose()?;
-        let bench = Bench::new(file, frozen, coverage)?;
+        let frozen = file.config.as_deref().map(|config| self.deployments.open(config, console)).transpose()?;
+        let shared = Shared { coverage: self.coverage.clone(), texts: Arc::clone(&self.texts) };
+        let bench = Bench::new(file, frozen.as_deref(), shared).map_err(|failure| {
+            let files = frozen.map(|frozen| frozen.files.clone()).unwrap_or_default();
+            Unusable { failure, files }
+        })?;
         // Without a cassette, messages name the file.
         if file.cassette.is_some() {
             self.made.insert(key, bench.clone());
         }
         Ok(bench)
     }
-
-    fn deployment(&mut self, config: &Path, console: &Console) -> Result<&Frozen, Failure> {
-        let slot = match self.deployments.entry(config.to_owned()) {
-            Entry::Occupied(known) => return Ok(known.into_mut()),
-            Entry::Vacant(slot) => slot,
-        };
-        let opened = frozen::open_all(config, console);
-        let opened = opened.ok_or_else(|| {
-            Failure::new(format!("the config {} cannot be used", config.display()))
-                .hint(format!("`ptc-compile --check {} --locked` shows its faults", config.display()))
-        })?;
-        Ok(slot.insert(opened))
-    }
 }
 
 impl Bench {
-    fn new(file: &Inputs, frozen: Option<&Frozen>, coverage: Option<Arc<Collector>>) -> Result<Bench, Failure> {
+    fn new(file: &Inputs, frozen: Option<&Frozen>, shared: Shared) -> Result<Bench, Failure> {
         let deployment = frozen.map(|frozen| frozen.deployment);
         let player = match (deployment, &file.cassette, &file.config) {
             (Some(deployment), Some(path), Some(config)) => Some(cassette::open(path, config, deployment.catalog)?),
@@ -178,7 +198,7 @@ impl Bench {
         };
         let (program_files, config_files) =
             frozen.map(|frozen| (frozen.program_files.clone(), frozen.files.clone())).unwrap_or_default();
-        let bench = Bench::with_player(file, deployment, player.as_ref(), program_files, coverage)?;
+        let bench = Bench::with_player(file, deployment, player.as_ref(), program_files, shared)?;
         Ok(bench.with_config_files(config_files))
     }
 
@@ -188,9 +208,10 @@ impl Bench {
         deployment: Option<&'static Deployment>,
         player: Option<&Arc<Player>>,
         program_files: BTreeMap<String, PathBuf>,
-        coverage: Option<Arc<Collector>>,
+        shared: Shared,
     ) -> Result<Bench, Failure> {
-        let running = Arc::new(Running::default());
+        let Shared { coverage, texts } = shared;
+        let running = Arc::new(Running { texts: Arc::clone(&texts), ..Running::default() });
         let engine = |tools: Vec<Tool>, limits, coverage: Option<Arc<Collector>>| {
             let mut builder = Engine::builder().limits(limits);
             if let Some(collector) = coverage {
@@ -212,6 +233,11 @@ impl Bench {
         let programs = Arc::new(engine(Vec::new(), limits.clone(), coverage)?);
         let checked = engine(Vec::new(), limits.clone().wall_clock(TEST_TIMEOUT).steps(Some(MAX_CHECKED_STEPS)), None)?;
         let tests = engine(tools(&running, &programs)?, limits.wall_clock(TEST_TIMEOUT), None)?;
+        for program in programs.programs() {
+            if let Some(file) = program_files.get(program.name) {
+                texts.distinct(program.source.into(), file);
+            }
+        }
         Ok(Bench(Arc::new(Engines { tests, programs, checked, running, program_files, config_files: Vec::new() })))
     }
 
@@ -380,6 +406,7 @@ impl Running {
             return Ok(Arc::clone(known));
         }
         let text: Arc<str> = load::read_text(&path).map_err(|failure| failure.to_string())?.into();
+        let text = self.texts.distinct(text, &path);
         lock(&self.sources).insert(path, Arc::clone(&text));
         Ok(text)
     }

@@ -36,8 +36,7 @@ struct Wanted<'c> {
 impl Wanted<'_> {
     fn is(&self, seen: &SeenCall) -> bool {
         let is_tool = seen.key.upstream == self.call.server && seen.key.tool == self.call.tool;
-        let request = || Json::parse(&seen.key.request).map(|request| request.canonical());
-        is_tool && self.args.as_ref().is_none_or(|args| request().as_ref() == Some(args))
+        is_tool && self.args.as_ref().is_none_or(|args| seen.args == *args)
     }
 
     fn text(&self) -> String {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use ptc_catalog::Tool;
-use ptc_compiler::serve::cassette::request_text;
+use ptc_compiler::serve::cassette::{request_args, request_text};
 use ptc_runtime::upstream::intercept::{InterceptedCall, Interception};
 
 use crate::answers::Outcome;
@@ -18,7 +18,7 @@ pub(super) struct CallKey {
     pub(super) upstream: &'static str,
     /// The tool.
     pub(super) tool: &'static str,
-    /// The arguments as canonical JSON.
+    /// The request as canonical text: the arguments, `:accept` and `:body`.
     pub(super) request: String,
     /// The number among equal requests, from 1 on.
     pub(super) index: usize,
@@ -36,6 +36,8 @@ impl fmt::Display for CallKey {
 #[derive(Debug, Clone)]
 pub(super) struct SeenCall {
     pub(super) key: CallKey,
+    /// The arguments as canonical JSON.
+    pub(super) args: String,
     pub(super) tool: &'static Tool,
     pub(super) outcome: Outcome,
 }
@@ -113,7 +115,7 @@ impl Injection {
             seen.unanswered.get_or_insert_with(|| key.to_string());
             return refusal;
         };
-        seen.calls.push(SeenCall { key, tool: call.tool, outcome: outcome.clone() });
+        seen.calls.push(SeenCall { key, args: request_args(call), tool: call.tool, outcome: outcome.clone() });
         Interception::Answer(outcome)
     }
 

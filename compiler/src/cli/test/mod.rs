@@ -12,6 +12,7 @@
 //! | `calls` | the calls of each test |
 //! | `injection` | changed answers of one run |
 //! | `checks` | `--faults` and `--properties` |
+//! | `deployments` | the deployments of the configs, which `--watch` keeps |
 //! | `coverage` | the evaluated forms and branches of the programs, for `--coverage` |
 //! | `watch` | runs tests again when their files change |
 //! | `upgrade` | runs programs with the tools before and after a change, for `diff` |
@@ -27,6 +28,7 @@ mod calls;
 pub(crate) mod cases;
 mod checks;
 mod coverage;
+mod deployments;
 mod diff;
 mod discover;
 mod edn;
@@ -56,6 +58,7 @@ use crate::{Failure, Status, files, load};
 use bench::{Bench, Benches, Inputs};
 use cases::{Case, CaseFile};
 use checks::{Plan, Target};
+use deployments::{Deployments, Unusable};
 use file::TestFile;
 use outcome::{CheckOutcome, TestOutcome, Verdict};
 use report::Results;
@@ -160,7 +163,7 @@ pub(crate) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
     if args.watch {
         return watch::run(args, console);
     }
-    Ok(run_files(args, discover::files(&args.paths)?.files, console)?.status())
+    Ok(run_files(args, discover::files(&args.paths)?.files, &Deployments::default(), console)?.status())
 }
 
 /// The results of files with tests.
@@ -179,7 +182,7 @@ impl FileResults {
 }
 
 /// Runs the tests of files and prints the results.
-fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<FileResults, Failure> {
+fn run_files(args: &Test, paths: Vec<PathBuf>, deployments: &Deployments, console: &Console) -> Result<FileResults, Failure> {
     let started = Instant::now();
     let mut ran_files = FileResults::default();
     let (mut test_files, mut case_files, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
@@ -215,7 +218,7 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<File
         asked.extend(cases.map(|(line, case)| (file.inputs(case), Subject::Case(file, *line, case))));
     }
     let collector = (args.coverage || args.coverage_lcov.is_some()).then(Arc::<Collector>::default);
-    let mut benches = Benches::new(collector.clone());
+    let mut benches = Benches::new(collector.clone(), deployments.clone());
     let mut refused: BTreeSet<Inputs> = BTreeSet::new();
     let mut runs = Vec::new();
     for (inputs, subject) in asked {
@@ -226,7 +229,8 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, console: &Console) -> Result<File
                 depends.extend(bench.config_files().iter().cloned());
                 runs.push(TestRun { inputs, subject, bench });
             }
-            Err(failure) => {
+            Err(Unusable { failure, files }) => {
+                depends.extend(files);
                 if !refused.contains(&inputs) {
                     outcomes.push(TestOutcome::of_file(&inputs.path, 1, failure.to_string()));
                     refused.insert(inputs);

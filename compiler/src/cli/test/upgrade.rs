@@ -14,7 +14,7 @@ use ptc_lisp::Span;
 use ptc_lisp::print::readable;
 use ptc_runtime::embed::Answer;
 
-use super::bench::{Bench, Inputs};
+use super::bench::{Bench, Inputs, Shared};
 use super::cases::CaseFile;
 use super::checks::adapted;
 use super::diff::{Difference, differences};
@@ -108,7 +108,7 @@ impl Upgrade<'_> {
         let stale = recorded.check(self.old.catalog).err();
         let bench = |deployment: &'static Deployment, cassette: &Cassette| {
             let player = Arc::new(Player::new(name.clone(), cassette, deployment.catalog));
-            Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), None)
+            Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), Shared::default())
         };
         let old_bench = bench(self.old, &recorded)?;
         let new_bench = bench(self.new, &self.adapted(recorded))?;

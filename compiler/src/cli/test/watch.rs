@@ -14,6 +14,7 @@ use ptc_text::join_limited;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
+use super::deployments::{Deployments, Stamp, stamp, stamp_at};
 use super::{FileResults, Test, TestFormat, discover, run_files};
 use crate::console::Console;
 use crate::{Failure, Status};
@@ -23,9 +24,6 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Maximum number of changed files that are listed.
 const LISTED: usize = 5;
 
-/// The time and the size of a file. `None` if it does not exist.
-type Stamp = Option<(SystemTime, u64)>;
-
 /// The state between two runs.
 struct Watch {
     watcher: RecommendedWatcher,
@@ -34,6 +32,7 @@ struct Watch {
     failed: BTreeSet<PathBuf>,
     /// The stamps of all these files before the last run.
     stamps: BTreeMap<PathBuf, Stamp>,
+    deployments: Deployments,
 }
 
 /// Runs the tests, and those of changed files again, until a signal arrives.
@@ -56,12 +55,23 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
         }
     });
     let watcher = watcher.map_err(|error| Failure::new(format!("cannot watch files: {error}")))?;
-    let mut watch = Watch { watcher, depends: BTreeMap::new(), failed: BTreeSet::new(), stamps: BTreeMap::new() };
+    let mut watch = Watch {
+        watcher,
+        depends: BTreeMap::new(),
+        failed: BTreeSet::new(),
+        stamps: BTreeMap::new(),
+        deployments: Deployments::default(),
+    };
     loop {
         let paths = watch.changed(args, console)?;
         if !paths.is_empty() {
-            let Some(ran) = run_until_signal(&runtime, &mut signals, args, &paths, console) else { break };
-            watch.add(paths, ran, console)?;
+            let started = SystemTime::now();
+            let deployments = watch.deployments.clone();
+            let run = (args.clone(), paths.clone(), deployments);
+            let Some(ran) = run_until_signal(&runtime, &mut signals, run, console) else { break };
+            watch.add(paths, ran, started, console)?;
+            // A file whose folder was not watched may have changed during the run.
+            continue;
         }
         let is_ended = runtime.block_on(async {
             tokio::select! {
@@ -85,14 +95,13 @@ pub(super) fn run(args: &Test, console: &Console) -> Result<Status, Failure> {
 fn run_until_signal(
     runtime: &Runtime,
     signals: &mut ShutdownSignals,
-    args: &Test,
-    paths: &[PathBuf],
+    run: (Test, Vec<PathBuf>, Deployments),
     console: &Console,
 ) -> Option<Result<FileResults, Failure>> {
     let (done, ran) = oneshot::channel();
-    let (args, paths, console) = (args.clone(), paths.to_vec(), console.clone());
+    let ((args, paths, deployments), console) = (run, console.clone());
     std::thread::spawn(move || {
-        let _ = done.send(run_files(&args, paths, &console));
+        let _ = done.send(run_files(&args, paths, &deployments, &console));
     });
     runtime.block_on(async {
         tokio::select! {
@@ -136,8 +145,14 @@ impl Watch {
         Ok(affected)
     }
 
-    /// Adds the results of a run.
-    fn add(&mut self, paths: Vec<PathBuf>, ran: Result<FileResults, Failure>, console: &Console) -> Result<(), Failure> {
+    /// Adds the results of a run that has started at a time.
+    fn add(
+        &mut self,
+        paths: Vec<PathBuf>,
+        ran: Result<FileResults, Failure>,
+        started: SystemTime,
+        console: &Console,
+    ) -> Result<(), Failure> {
         let FileResults { mut depends, failed } = ran.unwrap_or_else(|failure| {
             // A file may be missing while it is replaced.
             console.failure(&failure);
@@ -149,7 +164,7 @@ impl Watch {
             let known = self.depends.entry(path.clone()).or_default();
             known.extend(depends.remove(&path).unwrap_or_default());
             for file in known.iter() {
-                self.stamps.entry(file.clone()).or_insert_with(|| stamp(file));
+                self.stamps.entry(file.clone()).or_insert_with(|| stamp_at(file, started));
             }
         }
         self.failed.extend(failed);
@@ -179,9 +194,4 @@ fn is_read(kind: EventKind) -> bool {
 
 fn folder(path: &Path) -> PathBuf {
     ptc_compiler::files::folder(path)
-}
-
-fn stamp(path: &Path) -> Stamp {
-    let file = std::fs::metadata(path).ok()?;
-    Some((file.modified().ok()?, file.len()))
 }

@@ -289,5 +289,6 @@ pub static TOOL_OVERRIDE: Table = Table {
         key("idempotent", Kind::Flag, Optional, "repeated calls have no further effect, so that a lost one may be sent again"),
         PAGING,
         CALL_TIMEOUT,
+        key("example", Kind::Object, Optional, "arguments of a call that `doc` shows").or(&["examples", "sample"]),
     ]],
 };

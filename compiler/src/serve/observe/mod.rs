@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 pub use observer::{Observer, content_of};
 pub use shape::Shape;
 
+use ptc_cassette::Cassette;
+
 use crate::json::Json;
 use crate::lock::{Lock, Observed};
 
@@ -29,6 +31,17 @@ use crate::lock::{Lock, Observed};
 pub struct Observations {
     /// The number of answers, and their shape, by upstream and tool.
     tools: BTreeMap<(String, String), (u64, Shape)>,
+}
+
+impl From<&Cassette> for Observations {
+    /// Returns what the answers of a cassette show of the shapes of results.
+    fn from(cassette: &Cassette) -> Observations {
+        let mut all = Observations::default();
+        for (upstream, tool, value) in cassette.values() {
+            all.add(upstream, tool, &value);
+        }
+        all
+    }
 }
 
 impl Observations {

@@ -1,7 +1,7 @@
 //! The table of settings. Parsing, defaults, help and checks are derived from its rows.
 //!
 //! - `config`: the config of a server that is not compiled.
-//! - `replay`: recorded answers, with the feature `interception`.
+//! - `replay`, `record`: recorded answers, with the feature `interception`.
 //! - `server`: the server, programs, upstreams, answers.
 //! - `session`: sessions.
 //! - `http`: the HTTP listener. `oauth`: its access tokens, with the feature `http-oauth`.
@@ -18,6 +18,8 @@ mod http;
 mod oauth;
 #[cfg(feature = "proxy")]
 mod proxy;
+#[cfg(feature = "interception")]
+mod record;
 #[cfg(feature = "interception")]
 mod replay;
 mod server;
@@ -54,9 +56,9 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     #[cfg(not(feature = "proxy"))]
     let proxy: &[Flag] = &[];
     #[cfg(feature = "interception")]
-    let replay = replay::ROWS;
+    let (replay, record) = (replay::ROWS, record::ROWS);
     #[cfg(not(feature = "interception"))]
-    let replay: &[Flag] = &[];
+    let (replay, record): (&[Flag], &[Flag]) = (&[], &[]);
     #[cfg(feature = "line-editing")]
     let terminal = terminal::ROWS;
     #[cfg(not(feature = "line-editing"))]
@@ -65,7 +67,7 @@ pub fn flags() -> impl Iterator<Item = &'static Flag> {
     let oauth = oauth::ROWS;
     #[cfg(not(feature = "http-oauth"))]
     let oauth: &[Flag] = &[];
-    [config::ROWS, replay, server::ROWS, proxy, session::ROWS, http::ROWS, oauth, diagnostics::ROWS, agentic, terminal]
+    [config::ROWS, replay, server::ROWS, proxy, session::ROWS, http::ROWS, oauth, diagnostics::ROWS, record, agentic, terminal]
         .into_iter()
         .flatten()
 }
@@ -80,9 +82,10 @@ pub struct Optional {
     feature: &'static str,
 }
 
-static OPTIONAL: [Optional; 4] = [
+static OPTIONAL: [Optional; 5] = [
     Optional { prefix: "agentic", env: "PTC_RUNNER_MCP_AGENTIC", feature: "agentic" },
     Optional { prefix: "http-oauth", env: "PTC_RUNNER_MCP_HTTP_OAUTH_ISSUER", feature: "http-oauth" },
+    Optional { prefix: "record", env: "PTC_RUNNER_MCP_RECORD_DIR", feature: "recording" },
     Optional { prefix: "color", env: "PTC_RUNNER_MCP_COLOR", feature: "line-editing" },
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];

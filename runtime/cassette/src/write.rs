@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::{Cassette, Content, RecordedTool, Reply, Request, VERSION};
-use crate::json::Json;
+use crate::{Cassette, Content, RecordedTool, Reply, Request, VERSION};
+use ptc_json::Json;
 
 /// Maximum characters of a line that holds a whole object or array.
 const WIDTH: usize = 200;

@@ -5,8 +5,10 @@
 //! - `calls`: the calls of one program.
 //! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
 //! - `folder`: records the programs of a running server, each into a file of its own.
+//! - `part`: the optional part of a server that records into a folder.
 //! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
+//! - [`private_file`]: replaces files that only their owner may read.
 //! - `episodes`: adds the calls that a cassette does not have to its file.
 //!
 //! A cassette belongs to the definitions of the tools that it has calls of, and not to a whole lock file, so that a change of
@@ -17,6 +19,8 @@ mod episodes;
 mod folder;
 mod merge;
 mod nearest;
+mod part;
+pub mod private_file;
 mod read;
 mod record;
 mod replay;
@@ -24,6 +28,7 @@ mod reply;
 pub mod scrub;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -31,9 +36,9 @@ use ptc_catalog::Catalog;
 use ptc_runtime::upstream::intercept::InterceptedCall;
 use ptc_text::join_limited;
 
-use super::observe::Observations;
-use crate::json::Json;
 pub use folder::{FolderLimits, RecordingFolder};
+pub use part::{RECORDER, RecorderPart, rules};
+use ptc_json::Json;
 pub use record::{Conflict, Recorder};
 pub use replay::Player;
 use reply::{Content, Reply};
@@ -84,6 +89,11 @@ impl Request {
     }
 }
 
+/// Returns the arguments of a call as canonical text.
+pub fn request_args(call: &InterceptedCall) -> String {
+    Request::new(call).args
+}
+
 /// Returns the request of a call as canonical text, as messages show it.
 pub fn request_text(call: &InterceptedCall) -> String {
     Request::new(call).to_string()
@@ -103,7 +113,7 @@ impl fmt::Display for Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is not JSON. Contains the rendered findings.
+    /// The text is not JSON. Contains the file, the place and the reason.
     NotJson(String),
     /// The cassette has another version of the format.
     Version(String),
@@ -126,7 +136,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotJson(findings) => f.write_str(findings),
+            Error::NotJson(reason) => f.write_str(reason),
             Error::Version(found) => write!(f, "expected a cassette of version {VERSION}, found version {found}"),
             Error::Form { at, expected } => write!(f, "{at}: expected {expected}"),
             Error::OtherTools { changed, missing } => {
@@ -173,20 +183,20 @@ impl Cassette {
         }
     }
 
-    /// Returns what the answers show of the shapes of results. Failures show nothing, nor do answers without their bytes.
-    pub fn observations(&self) -> Observations {
-        let mut all = Observations::default();
-        for ((server, tool), recorded) in &self.tools {
+    /// Returns the values in answers, each with its upstream and tool, from which shapes of results can be inferred. Failures have none,
+    /// nor do answers without their bytes.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str, Cow<'_, Json>)> {
+        self.tools.iter().flat_map(|((server, tool), recorded)| {
             let requests = recorded.requests.iter().filter(|(request, _)| !request.without_bytes);
-            for reply in requests.flat_map(|(_, replies)| replies) {
-                match &reply.content {
-                    Content::Value(value) => all.add(server, tool, value),
-                    Content::Text(text) | Content::Plain(text) => all.add(server, tool, &Json::string(&**text)),
-                    Content::None | Content::RawJson(_) | Content::Fault { .. } => {}
-                }
-            }
-        }
-        all
+            requests.flat_map(|(_, replies)| replies).filter_map(move |reply| {
+                let value = match &reply.content {
+                    Content::Value(value) => Cow::Borrowed(value),
+                    Content::Text(text) | Content::Plain(text) => Cow::Owned(Json::string(&**text)),
+                    Content::None | Content::RawJson(_) | Content::Fault { .. } => return None,
+                };
+                Some((&**server, &**tool, value))
+            })
+        })
     }
 
     /// Adds the requests of another cassette that this one does not have.

@@ -1,10 +1,10 @@
 //! The sequence of answers to one request, merged from the runs of several programs.
 
-use super::Reply;
+use crate::Reply;
 
 /// Extends the answers that earlier programs got by those of another one. Every program replays the sequence from its beginning.
 /// Returns false if no sequence has both as its beginning.
-pub(super) fn extend(known: &mut Vec<Reply>, seen: Vec<Reply>) -> bool {
+pub(crate) fn extend(known: &mut Vec<Reply>, seen: Vec<Reply>) -> bool {
     let is_same = known.iter().zip(&seen).all(|(known, seen)| known.is_like(seen));
     if is_same && seen.len() > known.len() {
         *known = seen;
@@ -13,7 +13,7 @@ pub(super) fn extend(known: &mut Vec<Reply>, seen: Vec<Reply>) -> bool {
 }
 
 /// Removes repetitions at the end, since the last answer is repeated when it is replayed.
-pub(super) fn without_repetitions(replies: &mut Vec<Reply>) {
+pub(crate) fn without_repetitions(replies: &mut Vec<Reply>) {
     while let [.., before, last] = replies.as_slice() {
         if !before.is_like(last) {
             break;
@@ -24,9 +24,9 @@ pub(super) fn without_repetitions(replies: &mut Vec<Reply>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Content;
     use super::*;
-    use crate::json::Json;
+    use crate::Content;
+    use ptc_json::Json;
 
     fn replies(values: &[&str]) -> Vec<Reply> {
         let reply = |value: &&str| Reply {

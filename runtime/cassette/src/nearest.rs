@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ptc_text::join_limited;
 
-use super::Request;
-use crate::json::Json;
+use crate::Request;
+use ptc_json::Json;
 
 /// Maximum number of requests that are compared.
 const MAX_COMPARED: usize = 1000;
@@ -13,7 +13,7 @@ const MAX_COMPARED: usize = 1000;
 const LISTED: usize = 5;
 
 /// Returns the request with the fewest different values, and the paths of these.
-pub(super) fn nearest<'r>(wanted: &Request, recorded: impl IntoIterator<Item = &'r Request>) -> Option<(&'r Request, String)> {
+pub(crate) fn nearest<'r>(wanted: &Request, recorded: impl IntoIterator<Item = &'r Request>) -> Option<(&'r Request, String)> {
     let of_wanted = leaves(wanted);
     let compared = recorded.into_iter().take(MAX_COMPARED).map(|request| (request, differences(&of_wanted, &leaves(request))));
     let (request, paths) = compared.min_by_key(|(_, paths)| paths.len())?;

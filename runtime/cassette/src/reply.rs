@@ -4,26 +4,26 @@ use ptc_lisp::host::HttpHead;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload};
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
-use crate::json::Json;
+use ptc_json::Json;
 
 /// An answer or a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     /// The content.
-    pub(super) content: Content,
+    pub(crate) content: Content,
     /// The status of the HTTP answer, if there was one.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// The headers of the answer of an OpenAPI operation that programs see.
-    pub(super) headers: Option<Vec<(String, String)>>,
+    pub(crate) headers: Option<Vec<(String, String)>>,
     /// The body of a failed OpenAPI operation.
-    pub(super) body: Option<Json>,
+    pub(crate) body: Option<Json>,
     /// How long the call took, in milliseconds.
-    pub(super) latency_ms: Option<u64>,
+    pub(crate) latency_ms: Option<u64>,
 }
 
 /// The content of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Nothing.
     None,
     /// A value, which the upstream sent as JSON, or as text that is JSON.
@@ -53,7 +53,7 @@ fn same_value(text: &str) -> Option<Json> {
 
 impl Reply {
     /// Converts the outcome of a call.
-    pub(super) fn new(outcome: Result<&CallAnswer, &UpstreamError>) -> Reply {
+    pub(crate) fn new(outcome: Result<&CallAnswer, &UpstreamError>) -> Reply {
         match outcome {
             Ok(answer) => {
                 let content = match &answer.payload {
@@ -79,13 +79,13 @@ impl Reply {
     }
 
     /// Whether a program receives the same from both, though perhaps after another time.
-    pub(super) fn is_like(&self, other: &Reply) -> bool {
+    pub(crate) fn is_like(&self, other: &Reply) -> bool {
         let Reply { content, status, headers, body, latency_ms: _ } = self;
         (content, status, headers, body) == (&other.content, &other.status, &other.headers, &other.body)
     }
 
     /// Returns the outcome that a program receives.
-    pub(super) fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
+    pub(crate) fn outcome(&self) -> Result<CallAnswer, UpstreamError> {
         let failed_body = self.body.as_ref().map(|body| body.canonical().into_bytes());
         let has_head = self.headers.is_some() || failed_body.is_some();
         let head = has_head.then(|| HttpHead {

@@ -15,10 +15,10 @@ use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 use ptc_runtime::upstream::{Reason, UpstreamError};
 
-use super::calls::Calls;
-use super::episodes::Episodes;
-use super::scrub::Rule;
-use super::{Cassette, Reply, Request, nearest};
+use crate::calls::Calls;
+use crate::episodes::Episodes;
+use crate::scrub::Rule;
+use crate::{Cassette, Reply, Request, nearest};
 
 type Outcome = Result<CallAnswer, UpstreamError>;
 

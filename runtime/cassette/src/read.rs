@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 
 use ptc_runtime::upstream::Reason;
 
-use super::{Cassette, Content, Error, RecordedTool, Reply, Request, VERSION};
-use crate::diag::Diagnostics;
-use crate::diag::render::{self, Style};
-use crate::json::Json;
-use crate::source::Sources;
-use crate::tree::{self, Syntax};
+use crate::{Cassette, Content, Error, RecordedTool, Reply, Request, VERSION};
+use ptc_json::Json;
 
 impl Cassette {
     /// Reads a cassette. `name` is the file in error messages.
@@ -18,14 +14,10 @@ impl Cassette {
     ///
     /// The text is not a cassette.
     pub fn read(name: &str, text: &str) -> Result<Cassette, Error> {
-        let mut diagnostics = Diagnostics::default();
-        let mut sources = Sources::default();
-        let file = sources.add(name, text);
-        let node = tree::parse_as(&sources, file, Syntax::STRICT, &mut diagnostics);
-        let Some(node) = node.filter(|_| !diagnostics.has_errors()) else {
-            return Err(Error::NotJson(render::full(&sources, &diagnostics, Style::Plain).trim_end().to_owned()));
-        };
-        let root = Json::from(&node);
+        let root = Json::read(text).map_err(|ptc_json::Error { place, message }| {
+            let place = place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
+            Error::NotJson(format!("{name}{place}: {message}"))
+        })?;
         match root.get("cassette") {
             Some(Json::Number(version)) if version == VERSION => {}
             Some(version) => return Err(Error::Version(version.canonical())),

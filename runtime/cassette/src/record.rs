@@ -9,8 +9,8 @@ use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
-use super::calls::{Calls, RequestOfTool};
-use super::{Cassette, merge};
+use crate::calls::{Calls, RequestOfTool};
+use crate::{Cassette, merge};
 
 /// Records the calls of one program after the other.
 #[derive(Debug, Default)]

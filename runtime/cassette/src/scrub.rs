@@ -1,30 +1,25 @@
 //! Replaces personal data in a cassette.
 //!
 //! Each distinct text becomes `scrubbed-1`, `scrubbed-2`, … in the order of the cassette. Equal texts get equal replacements, also in
-//! requests, so that programs still join records by them and replay the same calls. A number says nothing about the text that it
+//! requests, so that programs still join records by them and replay the same calls. A number is replaced at its path and in requests,
+//! since other answers have equal numbers by chance. A number says nothing about the text that it
 //! replaces, unlike a hash, which can be found by trying likely texts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use regex::{Captures, Regex};
 
-use super::{Cassette, Content, Reply, Request};
-use crate::json::Json;
+use crate::{Cassette, Content, Reply, Request};
+use ptc_json::Json;
+use ptc_runtime::settings::ScrubPath;
 
 /// What is replaced.
 #[derive(Debug, Clone)]
 pub enum Rule {
     /// The texts and numbers at a path in the answers of a tool. Equal texts are replaced everywhere.
-    Path {
-        /// The upstream.
-        server: String,
-        /// The tool.
-        tool: String,
-        /// The path as written, such as `visits[].owner`.
-        path: String,
-    },
+    Path(ScrubPath),
     /// Each match in any text.
     Pattern(Regex),
 }
@@ -45,16 +40,14 @@ impl FromStr for Rule {
 
     /// Parses `SERVER/TOOL:PATH`.
     fn from_str(text: &str) -> Result<Rule, String> {
-        let parts = text.split_once('/').and_then(|(server, rest)| Some((server, rest.split_once(':')?)));
-        let (server, (tool, path)) = parts.ok_or("expected SERVER/TOOL:PATH, such as `petstore/list-pets:[].owner`")?;
-        Ok(Rule::Path { server: server.to_owned(), tool: tool.to_owned(), path: path.to_owned() })
+        text.parse().map(Rule::Path).map_err(str::to_owned)
     }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Rule::Path { server, tool, path } => write!(f, "{server}/{tool}:{path}"),
+            Rule::Path(path) => path.fmt(f),
             Rule::Pattern(pattern) => pattern.fmt(f),
         }
     }
@@ -62,11 +55,13 @@ impl fmt::Display for Rule {
 
 /// The replacements so far.
 #[derive(Default)]
-pub(super) struct Replacements {
+pub(crate) struct Replacements {
     texts: BTreeMap<String, String>,
     numbers: BTreeMap<String, String>,
     /// The last numbers that an earlier recording may have used, of texts and of numbers.
     used: (u64, u64),
+    /// The numbers in requests, which do not replace others: two requests would become equal.
+    in_requests: BTreeSet<String>,
 }
 
 /// The prefix of texts that replace others.
@@ -74,11 +69,11 @@ const SCRUBBED: &str = "scrubbed-";
 
 impl Replacements {
     /// Begins after the replacements in a cassette. The originals of these are not known, so that an equal value gets another one.
-    pub(super) fn after(cassette: &Cassette, rules: &[Rule]) -> Replacements {
+    pub(crate) fn after(cassette: &Cassette, rules: &[Rule]) -> Replacements {
         let mut cassette = cassette.clone();
         let (mut text, mut number) = (0, 0);
         for rule in rules {
-            let Rule::Path { server, tool, path } = rule else { continue };
+            let Rule::Path(ScrubPath { server, tool, path }) = rule else { continue };
             for reply in cassette.replies_mut(server, tool) {
                 let Content::Value(value) = &mut reply.content else { continue };
                 select(value, path, &mut |value| {
@@ -97,7 +92,9 @@ impl Replacements {
             found.to_owned()
         };
         cassette.change_texts(&mut see);
-        Replacements { used: (text, number), ..Replacements::default() }
+        let mut replacements = Replacements { used: (text, number), ..Replacements::default() };
+        replacements.avoid_requests(&cassette);
+        replacements
     }
 
     fn text(&mut self, text: &str) -> String {
@@ -106,8 +103,46 @@ impl Replacements {
     }
 
     fn number(&mut self, number: &str) -> String {
-        let next = self.used.1.saturating_add(self.numbers.len() as u64 + 1);
-        self.numbers.entry(number.to_owned()).or_insert_with(|| next.to_string()).clone()
+        if let Some(known) = self.numbers.get(number) {
+            return known.clone();
+        }
+        let replacement = loop {
+            self.used.1 = self.used.1.saturating_add(1);
+            let next = self.used.1.to_string();
+            if !self.in_requests.contains(&next) {
+                break next;
+            }
+        };
+        self.numbers.insert(number.to_owned(), replacement.clone());
+        replacement
+    }
+
+    /// Keeps the numbers in the requests of a cassette from becoming replacements.
+    fn avoid_requests(&mut self, cassette: &Cassette) {
+        for request in cassette.tools.values().flat_map(|recorded| recorded.requests.keys()) {
+            walk(&mut request.value(), &mut |value| {
+                if let Json::Number(number) = value {
+                    self.in_requests.insert(number.clone());
+                }
+            });
+        }
+    }
+
+    /// Replaces a value of a request by that of an equal value in an answer. A program may have made a text of a number.
+    fn replace_known(&self, value: &mut Json) {
+        match value {
+            Json::Number(number) => {
+                if let Some(replacement) = self.numbers.get(number) {
+                    number.clone_from(replacement);
+                }
+            }
+            Json::String(text) => {
+                if let Some(replacement) = self.texts.get(text).or_else(|| self.numbers.get(text)) {
+                    text.clone_from(replacement);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Returns the replacement of a text, or the text.
@@ -131,10 +166,11 @@ impl Cassette {
     }
 
     /// Replaces what rules select. Returns the rules that select nothing.
-    pub(super) fn replace(&mut self, rules: &[Rule], all: &mut Replacements) -> Vec<Rule> {
+    pub(crate) fn replace(&mut self, rules: &[Rule], all: &mut Replacements) -> Vec<Rule> {
+        all.avoid_requests(self);
         let mut unused = Vec::new();
         for rule in rules {
-            let Rule::Path { server, tool, path } = rule else { continue };
+            let Rule::Path(ScrubPath { server, tool, path }) = rule else { continue };
             let mut is_used = false;
             for reply in self.replies_mut(server, tool) {
                 let mut replace = |value: &mut Json| {
@@ -172,7 +208,8 @@ impl Cassette {
                 unused.push(rule.clone());
             }
         }
-        self.change_texts(&mut |text| all.known(text));
+        self.change_replies(&mut |text| all.known(text));
+        self.change_requests(&mut |value| all.replace_known(value));
         for rule in rules {
             let Rule::Pattern(pattern) = rule else { continue };
             let mut is_used = false;
@@ -195,18 +232,26 @@ impl Cassette {
 
     /// Changes the texts of all replies and requests, but not headers.
     fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
-        for recorded in self.tools.values_mut() {
-            recorded.requests.values_mut().flatten().for_each(|reply| reply.change_texts(change));
-        }
-        self.change_requests(change);
+        self.change_replies(change);
+        self.change_requests(&mut |value| {
+            if let Json::String(text) = value {
+                *text = change(text);
+            }
+        });
     }
 
-    fn change_requests(&mut self, change: &mut dyn FnMut(&str) -> String) {
+    fn change_replies(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        let replies = self.tools.values_mut().flat_map(|recorded| recorded.requests.values_mut().flatten());
+        replies.for_each(|reply| reply.change_texts(change));
+    }
+
+    /// Changes the values of all requests.
+    fn change_requests(&mut self, change: &mut dyn FnMut(&mut Json)) {
         for recorded in self.tools.values_mut() {
             let requests = std::mem::take(&mut recorded.requests);
             for (request, replies) in requests {
                 let mut value = request.value();
-                change_texts(&mut value, change);
+                walk(&mut value, change);
                 let args = Json::parse(&request.args).map_or_else(|| request.args.clone(), |_| value.canonical());
                 recorded.requests.insert(Request { args, ..request }, replies);
             }
@@ -251,19 +296,19 @@ impl Reply {
 }
 
 fn change_texts(value: &mut Json, change: &mut dyn FnMut(&str) -> String) {
+    walk(value, &mut |value| {
+        if let Json::String(text) = value {
+            *text = change(text);
+        }
+    });
+}
+
+/// Calls a function for the scalars of a value.
+fn walk(value: &mut Json, each: &mut dyn FnMut(&mut Json)) {
     match value {
-        Json::String(text) => *text = change(text),
-        Json::Array(items) => {
-            for item in items {
-                change_texts(item, change);
-            }
-        }
-        Json::Object(members) => {
-            for (_, member) in members {
-                change_texts(member, change);
-            }
-        }
-        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        Json::Array(items) => items.iter_mut().for_each(|item| walk(item, each)),
+        Json::Object(members) => members.iter_mut().for_each(|(_, member)| walk(member, each)),
+        scalar => each(scalar),
     }
 }
 
@@ -300,6 +345,29 @@ mod tests {
         let rows = r#"[{"age": 1, "name": "scrubbed-1"}, {"age": 2, "name": "scrubbed-2"}, {"age": 1, "name": "scrubbed-1"}]"#;
         assert!(text.contains(rows), "{text}");
         assert!(text.contains(r#""id": 7"#), "numbers are replaced at their paths alone: {text}");
+    }
+
+    #[test]
+    fn numbers_of_requests_get_the_replacements_of_answers() {
+        let text = r#"{"cassette": 1, "tools": {
+            "shop/get": {"definition": "d", "requests": [
+                {"args": {"id": 1}, "replies": [{"value": "one"}]},
+                {"args": {"id": 7}, "replies": [{"value": "seven"}]},
+                {"args": {"key": "7"}, "replies": [{"value": 7}]}]},
+            "shop/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7}, {"id": 8}]}]}]}}}"#;
+        let mut cassette = Cassette::read("c.json", text).expect("a cassette");
+        assert_eq!(cassette.scrub(&[path("shop/list:[].id")]).map_err(|rule| rule.to_string()), Ok(2));
+        let text = cassette.to_string();
+        // 1 is not a replacement, since a request has it.
+        for part in [
+            r#"{"args": {"id": 1}, "replies": [{"value": "one"}]}"#,
+            r#"{"args": {"id": 2}, "replies": [{"value": "seven"}]}"#,
+            r#"{"args": {"key": "2"}, "replies": [{"value": 7}]}"#,
+            r#"{"value": [{"id": 2}, {"id": 3}]}"#,
+        ] {
+            let squeezed = text.split_whitespace().collect::<String>();
+            assert!(squeezed.contains(&part.split_whitespace().collect::<String>()), "{part}\n{text}");
+        }
     }
 
     #[test]

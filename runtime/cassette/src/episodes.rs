@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 
 use ptc_runtime::log::{self, Level};
 
-use super::Cassette;
-use super::calls::Replies;
-use super::scrub::{Replacements, Rule};
-use crate::serve::private_file;
+use crate::Cassette;
+use crate::calls::Replies;
+use crate::private_file;
+use crate::scrub::{Replacements, Rule};
 
 /// The file that receives new calls, and what is replaced in them.
-pub(super) struct Episodes {
+pub(crate) struct Episodes {
     path: PathBuf,
     rules: Vec<Rule>,
     /// The replacements so far. The lock also makes programs write the file one after the other.
@@ -22,14 +22,14 @@ pub(super) struct Episodes {
 
 impl Episodes {
     /// Prepares the additions to `cassette`, which is that of the file `path`.
-    pub(super) fn new(path: PathBuf, rules: Vec<Rule>, cassette: &Cassette) -> Episodes {
+    pub(crate) fn new(path: PathBuf, rules: Vec<Rule>, cassette: &Cassette) -> Episodes {
         let replacements = Mutex::new(Replacements::after(cassette, &rules));
         Episodes { path, rules, replacements }
     }
 
     /// Adds the calls of a program to the file, which is read again, since it may have been edited. Returns the added calls as they
     /// are in the file. If it cannot be written, this is logged, and no calls are added.
-    pub(super) fn add(&self, replies: Replies) -> Cassette {
+    pub(crate) fn add(&self, replies: Replies) -> Cassette {
         let mut replacements = self.replacements.lock().unwrap_or_else(PoisonError::into_inner);
         let mut added = Cassette::from(replies);
         // A rule that selects nothing in these calls may select something in others.

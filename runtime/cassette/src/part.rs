@@ -1,0 +1,49 @@
+//! The part of a server that records its programs.
+
+use std::sync::Arc;
+
+use ptc_catalog::Catalog;
+use ptc_runtime::recording::RecorderSource;
+use ptc_runtime::settings::{InterceptionSettings, ScrubPath};
+use ptc_runtime::upstream::intercept::Interceptor;
+
+use crate::scrub::Rule;
+use crate::{FolderLimits, RecordingFolder};
+
+/// Records the programs of `--record-dir`: the part that `main` passes to the runtime.
+pub static RECORDER: RecorderPart = RecorderPart;
+
+/// Opens the folder of recordings.
+#[derive(Debug)]
+pub struct RecorderPart;
+
+impl RecorderSource for RecorderPart {
+    fn open(&self, settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Arc<dyn Interceptor>, String> {
+        let rules = rules(settings, catalog)?;
+        let path = settings.record_dir.as_deref().ok_or("--record-dir is not given")?;
+        let limits = FolderLimits { files: settings.record_max_files, bytes: settings.record_max_bytes };
+        let folder =
+            RecordingFolder::open(path, limits, rules).map_err(|error| format!("--record-dir {}: {error}", path.display()))?;
+        Ok(Arc::new(folder))
+    }
+}
+
+/// Returns the rules of `--scrub` and `--scrub-pattern`.
+///
+/// # Errors
+///
+/// Returns a sentence if a pattern is invalid or a tool is not in the catalog: the data of a misspelt tool would stay in the files.
+pub fn rules(settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Vec<Rule>, String> {
+    for path @ ScrubPath { server, tool, .. } in &settings.scrub {
+        // An upstream that lists its tools later has none yet.
+        let is_known =
+            catalog.upstream(server).is_some_and(|upstream| upstream.tools.is_empty() || upstream.tool(tool).is_some());
+        if !is_known {
+            return Err(format!("--scrub {path}: no upstream of the config has this tool"));
+        }
+    }
+    let paths = settings.scrub.iter().cloned().map(|path| Ok(Rule::Path(path)));
+    let patterns = settings.scrub_patterns.iter();
+    let patterns = patterns.map(|text| Rule::pattern(text).map_err(|error| format!("--scrub-pattern {text}: {error}")));
+    paths.chain(patterns).collect()
+}
