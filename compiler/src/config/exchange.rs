@@ -35,12 +35,18 @@ pub(super) fn read(
     for (name, has_effect, needed) in [
         ("subject", grant.is_none_or(is_exchange), "the grants `token_exchange` and `jwt_bearer`"),
         ("identity_provider", grant.is_none_or(|grant| grant == GrantType::JwtBearer), "the grant `jwt_bearer`"),
-        ("subject_token_type", grant.is_none() || is_exchanged, "a token exchange: the grant `token_exchange`, or `identity_provider`"),
+        (
+            "subject_token_type",
+            grant.is_none() || is_exchanged,
+            "a token exchange: the grant `token_exchange`, or `identity_provider`",
+        ),
         ("audience", grant.is_none() || is_exchanged, "a token exchange: the grant `token_exchange`, or `identity_provider`"),
     ] {
         if let Some(node) = fields.node(name).filter(|_| !has_effect) {
             let hint = match (name, grant) {
-                ("audience", Some(GrantType::ClientCredentials)) => "remove it; `resource` names the service that the token is for",
+                ("audience", Some(GrantType::ClientCredentials)) => {
+                    "remove it; `resource` names the service that the token is for"
+                }
                 _ => "remove it",
             };
             reader.fault(Code::BadOauthSetting, node, format!("`{name}` is a part of {needed}"), "without effect", hint);

@@ -4,8 +4,8 @@ use ptc_catalog::{ClientAuth, GrantType, OAuth2};
 use url::Url;
 
 use super::credentials::Bindings;
-use super::fields::{Fields, Subject};
 use super::exchange;
+use super::fields::{Fields, Subject};
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
 use crate::diag::{Code, Diagnostic, quoted};
@@ -174,7 +174,8 @@ fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: 
         if let Some(node) = fields.node(name)
             && node.as_str() != Some(ClientAuth::None.name())
         {
-            let without = if exchanges { "there is none without `client_id`" } else { "without `client_id` the login registers one" };
+            let without =
+                if exchanges { "there is none without `client_id`" } else { "without `client_id` the login registers one" };
             let message = format!("`{name}` belongs to a known client, and {without}");
             reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `client_id`");
         }

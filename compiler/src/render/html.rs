@@ -149,7 +149,8 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
                 let scopes = if oauth.scope.is_empty() { String::new() } else { format!(" with scopes {}", oauth.scope) };
                 let server = if oauth.is_discovered() { "the server that the upstream names" } else { oauth.server() };
                 let client = if oauth.client_id.is_empty() { "that registers itself" } else { &oauth.client_id };
-                let client = if oauth.client_id.is_empty() && !oauth.grant.needs_login() { "without an identifier" } else { client };
+                let client =
+                    if oauth.client_id.is_empty() && !oauth.grant.needs_login() { "without an identifier" } else { client };
                 let whom = match &oauth.subject {
                     _ if oauth.is_on_behalf() => " on behalf of the caller".to_owned(),
                     subject if subject.is_empty() => String::new(),

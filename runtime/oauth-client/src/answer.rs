@@ -9,8 +9,7 @@ use zeroize::Zeroizing;
 /// The type of an assertion for the authorization server of an upstream (Identity Assertion JWT Authorization Grant).
 pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// The types of an access token in the answer to an exchange (RFC 8693, section 3).
-const ACCESS_TOKEN_TYPES: [&str; 2] =
-    ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"];
+const ACCESS_TOKEN_TYPES: [&str; 2] = ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"];
 
 /// Maximum bytes of a token. Servers accept headers of 8 to 16 KiB.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
@@ -88,7 +87,8 @@ pub(crate) fn read_assertion(body: &[u8]) -> Result<Zeroizing<String>, &'static 
         return Err("has another `issued_token_type` than that of an assertion for an authorization server (ID-JAG)");
     }
     let assertion = answer.get("access_token").and_then(Value::as_str).ok_or("has no `access_token`")?;
-    let is_token = |text: &str| !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_token =
+        |text: &str| !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
     if is_token(assertion) { Ok(Zeroizing::new(assertion.to_owned())) } else { Err("has an unusable `access_token`") }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ptc_catalog::{
-    Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, TokenType, OpenApi, Operation,
-    Proxy, Source, Tool, Tools, Transport, Upstream,
+    Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, OpenApi, Operation,
+    Proxy, Source, TokenType, Tool, Tools, Transport, Upstream,
 };
 use serde_json::json;
 

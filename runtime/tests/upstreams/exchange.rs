@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_catalog::{
-    Auth, Binding, ClientAuth, Era, GrantType, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType, Transport, Upstream,
+    Auth, Binding, ClientAuth, Era, GrantType, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType,
+    Transport, Upstream,
 };
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
@@ -103,7 +104,10 @@ fn refused_exchange_fails_the_calls_of_its_caller_only() {
     let world = world(&api, exchange(&provider));
     for attempt in 0..2 {
         let answer = world.program_of("not-a-real-refused-token").call("api", "get", "{}");
-        assert!(answer.contains("refused the client with `invalid_grant`, HTTP 400 (the subject [REDACTED] is not known)"), "{answer}");
+        assert!(
+            answer.contains("refused the client with `invalid_grant`, HTTP 400 (the subject [REDACTED] is not known)"),
+            "{answer}"
+        );
         assert!(answer.contains("it does not accept the access token with which the caller came"), "{answer}");
         assert_eq!(answer.contains("the next token is requested in"), attempt == 1, "{answer}");
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, TokenType, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_oauth_client::redirect::RedirectError;
 use ptc_runtime::secrets::Secrets;

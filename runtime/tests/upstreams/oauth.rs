@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ptc_catalog::{Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, TokenType, OpenApi, Operation, Source, Transport, Upstream};
+use ptc_catalog::{
+    Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType, Transport, Upstream,
+};
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ring::rand::SystemRandom;

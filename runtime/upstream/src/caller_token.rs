@@ -3,14 +3,14 @@
 //! It belongs to the task that makes a call, as its stage does, so that only an authorization server's client reads it. A binary without the
 //! feature `caller-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
 
+#[cfg(not(feature = "caller-token"))]
+pub(crate) use disabled::redactor;
+#[cfg(not(feature = "caller-token"))]
+pub use disabled::{CallerToken, current, scope};
 #[cfg(feature = "caller-token")]
 pub use enabled::{CallerToken, current, missing, scope};
 #[cfg(feature = "caller-token")]
 pub(crate) use enabled::{redact_with, redactor};
-#[cfg(not(feature = "caller-token"))]
-pub use disabled::{CallerToken, current, scope};
-#[cfg(not(feature = "caller-token"))]
-pub(crate) use disabled::redactor;
 
 #[cfg(feature = "caller-token")]
 mod enabled {

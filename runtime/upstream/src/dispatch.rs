@@ -377,23 +377,26 @@ impl UpstreamConnection {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
                 // The attempt is a task of its own.
                 let caller = caller_token::current();
-                super::health::recorded(Arc::clone(&self.health), caller_token::scope(caller, async move {
-                    let _starting = settings.start_limits.connection().await;
-                    // The handshake and the list of tools share a deadline, since both are needed to connect.
-                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = connect::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let drift = drift::detect(
-                        connection.channel(),
-                        &connection.negotiated,
-                        known,
-                        &health,
-                        spec.listing,
-                        settings.on_drift,
-                        deadline,
-                    )
-                    .await?;
-                    Ok(Checked { connection, drift })
-                }))
+                super::health::recorded(
+                    Arc::clone(&self.health),
+                    caller_token::scope(caller, async move {
+                        let _starting = settings.start_limits.connection().await;
+                        // The handshake and the list of tools share a deadline, since both are needed to connect.
+                        let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+                        let connection = connect::connect(upstream.name, spec, &secrets, &settings).await?;
+                        let drift = drift::detect(
+                            connection.channel(),
+                            &connection.negotiated,
+                            known,
+                            &health,
+                            spec.listing,
+                            settings.on_drift,
+                            deadline,
+                        )
+                        .await?;
+                        Ok(Checked { connection, drift })
+                    }),
+                )
             })
             .await
     }
