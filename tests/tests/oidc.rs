@@ -260,6 +260,8 @@ impl Caller {
 #[test]
 #[ignore = "needs oidc-provider, which .ci/peers installs"]
 fn upstream_sees_each_caller_through_an_exchanged_token_and_never_its_own() {
+    // The crate's HTTP client has no cryptography provider in this workspace. A second installation returns an error, which is harmless.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let [provider_port, port] = [free_port(), free_port()];
     let (issuer, url) = (format!("http://127.0.0.1:{provider_port}"), format!("http://127.0.0.1:{port}/mcp"));
     for (format, isolate) in [("jwt", "thread"), ("opaque", "process")] {

@@ -30,8 +30,7 @@ pub(super) fn read(
     grant: Option<GrantType>,
 ) -> Exchange {
     let provider = fields.member("identity_provider");
-    let has_provider = provider.is_some() && grant == Some(GrantType::JwtBearer);
-    let is_exchanged = grant == Some(GrantType::TokenExchange) || has_provider;
+    let is_exchanged = grant == Some(GrantType::TokenExchange) || provider.is_some();
     for (name, has_effect, needed) in [
         ("subject", grant.is_none_or(is_exchange), "the grants `token_exchange` and `jwt_bearer`"),
         ("identity_provider", grant.is_none_or(|grant| grant == GrantType::JwtBearer), "the grant `jwt_bearer`"),
@@ -56,8 +55,8 @@ pub(super) fn read(
     let identity_provider = provider.and_then(|member| {
         let subject = Subject { name: format!("`identity_provider` of {}", subject.name), place: reader.key_place(member) };
         let inner = Fields::read(reader, &subject, &keys::IDENTITY_PROVIDER, &[], &member.value)?;
-        let has = |name| fields.member(name).is_some() || fields.unfit(name).is_some();
-        if has_provider && !has("issuer") && !has("audience") {
+        let has = |name: &str| fields.member(name).is_some() || fields.unfit(name).is_some();
+        if !has("issuer") && !has("audience") {
             let message = "the assertion of an identity provider is for one authorization server, which has no name here";
             let hint = "write its `issuer`, or beside `token_url` its `audience`";
             reader.fault(Code::BadOauthSetting, &member.value, message, "", hint);

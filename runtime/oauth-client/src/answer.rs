@@ -7,12 +7,12 @@ use ptc_secrets::Redactor;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
+use crate::proof::ProofKey;
+
 /// The type of an assertion for the authorization server of an upstream (Identity Assertion JWT Authorization Grant).
 pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// The types of an access token in the answer to an exchange (RFC 8693, section 3).
 const ACCESS_TOKEN_TYPES: [&str; 2] = ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"];
-
-use crate::proof::ProofKey;
 
 /// Maximum bytes of a token. Servers accept headers of 8 to 16 KiB.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;

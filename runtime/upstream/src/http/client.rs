@@ -194,10 +194,11 @@ impl HttpClient {
         HttpClient { tokens, ..self }
     }
 
-    /// Makes the client show issued secrets in what it reads, such as the answer in which an access token is issued.
+    /// Makes the client show secrets in what it reads, such as the answer in which an access token is issued: a token may contain a part of a
+    /// secret.
     #[must_use]
     pub fn reading_issued(self) -> HttpClient {
-        HttpClient { redactor: self.redactor.without_issued(), ..self }
+        HttpClient { redactor: Redactor::none(), ..self }
     }
 
     /// Sends a request and waits for the head of the response. Redirects are followed only within the origin, so that neither
