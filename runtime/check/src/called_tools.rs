@@ -74,6 +74,8 @@ mod tests {
             (r#"(tool/call {:server data/name :tool "b"})"#, vec!["?/b"]),
             ("(tool/call data/request)", vec!["?/?"]),
             (r#"(map tool/call [{:server "a" :tool "b"}])"#, vec!["?/?"]),
+            (r#"(map #'tool/call [{:server "a" :tool "b"}])"#, vec!["?/?"]),
+            (r#"(let [fs [#'tool/call]] ((first fs) {:server "a" :tool "b"}))"#, vec!["?/?"]),
             // These calls always fail.
             (r#"(tool/call {:server "a"})"#, vec![]),
             (r#"(tool/call "a")"#, vec![]),

@@ -1,7 +1,7 @@
 //! Finds calls that cannot be checked, since their names or arguments are computed when the program runs.
 
 use ptc_lisp::ir::{Ir, Op};
-use ptc_lisp::{Program, Span, ToolCallSite, Value, is_upstream_call};
+use ptc_lisp::{Program, Span, ToolCallSite, has_upstream_call};
 
 use crate::{CallSpans, MAX_FINDINGS};
 
@@ -51,8 +51,8 @@ fn of_site(program: &Program, site: &ToolCallSite) -> Option<ComputedCall> {
 /// Returns the functions such as `tool/call` that are used as values.
 pub(crate) fn as_values(ir: &Ir) -> Vec<ComputedCall> {
     let mut found = Vec::new();
-    if let Op::Const(Value::Builtin(row)) = &ir.op
-        && is_upstream_call(row.namespace, row.name)
+    if let Op::Const(value) = &ir.op
+        && has_upstream_call(value)
     {
         let message = "a function that calls tools is used as a value: names and arguments are not checked";
         found.push(ComputedCall { message, span: ir.span });

@@ -1,6 +1,6 @@
 //! Finds the calls of tools in functions of earlier programs that a program uses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{ToolCallSite, is_upstream_call, upstream_calls};
@@ -20,7 +20,7 @@ pub struct EarlierCalls {
     pub is_incomplete: bool,
 }
 
-/// What a part of a program uses that earlier programs have made.
+/// What a program uses that earlier programs have made.
 #[derive(Default)]
 struct Uses {
     names: BTreeSet<Arc<str>>,
@@ -31,26 +31,60 @@ struct Uses {
 }
 
 impl Uses {
-    /// Adds what the expressions within a range use. `None` means all expressions.
-    fn add(&mut self, ir: &Ir, unit: &Unit, within: Option<Span>) {
-        if within.is_none_or(|range| range.contains(ir.span)) {
-            match &ir.op {
-                Op::Global { index, .. } => self.names.extend(unit.globals.get(*index as usize).cloned()),
-                Op::History(_) => self.has_history = true,
-                Op::Const(value) => self.has_call_as_value |= is_call(value),
-                _ => {}
-            }
+    fn of(unit: &Unit) -> Uses {
+        let mut uses = Uses::default();
+        uses.add(&unit.body, unit);
+        uses
+    }
+
+    fn add(&mut self, ir: &Ir, unit: &Unit) {
+        match &ir.op {
+            Op::Global { index, .. } => self.names.extend(unit.globals.get(*index as usize).cloned()),
+            Op::History(_) => self.has_history = true,
+            Op::Const(value) => each_distinct([value], |value| {
+                self.has_call_as_value |= is_call(value);
+                if let Value::Var(name) = value {
+                    self.names.insert(name.as_str().into());
+                }
+                true
+            }),
+            _ => {}
         }
-        ir.children(&mut |child| self.add(child, unit, within));
+        ir.children(&mut |child| self.add(child, unit));
     }
 }
 
+/// Whether a value is a function such as `tool/call`, or refers to it by name.
 fn is_call(value: &Value) -> bool {
-    matches!(value, Value::Builtin(row) if is_upstream_call(row.namespace, row.name))
+    match value {
+        Value::Builtin(row) => is_upstream_call(row.namespace, row.name),
+        Value::Var(name) => name.as_str().split_once('/').is_some_and(|(namespace, name)| is_upstream_call(namespace, name)),
+        _ => false,
+    }
+}
+
+/// Whether a constant contains a function such as `tool/call`.
+pub fn has_upstream_call(constant: &Value) -> bool {
+    let mut found = false;
+    each_distinct([constant], |value| {
+        found = is_call(value);
+        !found
+    });
+    found
+}
+
+/// Adds the ranges of all functions within an expression.
+fn functions(ir: &Ir, found: &mut Vec<Span>) {
+    if let Op::Fn(group) | Op::LetFn { group, .. } = &ir.op {
+        found.extend(group.members.iter().map(|member| member.span));
+        return;
+    }
+    ir.children(&mut |child| functions(child, found));
 }
 
 /// Finds the calls in functions that `unit` can use through the names of `known` and through `results`, directly or in other functions.
-/// `tools` are the names of [`Program::compile_for`].
+/// If it can use one function of an earlier program, all functions of that program count. `tools` are the names of
+/// [`Program::compile_for`].
 pub(crate) fn earlier_calls(
     unit: &Unit,
     known: &Bindings,
@@ -59,50 +93,50 @@ pub(crate) fn earlier_calls(
     deadline: &Deadline,
 ) -> EarlierCalls {
     let mut found = EarlierCalls::default();
-    let mut uses = Uses::default();
-    uses.add(&unit.body, unit, None);
-    // Of the program itself, its own checks report it.
-    uses.has_call_as_value = false;
-    let mut programs: BTreeMap<Arc<str>, Option<Program>> = BTreeMap::new();
-    let (mut functions, mut names) = (BTreeSet::new(), BTreeSet::new());
-    let mut has_history = false;
+    // The program's own checks report a function such as `tool/call` that it uses itself.
+    let Uses { mut names, mut has_history, .. } = Uses::of(unit);
+    let (mut seen_names, mut seen_texts) = (BTreeSet::new(), BTreeSet::new());
+    let mut roots: Vec<&Value> = Vec::new();
     loop {
-        let mut roots: Vec<&Value> = Vec::new();
-        if uses.has_history && !std::mem::replace(&mut has_history, true) {
+        if has_history {
             roots.extend(results);
         }
-        for name in std::mem::take(&mut uses.names) {
-            roots.extend(known.get(&name).filter(|_| names.insert(name)));
+        for name in std::mem::take(&mut names) {
+            roots.extend(known.get(&name).filter(|_| seen_names.insert(name)));
         }
-        let mut new = Vec::new();
-        each_distinct(roots, |value| {
+        let mut texts = Vec::new();
+        each_distinct(std::mem::take(&mut roots), |value| {
             found.is_incomplete |= is_call(value);
             match value {
-                Value::Closure(function) => match function.span() {
-                    Some(range) if functions.insert((Arc::clone(function.source()), range)) => {
-                        new.push((function.source(), range))
-                    }
-                    Some(_) => {}
-                    None => found.is_incomplete = true,
-                },
-                Value::Var(name) => uses.names.extend([Arc::from(name.as_str())]),
+                Value::Closure(function) if seen_texts.insert(Arc::as_ptr(function.source())) => texts.push(function.source()),
+                Value::Var(name) => names.extend([Arc::from(name.as_str())]),
                 _ => {}
             }
             true
         });
-        if new.is_empty() && uses.names.is_empty() {
-            found.is_incomplete |= uses.has_call_as_value;
+        names.retain(|name| !seen_names.contains(name));
+        if texts.is_empty() && names.is_empty() {
             return found;
         }
-        for (text, range) in new {
-            let compiled = || Program::compile_until(text, known, tools, deadline).ok();
-            let Some(program) = programs.entry(Arc::clone(text)).or_insert_with(compiled) else {
+        for text in texts {
+            let Ok(program) = Program::compile_until(text, known, tools, deadline) else {
+                // A name does not exist any more, or there is no time left.
                 found.is_incomplete = true;
                 continue;
             };
-            let is_written_here = |site: &ToolCallSite| site.call.is_none() && range.contains(site.span);
-            found.sites.extend(upstream_calls::<true>(program.unit()).into_iter().filter(is_written_here));
-            uses.add(program.ir(), program.unit(), Some(range));
+            let mut ranges = Vec::new();
+            functions(program.ir(), &mut ranges);
+            let is_in_function =
+                |site: &ToolCallSite| site.call.is_none() && ranges.iter().any(|range| range.contains(site.span));
+            found.sites.extend(upstream_calls::<true>(program.unit()).into_iter().filter(is_in_function));
+            let uses = Uses::of(program.unit());
+            found.is_incomplete |= uses.has_call_as_value;
+            has_history |= uses.has_history;
+            names.extend(uses.names);
+        }
+        if deadline.check().is_err() {
+            found.is_incomplete = true;
+            return found;
         }
     }
 }
@@ -137,17 +171,22 @@ mod tests {
             r#"(defn f [t] (tool/call {:server "s" :tool t})) (defn g [] (let [t "b"] (tool/call {:server "s" :tool t}))) 1"#;
         for (texts, expected) in [
             (vec![f, "(+ 1 2)"], ""),
-            (vec![f, "(f)"], "a"),
-            (vec![f, "(map (fn [_] (g)) [1])"], "b"),
-            (vec![f, h, "(h)"], "a"),
+            (vec![f, "(f)"], "a b"),
+            (vec![f, "(map (fn [_] (g)) [1])"], "a b"),
+            (vec![f, h, "(h)"], "a b"),
             (vec![f, h, "(def all {:x [h g]})", "((first (:x all)))"], "a b"),
-            (vec![f, "(def k (partial f))", "(k)"], "a"),
+            (vec![f, "(def k (partial f))", "(k)"], "a b"),
             (vec![f, "(if nil (f) 2)", "1"], ""),
-            (vec![f, "[f 2]", "((first *1))"], "a"),
+            (vec![f, "[f 2]", "((first *1))"], "a b"),
             (vec![f, "[f 2]", "(second [1 2])"], ""),
-            (vec![f, "(def v #'g)", "(v)"], "b"),
-            (vec![by_name, "(f 1)"], "?"),
-            (vec![by_name, "(g)"], "b"),
+            (vec![f, "(def v #'g)", "(v)"], "a b"),
+            (vec![f, "(#'g)"], "a b"),
+            (vec![f, "(def v (fn [] (map #'g [1])))", "(v)"], "a b"),
+            (vec![by_name, "(f 1)"], "? b"),
+            (vec![r#"(letfn [(f [] (g)) (g [] (tool/call {:server "s" :tool "a"}))] (def h f))"#, "(h)"], "a"),
+            // Calls outside of functions have been made already.
+            (vec![r#"(def x (if nil (tool/call {:server "s" :tool "a"}) 1)) (def f (fn [] x))"#, "(f)"], ""),
+            (vec!["(def call #'tool/call)", "(call {})"], "…"),
             (vec!["(def call tool/call)", "(call {})"], "…"),
             (vec!["(defn f [r] (map tool/call [r]))", "(f 1)"], "…"),
             // The functions of this program are checked with it.

@@ -12,8 +12,8 @@ use crate::error::Span;
 use crate::ir::{GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, host_functions};
 
-pub use earlier::EarlierCalls;
 pub(crate) use earlier::earlier_calls;
+pub use earlier::{EarlierCalls, has_upstream_call};
 use followed::Followed;
 use names::{Known, Names, Parts, place};
 
