@@ -1,10 +1,15 @@
 //! Tests the messages of `ptc-compile login`. What is stored and sent is tested with the crate `ptc-oauth-client`.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tiny_http::{Response, Server};
+use url::Url;
 
 const SECRET: &str = "not-a-real+client/secret";
 /// `gate` and the form-encoded secret, as a header has them.
@@ -49,4 +54,121 @@ fn secrets_that_a_refusal_repeats_are_not_printed() {
             assert!(!shown.contains(secret), "{secret}: {shown}");
         }
     }
+}
+
+/// An authorization server that records the forms of requests for tokens. It ends with the process.
+fn authorization_server() -> (String, Arc<Mutex<Vec<String>>>) {
+    let server = Server::http("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}", server.server_addr().to_ip().unwrap());
+    let forms = Arc::new(Mutex::new(Vec::new()));
+    let (named, recorded) = (issuer.clone(), Arc::clone(&forms));
+    std::thread::spawn(move || {
+        for mut asked in server.incoming_requests() {
+            let body = if asked.url() == "/token" {
+                let mut form = String::new();
+                asked.as_reader().read_to_string(&mut form).unwrap();
+                recorded.lock().unwrap().push(form);
+                json!({ "access_token": "not-a-real-token", "token_type": "Bearer", "expires_in": 3_600 })
+            } else {
+                json!({
+                    "issuer": named,
+                    "authorization_endpoint": format!("{named}/authorize"),
+                    "token_endpoint": format!("{named}/token"),
+                    "authorization_response_iss_parameter_supported": true,
+                })
+            };
+            asked.respond(Response::from_string(body.to_string())).unwrap();
+        }
+    });
+    (issuer, forms)
+}
+
+/// A running login, the port of its listener, and the state of its request.
+struct Login {
+    process: Child,
+    messages: BufReader<ChildStderr>,
+    port: u16,
+    state: String,
+}
+
+impl Login {
+    fn start(folder: &Path) -> Login {
+        let mut login = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+        login.args(["login", "upstreams.json", "--store", "tokens", "--no-browser", "--timeout-s", "60"]).current_dir(folder);
+        let mut process = login.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut messages = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        messages.read_line(&mut line).unwrap();
+        let url = Url::parse(line.trim().strip_prefix("crm: open ").unwrap_or_else(|| panic!("{line}"))).unwrap();
+        let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+        let value = |name: &str| pairs.iter().find(|(key, _)| key == name).unwrap().1.clone();
+        let port = Url::parse(&value("redirect_uri")).unwrap().port().unwrap();
+        Login { process, messages, port, state: value("state") }
+    }
+
+    /// Sends a request to the listener. Returns the answer, or nothing if nobody listens.
+    fn ask(&self, method: &str, target: &str) -> Option<String> {
+        let mut connection = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        write!(connection, "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            .ok()?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).ok()?;
+        assert!(!answer.to_ascii_lowercase().contains("location:"), "the listener redirects nowhere: {answer}");
+        Some(answer)
+    }
+
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut shown = String::new();
+        self.messages.read_to_string(&mut shown).unwrap();
+        (self.process.wait().unwrap().code(), shown)
+    }
+}
+
+/// Any page that the person opens can send requests to the listener.
+#[test]
+fn listener_of_a_login_takes_only_the_answer_to_its_own_request() {
+    let (issuer, forms) = authorization_server();
+    let config = json!({ "upstreams": { "crm": {
+        "transport": "mcp_http", "url": "http://127.0.0.1:9/mcp", "allow_insecure_http": true, "allow_insecure_auth": true,
+        "auth": [{ "scheme": "oauth2", "grant": "authorization_code", "issuer": issuer, "client_id": "gate", "client_auth": "none" }],
+    } } });
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).unwrap();
+    let login = Login::start(folder.path());
+    let (state, iss) = (login.state.clone(), issuer.replace(':', "%3A").replace('/', "%2F"));
+    let right = format!("/callback?code=right&state={state}&iss={iss}");
+    for (method, target, status) in [
+        ("POST", right.clone(), "405"),
+        ("GET", "/".to_owned(), "404"),
+        ("GET", format!("/callback?code=evil&state=other&iss={iss}"), "404"),
+        ("GET", format!("/callback?code=evil&iss={iss}"), "404"),
+        ("GET", format!("/callback?code=evil&state={state}&state={state}&iss={iss}"), "404"),
+        ("GET", format!("//evil.example/callback?code=evil&state={state}&iss={iss}"), "404"),
+        ("GET", format!("http://evil.example/callback?code=evil&state={state}&iss={iss}"), "404"),
+        ("GET", format!("/callback/../x?code=evil&state={state}&iss={iss}"), "404"),
+    ] {
+        let answer = login.ask(method, &target).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && !answer.contains("evil"), "{method} {target}: {answer}");
+    }
+    assert!(forms.lock().unwrap().is_empty(), "no code has been exchanged");
+    assert!(login.ask("GET", &right).unwrap().starts_with("HTTP/1.1 200"));
+    // The same answer again finds no listener, or is not read.
+    assert!(login.ask("GET", &right).is_none_or(|answer| answer.is_empty()));
+    let (code, shown) = login.end();
+    assert_eq!(code, Some(0), "{shown}");
+    let exchanged = std::mem::take(&mut *forms.lock().unwrap());
+    assert!(
+        exchanged.len() == 1 && exchanged[0].contains("code=right") && exchanged[0].contains("code_verifier="),
+        "{exchanged:?}"
+    );
+
+    // The state of an earlier login is that of another request. An answer of another issuer ends the login.
+    let login = Login::start(folder.path());
+    assert_ne!(login.state, state);
+    assert!(login.ask("GET", &right).unwrap().starts_with("HTTP/1.1 404"));
+    let foreign = format!("/callback?code=evil&state={}&iss=https%3A%2F%2Fevil.example", login.state);
+    assert!(login.ask("GET", &foreign).unwrap().starts_with("HTTP/1.1 400"));
+    let (code, shown) = login.end();
+    assert!(code == Some(2) && shown.contains("issuer"), "{shown}");
+    assert!(forms.lock().unwrap().is_empty(), "no code has been exchanged");
 }

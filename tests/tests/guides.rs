@@ -14,10 +14,11 @@ use std::process::Command;
 use ptc_tests::deployment::{cargo, prebuilt_runtime, ptc_compile, workspace};
 use ptc_tests::peers::python_folder;
 use ptc_tests::process::{Background, free_port, run};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Ports of the quickstart's upstreams, of servers over HTTP, and of a model.
-const PORTS: [&str; 6] = ["7411", "7412", "7332", "7334", "7335", "11434"];
+/// Ports of the quickstart's upstreams, of servers over HTTP, of a token endpoint, and of a model.
+const PORTS: [&str; 7] = ["7411", "7412", "7332", "7334", "7335", "9480", "11434"];
 
 /// The model's answer to every question.
 const PLANNED: &str = r#"(return (count (:value (tool/call {:server "notes" :tool "list_notes"}))))"#;
@@ -55,10 +56,10 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// Starts an OpenAI-compatible endpoint that always gives the same answer, until the process ends.
-fn model(port: &str) {
+/// Starts a service that always gives the same answer, until the process ends.
+fn service(port: &str, answer: &Value) {
     let server = tiny_http::Server::http(format!("127.0.0.1:{port}")).expect("the port was free");
-    let answer = serde_json::json!({ "choices": [{ "message": { "content": PLANNED }, "finish_reason": "stop" }] }).to_string();
+    let answer = answer.to_string();
     std::thread::spawn(move || {
         for request in server.incoming_requests() {
             // The client may have disconnected.
@@ -79,7 +80,11 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let ports: BTreeMap<&str, String> = PORTS.map(|port| (port, free_port().to_string())).into();
-        model(&ports["11434"]);
+        // An OpenAI-compatible endpoint, and a token endpoint.
+        service(&ports["11434"], &json!({ "choices": [{ "message": { "content": PLANNED }, "finish_reason": "stop" }] }));
+        let token =
+            json!({ "access_token": "not-a-real-token", "token_type": "Bearer", "refresh_token": "not-a-real-refresh-token" });
+        service(&ports["9480"], &token);
         let address = |port: &str| format!("127.0.0.1:{}", ports[port]);
         let mut upstreams = Command::new(ptc_compile());
         upstreams.args(["demo", "--http", &address("7411"), "--api", &address("7412")]);
@@ -95,8 +100,7 @@ impl Place {
         }
         // The services over HTTP run already.
         let config = place.path().join("upstreams.json");
-        let mut json: serde_json::Value =
-            serde_json::from_str(&std::fs::read_to_string(&config).expect("a config")).expect("it is JSON");
+        let mut json: Value = serde_json::from_str(&std::fs::read_to_string(&config).expect("a config")).expect("it is JSON");
         json["upstreams"]["notes"]["args"] = ["demo", "--stdio"].as_slice().into();
         std::fs::write(config, json.to_string()).expect("it can be written");
         // The document contains the port of its server.
@@ -173,7 +177,7 @@ fn programs(place: &Place, page: &str, blocks: &[Block]) {
             continue;
         }
         let object = answers.next().unwrap_or_else(|| panic!("{page}:{line}: no answer\n{}{}", done.stdout, done.stderr));
-        let object: serde_json::Value = serde_json::from_str(object).expect("an object");
+        let object: Value = serde_json::from_str(object).expect("an object");
         let found = object["result"].as_str().unwrap_or_default();
         assert_eq!(object["status"], "ok", "{page}:{line}: {object}");
         if let Some((true, value)) = answer {

@@ -272,6 +272,51 @@ fn calls_continue_with_a_valid_token_while_the_provider_is_down() {
     eventually("the provider is asked again", || call().starts_with("json"));
 }
 
+#[test]
+#[ignore = "takes a minute"]
+fn provider_is_down_for_30_seconds() {
+    const DOWN: Duration = Duration::from_secs(30);
+    let down = Arc::new(AtomicBool::new(false));
+    let is_down = Arc::clone(&down);
+    let provider = Web::start(move |asked| match (is_down.load(Ordering::Relaxed), &*asked.target) {
+        (true, _) => Answer::Close,
+        (false, "/long") => grant(1, Some(3_600)),
+        (false, _) => grant(2, Some(3)),
+    });
+    let api = echo();
+    let upstreams = ["long", "short"].map(|name| {
+        let oauth = OAuth2 { token_url: provider.url(&format!("/{name}")), ..oauth(&provider) };
+        let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+        let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
+        upstream(name, Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))])
+    });
+    let world = world_with(upstreams.into(), SECRET, Duration::from_mins(1));
+    let call = |name| world.program().call(name, "get", "{}");
+    assert!(call("long").starts_with("json") && call("short").starts_with("json"));
+    down.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    let mut calls = 0;
+    while began.elapsed() < DOWN {
+        assert!(call("long").starts_with("json"), "its token is valid");
+        if began.elapsed() > Duration::from_secs(3) {
+            let answer = call("short");
+            let why = format!("upstream_unavailable: no access token for 'short': the token endpoint {}", provider.url("/short"));
+            assert!(answer.starts_with(&why), "{answer}");
+        }
+        calls += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Pauses grow, so that the provider is not asked for each call.
+    let asked = provider.requests().len();
+    assert!(calls > 500 && asked < 20, "{calls} calls, {asked} requests");
+    down.store(false, Ordering::Relaxed);
+    let began = Instant::now();
+    while !call("short").starts_with("json") {
+        assert!(began.elapsed() < DOWN + Duration::from_secs(10), "the longest pause is over");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 /// Status, header lines and body of an answer.
 type FullAnswer = (u16, Vec<String>, Vec<u8>);
 
