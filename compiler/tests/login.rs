@@ -106,7 +106,7 @@ impl Login {
         Login { process, messages, port, state: value("state") }
     }
 
-    /// Sends a request to the listener. Returns the answer, or nothing if nobody listens.
+    /// Sends a request to the listener. Returns the answer, or `None` without a listener.
     fn ask(&self, method: &str, target: &str) -> Option<String> {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(connection, "{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
