@@ -382,7 +382,7 @@ fn contents_of_traces_are_escaped_on_the_page() {
     let evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)><b>bold</b>\" onclick=alert(3) \u{202e}turned\u{0}";
     let start = json!({ "event": "call.start", "ts": evil, "tool": evil, "request_id": evil, "program": { "text": evil, "bytes": evil },
                         "context": { evil: evil }, "owner_hash": evil, "traceparent": { "a": evil } });
-    let call = json!({ "event": "span", "span": "upstream_call", "server": evil, "tool": evil, "status": evil, "reason": evil, "error": evil,
+    let call = json!({ "event": "span", "span": "upstream_call", "server": evil, "tool": evil, "status": evil, "reason": evil, "error": evil, "rule": evil,
                        "start_us": 1e300, "duration_us": -5, "result_bytes": "x", "http_status": [evil], "auth": { "binding": evil } });
     let odd = json!({ "event": "span", "span": evil, "start_us": evil, "duration_us": null });
     let end = json!({ "event": "call.fail", "message": evil, "reason": evil, "result": evil, "feedback": evil, "prints": [evil, 7, [evil]],

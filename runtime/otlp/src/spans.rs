@@ -180,6 +180,7 @@ fn all(record: &Record, payloads: Payloads, redactor: &Redactor) -> Vec<Span> {
             ("ptc.result.bytes", upstream.result_bytes.into()),
             ("ptc.result.oversize", upstream.oversize.into()),
             ("ptc.auth.binding", upstream.auth.map(|auth| auth.binding).into()),
+            ("ptc.policy.rule", upstream.rule.into()),
             ("http.response.status_code", upstream.http_status.into()),
             ("error.type", upstream.reason.into()),
         ];

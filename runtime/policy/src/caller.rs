@@ -137,7 +137,12 @@ impl CallerAccess {
             [] => String::new(),
             scopes => format!("an access token with the scopes \"{}\" in addition permits it", scopes.join(" ")),
         };
-        Denial { message: format!("the caller may not call {}", join_limited(&reasons, "; ", SHOWN)), hint, missing_scopes }
+        Denial {
+            message: format!("the caller may not call {}", join_limited(&reasons, "; ", SHOWN)),
+            hint,
+            missing_scopes,
+            rule: None,
+        }
     }
 }
 
@@ -174,6 +179,7 @@ fn over_limit() -> Denial {
                 .to_owned(),
         hint: "restart the server, or give callers fewer different combinations of rules".to_owned(),
         missing_scopes: Vec::new(),
+        rule: None,
     }
 }
 

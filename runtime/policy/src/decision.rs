@@ -59,37 +59,52 @@ impl CallDecisions for Decisions {
     ) -> Result<&'static str, Refused> {
         let (shared, view): (&Arc<Shared>, Arc<View>) = (self.access.shared(), self.access.latest_view());
         let grants = view.grants(server, tool);
-        let mut refused = None;
-        for grant in grants {
-            match wrong_argument(grant, argument) {
-                None => return self.count(shared, grant.rule),
-                Some(wrong) => refused = refused.or(Some((grant.rule, wrong))),
-            }
+        let mut arguments = Arguments { argument, read: Vec::new() };
+        // Many rules may grant the same tool with other values, so that the refusal is described after all of them.
+        if let Some(grant) = grants.iter().find(|grant| arguments.wrong(grant).is_none()) {
+            return self.count(shared, grant.rule);
         }
-        Err(Refused::Denied(match refused {
-            Some((rule, (name, permitted))) => {
-                let rule = shared.policy.rules.get(usize::from(rule)).map_or("", |rule| rule.name);
-                Denial {
-                    message: format!(
-                        "the caller may not call {server}/{tool} with this '{name}': the rule '{rule}' of the policy permits {permitted}"
-                    ),
-                    hint: format!("pass one of the permitted values as :{name}"),
-                    missing_scopes: Vec::new(),
-                }
-            }
-            None => self.access.denial_of(server, tool),
+        let refused = grants.first().and_then(|grant| Some((grant.rule, arguments.wrong(grant)?)));
+        let Some((rule, (name, values))) = refused else {
+            return Err(Refused::Denied(self.access.denial_of(server, tool)));
+        };
+        let rule = shared.policy.rules.get(usize::from(rule)).map(|rule| rule.name);
+        let values: Vec<String> = values.iter().map(Value::to_string).collect();
+        Err(Refused::Denied(Denial {
+            message: format!(
+                "the caller may not call {server}/{tool} with this '{name}': the rule '{}' of the policy permits {}",
+                rule.unwrap_or_default(),
+                join_limited(&values, ", ", SHOWN_VALUES)
+            ),
+            hint: format!("pass one of the permitted values as :{name}"),
+            missing_scopes: Vec::new(),
+            rule,
         }))
     }
 }
 
-/// Returns the first argument whose value a grant does not permit, with the permitted values.
-fn wrong_argument(grant: &RuleGrant, argument: &dyn Fn(&str) -> SentArgument) -> Option<(&'static str, String)> {
-    let is_wrong = |(name, values): &&(&'static str, Vec<Value>)| match argument(name) {
-        SentArgument::Absent => !values.contains(&Value::Null),
-        SentArgument::Value(sent) => !values.contains(&sent),
-        SentArgument::Other => true,
-    };
-    let (name, values) = grant.arguments.iter().find(is_wrong)?;
-    let values: Vec<String> = values.iter().map(Value::to_string).collect();
-    Some((name, join_limited(&values, ", ", SHOWN_VALUES)))
+/// The arguments of a call, of which each is read at most once.
+struct Arguments<'a> {
+    argument: &'a dyn Fn(&str) -> SentArgument,
+    read: Vec<(&'static str, SentArgument)>,
+}
+
+impl Arguments<'_> {
+    /// Returns the first argument whose value a grant does not permit, with the permitted values.
+    fn wrong<'g>(&mut self, grant: &'g RuleGrant) -> Option<(&'static str, &'g [Value])> {
+        let wrong = grant.arguments.iter().find(|(name, values)| match self.sent(name) {
+            SentArgument::Absent => !values.contains(&Value::Null),
+            SentArgument::Value(sent) => !values.contains(sent),
+            SentArgument::Other => true,
+        });
+        wrong.map(|(name, values)| (*name, values.as_slice()))
+    }
+
+    fn sent(&mut self, name: &'static str) -> &SentArgument {
+        let at = self.read.iter().position(|(read, _)| *read == name).unwrap_or_else(|| {
+            self.read.push((name, (self.argument)(name)));
+            self.read.len() - 1
+        });
+        self.read.get(at).map_or(&SentArgument::Other, |(_, sent)| sent)
+    }
 }

@@ -1,5 +1,6 @@
 //! Tests the evaluation of policies without a server.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -182,7 +183,40 @@ fn first_rule_whose_arguments_fit_decides_and_counts() {
     for args in [json!({}), json!({ "region": "asia" }), json!({ "region": ["eu"] }), json!({ "region": null })] {
         let Err(Refused::Denied(denied)) = decide("get_user", args.clone()) else { panic!("{args}") };
         assert!(denied.message.contains("'region'") && denied.message.contains("\"us\", \"eu\""), "{}", denied.message);
+        assert_eq!(denied.rule, Some("america"));
     }
+}
+
+#[test]
+fn argument_is_read_once_for_all_rules() {
+    let names = ["first", "second", "third"];
+    let rules: Vec<Rule> = names
+        .iter()
+        .map(|name| {
+            let value: &'static str = format!("\"{name}\"").leak();
+            let values = PermittedValues { name: "region", values: vec![value].leak() };
+            let allow = Grant { upstream: "crm", tools: &["get_order"], arguments: vec![values].leak() };
+            rule(name, &[], vec![allow].leak())
+        })
+        .collect();
+    let evaluator = evaluator(rules.leak());
+    let access = access(&*evaluator, "stdio", &json!({}));
+    access.catalog(&CATALOG);
+    let program = access.begin_program();
+    let reads = Cell::new(0);
+    let decide = |region: &str| {
+        reads.set(0);
+        program.decide("crm", "get_order", &|name| {
+            assert_eq!(name, "region");
+            reads.set(reads.get() + 1);
+            SentArgument::Value(region.into())
+        })
+    };
+    assert_eq!((decide("third").ok(), reads.get()), (Some("third"), 1));
+    // The refusal names the first rule.
+    let Err(Refused::Denied(denied)) = decide("fourth") else { panic!("no rule permits it") };
+    assert_eq!((denied.rule, reads.get()), (Some("first"), 1));
+    assert!(denied.message.ends_with("the rule 'first' of the policy permits \"first\""), "{}", denied.message);
 }
 
 #[test]

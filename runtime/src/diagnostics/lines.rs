@@ -178,6 +178,9 @@ pub(super) struct Output<'r> {
     /// The printed lines, with the policy `full`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) prints: &'r [String],
+    /// The scopes that the caller lacks, if the policy does not permit the program.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) missing_scopes: &'r [String],
     #[serde(flatten)]
     pub(super) failure: Failure,
 }

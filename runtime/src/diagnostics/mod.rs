@@ -189,6 +189,7 @@ impl CallTrace {
             Err(failure) => {
                 let message = self.diagnostics.redactor.redact_str(&failure.message);
                 record.outcome = Outcome::error(failure.reason.name(), &message);
+                record.missing_scopes = failure.missing_scopes().to_vec();
                 record.result_bytes = failure.value.as_ref().map(|value| value.text.len());
                 record.failed_at(failure, self.diagnostics.settings.payloads);
             }

@@ -76,6 +76,8 @@ pub struct Record {
     pub prints_count: Option<usize>,
     /// The printed lines, with the policy `full`.
     pub prints: Vec<String>,
+    /// The scopes that the caller lacks, if the policy does not permit the program.
+    pub missing_scopes: Vec<String>,
     /// The form with the error, as a byte range of the program.
     pub span: Option<Span>,
     /// Advice for repairing the program, with a line of it, with the policy `full`.
@@ -165,6 +167,7 @@ impl Record {
             context: None,
             output_schema_present: false,
             prints_count: None,
+            missing_scopes: Vec::new(),
             prints: Vec::new(),
             span: None,
             feedback: None,
@@ -253,7 +256,7 @@ impl Record {
     pub fn weight(&self) -> usize {
         let message = if let Outcome::Error { message, .. } = &self.outcome { message.len() } else { 0 };
         let calls = self.upstream_calls.iter().map(|call| size_of::<CallRecord>() + call.error.as_ref().map_or(0, String::len));
-        let prints = self.prints.iter().map(|line| size_of::<String>() + line.len()).sum::<usize>();
+        let prints = self.prints.iter().chain(&self.missing_scopes).map(|line| size_of::<String>() + line.len()).sum::<usize>();
         let texts = [&self.result, &self.result_sha256, &self.feedback, &self.trace]
             .into_iter()
             .flatten()
@@ -321,7 +324,7 @@ impl Record {
             feedback: self.feedback.clone(),
         };
         let (result, result_sha256) = (self.result.as_deref(), self.result_sha256.as_deref());
-        Output { result, result_sha256, prints: &self.prints, failure }
+        Output { result, result_sha256, prints: &self.prints, missing_scopes: &self.missing_scopes, failure }
     }
 }
 

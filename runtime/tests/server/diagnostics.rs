@@ -133,7 +133,7 @@ fn debug_responses_stay_within_their_byte_limit() {
 }
 
 /// Returns the files of a folder, oldest first, each as its lines.
-fn traces(folder: &std::path::Path) -> Vec<Vec<Value>> {
+pub(crate) fn traces(folder: &std::path::Path) -> Vec<Vec<Value>> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("readable").path()).collect();
     files.sort();
@@ -144,7 +144,7 @@ fn traces(folder: &std::path::Path) -> Vec<Vec<Value>> {
     files.iter().map(lines).collect()
 }
 
-fn folder(name: &str) -> std::path::PathBuf {
+pub(crate) fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::env::temp_dir().join(format!("ptc-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::forward_proxy::ForwardProxy;
 use crate::peer::{Peer, server};
+use crate::policy::{COUNT, count_file};
 use crate::web::{Answer, Web};
 
 /// The tests of this module.
@@ -14,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("otlp::each_call_is_exported_as_a_trace", each_call_is_exported_as_a_trace),
     ("otlp::trace_context_of_a_request_is_continued", trace_context_of_a_request_is_continued),
     ("otlp::messages_follow_the_policy_of_traces", messages_follow_the_policy_of_traces),
+    ("otlp::span_of_a_call_has_the_rule_of_the_policy", span_of_a_call_has_the_rule_of_the_policy),
     ("otlp::busy_collector_is_retried", busy_collector_is_retried),
     ("otlp::rejected_spans_are_counted_and_reported_once", rejected_spans_are_counted_and_reported_once),
     ("otlp::hanging_collector_does_not_delay_calls", hanging_collector_does_not_delay_calls),
@@ -133,6 +135,21 @@ fn messages_follow_the_policy_of_traces() {
         });
         assert_eq!(told, message, "{policy}");
     }
+}
+
+fn span_of_a_call_has_the_rule_of_the_policy() {
+    let (web, count) = (collector(), count_file("otlp"));
+    let mut server = Peer::of(server("policy").env(COUNT, &count).args(["--otlp-endpoint", web.url("")]));
+    for (id, region) in [(1, "eu"), (2, "asia")] {
+        let program = format!(r#"(tool/value {{:server "crm" :tool "get_user" :args {{:region "{region}"}}}})"#);
+        call(&mut server, id, &program, &Value::Null);
+    }
+    end(server);
+    let spans = spans(&web);
+    let of = |span: &Value| (attribute(span, "ptc.policy.rule").clone(), attribute(span, "error.type").clone());
+    let calls: Vec<_> = spans.iter().filter(|span| span["name"] == "crm/get_user").map(of).collect();
+    assert_eq!(calls, [(json!("local"), Value::Null), (json!("local"), json!("forbidden"))]);
+    std::fs::remove_file(&count).expect("it is there");
 }
 
 fn busy_collector_is_retried() {

@@ -11,6 +11,7 @@ use ptc_catalog::{
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::diagnostics::{folder, traces};
 use crate::peer::{Peer, server};
 
 /// The tests of this module.
@@ -46,7 +47,11 @@ static POLICY: Policy = Policy {
         Rule {
             name: "local",
             when: &[Condition::Owner("stdio")],
-            allow: &[all("crm", &["get_user"])],
+            allow: &[Grant {
+                upstream: "crm",
+                tools: &["get_user"],
+                arguments: &[PermittedValues { name: "region", values: &["null", "\"eu\""] }],
+            }],
             calls_per_program: None,
             calls_per_minute: Some(4),
         },
@@ -261,6 +266,24 @@ fn decisions_are_in_the_trace() {
     assert_eq!((&calls[0]["tool"], &calls[0]["rule"]), (&json!("get_user"), &json!("local")), "{trace}");
     assert_eq!((&calls[1]["tool"], &calls[1]["reason"]), (&json!("delete_order"), &json!("forbidden")), "{trace}");
     assert_eq!(calls[1].get("rule"), None, "{trace}");
+    drop(peer);
+    let folder = folder("policy-traces");
+    let mut peer = start(&count, &["--trace-dir", folder.to_str().expect("plain text")]);
+    ask(&mut peer, r#"(tool/value {:server "crm" :tool "get_user" :args {:region "asia"}})"#);
+    ask(&mut peer, r#"(tool/value {:server "crm" :tool "delete_order"})"#);
+    ask(&mut peer, r#"(tool/value {:server "billing" :tool "refund"})"#);
+    let files = traces(&folder);
+    // The rule that refuses the value of an argument decides about the call.
+    let call = files[0].iter().find(|line| line["span"] == "upstream_call").expect("a span");
+    assert_eq!((&call["rule"], &call["reason"]), (&json!("local"), &json!("forbidden")), "{call}");
+    // A program that is refused as a whole has no calls, so that its end says why.
+    for (file, part, missing) in [(1, "'crm:write' for the rule 'writers'", json!(["crm:write"])), (2, "'admins'", Value::Null)] {
+        let end = files[file].last().expect("an end");
+        assert_eq!((&end["event"], &end["reason"]), (&json!("call.fail"), &json!("forbidden")), "{end}");
+        assert!(end["message"].as_str().is_some_and(|message| message.contains(part)), "{end}");
+        assert_eq!((&end["missing_scopes"], &end["upstream_call_count"]), (&missing, &json!(0)), "{end}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it is there");
     std::fs::remove_file(&count).expect("it is there");
 }
 

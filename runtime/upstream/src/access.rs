@@ -107,6 +107,8 @@ pub struct Denial {
     pub hint: String,
     /// The scopes that an access token needs in addition. Empty if no scope is sufficient.
     pub missing_scopes: Vec<String>,
+    /// The name of the rule that does not permit an argument, if the call is refused because of its value.
+    pub rule: Option<&'static str>,
 }
 
 impl Denial {

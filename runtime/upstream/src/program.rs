@@ -379,7 +379,7 @@ impl Shared {
                 let (redactor, of_caller) = (upstreams.redactor.clone(), caller_token::redactor());
                 let (payload, head) = (answered.payload, answered.head);
                 let cleaned = match response_budget::reserve(payload.len() as u64) {
-                    Ok(()) => offload(payload.len(), move || clean(&redactor, of_caller, payload)).await,
+                    Ok(()) => offload(payload.len(), move || clean(&redactor, of_caller.as_ref(), payload)).await,
                     Err(fault) => Err(fault),
                 };
                 let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
@@ -578,14 +578,14 @@ fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
 
 /// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
 /// hide a secret.
-fn clean(redactor: &Redactor, of_caller: Option<Redactor>, payload: Payload) -> (Reply, u64) {
-    let redactor = of_caller.as_ref().unwrap_or(redactor);
+fn clean(redactor: &Redactor, of_caller: Option<&Redactor>, payload: Payload) -> (Reply, u64) {
+    let redactor = of_caller.unwrap_or(redactor);
     match payload {
         Payload::None => (Reply::None, 0),
         Payload::Json(json) => {
             // The reader of a stream that callers share does not know their tokens.
-            let json = match &of_caller {
-                Some(redactor) => redactor.redact_bytes(json.into()).into(),
+            let json = match of_caller {
+                Some(redactor) => redactor.redact_bytes(json),
                 None => json,
             };
             let bytes = compact_len(&json);

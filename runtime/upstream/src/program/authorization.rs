@@ -33,6 +33,9 @@ impl Shared {
     }
 
     fn deny(&self, entry: usize, denial: Denial) -> Fault {
+        if let Some(rule) = denial.rule {
+            self.records.set_rule(entry, rule);
+        }
         self.records.fail(entry, &UpstreamError::new(Reason::Forbidden, denial.message.clone()));
         denial.into_fault()
     }

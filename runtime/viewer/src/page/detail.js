@@ -68,6 +68,7 @@ const COLUMNS = [
   ["turn", numeric, (line) => is(line.turn) && line.turn],
   ["effect", {}, (line) => is(line.effect) && line.effect],
   ["status", {}, (line) => [el("span", { class: line.status === "ok" ? "good" : "bad" }, is(line.reason) ? line.reason : line.status), is(line.error) && el("div", { class: "soft wide" }, cut(shown(line.error)))]],
+  ["rule", {}, (line) => is(line.rule) && line.rule],
   ["from", numeric, (line) => is(line.start_us) && duration(line.start_us)],
   ["took", numeric, (line) => duration(is(line.duration_us) ? line.duration_us : number(line.duration_ms) * 1000)],
   ["bytes", numeric, (line) => [bytes(line.result_bytes), line.oversize === true && el("div", { class: "bad" }, "too large")]],

@@ -5,6 +5,7 @@ mod introspection;
 mod issuer;
 mod policy;
 mod rsa;
+mod scenarios;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub(super) const TESTS: &[Test] = &[
         "http::policy_of_scopes_and_groups_challenges_for_missing_scopes",
         policy::policy_of_scopes_and_groups_challenges_for_missing_scopes,
     ),
+    ("http::protected_server_passes_the_drafted_checks", scenarios::protected_server_passes_the_drafted_checks),
+    ("http::step_up_passes_the_drafted_checks", scenarios::step_up_passes_the_drafted_checks),
     ("http::keys_of_the_issuer_rotate", keys_of_the_issuer_rotate),
     ("http::unknown_keys_cause_one_fetch_in_an_interval", unknown_keys_cause_one_fetch_in_an_interval),
     ("http::issuer_that_cannot_be_reached_does_not_end_valid_calls", issuer_that_cannot_be_reached_does_not_end_valid_calls),

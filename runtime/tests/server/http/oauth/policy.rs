@@ -18,10 +18,10 @@ pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
     let refused = tool(&mut reader, "1", "lisp_eval", &json!({ "program": program }));
     assert_eq!(refused.status, 403, "{refused:?}");
     let challenge = refused.header("www-authenticate").unwrap_or_default();
-    assert!(
-        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"crm:read other crm:write\""),
-        "{challenge}"
-    );
+    let metadata = "resource_metadata=\"https://gate.example/.well-known/oauth-protected-resource/mcp\"";
+    for part in ["error=\"insufficient_scope\"", "scope=\"crm:read other crm:write\"", metadata] {
+        assert!(challenge.contains(part), "{part}: {challenge}");
+    }
     assert_eq!(refused.json()["result"]["structuredContent"]["missing_scopes"], json!(["crm:write"]));
     assert_eq!(called(&count), ["get_order"]);
     let mut writer = connect(&json!({ "scope": "crm:read crm:write" }));
