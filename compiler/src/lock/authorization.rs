@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::config::model::{Auth, Transport};
 use crate::json::Json;
-use crate::lower;
 
 /// What an upstream said about its authorization server when it was pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub struct Authorization {
 impl Authorization {
     /// Whether an upstream with this transport names its authorization server.
     pub fn is_found(transport: &Transport) -> bool {
-        lower::auth(transport).iter().filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
+        transport.http().into_iter().flat_map(|http| &http.auth).filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
     }
 
     /// Reads a value of a lock file. Returns `None` if it has another shape.
