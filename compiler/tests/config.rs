@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ptc_catalog::{ClientAuth, GrantType, OAuth2};
+use ptc_catalog::{ClientAuth, GrantType, IdentityProvider, OAuth2, TokenType};
 use ptc_compiler::config;
 use ptc_compiler::config::model::{Auth, Config, CredentialSource, EnvPart, InheritEnv, SchemaSource, Transport};
 use ptc_compiler::diag::Diagnostics;
@@ -84,6 +84,10 @@ fn every_key_is_read_into_the_config_model() {
         resource: "https://issued.example.com".to_owned(),
         pinned_issuer: String::new(),
         pinned_resource: String::new(),
+        audience: String::new(),
+        subject: String::new(),
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     assert_eq!(oauth("issued"), issued);
     let signed = OAuth2 {
@@ -97,6 +101,27 @@ fn every_key_is_read_into_the_config_model() {
         ..issued
     };
     assert_eq!(oauth("signed"), signed);
+    let delegated = OAuth2 {
+        grant: GrantType::JwtBearer,
+        client_auth: ClientAuth::SecretBasic,
+        binding: "client".to_owned(),
+        key_id: String::new(),
+        issuer: "https://auth.delegated.example.com".to_owned(),
+        resource: "https://delegated.example.com/mcp".to_owned(),
+        audience: "https://auth.delegated.example.com/tenant".to_owned(),
+        subject: "identity".to_owned(),
+        subject_type: TokenType::IdToken,
+        identity_provider: Some(IdentityProvider {
+            token_url: "https://id.example.com/token".to_owned(),
+            client_id: "gate-at-idp".to_owned(),
+            client_auth: ClientAuth::PrivateKeyJwt,
+            binding: "client-key".to_owned(),
+            key_id: "2026-01".to_owned(),
+            issuer: "https://id.example.com".to_owned(),
+        }),
+        ..signed
+    };
+    assert_eq!(oauth("delegated"), delegated);
     let proxy = github.http.proxy.as_ref().expect("a proxy");
     assert_eq!((proxy.url.value.as_str(), &proxy.auth, proxy.no_proxy.len()), ("http://proxy.example.com:3128", &None, 0));
 

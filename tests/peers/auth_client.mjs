@@ -23,19 +23,34 @@ async function issuer() {
   return (await metadata.json()).authorization_servers[0];
 }
 
+function file(name, text) {
+  writeFileSync(join(folder, name), text);
+}
+
 async function auth() {
   const { client_id, client_secret, private_key_pem } = context;
   if (scenario === "auth/basic-cimd") {
     return { grant: "authorization_code", client_id: "https://conformance-test.local/client-metadata.json" };
   }
   if (!client_id) return { grant: "authorization_code" };
+  if (context.valid_jwt) {
+    file("token.jwt", context.valid_jwt);
+    return { grant: "jwt_bearer", client_id, client_auth: "none", subject: "token", issuer: await issuer() };
+  }
+  if (context.idp_id_token) {
+    file("token.jwt", context.idp_id_token);
+    env.CLIENT_SECRET = client_secret;
+    const identity_provider = { issuer: context.idp_issuer, client_id: context.idp_client_id, client_auth: "none" };
+    const subject = { subject: "token", subject_token_type: "id_token", identity_provider };
+    return { grant: "jwt_bearer", client_id, binding: "client", issuer: await issuer(), ...subject };
+  }
   const grant = scenario.startsWith("auth/client-credentials") ? "client_credentials" : "authorization_code";
   const known = { grant, client_id, binding: "client", issuer: await issuer() };
   if (!private_key_pem) {
     env.CLIENT_SECRET = client_secret;
     return known;
   }
-  writeFileSync(join(folder, "client.pem"), private_key_pem);
+  file("client.pem", private_key_pem);
   return { ...known, client_auth: "private_key_jwt" };
 }
 
@@ -66,10 +81,12 @@ async function logIn() {
 
 const element = { scheme: "oauth2", ...(await auth()) };
 const entry = { transport: "mcp_http", url, allow_insecure_http: true, allow_insecure_auth: true, auth: [element] };
-const credentials = element.binding && {
-  client: element.client_auth ? { source: "file", path: "client.pem" } : { source: "env", var: "CLIENT_SECRET" },
-};
-writeFileSync(join(folder, "upstreams.json"), JSON.stringify({ upstreams: { peer: entry }, ...(credentials && { credentials }) }));
+const credentials = {};
+if (element.binding) {
+  credentials.client = element.client_auth ? { source: "file", path: "client.pem" } : { source: "env", var: "CLIENT_SECRET" };
+}
+if (element.subject) credentials.token = { source: "file", path: "token.jwt" };
+file("upstreams.json", JSON.stringify({ upstreams: { peer: entry }, credentials }));
 
 const needsLogin = element.grant === "authorization_code";
 if (needsLogin) await logIn();

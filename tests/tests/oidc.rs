@@ -225,3 +225,102 @@ fn two_processes_with_one_store_renew_once_for_each_expiry() {
         std::thread::sleep(LIFETIME + Duration::from_millis(200));
     }
 }
+
+/// A client of the door that sends one access token.
+struct Caller {
+    url: String,
+    token: String,
+}
+
+impl Caller {
+    fn eval(&self, program: &str) -> String {
+        let client = reqwest::blocking::Client::new();
+        let post = |session: Option<&str>, message: Value| {
+            let mut request = client.post(&self.url).bearer_auth(&self.token).json(&message);
+            request = request.header("accept", "application/json, text/event-stream");
+            for (name, value) in session.iter().flat_map(|id| [("mcp-session-id", *id), ("mcp-protocol-version", "2025-11-25")]) {
+                request = request.header(name, value);
+            }
+            request.send().expect("an answer")
+        };
+        let opened = post(
+            None,
+            json!({
+                "jsonrpc": "2.0", "id": 0, "method": "initialize",
+                "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } },
+            }),
+        );
+        let session = opened.headers()["mcp-session-id"].to_str().expect("a text").to_owned();
+        let params = json!({ "name": "lisp_eval", "arguments": { "program": program } });
+        let answer = post(Some(&session), json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+        answer.text().expect("a text")
+    }
+}
+
+#[test]
+#[ignore = "needs oidc-provider, which .ci/peers installs"]
+fn upstream_sees_each_caller_through_an_exchanged_token_and_never_its_own() {
+    let [provider_port, port] = [free_port(), free_port()];
+    let (issuer, url) = (format!("http://127.0.0.1:{provider_port}"), format!("http://127.0.0.1:{port}/mcp"));
+    for (format, isolate) in [("jwt", "thread"), ("opaque", "process")] {
+        let mut provider = newer_node_script("oidc_exchange.mjs");
+        provider.args([&provider_port.to_string(), format, SECRET, &url]);
+        let _provider = Background::start(&mut provider).ready_on(provider_port);
+        let config = json!({
+            "credentials": { "secret": { "source": "env", "var": "CLIENT_SECRET" } },
+            "upstreams": { "service": {
+                "transport": "openapi",
+                "base_url": &issuer,
+                "schema_file": "service.json",
+                "include_operations": ["whoami"],
+                "auth": [{
+                    "scheme": "oauth2", "grant": "token_exchange", "issuer": &issuer, "client_id": "gate", "binding": "secret",
+                    "audience": format!("{issuer}/service"), "scopes": ["orders.read"],
+                }],
+                "allow_insecure_http": true,
+                "allow_insecure_auth": true,
+            } },
+        });
+        let document = json!({
+            "openapi": "3.1.0",
+            "info": { "title": "Service", "version": "1" },
+            "paths": { "/whoami": { "get": { "operationId": "whoami", "summary": "Names the subject", "responses": { "200": { "description": "ok" } } } } },
+        });
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("upstreams.json", config.to_string()), ("service.json", document.to_string())] {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        }
+        let mut server = Command::new(ptc_compile());
+        server.args(["run", "upstreams.json", "--isolate", isolate, "--http", "--http-port", &port.to_string()]);
+        server.args(["--http-oauth-issuer", &issuer, "--http-oauth-audience", &url]);
+        if format == "opaque" {
+            server.args(["--http-oauth-introspection-url", &format!("{issuer}/token/introspection")]);
+            server.args(["--http-oauth-client-id", "gate", "--http-oauth-client-secret", SECRET]);
+        }
+        server.env("CLIENT_SECRET", SECRET).current_dir(folder.path());
+        let _server = Background::start(&mut server).ready_on(port);
+
+        let get =
+            |path: &str| reqwest::blocking::get(format!("{issuer}{path}")).and_then(|answer| answer.text()).expect("an answer");
+        let caller = |account: &str| Caller { url: url.clone(), token: get(&format!("/mint?account={account}")) };
+        let (ada, ken, eve) = (caller("ada"), caller("ken"), caller("eve"));
+        let program = "(tool/call {:server \"service\" :tool \"whoami\"})";
+        for _ in 0..2 {
+            for (caller, name) in [(&ada, "ada"), (&ken, "ken")] {
+                let answer = caller.eval(program);
+                assert!(answer.contains(&format!(r#"\"subject\" \"{name}\""#)), "{format} {name}: {answer}");
+            }
+            let answer = eve.eval(program);
+            assert!(answer.contains(":auth_failed") && answer.contains("refused the client with `invalid_grant`"), "{answer}");
+            assert!(answer.contains("the subject token may not be exchanged") && !answer.contains(&eve.token), "{answer}");
+        }
+        let seen: Value = serde_json::from_str(&get("/seen")).expect("an object");
+        assert_eq!(seen["exchanges"], 2, "each caller has one token, which it uses twice");
+        let tokens: Vec<&str> = seen["tokens"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+        assert_eq!(tokens.len(), 4, "nothing is sent for eve");
+        assert!(tokens[0] == tokens[2] && tokens[1] == tokens[3] && tokens[0] != tokens[1], "{tokens:?}");
+        for caller in [&ada, &ken, &eve] {
+            assert!(!tokens.contains(&caller.token.as_str()), "the token of a caller has reached the service");
+        }
+    }
+}

@@ -12,7 +12,9 @@ use ptc_compiler::resolve::{self, MissingPin};
 use ptc_compiler::serve::ask::{self, Answer, Asker};
 use ptc_compiler::source::Sources;
 use ptc_runtime::command::{Preparation, ShutdownSignals};
+use ptc_runtime::digest::sha256;
 use ptc_runtime::secrets;
+use ptc_runtime::upstream::caller_token::{self, CallerToken};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
@@ -23,6 +25,9 @@ use crate::parts::PARTS;
 use crate::progress::QueryProgress;
 use crate::shared_args::Connecting;
 use crate::{Failure, defaults};
+
+/// The variable with the access token on whose behalf upstreams are asked that have no token without a caller.
+const CALLER_VARIABLE: &str = "PTC_COMPILE_CALLER_TOKEN";
 
 /// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);
@@ -58,6 +63,12 @@ pub(crate) fn ask(
     console: &Console,
 ) -> Result<BTreeMap<String, LockedUpstream>, Failure> {
     Ok(answers(config, folder, missing_pins, connections, console)?.locked(config, sources, diagnostics))
+}
+
+/// Returns the token of the person for whom upstreams are asked, if there is one.
+fn caller() -> Option<CallerToken> {
+    let token = std::env::var(CALLER_VARIABLE).ok()?;
+    CallerToken::new(token.trim(), sha256).filter(|token| !token.text().is_empty())
 }
 
 /// What upstreams answered.
@@ -149,7 +160,7 @@ pub(crate) fn answers(
                     // A server with the connections writes no lock file.
                     if kept.is_some() { BTreeMap::new() } else { authorization::ask(&asker, config, missing_pins).await }
                 };
-                tokio::join!(asker.ask(config, missing_pins, &mut started), authorization)
+                tokio::join!(caller_token::scope(caller(), asker.ask(config, missing_pins, &mut started)), authorization)
             } => Ok(found),
             name = signals.recv() => Err(Failure::new(format!("{name} came while upstreams were asked; nothing was written"))),
         }

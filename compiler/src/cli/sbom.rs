@@ -39,10 +39,13 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
         Transport::OpenApi(api) => Some(api.base_url),
     };
     let (auth, proxy) = (upstream.transport.auth(), upstream.transport.proxy());
-    let bindings = auth.iter().map(|auth| *auth.binding()).chain(proxy.and_then(|proxy| proxy.auth));
+    let bindings = auth.iter().flat_map(|auth| auth.bindings()).copied().chain(proxy.and_then(|proxy| proxy.auth));
     let bindings = bindings.filter(|binding| !binding.is_empty());
     properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
-    let servers = auth.iter().filter_map(|auth| auth.oauth()).map(|oauth| heuristics::without_query(oauth.server()));
+    let servers = auth.iter().filter_map(|auth| auth.oauth()).flat_map(|oauth| {
+        let provider = oauth.identity_provider.as_ref().map(|provider| provider.server());
+        std::iter::once(oauth.server()).chain(provider).map(heuristics::without_query)
+    });
     // The authorization server that an upstream names is not part of the build.
     let servers = servers.filter(|url| !url.is_empty());
     properties.extend(servers.map(|url| property("ptc:authorization_server", url)));

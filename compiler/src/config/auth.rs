@@ -149,7 +149,7 @@ pub(super) fn check_proxy_binding(reader: &mut ConfigReader<'_>, binding: &Spann
 }
 
 /// Checks that a binding exists and suits the scheme. `sent` is the position that chooses the scheme.
-fn check_binding(
+pub(super) fn check_binding(
     reader: &mut ConfigReader<'_>,
     scheme: &str,
     binding: &Spanned<String>,

@@ -25,6 +25,7 @@ pub mod table;
 mod auth;
 mod credentials;
 mod digest;
+mod exchange;
 mod fields;
 pub(crate) mod headers;
 mod http;

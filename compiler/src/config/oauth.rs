@@ -4,6 +4,7 @@ use ptc_catalog::{ClientAuth, GrantType, OAuth2};
 use url::Url;
 
 use super::credentials::Bindings;
+use super::exchange;
 use super::fields::{Fields, Subject};
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
@@ -13,12 +14,13 @@ use crate::tree::Node;
 /// Reads the URLs of the authorization servers of an entry and reports their faults. They need TLS as the URLs of the entry do.
 pub(super) fn server_urls<'n>(reader: &mut ConfigReader<'_>, fields: &Fields<'n>) -> Vec<Named<'n>> {
     let is_oauth = |auth: &&Node| auth.get("scheme").and_then(Node::as_str) == Some("oauth2");
-    let url = |auth: &'n Node| {
+    let url = |server: &'n Node| {
         // Beside `token_url`, an issuer is an audience, which may be any text.
-        let key = if auth.get("token_url").is_some() { "token_url" } else { "issuer" };
-        urls::read_node(reader, key, auth.get(key)?)
+        let key = if server.get("token_url").is_some() { "token_url" } else { "issuer" };
+        urls::read_node(reader, key, server.get(key)?)
     };
-    fields.nodes("auth").iter().filter(is_oauth).filter_map(url).collect()
+    let servers = fields.nodes("auth").iter().filter(is_oauth);
+    servers.flat_map(|auth| [Some(auth), auth.get("identity_provider")]).flatten().filter_map(url).collect()
 }
 
 /// Returns the identifier of an MCP server as a resource (RFC 8707): its URL without query and fragment.
@@ -47,8 +49,7 @@ pub(super) fn read(
     let is_document = fields.text("client_id").is_some_and(|id| id.starts_with("https://"));
     let is_found = needs_issuer && grant.is_some_and(GrantType::needs_metadata);
     let is_public = !has("binding") && (is_registered || is_document || is_found);
-    let default = if is_public { ClientAuth::None } else { ClientAuth::SecretBasic };
-    let client_auth = fields.text("client_auth").map_or(Some(default), |name| ClientAuth::named(&name));
+    let client_auth = client_auth(fields, is_public);
     if needs_issuer {
         check_discovery(reader, subject, fields, grant, resource.is_some());
     }
@@ -56,8 +57,61 @@ pub(super) fn read(
         check_registration(reader, subject, fields, grant);
     }
     check_login(reader, fields, grant);
+    if client_auth == Some(ClientAuth::None) && grant == Some(GrantType::ClientCredentials) {
+        check_anonymous(reader, fields);
+    }
     check_client(reader, subject, fields, client_auth);
-    for (name, is_unused) in [("key_id", true), ("issuer", has_token_url)] {
+    let is_audience = has_token_url && fields.member("identity_provider").is_none();
+    check_assertion(reader, fields, bindings, client_auth, is_audience);
+    let exchange = exchange::read(reader, subject, fields, bindings, grant);
+    for node in fields.nodes("scopes") {
+        check_scope(reader, node);
+    }
+    if let Some(node) = fields.node("resource") {
+        check_resource(reader, node);
+    }
+    if let Some(node) = fields.node("client_id")
+        && node.as_str().is_some_and(|id| id.contains(char::is_control))
+    {
+        let hint = "write it as the authorization server shows it";
+        reader.fault(Code::BadOauthSetting, node, "`client_id` has a control character", "", hint);
+    }
+    Some(OAuth2 {
+        grant: grant?,
+        token_url: fields.text("token_url").unwrap_or_default(),
+        client_id: if is_registered { String::new() } else { fields.text("client_id")? },
+        client_auth: client_auth?,
+        binding: fields.text("binding").unwrap_or_default(),
+        key_id: fields.text("key_id").unwrap_or_default(),
+        issuer: fields.text("issuer").unwrap_or_default(),
+        scope: fields.texts("scopes").join(" "),
+        resource: fields.text("resource").unwrap_or_else(|| resource.unwrap_or_default().to_owned()),
+        audience: fields.text("audience").unwrap_or_default(),
+        subject: fields.text("subject").unwrap_or_default(),
+        // The lock file has them.
+        pinned_issuer: String::new(),
+        pinned_resource: String::new(),
+        subject_type: exchange.subject_type,
+        identity_provider: exchange.identity_provider,
+    })
+}
+
+/// Returns the form of client authentication. A public client needs none.
+pub(super) fn client_auth(fields: &Fields<'_>, is_public: bool) -> Option<ClientAuth> {
+    let default = if is_public { ClientAuth::None } else { ClientAuth::SecretBasic };
+    fields.text("client_auth").map_or(Some(default), |name| ClientAuth::named(&name))
+}
+
+/// Reports parts of assertions that the client does not sign, and an assertion that is not in a file. `is_audience` says whether `issuer` is
+/// only the audience of an assertion.
+pub(super) fn check_assertion(
+    reader: &mut ConfigReader<'_>,
+    fields: &Fields<'_>,
+    bindings: &Bindings,
+    client_auth: Option<ClientAuth>,
+    is_audience: bool,
+) {
+    for (name, is_unused) in [("key_id", true), ("issuer", is_audience)] {
         if let Some(member) = fields.member(name)
             && is_unused
             && client_auth.is_some_and(|form| form != ClientAuth::PrivateKeyJwt)
@@ -81,32 +135,6 @@ pub(super) fn read(
             .hint("write the credential as { \"source\": \"file\", \"path\": … }");
         reader.report(diagnostic);
     }
-    for node in fields.nodes("scopes") {
-        check_scope(reader, node);
-    }
-    if let Some(node) = fields.node("resource") {
-        check_resource(reader, node);
-    }
-    if let Some(node) = fields.node("client_id")
-        && node.as_str().is_some_and(|id| id.contains(char::is_control))
-    {
-        let hint = "write it as the authorization server shows it";
-        reader.fault(Code::BadOauthSetting, node, "`client_id` has a control character", "", hint);
-    }
-    Some(OAuth2 {
-        grant: grant?,
-        token_url: fields.text("token_url").unwrap_or_default(),
-        client_id: if is_registered { String::new() } else { fields.text("client_id")? },
-        client_auth: client_auth?,
-        binding: fields.text("binding").unwrap_or_default(),
-        key_id: fields.text("key_id").unwrap_or_default(),
-        issuer: fields.text("issuer").unwrap_or_default(),
-        scope: fields.texts("scopes").join(" "),
-        resource: fields.text("resource").unwrap_or_else(|| resource.unwrap_or_default().to_owned()),
-        // The lock file has them.
-        pinned_issuer: String::new(),
-        pinned_resource: String::new(),
-    })
 }
 
 /// Reports a missing authorization server, unless a person logs in at the one that the upstream names. A credential of the config
@@ -136,9 +164,10 @@ fn check_discovery(
     }
 }
 
-/// Reports a client without an identifier that no login registers.
+/// Reports a client without an identifier that no login registers, and that does not act for another party, whose token it exchanges.
 fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>, grant: Option<GrantType>) {
-    if !grant.is_some_and(GrantType::needs_metadata) {
+    let exchanges = grant.is_some_and(exchange::is_exchange);
+    if !exchanges && !grant.is_some_and(GrantType::needs_metadata) {
         let diagnostic = Diagnostic::new(Code::MissingKey, format!("{} lacks the key `client_id`", subject.name));
         let hint = "`client_id` is a string: the identifier of this client at the authorization server";
         reader.report(diagnostic.at(subject.place.clone(), "`client_id` is missing").hint(hint));
@@ -148,7 +177,9 @@ fn check_registration(reader: &mut ConfigReader<'_>, subject: &Subject, fields: 
         if let Some(node) = fields.node(name)
             && node.as_str() != Some(ClientAuth::None.name())
         {
-            let message = format!("`{name}` belongs to a known client, and without `client_id` the login registers one");
+            let without =
+                if exchanges { "there is none without `client_id`" } else { "without `client_id` the login registers one" };
+            let message = format!("`{name}` belongs to a known client, and {without}");
             reader.fault(Code::BadOauthSetting, node, message, "without effect", "remove it, or write `client_id`");
         }
     }
@@ -165,16 +196,23 @@ fn check_login(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, grant: Option
     }
 }
 
-/// Reports a client without a credential that needs one, and a public client with one.
-fn check_client(reader: &mut ConfigReader<'_>, subject: &Subject, fields: &Fields<'_>, client_auth: Option<ClientAuth>) {
-    let is_public = client_auth == Some(ClientAuth::None);
-    if is_public && fields.node("grant").and_then(Node::as_str) == Some(GrantType::ClientCredentials.name()) {
-        let hint = "choose another `client_auth`, and name the credential as `binding`";
-        if let Some(node) = fields.node("client_auth") {
-            let message = "`client_credentials` is for clients with a credential (RFC 6749, section 4.4)";
-            reader.fault(Code::BadOauthSetting, node, message, "", hint);
-        }
+/// Reports a public client that acts for itself.
+fn check_anonymous(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) {
+    let hint = "choose another `client_auth`, and name the credential as `binding`";
+    if let Some(node) = fields.node("client_auth") {
+        let message = "`client_credentials` is for clients with a credential (RFC 6749, section 4.4)";
+        reader.fault(Code::BadOauthSetting, node, message, "", hint);
     }
+}
+
+/// Reports a client without a credential that needs one, and a public client with one.
+pub(super) fn check_client(
+    reader: &mut ConfigReader<'_>,
+    subject: &Subject,
+    fields: &Fields<'_>,
+    client_auth: Option<ClientAuth>,
+) {
+    let is_public = client_auth == Some(ClientAuth::None);
     match fields.node("binding") {
         Some(node) if is_public => {
             let message = "`binding` is the credential of a client, and `\"client_auth\": \"none\"` sends none";

@@ -235,7 +235,7 @@ pub fn auth(transport: &Transport) -> &[Auth] {
 /// Returns the credential bindings that a transport uses: of `auth`, and of its proxy.
 pub(crate) fn bindings(transport: &Transport) -> impl Iterator<Item = &str> {
     let of_proxy = transport.proxy().and_then(|proxy| proxy.auth.as_deref());
-    auth(transport).iter().map(|auth| auth.binding().as_str()).chain(of_proxy)
+    auth(transport).iter().flat_map(Auth::bindings).map(String::as_str).chain(of_proxy)
 }
 
 /// Returns the effects that a definition declares.

@@ -149,7 +149,16 @@ fn facts(upstream: &ir::Upstream) -> Vec<Fact> {
                 let scopes = if oauth.scope.is_empty() { String::new() } else { format!(" with scopes {}", oauth.scope) };
                 let server = if oauth.is_discovered() { "the server that the upstream names" } else { oauth.server() };
                 let client = if oauth.client_id.is_empty() { "that registers itself" } else { &oauth.client_id };
-                format!("oauth2 token of {}{scopes}, client {client}", heuristics::without_query(server))
+                let client =
+                    if oauth.client_id.is_empty() && !oauth.grant.needs_login() { "without an identifier" } else { client };
+                let whom = match &oauth.subject {
+                    _ if oauth.is_on_behalf() => " on behalf of the caller".to_owned(),
+                    subject if subject.is_empty() => String::new(),
+                    subject => format!(" for the token of binding {subject}"),
+                };
+                let provider = oauth.identity_provider.as_ref().map(|provider| heuristics::without_query(provider.server()));
+                let assertion = provider.map(|url| format!(", with an assertion of {url}")).unwrap_or_default();
+                format!("oauth2 token of {}{scopes}, client {client}{whom}{assertion}", heuristics::without_query(server))
             }
             _ => auth.scheme().to_owned(),
         };

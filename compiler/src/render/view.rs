@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use ptc_catalog::{Annotations, Era, HttpTransport, ListingLimits, OAuth2};
+use ptc_catalog::{Annotations, Era, HttpTransport, IdentityProvider, ListingLimits, OAuth2};
 
 use super::literal::{boolean, bytes, option, string, strings};
 use crate::config::model::{
@@ -288,26 +288,28 @@ fn auth(auth: &Auth) -> String {
         }
         Auth::ClientCertificate { binding } => format!("ptc::Auth::ClientCertificate {{ binding: {} }}", string(binding)),
         Auth::OAuth2(oauth) => {
-            let OAuth2 {
-                grant,
-                token_url,
-                client_id,
-                client_auth,
-                binding,
-                key_id,
-                issuer,
-                scope,
-                resource,
-                pinned_issuer,
-                pinned_resource,
-            } = oauth.map(|text| string(text));
+            let oauth = oauth.map(|text| string(text));
+            let OAuth2 { grant, token_url, client_id, client_auth, binding, key_id, issuer, scope, resource, .. } = &oauth;
+            let OAuth2 { audience, subject, subject_type, pinned_issuer, pinned_resource, .. } = &oauth;
+            let identity_provider = option(oauth.identity_provider.as_ref().map(identity_provider));
             format!(
                 "ptc::Auth::OAuth2(ptc::OAuth2 {{ grant: ptc::GrantType::{grant:?}, token_url: {token_url}, client_id: {client_id}, \
                  client_auth: ptc::ClientAuth::{client_auth:?}, binding: {binding}, key_id: {key_id}, issuer: {issuer}, \
-                 scope: {scope}, resource: {resource}, pinned_issuer: {pinned_issuer}, pinned_resource: {pinned_resource} }})"
+                 scope: {scope}, resource: {resource}, audience: {audience}, subject: {subject}, \
+                 subject_type: ptc::TokenType::{subject_type:?}, identity_provider: {identity_provider}, \
+                 pinned_issuer: {pinned_issuer}, pinned_resource: {pinned_resource} }})"
             )
         }
     }
+}
+
+/// Writes an identity provider, whose texts are literals already.
+fn identity_provider(provider: &IdentityProvider<String>) -> String {
+    let IdentityProvider { token_url, client_id, client_auth, binding, key_id, issuer } = provider;
+    format!(
+        "ptc::IdentityProvider {{ token_url: {token_url}, client_id: {client_id}, client_auth: ptc::ClientAuth::{client_auth:?}, \
+         binding: {binding}, key_id: {key_id}, issuer: {issuer} }}"
+    )
 }
 
 fn env_parts(parts: &[EnvPart]) -> String {

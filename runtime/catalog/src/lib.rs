@@ -60,7 +60,7 @@ mod wildcard;
 pub use body_kind::{BodyKind, RequestKind};
 pub use deployment::{Binding, Catalog, Deployment, Source, StoredProgram};
 pub use effect::{Effect, EffectKind};
-pub use oauth::{ClientAuth, GrantType, OAuth2};
+pub use oauth::{ClientAuth, GrantType, IdentityProvider, OAuth2, TokenType};
 pub use paging::{By, Paging};
 pub use policy::{Condition, Grant, PermittedValues, Policy, Rule};
 pub use proxy::Proxy;

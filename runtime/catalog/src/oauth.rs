@@ -28,6 +28,34 @@ pub struct OAuth2<T = &'static str> {
     pub pinned_issuer: T,
     /// The resource that the upstream had then. Empty with `pinned_issuer`.
     pub pinned_resource: T,
+    /// The parameter `audience` of a token exchange (RFC 8693). Empty if it is not sent.
+    pub audience: T,
+    /// The credential binding with the token that is exchanged, or that is the assertion of `jwt_bearer`: a file, which is read for each
+    /// request. Empty for the access token of the caller, and for other grants.
+    pub subject: T,
+    /// The type of the token that is exchanged.
+    pub subject_type: TokenType,
+    /// Where the assertion of `jwt_bearer` is requested by a token exchange. `None` if the token itself is the assertion.
+    pub identity_provider: Option<IdentityProvider<T>>,
+}
+
+/// The identity provider that issues an assertion for the authorization server of an upstream (Identity Assertion Authorization Grant), and
+/// the client there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct IdentityProvider<T = &'static str> {
+    /// Like [`OAuth2::token_url`].
+    pub token_url: T,
+    /// Like [`OAuth2::client_id`].
+    pub client_id: T,
+    /// Like [`OAuth2::client_auth`].
+    pub client_auth: ClientAuth,
+    /// Like [`OAuth2::binding`].
+    pub binding: T,
+    /// Like [`OAuth2::key_id`].
+    pub key_id: T,
+    /// Like [`OAuth2::issuer`].
+    pub issuer: T,
 }
 
 impl<T> OAuth2<T> {
@@ -45,11 +73,32 @@ impl<T> OAuth2<T> {
             resource: text(&self.resource),
             pinned_issuer: text(&self.pinned_issuer),
             pinned_resource: text(&self.pinned_resource),
+            audience: text(&self.audience),
+            subject: text(&self.subject),
+            subject_type: self.subject_type,
+            identity_provider: self.identity_provider.as_ref().map(|provider| IdentityProvider {
+                token_url: text(&provider.token_url),
+                client_id: text(&provider.client_id),
+                client_auth: provider.client_auth,
+                binding: text(&provider.binding),
+                key_id: text(&provider.key_id),
+                issuer: text(&provider.issuer),
+            }),
         }
+    }
+
+    /// Returns all credential bindings. Those that are not used are empty.
+    pub fn bindings(&self) -> impl Iterator<Item = &T> {
+        [&self.binding, &self.subject].into_iter().chain(self.identity_provider.as_ref().map(|provider| &provider.binding))
     }
 }
 
 impl<T: AsRef<str>> OAuth2<T> {
+    /// Whether each caller has tokens of its own, for which the access token is exchanged with which it came.
+    pub fn is_on_behalf(&self) -> bool {
+        matches!(self.grant, GrantType::TokenExchange | GrantType::JwtBearer) && self.subject.as_ref().is_empty()
+    }
+
     /// Whether the upstream names its authorization server when a person logs in, as the authorization chapter of MCP describes.
     pub fn is_discovered(&self) -> bool {
         self.token_url.as_ref().is_empty() && self.issuer.as_ref().is_empty()
@@ -57,6 +106,16 @@ impl<T: AsRef<str>> OAuth2<T> {
 
     /// Returns the URL of the authorization server that the config has: of its token endpoint, or of the issuer. Empty if the upstream
     /// names it.
+    pub fn server(&self) -> &str {
+        match self.token_url.as_ref() {
+            "" => self.issuer.as_ref(),
+            url => url,
+        }
+    }
+}
+
+impl<T: AsRef<str>> IdentityProvider<T> {
+    /// Returns the URL of its token endpoint, or of the issuer.
     pub fn server(&self) -> &str {
         match self.token_url.as_ref() {
             "" => self.issuer.as_ref(),
@@ -77,12 +136,22 @@ pub enum GrantType {
     AuthorizationCode,
     /// A person logs in with a browser on any machine (RFC 8628).
     DeviceCode,
+    /// The token of a caller or of a workload is exchanged (RFC 8693).
+    TokenExchange,
+    /// An assertion about a caller or a workload is the grant (RFC 7523, section 2.1).
+    JwtBearer,
 }
 
 impl GrantType {
     /// Every grant.
-    pub const ALL: [GrantType; 4] =
-        [GrantType::ClientCredentials, GrantType::RefreshToken, GrantType::AuthorizationCode, GrantType::DeviceCode];
+    pub const ALL: [GrantType; 6] = [
+        GrantType::ClientCredentials,
+        GrantType::RefreshToken,
+        GrantType::AuthorizationCode,
+        GrantType::DeviceCode,
+        GrantType::TokenExchange,
+        GrantType::JwtBearer,
+    ];
 
     /// Returns the name in `upstreams.json`.
     pub fn name(self) -> &'static str {
@@ -91,6 +160,8 @@ impl GrantType {
             GrantType::RefreshToken => "refresh_token",
             GrantType::AuthorizationCode => "authorization_code",
             GrantType::DeviceCode => "device_code",
+            GrantType::TokenExchange => "token_exchange",
+            GrantType::JwtBearer => "jwt_bearer",
         }
     }
 
@@ -101,7 +172,7 @@ impl GrantType {
 
     /// Whether a person logs in before the first token is requested. Later tokens are requested with a refresh token.
     pub fn needs_login(self) -> bool {
-        self != GrantType::ClientCredentials
+        matches!(self, GrantType::RefreshToken | GrantType::AuthorizationCode | GrantType::DeviceCode)
     }
 
     /// Whether a login needs endpoints that only the metadata of an issuer has.
@@ -146,5 +217,36 @@ impl ClientAuth {
     /// Returns the form of a name.
     pub fn named(name: &str) -> Option<ClientAuth> {
         ClientAuth::ALL.into_iter().find(|form| form.name() == name)
+    }
+}
+
+/// The types of tokens that are exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum TokenType {
+    /// An OAuth access token.
+    AccessToken,
+    /// An ID token of OpenID Connect.
+    IdToken,
+    /// Any other JWT.
+    Jwt,
+}
+
+impl TokenType {
+    /// Every type.
+    pub const ALL: [TokenType; 3] = [TokenType::AccessToken, TokenType::IdToken, TokenType::Jwt];
+
+    /// Returns the name in `upstreams.json`, which is the end of the type's identifier (RFC 8693, section 3).
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenType::AccessToken => "access_token",
+            TokenType::IdToken => "id_token",
+            TokenType::Jwt => "jwt",
+        }
+    }
+
+    /// Returns the type of a name.
+    pub fn named(name: &str) -> Option<TokenType> {
+        TokenType::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

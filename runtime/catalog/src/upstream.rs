@@ -366,6 +366,12 @@ impl<T> Auth<T> {
         }
     }
 
+    /// Returns all credential bindings. Those that are not used are empty.
+    pub fn bindings(&self) -> impl Iterator<Item = &T> {
+        let of_others = self.oauth().map(|oauth| oauth.bindings().skip(1)).into_iter().flatten();
+        std::iter::once(self.binding()).chain(of_others)
+    }
+
     /// Returns the name of the scheme in `upstreams.json`.
     pub fn scheme(&self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ptc_lisp::Program;
+use ptc_lisp::{Bindings, Deadline, Program, ToolCallSite, Value};
 
 use crate::computed::as_values;
 
@@ -15,18 +15,34 @@ pub struct CalledTool {
     pub tool: Option<String>,
 }
 
+/// Returns the tools that a program may call, also in functions of earlier programs that it uses: see [`Program::earlier_calls`].
+pub fn called_tools_in_session(
+    program: &Program,
+    known: &Bindings,
+    results: &[Value],
+    tools: &[&str],
+    deadline: &Deadline,
+) -> BTreeSet<CalledTool> {
+    let mut called = called_tools(program);
+    if !known.is_empty() || !results.is_empty() {
+        let earlier = program.earlier_calls(known, results, tools, deadline);
+        called.extend(earlier.sites.into_iter().filter_map(called_tool));
+        called.extend(earlier.is_incomplete.then(CalledTool::default));
+    }
+    called
+}
+
+/// Returns the tool of a call. `None` if the call fails before it reaches a tool.
+fn called_tool(site: ToolCallSite) -> Option<CalledTool> {
+    let is_usable = site.arity.is_none() && site.other_request.is_none() && site.bad_server.is_none() && site.bad_tool.is_none();
+    is_usable.then_some(CalledTool { server: site.server, tool: site.tool })
+}
+
 /// Returns the tools that a program may call. Names count as the literals that they are bound to, and calls of the program's own
 /// functions are followed.
 pub fn called_tools(program: &Program) -> BTreeSet<CalledTool> {
     let sites = program.tool_calls_by_name();
-    let mut called: BTreeSet<CalledTool> = sites
-        .into_iter()
-        .filter(|site| !site.is_covered)
-        // These calls fail before they reach a tool.
-        .filter(|site| site.arity.is_none() && site.other_request.is_none())
-        .filter(|site| site.bad_server.is_none() && site.bad_tool.is_none())
-        .map(|site| CalledTool { server: site.server, tool: site.tool })
-        .collect();
+    let mut called: BTreeSet<CalledTool> = sites.into_iter().filter(|site| !site.is_covered).filter_map(called_tool).collect();
     if !as_values(program.ir()).is_empty() {
         // Code that receives `tool/call` as a value may call any tool.
         called.insert(CalledTool::default());

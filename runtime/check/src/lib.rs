@@ -59,7 +59,7 @@ use ptc_lisp::{Deadline, Error, ErrorKind, Program, Span, ToolCallSite};
 pub use call::{CallSpans, requires_server, requires_tool};
 pub use call_hint::add_call_hint;
 pub use call_options::{ACCEPT, BODY, IDEMPOTENCY_KEY, OPTIONS, option_fault, option_refusal};
-pub use called_tools::{CalledTool, called_tools};
+pub use called_tools::{CalledTool, called_tools, called_tools_in_session};
 pub use computed::{ComputedCall, computed_calls};
 pub use context::context_reads;
 pub use cost::{Cost, Effects};

@@ -89,6 +89,7 @@ impl Isolation for Workers {
             client_key: run.processor.client_key().clone(),
             most_in_flight: Some(run.processor.max_in_flight()),
             access: run.evaluator.access().cloned(),
+            caller: run.evaluator.caller().cloned(),
         };
         let host = run.evaluator.upstreams().program(limits);
         let worker = match self.take(&owner) {

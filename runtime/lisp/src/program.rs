@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::analyzer::{Tools, analyze};
 use crate::bindings::Bindings;
-use crate::call_sites::{HostToolCall, ToolCallSite};
+use crate::call_sites::{EarlierCalls, HostToolCall, ToolCallSite};
 use crate::deadline::Deadline;
 use crate::error::{Error, Span};
 use crate::eval::{Closure, Code, Group, compile};
 use crate::form::{Form, FormKind};
 use crate::ir::{Ir, Source, Unit};
-use crate::{call_sites, reader};
+use crate::{Value, call_sites, reader};
 
 /// A program, ready to run any number of times on any number of threads.
 pub struct Program {
@@ -109,6 +109,17 @@ impl Program {
     /// ([`ToolCallSite::call`]). A reported call may be in a branch that is never executed because of these values.
     pub fn tool_calls_by_name(&self) -> Vec<ToolCallSite> {
         call_sites::upstream_calls::<true>(&self.unit)
+    }
+
+    /// Finds the calls of tools in functions of earlier programs that this one can use: through the names of `known`, with which it was
+    /// compiled, and through `results`, which are `*1 *2 *3`. `tools` are the names of [`Program::compile_for`].
+    pub fn earlier_calls(&self, known: &Bindings, results: &[Value], tools: &[&str], deadline: &Deadline) -> EarlierCalls {
+        call_sites::earlier_calls(&self.unit, known, results, tools, deadline)
+    }
+
+    /// The resolved program with its names.
+    pub(crate) fn unit(&self) -> &Unit {
+        &self.unit
     }
 
     /// Finds every `(tool/NAME …)` in the text, in order, with its literal parts.

@@ -1,9 +1,18 @@
 //! Reads the answer of a token endpoint (RFC 6749, sections 5.1 and 5.2).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ptc_secrets::Redactor;
 use serde_json::{Map, Value};
+use zeroize::Zeroizing;
+
+/// The type of an assertion for the authorization server of an upstream (Identity Assertion JWT Authorization Grant).
+pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+/// The types of an access token in the answer to an exchange (RFC 8693, section 3).
+const ACCESS_TOKEN_TYPES: [&str; 2] = ["urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt"];
+
+use crate::proof::ProofKey;
 
 /// Maximum bytes of a token. Servers accept headers of 8 to 16 KiB.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
@@ -21,6 +30,10 @@ pub(crate) struct TokenResponse {
     pub(crate) refresh_token: Option<String>,
     /// The time for which the access token is valid, if the answer has it.
     pub(crate) lifetime: Option<Duration>,
+    /// The key to which the access token is bound. `None` for a bearer token.
+    pub(crate) proof_key: Option<Arc<ProofKey>>,
+    /// Redacts the access token, if the deployment's redactor does not.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 /// A refusal in the form of OAuth.
@@ -32,16 +45,26 @@ pub(crate) struct Refusal {
     pub(crate) description: String,
 }
 
-/// Reads a successful answer.
+/// Reads a successful answer to a request whose tokens are to be bound to a key, or are bearer tokens. A token of the other kind is refused:
+/// a bearer token could be used by anyone who sees it.
 ///
 /// # Errors
 ///
 /// Returns what is wrong with the answer, without any part of it, since it may contain a token.
-pub(crate) fn read_response(body: &[u8]) -> Result<TokenResponse, &'static str> {
+pub(crate) fn read_response(body: &[u8], proof_key: Option<&Arc<ProofKey>>) -> Result<TokenResponse, &'static str> {
     let answer: Map<String, Value> = serde_json::from_slice(body).map_err(|_| "is not a JSON object")?;
     let token_type = answer.get("token_type").and_then(Value::as_str).ok_or("has no `token_type`")?;
-    if !token_type.eq_ignore_ascii_case("bearer") {
-        return Err("has a `token_type` that is not supported: only `Bearer` is");
+    let (expected, why) = match proof_key {
+        None => ("bearer", "has a `token_type` that is not supported: only `Bearer` is"),
+        Some(_) => ("dpop", "has a `token_type` other than `DPoP`, but the upstream needs a token that is bound to a key"),
+    };
+    if !token_type.eq_ignore_ascii_case(expected) {
+        return Err(why);
+    }
+    if let Some(issued) = answer.get("issued_token_type").and_then(Value::as_str)
+        && !ACCESS_TOKEN_TYPES.contains(&issued)
+    {
+        return Err("has an `issued_token_type` that is not that of an access token");
     }
     let access_token = answer.get("access_token").and_then(Value::as_str).ok_or("has no `access_token`")?;
     if access_token.is_empty() || !access_token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -60,7 +83,29 @@ pub(crate) fn read_response(body: &[u8]) -> Result<TokenResponse, &'static str> 
             Some(value.as_str().filter(|token| is_refresh_token(token)).ok_or("has an unusable `refresh_token`")?.to_owned())
         }
     };
-    Ok(TokenResponse { access_token: access_token.to_owned(), refresh_token, lifetime })
+    Ok(TokenResponse {
+        access_token: access_token.to_owned(),
+        refresh_token,
+        lifetime,
+        proof_key: proof_key.cloned(),
+        redactor: None,
+    })
+}
+
+/// Reads a successful answer with an assertion for another authorization server. It is not a bearer token, so that its type is `N_A`.
+///
+/// # Errors
+///
+/// Returns what is wrong with the answer, without any part of it.
+pub(crate) fn read_assertion(body: &[u8]) -> Result<Zeroizing<String>, &'static str> {
+    let answer: Map<String, Value> = serde_json::from_slice(body).map_err(|_| "is not a JSON object")?;
+    if answer.get("issued_token_type").and_then(Value::as_str) != Some(ID_JAG) {
+        return Err("has another `issued_token_type` than that of an assertion for an authorization server (ID-JAG)");
+    }
+    let assertion = answer.get("access_token").and_then(Value::as_str).ok_or("has no `access_token`")?;
+    let is_token =
+        |text: &str| !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_token(assertion) { Ok(Zeroizing::new(assertion.to_owned())) } else { Err("has an unusable `access_token`") }
 }
 
 /// Whether a text can be a refresh token (RFC 6749, appendix A.17).
@@ -100,7 +145,7 @@ mod tests {
     fn lifetime_is_read_in_every_form_in_use_and_limited() {
         let lifetime = |expires_in: &str| {
             let body = format!(r#"{{"access_token":"t","token_type":"bearer"{expires_in}}}"#);
-            read_response(body.as_bytes()).map(|response| response.lifetime.map(|lifetime| lifetime.as_secs()))
+            read_response(body.as_bytes(), None).map(|response| response.lifetime.map(|lifetime| lifetime.as_secs()))
         };
         for (text, expected) in [
             ("", None),
@@ -137,11 +182,16 @@ mod tests {
             r#"{"access_token":"abc-secret\r\nX: y","token_type":"bearer"}"#,
             r#"{"access_token":"abc secret","token_type":"bearer"}"#,
         ] {
-            let why = read_response(body.as_bytes()).err().unwrap_or_else(|| panic!("{body} is accepted"));
+            let why = read_response(body.as_bytes(), None).err().unwrap_or_else(|| panic!("{body} is accepted"));
             assert!(!why.contains("secret"), "{why}");
         }
         let long = format!(r#"{{"access_token":"{}","token_type":"bearer"}}"#, "x".repeat(MAX_TOKEN_BYTES + 1));
-        assert!(read_response(long.as_bytes()).is_err());
+        assert!(read_response(long.as_bytes(), None).is_err());
+        let key = Arc::new(ProofKey::read(&ProofKey::generate().unwrap()).unwrap());
+        let bearer = br#"{"access_token":"abc-secret","token_type":"bearer"}"#;
+        assert!(read_response(bearer, Some(&key)).err().is_some_and(|why| why.contains("`DPoP`")));
+        let bound = br#"{"access_token":"abc-secret","token_type":"DPoP"}"#;
+        assert!(read_response(bound, Some(&key)).is_ok_and(|response| response.proof_key.is_some()));
     }
 
     #[test]

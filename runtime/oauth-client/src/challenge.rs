@@ -10,7 +10,7 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 const MAX_HEADER: usize = 8 * 1024;
 const MAX_SCOPE: usize = 4 * 1024;
 
-/// The first challenge of the scheme `Bearer`. Parameters that it does not have are empty.
+/// The first challenge of the scheme `Bearer`, or of `DPoP` if there is none. Parameters that it does not have are empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
     /// The code, such as `insufficient_scope`.
@@ -19,24 +19,32 @@ pub(crate) struct Challenge {
     pub(crate) scope: String,
     /// Where the metadata of the protected resource is.
     pub(crate) resource_metadata: String,
+    /// Whether the token must be bound to a key (RFC 9449, section 7.1).
+    pub(crate) needs_proof: bool,
 }
 
 impl Challenge {
     /// Reads the headers of an answer. Headers that are not challenges are ignored.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Challenge> {
+        Challenge::of_scheme(headers, "bearer")
+            .or_else(|| Some(Challenge { needs_proof: true, ..Challenge::of_scheme(headers, "dpop")? }))
+    }
+
+    fn of_scheme(headers: &HeaderMap, scheme: &str) -> Option<Challenge> {
         let texts = headers.get_all(WWW_AUTHENTICATE).into_iter().filter_map(|value| value.to_str().ok());
         texts.filter(|text| text.len() <= MAX_HEADER).find_map(|text| {
             // What comes after an error of syntax is not read.
             let mut challenges = ChallengeParser::new(text).map_while(Result::ok);
-            let bearer = challenges.find(|challenge| challenge.scheme.eq_ignore_ascii_case("bearer"))?;
+            let found = challenges.find(|challenge| challenge.scheme.eq_ignore_ascii_case(scheme))?;
             let value = |name: &str| {
-                let named = bearer.params.iter().find(|(param, _)| param.eq_ignore_ascii_case(name));
+                let named = found.params.iter().find(|(param, _)| param.eq_ignore_ascii_case(name));
                 named.map(|(_, value)| value.to_unescaped()).unwrap_or_default()
             };
             Some(Challenge {
                 error: value("error"),
                 scope: valid(&value("scope")),
                 resource_metadata: value("resource_metadata"),
+                needs_proof: false,
             })
         })
     }
@@ -75,10 +83,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bearer_challenge_is_read_and_others_are_ignored() {
+    fn first_challenge_for_a_token_is_read_and_others_are_ignored() {
         let read = |texts: &[&'static str]| {
             let headers: HeaderMap = texts.iter().map(|text| (WWW_AUTHENTICATE, HeaderValue::from_static(text))).collect();
-            Challenge::read(&headers).map(|found| [found.error, found.scope, found.resource_metadata].join("|"))
+            let end = |found: &Challenge| if found.needs_proof { "|proof" } else { "" };
+            Challenge::read(&headers).map(|found| [&*found.error, &found.scope, &found.resource_metadata].join("|") + end(&found))
         };
         assert_eq!(read(&[]), None);
         assert_eq!(read(&["Basic realm=\"x, Bearer scope=y\""]), None);
@@ -87,6 +96,8 @@ mod tests {
         let both = "Digest realm=\"r\", nonce=\"n\", Bearer error=\"insufficient_scope\", scope=\"a\", resource_metadata=\"https://x/y\"";
         assert_eq!(read(&[both]).as_deref(), Some("insufficient_scope|a|https://x/y"));
         assert_eq!(read(&["Bearer scope=\"a \\\"b c\""]).as_deref(), Some("|a c|"));
+        assert_eq!(read(&["dpop scope=\"a\", error=\"use_dpop_nonce\""]).as_deref(), Some("use_dpop_nonce|a||proof"));
+        assert_eq!(read(&["DPoP scope=\"a\"", "Bearer scope=\"b\""]).as_deref(), Some("|b|"));
     }
 
     #[test]

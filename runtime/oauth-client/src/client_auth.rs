@@ -23,8 +23,8 @@ pub(crate) enum ClientCredential {
     Post(String),
     /// The key that signs the parameter `client_assertion`. The redactor learns each assertion before it is sent.
     Key(Box<SigningKey>, Redactor),
-    /// The file with the parameter `client_assertion`, which is read for each request.
-    File(AssertionFile),
+    /// The file with the parameter `client_assertion`, which is read for each request. The redactor learns each assertion before it is sent.
+    File(AssertionFile, Redactor),
     /// Nothing but the parameter `client_id`.
     Public,
 }
@@ -32,19 +32,29 @@ pub(crate) enum ClientCredential {
 /// A file whose content the platform replaces from time to time.
 pub(crate) struct AssertionFile {
     path: PathBuf,
-    /// Learns each assertion before it is sent.
-    redactor: Redactor,
 }
 
 impl AssertionFile {
+    /// Finds the file of a credential binding.
+    ///
+    /// # Errors
+    ///
+    /// The credential is not a file.
+    pub(crate) fn new(binding: &str, secrets: &Secrets) -> Result<AssertionFile, &'static str> {
+        Ok(AssertionFile { path: secrets.file_of(binding).ok_or("is not read from a file")?.to_owned() })
+    }
+
     /// Returns the current content.
-    fn read(&self, client_id: &str) -> Result<String, &'static str> {
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the file.
+    pub(crate) fn read(&self) -> Result<String, &'static str> {
         let bytes = ptc_secrets::read_file(&self.path).map_err(|_| "cannot be read from its file")?;
         let assertion = std::str::from_utf8(&bytes).map_err(|_| "is not UTF-8 text")?.trim();
         if assertion.is_empty() {
             return Err("is an empty file");
         }
-        learn(&self.redactor, client_id, assertion);
         Ok(assertion.to_owned())
     }
 }
@@ -68,8 +78,7 @@ impl ClientCredential {
                 SigningKey::parse(secret).map(|key| ClientCredential::Key(Box::new(key), secrets.redactor()))
             }
             ClientAuth::AssertionFile => {
-                let path = secrets.file_of(oauth.binding).ok_or("is not read from a file")?.to_owned();
-                Ok(ClientCredential::File(AssertionFile { path, redactor: secrets.redactor() }))
+                Ok(ClientCredential::File(AssertionFile::new(oauth.binding, secrets)?, secrets.redactor()))
             }
             ClientAuth::None => Ok(ClientCredential::Public),
         }
@@ -134,9 +143,15 @@ impl ClientCredential {
                 add_assertion(oauth, &assertion, form);
             }
             ClientCredential::Public => {
-                form.append_pair("client_id", &oauth.client_id);
+                if !oauth.client_id.is_empty() {
+                    form.append_pair("client_id", &oauth.client_id);
+                }
             }
-            ClientCredential::File(file) => add_assertion(oauth, &file.read(&oauth.client_id)?, form),
+            ClientCredential::File(file, redactor) => {
+                let assertion = file.read()?;
+                learn(redactor, &oauth.client_id, &assertion);
+                add_assertion(oauth, &assertion, form);
+            }
         }
         Ok(())
     }

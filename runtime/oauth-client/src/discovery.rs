@@ -30,6 +30,8 @@ pub(crate) struct Discovered {
     pub(crate) resource_metadata: String,
     /// The scopes that the upstream asks for. Empty if it names none.
     pub(crate) scope: String,
+    /// Whether the tokens must be bound to a key (RFC 9449).
+    pub(crate) needs_proof: bool,
 }
 
 /// The metadata of a protected resource.
@@ -39,6 +41,7 @@ struct Resource {
     identifier: String,
     authorization_servers: Vec<String>,
     scopes_supported: String,
+    needs_proof: bool,
 }
 
 /// Asks an upstream, then its authorization server.
@@ -61,7 +64,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
     };
     let resource = match resource {
         Ok(resource) => resource,
-        Err(FetchError::Absent(why)) => return of_origin(fetcher, upstream, challenge.scope, &why).await,
+        Err(FetchError::Absent(why)) => return of_origin(fetcher, upstream, challenge, &why).await,
         Err(FetchError::Unusable(why)) => return Err(why),
     };
     let Some(issuer) = resource.authorization_servers.first() else {
@@ -79,6 +82,7 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
         resource: resource.identifier,
         resource_metadata: resource.url.into(),
         scope,
+        needs_proof: challenge.needs_proof || resource.needs_proof,
     })
 }
 
@@ -144,7 +148,7 @@ async fn well_known(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Resource, F
 }
 
 /// Returns the origin of the upstream as authorization server (MCP, revision 2025-03-26, "Authorization Base URL").
-async fn of_origin(fetcher: &Fetcher<'_>, upstream: &Url, scope: String, absent: &str) -> Result<Discovered, String> {
+async fn of_origin(fetcher: &Fetcher<'_>, upstream: &Url, challenge: Challenge, absent: &str) -> Result<Discovered, String> {
     let issuer = upstream.origin().ascii_serialization();
     let metadata = match fetcher.metadata(&issuer).await {
         Ok(metadata) => metadata,
@@ -154,7 +158,8 @@ async fn of_origin(fetcher: &Fetcher<'_>, upstream: &Url, scope: String, absent:
         }
         Err(FetchError::Unusable(why)) => return Err(format!("{absent}, and {why}")),
     };
-    Ok(Discovered { issuer, metadata, resource: String::new(), resource_metadata: String::new(), scope })
+    let Challenge { scope, needs_proof, .. } = challenge;
+    Ok(Discovered { issuer, metadata, resource: String::new(), resource_metadata: String::new(), scope, needs_proof })
 }
 
 impl Resource {
@@ -175,6 +180,7 @@ impl Resource {
             identifier: resource.to_owned(),
             authorization_servers: texts("authorization_servers"),
             scopes_supported: challenge::union(&scopes),
+            needs_proof: members.get("dpop_bound_access_tokens_required") == Some(&Value::Bool(true)),
             url,
         })
     }

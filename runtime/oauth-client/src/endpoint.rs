@@ -11,15 +11,17 @@ use ptc_upstream::{Reason, UpstreamError};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
+use zeroize::Zeroizing;
 
 use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 use crate::party::Party;
+use crate::proof::{self, ProofKey};
 use crate::store::Login;
 
 /// Time limit for a request with its answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
@@ -35,6 +37,19 @@ pub(crate) struct TokenEndpoint {
     limits: Option<AddressLimits>,
     /// Redacts what the server says of a refusal.
     redactor: Redactor,
+}
+
+/// A `POST` request to an authorization server.
+#[derive(Clone)]
+pub(crate) struct Post<'p> {
+    /// What messages call the endpoint.
+    pub(crate) name: &'p str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+    /// Redacts what the server says of a refusal.
+    pub(crate) redactor: &'p Redactor,
+    /// The key of which the request has a proof. `None` for bearer tokens.
+    pub(crate) proof_key: Option<&'p ProofKey>,
 }
 
 /// Why no token was issued.
@@ -106,6 +121,11 @@ impl TokenEndpoint {
         &self.party
     }
 
+    /// Returns the redactor of the deployment.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Returns how metadata is fetched.
     pub(crate) fn fetcher(&self, deadline: Instant) -> Fetcher<'_> {
         Fetcher { http: &self.http, limits: self.limits.as_ref(), deadline }
@@ -133,14 +153,37 @@ impl TokenEndpoint {
         url: &Url,
         grant: &[(&str, &str)],
     ) -> Result<TokenResponse, RequestError> {
+        self.request_as(party, url, grant, |body| answer::read_response(body, party.proof_key.as_ref())).await
+    }
+
+    /// Requests an assertion for another authorization server, like [`TokenEndpoint::request_with`].
+    ///
+    /// # Errors
+    ///
+    /// The same as [`TokenEndpoint::request_with`].
+    pub(crate) async fn request_assertion(
+        &self,
+        party: &Party,
+        url: &Url,
+        grant: &[(&str, &str)],
+    ) -> Result<Zeroizing<String>, RequestError> {
+        self.request_as(party, url, grant, answer::read_assertion).await
+    }
+
+    async fn request_as<T>(
+        &self,
+        party: &Party,
+        url: &Url,
+        grant: &[(&str, &str)],
+        read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
+    ) -> Result<T, RequestError> {
         let form: Vec<_> = grant.iter().copied().chain([("resource", &*party.oauth.resource)]).collect();
         let posted = self.post(party, url, &form, "the token endpoint").await;
-        let read = |body: Vec<u8>| {
+        let outcome = posted.and_then(|body| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
-            answer::read_response(&body).map_err(described)
-        };
-        let outcome = posted.and_then(read);
+            read(&body).map_err(described)
+        });
         if outcome.is_err() && self.party.oauth.token_url.is_empty() {
             *self.known_url() = None;
         }
@@ -241,23 +284,28 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        self.send(url, headers, body, name, |code| party.advice(code)).await
+        // The server may repeat the token of a caller, which no other redactor knows.
+        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion"));
+        let redactor = exchanged.map_or_else(|| self.redactor.clone(), |(_, token)| self.redactor.with(token));
+        let proof_key = party.proof_key.as_deref();
+        let post = Post { name, headers, body, redactor: &redactor, proof_key };
+        match self.send(url, post.clone(), |code| party.advice(code)).await {
+            // The server refuses the first proof only to say which nonce it wants (RFC 9449, section 8).
+            Err(error) if proof_key.is_some() && error.code.as_deref() == Some(proof::USE_NONCE) => {
+                self.send(url, post, |code| party.advice(code)).await
+            }
+            outcome => outcome,
+        }
     }
 
-    /// Sends a `POST` request to an endpoint. Returns the body of a successful answer. `advice` says what to do after a refusal with a
-    /// code of OAuth.
+    /// Sends a request to an endpoint. Returns the body of a successful answer. `advice` says what to do after a refusal with a code of
+    /// OAuth.
     ///
     /// # Errors
     ///
     /// The endpoint cannot be reached, may not be reached, or refuses the request.
-    pub(crate) async fn send(
-        &self,
-        url: &Url,
-        mut headers: HeaderMap,
-        body: String,
-        name: &str,
-        advice: impl Fn(&str) -> String,
-    ) -> Result<Vec<u8>, RequestError> {
+    pub(crate) async fn send(&self, url: &Url, post: Post<'_>, advice: impl Fn(&str) -> String) -> Result<Vec<u8>, RequestError> {
+        let Post { name, mut headers, body, redactor, proof_key } = post;
         let deadline = Instant::now() + TIMEOUT;
         let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
         let unavailable = |what: &str| self.fault(Reason::UpstreamUnavailable, name, url, what);
@@ -265,6 +313,8 @@ impl TokenEndpoint {
             limits.check(url).await.map_err(refused)?;
         }
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let proof = proof_key.and_then(|key| key.proof(&Method::POST, url, ""));
+        headers.extend(proof.map(|value| (proof::PROOF, value)));
         // A token that was issued and lost does no harm, so that a lost connection is replaced at once. A refresh token that the server has
         // replaced would be sent again in any case, since no other is known.
         let request = OutgoingRequest {
@@ -278,6 +328,9 @@ impl TokenEndpoint {
             message => unavailable(&format!("cannot be used: {message}")),
         };
         let mut answer = self.http.send(request, deadline).await.map_err(lost)?;
+        if let Some(key) = proof_key {
+            key.learn_nonce(url, answer.headers());
+        }
         let (status, pause) = (answer.status(), retry_after(&answer));
         let body = match self.http.read_body(&mut answer, MAX_ANSWER_BYTES.into(), deadline).await {
             Ok(body) => body,
@@ -290,7 +343,7 @@ impl TokenEndpoint {
             return Ok(body);
         }
         let status = status.as_u16();
-        let refusal = answer::read_refusal(&body, &self.redactor);
+        let refusal = answer::read_refusal(&body, redactor);
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),

@@ -13,6 +13,7 @@ use crate::login::{AuthorizationServer, LoginClient};
 use crate::metadata::Metadata;
 use crate::party::Party;
 use crate::pin;
+use crate::proof::{self, ProofKey};
 use crate::registration::{self, Registered};
 use crate::store::Found;
 
@@ -58,26 +59,18 @@ impl LoginClient {
         let config = &self.endpoint.party().oauth;
         // A damaged file is replaced by this login.
         let stored = self.stored().ok().flatten();
-        let (oauth, resource_metadata, metadata, asked_scope) = if config.is_discovered() {
-            let found = self.discover().await?;
-            if let Some(difference) = pin::difference(config, &found.issuer, &found.resource) {
-                let name = self.endpoint.upstream();
-                let message = format!(
-                    "the upstream names {difference}; a person must review this: `ptc-compile update CONFIG {name}` shows the change and \
-                     writes it into the lock file"
-                );
-                return Err(UpstreamError::new(Reason::AuthFailed, message));
-            }
-            let oauth = OAuth2 { issuer: found.issuer, resource: found.resource, ..config.clone() };
-            (oauth, found.resource_metadata, found.metadata, found.scope)
-        } else {
-            (config.clone(), String::new(), self.endpoint.metadata(self.endpoint.party()).await?, String::new())
-        };
+        let Discovered { issuer, metadata, resource, resource_metadata, scope: asked_scope, needs_proof } = self.server().await?;
+        let oauth = OAuth2 { issuer, resource, ..config.clone() };
         // MCP requires that a server announces it. The issuer of a config may be an older one, which ignores the parameters.
         let supports = metadata.lists("code_challenge_methods_supported", "S256").unwrap_or(!config.is_discovered());
         if redirect_uri.is_some() && !supports {
             let why = "`code_challenge_methods_supported` lacks `S256`";
             return Err(self.endpoint.unusable_metadata(&oauth.issuer, "support of PKCE", why));
+        }
+        if needs_proof && metadata.lists("dpop_signing_alg_values_supported", proof::ALGORITHM) != Some(true) {
+            let why =
+                format!("`dpop_signing_alg_values_supported` lacks `{}`, and the upstream needs such tokens", proof::ALGORITHM);
+            return Err(self.endpoint.unusable_metadata(&oauth.issuer, "support of tokens that are bound to a key (DPoP)", &why));
         }
         // Clients, tokens and scopes belong to their issuer.
         let earlier_issuer = stored.as_ref().and_then(|login| login.found.as_ref()).map(|found| found.issuer.clone());
@@ -97,6 +90,8 @@ impl LoginClient {
         } else {
             None
         };
+        let failed = |why| UpstreamError::new(Reason::AuthFailed, format!("the key of the tokens {why}"));
+        let proof_key = needs_proof.then(ProofKey::generate).transpose().map_err(failed)?;
         let found = (config.is_discovered() || client.is_some()).then(|| {
             let client = client.unwrap_or_else(|| Registered {
                 id: oauth.client_id.clone(),
@@ -110,6 +105,7 @@ impl LoginClient {
                 client_id: client.id,
                 client_auth: client.auth.name().to_owned(),
                 client_secret: client.secret,
+                proof_key: proof_key.map(|key| key.to_string()).unwrap_or_default(),
             }
         });
         let party = match &found {
@@ -121,6 +117,30 @@ impl LoginClient {
         };
         let token_endpoint = self.url_of(&party, &metadata, "token_endpoint")?;
         Ok(Prepared { party, metadata, token_endpoint, scope, found, earlier_issuer })
+    }
+
+    /// Returns the authorization server of the config, or that which the upstream names. The latter must be the one of the lock file.
+    async fn server(&self) -> Result<Discovered, UpstreamError> {
+        let party = self.endpoint.party();
+        let config = &party.oauth;
+        if !config.is_discovered() {
+            return Ok(Discovered {
+                issuer: config.issuer.clone(),
+                metadata: self.endpoint.metadata(party).await?,
+                resource: config.resource.clone(),
+                resource_metadata: String::new(),
+                scope: String::new(),
+                needs_proof: false,
+            });
+        }
+        let found = self.discover().await?;
+        let Some(difference) = pin::difference(config, &found.issuer, &found.resource) else { return Ok(found) };
+        let name = self.endpoint.upstream();
+        let message = format!(
+            "the upstream names {difference}; a person must review this: `ptc-compile update CONFIG {name}` shows the change and writes it \
+             into the lock file"
+        );
+        Err(UpstreamError::new(Reason::AuthFailed, message))
     }
 
     /// Asks the upstream for its authorization server, without a token. Nothing is stored.

@@ -6,7 +6,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::endpoint::TokenEndpoint;
+use crate::endpoint::{Post, TokenEndpoint};
 use crate::login::DEVICE_GRANT;
 use crate::metadata::Metadata;
 
@@ -64,8 +64,14 @@ pub(crate) async fn register(
     ];
     let client: Map<String, Value> = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
-    let answer =
-        endpoint.send(&url, headers, Value::Object(client).to_string(), "the registration endpoint", |_| ADVICE.to_owned()).await;
+    let post = Post {
+        name: "the registration endpoint",
+        headers,
+        body: Value::Object(client).to_string(),
+        redactor: endpoint.redactor(),
+        proof_key: None,
+    };
+    let answer = endpoint.send(&url, post, |_| ADVICE.to_owned()).await;
     let answer: Answer = serde_json::from_slice(&answer.map_err(|error| error.fault)?)
         .map_err(|_| refused("the answer of the registration endpoint has no `client_id`"))?;
     let is_plain = |text: &str| !text.is_empty() && text.len() <= MAX_BYTES && !text.chars().any(char::is_control);

@@ -14,7 +14,7 @@ use crate::discovery;
 use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::party::Party;
 use crate::pin;
-use crate::store::{Login, LoginKey, TokenStore};
+use crate::store::{Found, Login, LoginKey, TokenStore};
 
 /// Time limit for waiting until another process has renewed the tokens. It is longer than a request.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(15);
@@ -86,10 +86,14 @@ impl Renewal {
         learn(&stored);
         let is_new = self.remember(&stored.access_token);
         if let Some(age) = stored.fresh_since().filter(|_| is_new) {
+            let proof_key = stored.found.as_ref().map(Found::proof_key).transpose();
+            let damaged = |why| self.expired(endpoint, &format!("the stored login {why}"));
             let response = TokenResponse {
                 access_token: stored.access_token.clone(),
                 refresh_token: None,
                 lifetime: stored.expires_in.map(Duration::from_secs),
+                proof_key: proof_key.map_err(damaged)?.flatten(),
+                redactor: None,
             };
             let now = Instant::now();
             return Ok((response, now.checked_sub(age).unwrap_or(now)));

@@ -3,10 +3,11 @@
 //! A token is renewed some time before it expires, while calls still use it. After a failed request the next one waits for a pause that
 //! grows, and so does the renewal of a token that the upstream refuses again and again.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ptc_upstream::UpstreamError;
-use ptc_upstream::http::access_token::AccessToken;
+use ptc_upstream::http::access_token::{AccessToken, Proof};
 
 use crate::answer::TokenResponse;
 use crate::endpoint::RequestError;
@@ -110,8 +111,10 @@ impl Schedule {
     ///
     /// Returns what is wrong with the token if a header cannot carry it.
     pub(crate) fn issued(&mut self, response: &TokenResponse, asked_at: Instant) -> Result<AccessToken, &'static str> {
-        let token = AccessToken::new(&response.access_token, self.issued + 1)
-            .ok_or("has an `access_token` that a header cannot carry")?;
+        let proof = response.proof_key.clone().map(|key| key as Arc<dyn Proof>);
+        let token = AccessToken::new(&response.access_token, self.issued + 1, proof)
+            .ok_or("has an `access_token` that a header cannot carry")?
+            .redacted_by(response.redactor.clone());
         self.issued += 1;
         self.failures = 0;
         self.backoff_until = None;
@@ -159,6 +162,8 @@ mod tests {
             access_token: "not-a-real-token".to_owned(),
             refresh_token: None,
             lifetime: lifetime.map(Duration::from_secs),
+            proof_key: None,
+            redactor: None,
         }
     }
 
@@ -223,7 +228,7 @@ mod tests {
             }
         }
         assert_eq!(replaced, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 303, 363]);
-        let earlier = AccessToken::new("not-a-real-token", 1).unwrap();
+        let earlier = AccessToken::new("not-a-real-token", 1, None).unwrap();
         let after = start + Duration::from_secs(400);
         assert!(matches!(schedule.step(Some(&earlier), false, after), Step::Use(current) if current.number() == token.number()));
         let quiet = after + Duration::from_mins(5);

@@ -1,32 +1,52 @@
-//! The tokens of one upstream. However many calls wait, one request is made.
+//! The tokens of one upstream, or of one of its callers. However many calls wait, one request is made.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use ptc_log::{self as log, Level};
 use ptc_secrets::Redactor;
+use ptc_upstream::caller_token::CallerToken;
 use ptc_upstream::http::access_token::{AccessToken, TokenFuture, TokenSource};
 use ptc_upstream::{Reason, UpstreamError};
 use reqwest::header::HeaderMap;
 use tokio::sync::watch;
 
+use crate::answer::TokenResponse;
 use crate::challenge::Challenge;
 use crate::endpoint::{RequestError, TokenEndpoint};
+use crate::exchange::Exchange;
 use crate::renewal::Renewal;
 use crate::schedule::{Schedule, Step};
 
 /// The outcome of a request. `None` while it runs.
 type Attempt = Option<Result<AccessToken, UpstreamError>>;
 
+/// How the tokens of one upstream are requested.
+pub(crate) struct Client {
+    pub(crate) endpoint: TokenEndpoint,
+    pub(crate) grant: Grant,
+    /// Learns each token before a call can send it.
+    pub(crate) redactor: Redactor,
+}
+
+/// For whom tokens are requested.
+pub(crate) enum Grant {
+    /// For the client itself.
+    Client,
+    /// For a person who has logged in.
+    Login(Renewal),
+    /// For a caller, or for the workload whose token is in a file.
+    Exchange(Exchange),
+}
+
 /// The source of an upstream's tokens.
+#[derive(Clone)]
 pub(crate) struct Source(Arc<Inner>);
 
 struct Inner {
-    endpoint: TokenEndpoint,
-    /// The login of a person, if the grant needs one.
-    renewal: Option<Renewal>,
-    /// Learns each token before a call can send it.
-    redactor: Redactor,
+    client: Arc<Client>,
+    /// Whether the tokens are those of one caller. Their number is large, so that each token has a redactor of its own.
+    is_of_caller: bool,
     state: Mutex<State>,
 }
 
@@ -41,42 +61,76 @@ struct State {
 
 impl Source {
     /// Creates a source without a token.
-    pub(crate) fn new(endpoint: TokenEndpoint, renewal: Option<Renewal>, redactor: Redactor) -> Source {
-        Source(Arc::new(Inner { endpoint, renewal, redactor, state: Mutex::default() }))
+    pub(crate) fn new(client: Arc<Client>) -> Source {
+        Source(Arc::new(Inner { client, is_of_caller: false, state: Mutex::default() }))
+    }
+
+    /// Creates a source of the tokens of one caller.
+    pub(crate) fn of_caller(client: Arc<Client>) -> Source {
+        Source(Arc::new(Inner { client, is_of_caller: true, state: Mutex::default() }))
+    }
+
+    /// Returns a token, like [`TokenSource::token`], for a caller if the source belongs to one.
+    pub(crate) async fn token_for(
+        &self,
+        caller: Option<CallerToken>,
+        refused: Option<&AccessToken>,
+        deadline: Instant,
+    ) -> Result<AccessToken, UpstreamError> {
+        let mut attempt = match self.0.begin(caller, refused) {
+            Ok(attempt) => attempt,
+            Err(outcome) => return outcome,
+        };
+        let outcome = match tokio::time::timeout_at(deadline.into(), attempt.wait_for(Option::is_some)).await {
+            // The caller knows whose limit it was.
+            Err(_) => return Err(UpstreamError::timeout("")),
+            Ok(found) => found.ok().and_then(|found| found.clone()),
+        };
+        outcome.unwrap_or_else(|| Err(UpstreamError::unavailable("the request of an access token was given up")))
     }
 }
 
 impl TokenSource for Source {
     fn token<'s>(&'s self, refused: Option<&'s AccessToken>, deadline: Instant) -> TokenFuture<'s> {
-        Box::pin(async move {
-            let mut attempt = match self.0.begin(refused) {
-                Ok(attempt) => attempt,
-                Err(outcome) => return outcome,
-            };
-            let outcome = match tokio::time::timeout_at(deadline.into(), attempt.wait_for(Option::is_some)).await {
-                // The caller knows whose limit it was.
-                Err(_) => return Err(UpstreamError::timeout("")),
-                Ok(found) => found.ok().and_then(|found| found.clone()),
-            };
-            outcome.unwrap_or_else(|| Err(UpstreamError::unavailable("the request of an access token was given up")))
-        })
+        Box::pin(self.token_for(None, refused, deadline))
     }
 
     fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError> {
+        let (fault, needs_login) = self.0.client.forbidden(headers)?;
+        if needs_login {
+            self.0.lock().lacks_scope = true;
+        }
+        Some(fault)
+    }
+}
+
+impl Client {
+    /// Returns the error of a call for which a token lacks scopes, and whether a person must log in again.
+    pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<(UpstreamError, bool)> {
         let challenge = Challenge::read(headers).filter(|challenge| challenge.error == "insufficient_scope")?;
-        let Inner { endpoint, renewal, redactor, .. } = &*self.0;
+        let Client { endpoint, grant, redactor } = self;
         // The upstream may repeat the token.
         let scope = redactor.redact_str(&challenge.scope);
-        if let Some(renewal) = renewal {
-            self.0.lock().lacks_scope = true;
-            return Some(renewal.insufficient_scope(endpoint, &scope));
+        if let Grant::Login(renewal) = grant {
+            return Some((renewal.insufficient_scope(endpoint, &scope), true));
         }
         // The scopes of the client itself are a decision of the operator.
         let message = format!(
             "the access token for '{}' is not sufficient: the upstream needs the scopes `{scope}`; add them to `scopes`",
             endpoint.upstream()
         );
-        Some(UpstreamError::new(Reason::AuthFailed, message))
+        Some((UpstreamError::new(Reason::AuthFailed, message), false))
+    }
+
+    /// Requests a token. Returns when it was requested, too.
+    async fn request(&self, caller: Option<&CallerToken>) -> Result<(TokenResponse, Instant), RequestError> {
+        let asked_at = Instant::now();
+        let response = match &self.grant {
+            Grant::Login(renewal) => return renewal.renew(&self.endpoint, &self.redactor).await,
+            Grant::Client => self.endpoint.request().await?,
+            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, &self.redactor).await?,
+        };
+        Ok((response, asked_at))
     }
 }
 
@@ -88,48 +142,49 @@ impl Inner {
     /// Returns the request for which a call waits, or the outcome if it need not wait.
     fn begin(
         self: &Arc<Self>,
+        caller: Option<CallerToken>,
         refused: Option<&AccessToken>,
     ) -> Result<watch::Receiver<Attempt>, Result<AccessToken, UpstreamError>> {
         let mut state = self.lock();
         // A request whose runtime has ended is lost.
         state.request.take_if(|request| request.has_changed().is_err());
         let is_requesting = state.request.is_some();
-        if state.lacks_scope && !is_requesting && self.renewal.as_ref().is_some_and(Renewal::is_replaced) {
+        let is_replaced = || matches!(&self.client.grant, Grant::Login(renewal) if renewal.is_replaced());
+        if state.lacks_scope && !is_requesting && is_replaced() {
             state.lacks_scope = false;
             state.schedule.forget();
         }
         match state.schedule.step(refused, is_requesting, Instant::now()) {
             Step::Use(token) => Err(Ok(token)),
             Step::UseAndRenew(token) => {
-                self.start(&mut state);
+                self.start(&mut state, caller);
                 Err(Ok(token))
             }
             Step::Fail(fault) => Err(Err(fault)),
-            Step::Wait => Ok(state.request.clone().unwrap_or_else(|| self.start(&mut state))),
+            Step::Wait => Ok(state.request.clone().unwrap_or_else(|| self.start(&mut state, caller))),
         }
     }
 
     /// Starts a request in a task of its own, so that a call that stops waiting does not abort it.
-    fn start(self: &Arc<Self>, state: &mut State) -> watch::Receiver<Attempt> {
+    fn start(self: &Arc<Self>, state: &mut State, caller: Option<CallerToken>) -> watch::Receiver<Attempt> {
         let (publish, attempt) = watch::channel(None);
         let this = Arc::clone(self);
         tokio::spawn(async move {
-            let outcome = this.request().await;
+            let outcome = this.request(caller).await;
             publish.send_replace(Some(outcome));
         });
         state.request = Some(attempt.clone());
         attempt
     }
 
-    async fn request(&self) -> Result<AccessToken, UpstreamError> {
-        let requested = if let Some(renewal) = &self.renewal {
-            renewal.renew(&self.endpoint, &self.redactor).await
-        } else {
-            let asked_at = Instant::now();
-            self.endpoint.request().await.map(|response| (response, asked_at))
-        };
-        if let Ok((response, _)) = &requested {
-            self.redactor.add_issued(self.endpoint.upstream(), &response.access_token);
+    async fn request(&self, caller: Option<CallerToken>) -> Result<AccessToken, UpstreamError> {
+        let Client { endpoint, redactor, .. } = &*self.client;
+        let mut requested = self.client.request(caller.as_ref()).await;
+        drop(caller);
+        match &mut requested {
+            Ok((response, _)) if self.is_of_caller => response.redactor = Some(redactor.with(&response.access_token)),
+            Ok((response, _)) => redactor.add_issued(endpoint.upstream(), &response.access_token),
+            Err(_) => {}
         }
         let mut state = self.lock();
         state.request = None;
@@ -141,10 +196,10 @@ impl Inner {
             Err(error) => error,
         };
         // The server may repeat what the client has sent.
-        error.fault.message = self.redactor.redact_str(&error.fault.message).into_owned().into();
+        error.fault.message = redactor.redact_str(&error.fault.message).into_owned().into();
         state.schedule.failed(&error, Instant::now());
         drop(state);
-        let fields = [("upstream", self.endpoint.upstream()), ("reason", &*error.fault.message)];
+        let fields = [("upstream", endpoint.upstream()), ("reason", &*error.fault.message)];
         log::line(Level::Warn, "no access token", &fields);
         Err(error.fault)
     }

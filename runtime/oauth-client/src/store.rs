@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -20,6 +21,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::answer::TokenResponse;
 use crate::challenge;
+use crate::proof::ProofKey;
 
 /// Interval at which a lock is tried again.
 const LOCK_INTERVAL: Duration = Duration::from_millis(20);
@@ -93,11 +95,26 @@ pub(crate) struct Found {
     pub(crate) client_auth: String,
     /// Empty for a public client.
     pub(crate) client_secret: String,
+    /// The private key to which the tokens are bound (RFC 9449), as [`ProofKey::read`] reads it. Empty for bearer tokens.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) proof_key: String,
+}
+
+impl Found {
+    /// Returns the key to which the tokens are bound. `None` for bearer tokens.
+    ///
+    /// # Errors
+    ///
+    /// The stored key is damaged.
+    pub(crate) fn proof_key(&self) -> Result<Option<Arc<ProofKey>>, &'static str> {
+        (!self.proof_key.is_empty()).then(|| ProofKey::read(&self.proof_key).map(Arc::new)).transpose()
+    }
 }
 
 impl Drop for Found {
     fn drop(&mut self) {
         self.client_secret.zeroize();
+        self.proof_key.zeroize();
     }
 }
 

@@ -143,7 +143,7 @@ impl Expectation {
         let owner = Owner::new(&format!("oauth:{} {subject}", self.issuer));
         let scopes: Vec<String> =
             text("scope").unwrap_or_default().split_ascii_whitespace().take(MAX_SCOPES).map(str::to_owned).collect();
-        Ok(Identity { owner, scopes, claims })
+        Ok(Identity { owner, scopes, claims, token: None })
     }
 }
 

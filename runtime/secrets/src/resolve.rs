@@ -307,7 +307,7 @@ fn users_of(binding: &str, upstreams: &[&'static Upstream]) -> Vec<(&'static str
     for upstream in upstreams {
         let by_proxy = upstream.transport.proxy().and_then(|proxy| proxy.auth).map(|binding| Auth::Basic { binding });
         let auth = upstream.transport.auth().iter().copied().chain(by_proxy);
-        users.extend(auth.filter(|a| *a.binding() == binding).map(|a| (upstream.name, a)));
+        users.extend(auth.filter(|a| a.bindings().any(|used| *used == binding)).map(|a| (upstream.name, a)));
     }
     users
 }

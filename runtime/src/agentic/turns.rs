@@ -24,6 +24,7 @@ use crate::schedule::{LeaseIssuer, StateReservation};
 use crate::secrets::Redactor;
 use crate::session::SessionState;
 use crate::upstream::access::Access;
+use crate::upstream::caller_token::CallerToken;
 use ptc_engine::evaluation::{self, Call, Evaluation, Evaluator, Failure};
 
 /// Maximum size of an answer as JSON in bytes, before it is truncated to the operator's limit.
@@ -145,8 +146,15 @@ impl End {
 type Step = ControlFlow<Result<Value, Stop>, String>;
 
 impl Planner {
-    /// Runs a task on the calling fiber, for a caller who may do this.
-    pub fn run(&self, task: &Task, access: Option<Arc<dyn Access>>, cancel: &Cancel, schedule: &LeaseIssuer) -> End {
+    /// Runs a task on the calling fiber, for a caller who may do this, and who came with this access token.
+    pub fn run(
+        &self,
+        task: &Task,
+        access: Option<Arc<dyn Access>>,
+        caller: Option<CallerToken>,
+        cancel: &Cancel,
+        schedule: &LeaseIssuer,
+    ) -> End {
         let started = Instant::now();
         let marks = match Marks::new() {
             Ok(marks) => marks,
@@ -154,7 +162,7 @@ impl Planner {
                 return End::before(Stop::new(Reason::PlannerError, format!("the system has no random bytes: {why}")));
             }
         };
-        let evaluator = self.evaluator.permitting(access);
+        let evaluator = self.evaluator.permitting(access).on_behalf_of(caller);
         let messages = prompt::opening(task, &self.plan, evaluator.catalog(), &marks);
         let mut run = Run {
             planner: self,

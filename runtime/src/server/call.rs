@@ -220,6 +220,7 @@ impl Server {
     ) {
         let (id, era, profile) = (request.id.to_owned(), request.era, self.settings.response_profile);
         let evaluator = self.evaluator.permitting(self.access(request.caller));
+        let evaluator = evaluator.on_behalf_of(request.caller.identity.token.clone());
         let answers = Arc::clone(request.answers);
         let cancel = registration.cancellation().clone();
         let redactor = self.redactor.clone();

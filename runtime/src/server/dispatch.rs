@@ -123,7 +123,7 @@ impl Server {
 
     /// Returns what a caller may do. `None` without a policy.
     pub(super) fn access(&self, caller: &Caller) -> Option<Arc<dyn Access>> {
-        let Identity { owner, scopes, claims } = &*caller.identity;
+        let Identity { owner, scopes, claims, .. } = &*caller.identity;
         self.policy.as_ref().map(|policy| policy.access(Subject { owner: &owner.id, scopes, claims }))
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::digest::owner_hash;
+use crate::upstream::caller_token::CallerToken;
 
 /// The owner of sessions, calls and traces. Two owners see nothing of each other.
 #[derive(Debug, Clone)]
@@ -31,11 +32,13 @@ pub struct Identity {
     pub scopes: Vec<String>,
     /// The verified claims of its access token. Empty for other credentials.
     pub claims: Map<String, Value>,
+    /// Its access token, for upstreams that are called on its behalf. `None` for other credentials.
+    pub token: Option<CallerToken>,
 }
 
 impl Identity {
     /// Creates an identity that consists of an owner only.
     pub fn of_owner(id: &str) -> Arc<Identity> {
-        Arc::new(Identity { owner: Owner::new(id), scopes: Vec::new(), claims: Map::new() })
+        Arc::new(Identity { owner: Owner::new(id), scopes: Vec::new(), claims: Map::new(), token: None })
     }
 }

@@ -30,7 +30,7 @@ impl Server {
         let (planner, answers, cancel) = (Arc::clone(planner), Arc::clone(request.answers), registration.cancellation().clone());
         let redactor = self.redactor.clone();
         let (runner, running) = (Arc::clone(&planner), Arc::clone(&task));
-        let access = self.access(request.caller);
+        let (access, caller) = (self.access(request.caller), request.caller.identity.token.clone());
         let call_trace = Arc::new(Mutex::new(call_trace));
         let began = Arc::clone(&call_trace);
         let (client_key, bytes, entering) = (registration.client_key().clone(), task.bytes(), cancel.clone());
@@ -38,7 +38,7 @@ impl Server {
             if let Some(call_trace) = &mut *began.lock().unwrap_or_else(PoisonError::into_inner) {
                 call_trace.task(&running);
             }
-            runner.run(&running, access, &cancel, &turns)
+            runner.run(&running, access, caller, &cancel, &turns)
         };
         let done = move |registration: Registration, end: End| {
             let call_trace = call_trace.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ptc_catalog::{
     Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, OpenApi, Operation,
-    Proxy, Source, Tool, Tools, Transport, Upstream,
+    Proxy, Source, TokenType, Tool, Tools, Transport, Upstream,
 };
 use serde_json::json;
 
@@ -94,6 +94,10 @@ pub(crate) fn deployment() -> &'static Deployment {
         resource: "",
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let issued = McpHttp { auth: [Auth::OAuth2(oauth)].to_vec_leaked(), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let operations = OPERATIONS.map(|name| {

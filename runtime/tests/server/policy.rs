@@ -285,6 +285,7 @@ fn session_and_stored_programs_are_restricted() {
     assert_eq!(defined["isError"], false, "{defined}");
     let refused = call("lisp_session_eval", &eval(r#"(f "delete_order")"#));
     assert!(refused["isError"] == true && refused.to_string().contains("crm:write"), "{refused}");
+    assert!(refused.to_string().contains("could not be checked in advance"), "{refused}");
     assert_eq!(called(&count), ["get_user"]);
     std::fs::remove_file(&count).expect("it is there");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_oauth_client::redirect::RedirectError;
 use ptc_runtime::secrets::Secrets;
@@ -56,6 +56,10 @@ fn service(api: &Web, provider: &Web) -> Upstream {
         resource: "",
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
@@ -197,6 +201,10 @@ fn at_issuer<T>(issuer: &Web, store: &Path, work: impl AsyncFnOnce(LoginClient) 
         resource: "https://api.example",
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new("https://api.example") };

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
@@ -60,9 +62,10 @@ fn server(more: &Value, lifetime: u64) -> Web {
             issued += 1;
             let token = format!("not-a-real-token-{issued}");
             let refresh = format!("not-a-real-refresh-token-{issued}");
+            let kind = if asked.header("dpop").is_some() { "DPoP" } else { "Bearer" };
             Answer::json(
                 200,
-                json!({ "access_token": token, "token_type": "Bearer", "expires_in": lifetime, "refresh_token": refresh }),
+                json!({ "access_token": token, "token_type": kind, "expires_in": lifetime, "refresh_token": refresh }),
             )
         }
         _ => Answer::json(404, json!({})),
@@ -82,6 +85,10 @@ fn service(api: &Web) -> Upstream {
         resource: api.url("/mcp"),
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };
@@ -186,6 +193,80 @@ fn missing_scope_names_the_command_and_the_next_login_requests_all_scopes() {
     assert!(call(&api, folder.path()).contains("ok"));
 }
 
+/// Returns the header and the claims of the proof of a request.
+fn proof(asked: &Asked) -> (Value, Value) {
+    let proof = asked.header("dpop").unwrap_or_else(|| panic!("{} has no proof", asked.target));
+    let part = |at| {
+        let part = proof.split('.').nth(at).expect("three parts");
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+    };
+    (part(0), part(1))
+}
+
+#[test]
+fn tokens_are_bound_to_one_key_if_the_upstream_needs_this() {
+    let bound = json!({ "dpop_signing_alg_values_supported": ["RS256", "ES256"] });
+    let server = server(&bound, 1);
+    let place = server.url("").to_owned();
+    let needing = move |asked: &Asked| {
+        let resource = format!("http://{}/mcp", asked.header("host").unwrap_or_default());
+        let members = json!({
+            "resource": resource, "authorization_servers": [place], "dpop_bound_access_tokens_required": true,
+        });
+        Answer::json(200, members)
+    };
+    let api = protected(needing, |asked| {
+        let nonce = proof(asked).1["nonce"].clone();
+        let new = "DPoP-Nonce: n-1".to_owned();
+        if nonce == "n-1" {
+            return Answer::json(200, json!({ "authorization": asked.header("authorization") }));
+        }
+        Answer::Full(401, vec![new, "WWW-Authenticate: DPoP error=\"use_dpop_nonce\"".to_owned()], Vec::new())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    log_in(&api, folder.path()).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let running = world(&api, folder.path());
+    for _ in 0..2 {
+        let answer = running.program().call("api", "get", "{}");
+        assert!(answer.contains("DPoP [REDACTED]"), "{answer}");
+    }
+    let calls: Vec<Asked> = api.requests().into_iter().filter(|asked| asked.target == "/mcp/get").collect();
+    assert_eq!(calls.len(), 3, "only the first call lacks the nonce");
+    let requests: Vec<Asked> = server.requests().into_iter().filter(|asked| asked.target == "/token").collect();
+    assert_eq!(requests.len(), 2, "a login and a renewal");
+    let key = proof(&requests[0]).0["jwk"].clone();
+    let mut numbers = Vec::new();
+    for (asked, web) in calls.iter().map(|call| (call, &api)).chain(requests.iter().map(|request| (request, &server))) {
+        let (header, claims) = proof(asked);
+        assert_eq!((&header["jwk"], &claims["htm"]), (&key, &json!(asked.method)));
+        assert_eq!(claims["htu"], web.url(&asked.target));
+        numbers.push(claims["jti"].clone());
+    }
+    assert!((1..numbers.len()).all(|at| !numbers[..at].contains(&numbers[at])), "each proof is new: {numbers:?}");
+
+    // An issuer that ignores the proof issues a token that anyone can use.
+    let plain = issuer(
+        json!({
+            "authorization_endpoint": "/authorize", "token_endpoint": "/token", "registration_endpoint": "/register",
+            "code_challenge_methods_supported": ["S256"], "dpop_signing_alg_values_supported": ["ES256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+        }),
+        |asked| match &*asked.target {
+            "/register" => Answer::json(201, json!({ "client_id": "registered", "token_endpoint_auth_method": "none" })),
+            _ => Answer::json(200, json!({ "access_token": "not-a-real-token-x", "token_type": "Bearer" })),
+        },
+    );
+    let place = plain.url("").to_owned();
+    let challenging = Web::start(move |asked| match &*asked.target {
+        "/mcp" => Answer::Full(401, vec!["WWW-Authenticate: DPoP algs=\"ES256\"".to_owned()], Vec::new()),
+        METADATA => naming(asked, &place),
+        _ => Answer::json(404, json!({})),
+    });
+    let why = log_in(&challenging, tempfile::tempdir().unwrap().path()).unwrap_err();
+    assert!(why.contains("`token_type` other than `DPoP`"), "{why}");
+}
+
 #[test]
 fn hostile_metadata_is_refused_before_a_person_is_asked() {
     let authorization_server = |more: Value| server(&more, 1).url("").to_owned();
@@ -211,6 +292,20 @@ fn hostile_metadata_is_refused_before_a_person_is_asked() {
         (Box::new(|_| Answer::Full(200, Vec::new(), b"<html>".to_vec())), "is not a JSON object"),
         (Box::new(|_| Answer::json(500, json!({}))), "HTTP 500"),
         (Box::new(|_| Answer::json(404, json!({}))), "HTTP 404"),
+        (
+            Box::new({
+                let good = good.clone();
+                move |asked| {
+                    let resource = format!("http://{}/mcp", asked.header("host").unwrap_or_default());
+                    let servers = [&good];
+                    let members = json!({
+                        "resource": resource, "authorization_servers": servers, "dpop_bound_access_tokens_required": true,
+                    });
+                    Answer::json(200, members)
+                }
+            }),
+            "lacks `ES256`",
+        ),
         (named("http://id.example"), "does not use TLS"),
         (named("ftp://id.example"), "does not use TLS"),
         (named("https://user:password@id.example"), "a user or a password"),

@@ -6,6 +6,7 @@
 
 mod discovery;
 mod drift;
+mod exchange;
 mod faults;
 mod forward_proxy;
 mod http;

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ptc_catalog::{Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, OpenApi, Operation, Source, Transport, Upstream};
+use ptc_catalog::{
+    Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType, Transport, Upstream,
+};
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ring::rand::SystemRandom;
@@ -29,7 +31,7 @@ fn provider(lifetime: Option<u64>, pause: u64) -> Web {
     })
 }
 
-fn grant(number: usize, lifetime: Option<u64>) -> Answer {
+pub(crate) fn grant(number: usize, lifetime: Option<u64>) -> Answer {
     let mut body = json!({ "access_token": format!("not-a-real-token-{number}"), "token_type": "Bearer" });
     if let Some(lifetime) = lifetime {
         body["expires_in"] = lifetime.into();
@@ -37,7 +39,7 @@ fn grant(number: usize, lifetime: Option<u64>) -> Answer {
     Answer::json(200, body)
 }
 
-fn oauth(provider: &Web) -> OAuth2 {
+pub(crate) fn oauth(provider: &Web) -> OAuth2 {
     OAuth2 {
         grant: GrantType::ClientCredentials,
         token_url: provider.url("/token?tenant=one"),
@@ -50,11 +52,15 @@ fn oauth(provider: &Web) -> OAuth2 {
         resource: "",
         pinned_issuer: "",
         pinned_resource: "",
+        audience: "",
+        subject: "",
+        subject_type: TokenType::AccessToken,
+        identity_provider: None,
     }
 }
 
 /// Makes upstreams whose client has this secret.
-fn world_with(upstreams: Vec<Upstream>, secret: &'static str, call_timeout: Duration) -> World {
+pub(crate) fn world_with(upstreams: Vec<Upstream>, secret: &'static str, call_timeout: Duration) -> World {
     let credentials = vec![Binding { name: "client", source: Source::Literal { value: secret } }];
     World::with(upstreams, credentials, |settings| {
         settings.access_tokens = AccessTokens::new(Some(&ptc_oauth_client::OAUTH_CLIENT));
@@ -75,15 +81,15 @@ fn world(api: &Web, oauth: OAuth2) -> World {
 }
 
 /// A service that echoes the header `Authorization`.
-fn echo() -> Web {
+pub(crate) fn echo() -> Web {
     Web::start(|asked| Answer::json(200, json!({ "authorization": asked.header("authorization") })))
 }
 
-fn form(asked: &Asked) -> Vec<(String, String)> {
+pub(crate) fn form(asked: &Asked) -> Vec<(String, String)> {
     url::form_urlencoded::parse(asked.body.as_bytes()).into_owned().collect()
 }
 
-fn value<'f>(form: &'f [(String, String)], name: &str) -> Option<&'f str> {
+pub(crate) fn value<'f>(form: &'f [(String, String)], name: &str) -> Option<&'f str> {
     form.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 

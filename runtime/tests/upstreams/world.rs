@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use ptc_catalog::{Arg, Binding, Catalog, Deployment, Operation, Tool, Tools, Transport, Type, Types, Upstream};
 use ptc_lisp::host::{Fault, Host, HttpHead, Reply, WaitOutcome};
 use ptc_lisp::{Limits, Value, json};
+use ptc_runtime::digest::sha256;
 use ptc_runtime::secrets::Secrets;
+use ptc_runtime::upstream::caller_token::CallerToken;
 use ptc_runtime::upstream::{CallRecord, Listing, OnDrift, ProgramHost, UpstreamSettings, Upstreams, WaitLimits};
 use serde_json::value::RawValue;
 
@@ -90,6 +92,12 @@ impl World {
 
     pub(crate) fn program(&self) -> Program {
         Program(self.upstreams.program(WaitLimits::default()))
+    }
+
+    /// Returns the host of a program for a caller with this access token.
+    pub(crate) fn program_of(&self, token: &str) -> Program {
+        let caller = CallerToken::new(token, sha256);
+        Program(self.upstreams.program(WaitLimits { caller, ..WaitLimits::default() }))
     }
 
     /// Runs a program.

@@ -4,11 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+#[cfg(feature = "caller-token")]
+use ptc_catalog::{Auth, OAuth2};
 use ptc_catalog::{Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
 use super::call_rules::CallRules;
+#[cfg(feature = "caller-token")]
+use super::caller_sessions::CallerSessions;
+#[cfg(feature = "http")]
+use super::caller_token;
 use super::children::ChildLease;
 #[cfg(feature = "http")]
 use super::drift::{self, Checked};
@@ -40,12 +46,19 @@ pub(crate) struct UpstreamConnection {
     limiter: Arc<CallLimiter>,
     pacer: Pacer,
     health: Arc<Health>,
+    /// The connections of an MCP server that is called on behalf of callers.
+    #[cfg(feature = "caller-token")]
+    of_callers: Option<CallerSessions<Checked<Session>>>,
 }
+
+/// The connection of an MCP server over HTTP.
+#[cfg(feature = "http")]
+type HttpLifecycle = Lifecycle<Checked<Session>>;
 
 enum Kind {
     Stdio(StdioClient),
     #[cfg(feature = "http")]
-    Http(Arc<Lifecycle<Checked<Session>>>),
+    Http(Arc<HttpLifecycle>),
     #[cfg(feature = "http")]
     OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
     #[cfg(not(feature = "http"))]
@@ -99,8 +112,19 @@ impl UpstreamConnection {
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
         let limiter = CallLimiter::new(upstream.transport.max_concurrent_calls());
-        let health = Health::new(upstream.name, logs_health);
-        UpstreamConnection { upstream, kind, limiter, pacer: Pacer::default(), health }
+        #[cfg(feature = "caller-token")]
+        let has_callers = upstream.transport.auth().iter().filter_map(Auth::oauth).any(OAuth2::is_on_behalf);
+        #[cfg(not(feature = "caller-token"))]
+        let has_callers = false;
+        UpstreamConnection {
+            upstream,
+            kind,
+            limiter,
+            pacer: Pacer::default(),
+            health: Health::with_callers(upstream.name, logs_health, has_callers),
+            #[cfg(feature = "caller-token")]
+            of_callers: has_callers.then(CallerSessions::default),
+        }
     }
 
     /// Creates an upstream's connection that takes over an earlier one.
@@ -142,6 +166,9 @@ impl UpstreamConnection {
                 let mut limit = TimeLimit::connecting(settings);
                 self.stdio(client, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
             }
+            // There is no connection without a caller.
+            #[cfg(feature = "caller-token")]
+            Kind::Http(_) if self.of_callers.is_some() => Ok(()),
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
             #[cfg(feature = "http")]
@@ -224,6 +251,8 @@ impl UpstreamConnection {
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
+                #[cfg(feature = "caller-token")]
+                let lifecycle = &self.lifecycle_for_caller(lifecycle)?;
                 let limit = TimeLimit::for_call(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
                 let mut permit = None;
@@ -283,6 +312,14 @@ impl UpstreamConnection {
         }
     }
 
+    /// Returns the connection for the current caller. A server binds a session to the user of its first request, so that callers share none.
+    #[cfg(feature = "caller-token")]
+    fn lifecycle_for_caller(&self, shared: &Arc<HttpLifecycle>) -> Result<Arc<HttpLifecycle>, UpstreamError> {
+        let Some(of_callers) = &self.of_callers else { return Ok(Arc::clone(shared)) };
+        let caller = caller_token::current().ok_or_else(|| caller_token::missing(self.upstream.name))?;
+        of_callers.get(caller.digest())
+    }
+
     /// Waits for a permit within the time of the call. Returns the permit and the call's deadline.
     async fn acquire_permit(&self, client_key: &ClientKey, limit: &TimeLimit) -> Result<(CallPermit, Instant), UpstreamError> {
         let deadline = limit.deadline();
@@ -327,7 +364,7 @@ impl UpstreamConnection {
     #[cfg(feature = "http")]
     async fn http(
         &self,
-        lifecycle: &Arc<Lifecycle<Checked<Session>>>,
+        lifecycle: &Arc<HttpLifecycle>,
         known: &'static Upstream,
         secrets: &Arc<Secrets>,
         settings: &UpstreamSettings,
@@ -338,23 +375,28 @@ impl UpstreamConnection {
         lifecycle
             .get(|| {
                 let (secrets, settings, health) = (Arc::clone(secrets), settings.clone(), Arc::clone(&self.health));
-                super::health::recorded(Arc::clone(&self.health), async move {
-                    let _starting = settings.start_limits.connection().await;
-                    // The handshake and the list of tools share a deadline, since both are needed to connect.
-                    let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
-                    let connection = connect::connect(upstream.name, spec, &secrets, &settings).await?;
-                    let drift = drift::detect(
-                        connection.channel(),
-                        &connection.negotiated,
-                        known,
-                        &health,
-                        spec.listing,
-                        settings.on_drift,
-                        deadline,
-                    )
-                    .await?;
-                    Ok(Checked { connection, drift })
-                })
+                // The attempt is a task of its own.
+                let caller = caller_token::current();
+                super::health::recorded(
+                    Arc::clone(&self.health),
+                    caller_token::scope(caller, async move {
+                        let _starting = settings.start_limits.connection().await;
+                        // The handshake and the list of tools share a deadline, since both are needed to connect.
+                        let deadline = Instant::now() + Duration::from_millis(spec.handshake_timeout_ms);
+                        let connection = connect::connect(upstream.name, spec, &secrets, &settings).await?;
+                        let drift = drift::detect(
+                            connection.channel(),
+                            &connection.negotiated,
+                            known,
+                            &health,
+                            spec.listing,
+                            settings.on_drift,
+                            deadline,
+                        )
+                        .await?;
+                        Ok(Checked { connection, drift })
+                    }),
+                )
             })
             .await
     }
@@ -365,6 +407,8 @@ impl UpstreamConnection {
             Kind::Stdio(client) => client.shutdown(grace).await,
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => {
+                #[cfg(feature = "caller-token")]
+                self.of_callers.iter().for_each(CallerSessions::close);
                 if let Some(session) = lifecycle.close() {
                     let _ = tokio::time::timeout(grace, session.connection.end()).await;
                 }

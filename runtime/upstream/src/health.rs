@@ -52,6 +52,8 @@ pub struct Health {
     name: &'static str,
     /// Whether starts, failures and recoveries are logged. Changed tools always are.
     logs: bool,
+    /// Whether the credentials are those of callers.
+    has_callers: bool,
     state: Mutex<State>,
 }
 
@@ -95,7 +97,12 @@ impl Line {
 
 impl Health {
     pub(crate) fn new(name: &'static str, logs: bool) -> Arc<Health> {
-        Arc::new(Health { name, logs, state: Mutex::default() })
+        Health::with_callers(name, logs, false)
+    }
+
+    /// Creates the health of an upstream. `has_callers` says whether its credentials are those of callers.
+    pub(crate) fn with_callers(name: &'static str, logs: bool, has_callers: bool) -> Arc<Health> {
+        Arc::new(Health { name, logs, has_callers, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -183,6 +190,8 @@ impl Health {
     /// Records a failed call or attempt to connect.
     pub(crate) fn failed(&self, fault: &UpstreamError) {
         let event = match fault.reason {
+            // The credential of one caller says nothing about the others.
+            Reason::AuthFailed if self.has_callers => return,
             // One tool needs more scopes than the token has. The upstream has answered.
             Reason::AuthFailed | Reason::AuthExpired if fault.http_status == Some(403) => return self.answered(),
             Reason::UpstreamUnavailable => Event::Unavailable,

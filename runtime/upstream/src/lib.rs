@@ -1,6 +1,7 @@
 //! Clients of upstreams: validates calls, manages connections, and limits and redacts answers.
 //!
 //! - [`access`]: what a caller may call, as the crate that evaluates policies implements it.
+//! - [`caller_token`]: the access token of a caller on whose behalf upstreams are called. `caller_sessions`: its sessions with MCP servers.
 //! - `program`: the host of one evaluation, [`ProgramHost`], with its budgets and its record of calls.
 //! - `arguments`: measures and reserves the arguments of a call before they are encoded.
 //! - `request`: validates `(tool/call …)` against the catalog.
@@ -23,6 +24,9 @@ pub mod access;
 pub mod arguments;
 mod call_limiter;
 mod call_rules;
+#[cfg(feature = "caller-token")]
+mod caller_sessions;
+pub mod caller_token;
 mod children;
 pub mod discovery;
 mod dispatch;

@@ -38,6 +38,7 @@ use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
 use super::call_limiter::CallingProgram;
 use super::call_rules::CallRules;
+use super::caller_token::{self, CallerToken};
 #[cfg(feature = "interception")]
 use super::dispatch::Answered;
 use super::dispatch::{EncodedCall, UpstreamConnection};
@@ -73,6 +74,8 @@ pub struct WaitLimits {
     pub most_in_flight: Option<usize>,
     /// What the caller may call. `None` without a policy, which permits everything.
     pub access: Option<Arc<dyn Access>>,
+    /// The access token of the caller, if it came with one.
+    pub caller: Option<CallerToken>,
 }
 
 /// The host of one evaluation, with its budgets and its record of calls.
@@ -315,7 +318,12 @@ impl Shared {
         })
     }
 
+    /// Makes a call on behalf of the caller.
     async fn make(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
+        caller_token::scope(self.limits.caller.clone(), self.make_here(ready, abandoned)).await
+    }
+
+    async fn make_here(&self, ready: Ready, abandoned: &mut oneshot::Receiver<()>) -> Reply {
         let (upstreams, entry) = (&self.upstreams, ready.entry);
         let WaitLimits { client_key, .. } = &self.limits;
         #[cfg(feature = "interception")]
@@ -368,9 +376,10 @@ impl Shared {
                 if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
                     let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
                 }
-                let (of, payload, head) = (Arc::clone(upstreams), answered.payload, answered.head);
+                let (redactor, of_caller) = (upstreams.redactor.clone(), caller_token::redactor());
+                let (payload, head) = (answered.payload, answered.head);
                 let cleaned = match response_budget::reserve(payload.len() as u64) {
-                    Ok(()) => offload(payload.len(), move || clean(&of, payload)).await,
+                    Ok(()) => offload(payload.len(), move || clean(&redactor, of_caller, payload)).await,
                     Err(fault) => Err(fault),
                 };
                 let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
@@ -569,22 +578,28 @@ fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
 
 /// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
 /// hide a secret.
-fn clean(upstreams: &Upstreams, payload: Payload) -> (Reply, u64) {
+fn clean(redactor: &Redactor, of_caller: Option<Redactor>, payload: Payload) -> (Reply, u64) {
+    let redactor = of_caller.as_ref().unwrap_or(redactor);
     match payload {
         Payload::None => (Reply::None, 0),
         Payload::Json(json) => {
+            // The reader of a stream that callers share does not know their tokens.
+            let json = match &of_caller {
+                Some(redactor) => redactor.redact_bytes(json.into()).into(),
+                None => json,
+            };
             let bytes = compact_len(&json);
             (Reply::Json(json), bytes)
         }
         Payload::Text(text) => {
-            let text = upstreams.redactor.redact_text(text);
+            let text = redactor.redact_text(text);
             let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
             let bytes = if is_json { compact_len(text.as_bytes()) } else { string_len(&text) };
             (Reply::Text(text), bytes)
         }
         #[cfg(feature = "http")]
         Payload::Plain(text) => {
-            let text = upstreams.redactor.redact_text(text);
+            let text = redactor.redact_text(text);
             let bytes = string_len(&text);
             (Reply::Plain(text), bytes)
         }

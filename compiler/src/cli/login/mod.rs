@@ -105,8 +105,8 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
                 console.message(&format!("{name}: open {place} and enter the code {}\n", device.codes.user_code));
                 client.wait_for(&device).await
             }),
-            // A config has no login of the client for itself.
-            GrantType::RefreshToken | GrantType::ClientCredentials => {
+            // The other grants have no login.
+            _ => {
                 let token = refresh_token(name, console)?;
                 let token = token.trim();
                 selected.secrets.redactor().add_issued(name, token);

@@ -86,9 +86,16 @@ pub static AUTH: Variants = Variants {
                 SCHEME,
                 key(
                     "grant",
-                    Kind::Choice(&["client_credentials", "refresh_token", "authorization_code", "device_code"]),
+                    Kind::Choice(&[
+                        "client_credentials",
+                        "refresh_token",
+                        "authorization_code",
+                        "device_code",
+                        "token_exchange",
+                        "jwt_bearer",
+                    ]),
                     Required,
-                    "how access tokens are requested; all but `client_credentials` need `ptc-compile login`",
+                    "how access tokens are requested; `refresh_token`, `authorization_code` and `device_code` need `ptc-compile login`",
                 )
                     .or(&["grant_type", "flow"]),
                 key("token_url", Kind::Text, Optional, "the URL of the authorization server that issues tokens; needed without `issuer`, unless a person logs in to a server of MCP").or(&[
@@ -126,7 +133,7 @@ pub static AUTH: Variants = Variants {
                     Optional,
                     "the issuer whose metadata has the URL that issues tokens; with `token_url`, the audience of signed assertions",
                 )
-                .or(&["audience", "authority"]),
+                .or(&["authority"]),
                 key("scopes", Kind::Names, Optional, "the scopes that are requested").or(&["scope"]),
                 key(
                     "resource",
@@ -134,7 +141,62 @@ pub static AUTH: Variants = Variants {
                     Optional,
                     "the parameter `resource`; of MCP servers `url` where left out, and an empty text sends none",
                 ),
+                key(
+                    "subject",
+                    Kind::Text,
+                    Optional,
+                    "with `token_exchange` and `jwt_bearer`, the entry of `credentials` with the file of the token that is exchanged; where left \
+                     out, the access token of the caller",
+                )
+                .or(&["subject_token", "assertion"]),
+                key(
+                    "subject_token_type",
+                    Kind::Choice(&["access_token", "id_token", "jwt"]),
+                    Optional,
+                    "the type of the token that is exchanged; `access_token` where left out",
+                ),
+                key(
+                    "audience",
+                    Kind::Text,
+                    Optional,
+                    "the parameter `audience` of a token exchange; with `identity_provider`, `issuer` where left out",
+                ),
+                key(
+                    "identity_provider",
+                    Kind::Record(&IDENTITY_PROVIDER),
+                    Optional,
+                    "with `jwt_bearer`, where the assertion is requested by a token exchange",
+                )
+                .or(&["idp"]),
             ]],
         },
     ],
+};
+
+/// The `identity_provider` of an element of `auth` with the scheme `oauth2`.
+pub static IDENTITY_PROVIDER: Table = Table {
+    tag: "",
+    title: "an identity provider",
+    groups: &[&[
+        key("issuer", Kind::Text, Optional, "the issuer whose metadata has the URL that exchanges tokens").or(&["authority"]),
+        key("token_url", Kind::Text, Optional, "the URL that exchanges tokens; needed without `issuer`").or(&[
+            "token_endpoint",
+            "tokenUrl",
+            "token_uri",
+        ]),
+        key("client_id", Kind::Text, Required, "the identifier of this client at the identity provider").or(&["client"]),
+        key("binding", Kind::Text, Optional, "the credential of this client; needed unless `client_auth` is `none`").or(&[
+            "credential",
+            "secret",
+            "client_secret",
+        ]),
+        key(
+            "client_auth",
+            Kind::Choice(&["client_secret_basic", "client_secret_post", "private_key_jwt", "client_assertion_file", "none"]),
+            Optional,
+            "how the client proves its identity; `client_secret_basic` where left out",
+        )
+        .or(&["auth_method", "token_endpoint_auth_method"]),
+        key("key_id", Kind::Text, Optional, "the `kid` of the key, with `private_key_jwt`").or(&["kid"]),
+    ]],
 };

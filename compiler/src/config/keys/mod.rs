@@ -8,7 +8,7 @@ mod credentials;
 mod policy;
 mod upstream;
 
-pub use credentials::{AUTH, CREDENTIAL};
+pub use credentials::{AUTH, CREDENTIAL, IDENTITY_PROVIDER};
 pub use policy::{GRANT, LIMITS, POLICY, RULE, WHEN};
 pub use upstream::{OVERRIDE, PROXY, SANDBOX, TOOL_OVERRIDE, UPSTREAM};
 
@@ -91,7 +91,7 @@ mod tests {
 
     fn tables() -> Vec<&'static Table> {
         let cases = [&UPSTREAM, &CREDENTIAL, &AUTH].into_iter().flat_map(|variants| variants.cases);
-        [&CONFIG, &GRANT, &LIMITS, &OVERRIDE, &POLICY, &PROGRAM, &PROXY, &RULE, &SANDBOX, &WHEN]
+        [&CONFIG, &GRANT, &IDENTITY_PROVIDER, &LIMITS, &OVERRIDE, &POLICY, &PROGRAM, &PROXY, &RULE, &SANDBOX, &WHEN]
             .into_iter()
             .chain(cases)
             .collect()

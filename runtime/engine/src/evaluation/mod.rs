@@ -32,7 +32,7 @@ use ptc_lisp::coverage::Collector;
 use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
-use ptc_lisp::{Bindings, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
 
 pub use call::{ArgumentLimits, Call};
 pub use called::CalledTools;
@@ -49,6 +49,7 @@ use ptc_schedule::alloc;
 use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
 use ptc_upstream::access::Access;
+use ptc_upstream::caller_token::CallerToken;
 use ptc_upstream::{CallReport, ProgramHost, Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
@@ -61,6 +62,7 @@ pub struct Evaluator {
     redactor: Redactor,
     isolation: Option<Arc<dyn Isolation>>,
     access: Option<Arc<dyn Access>>,
+    caller: Option<CallerToken>,
 }
 
 /// Hooks of an evaluation: the tools and checks of an embedding program.
@@ -180,7 +182,7 @@ impl Evaluator {
         redactor: Redactor,
     ) -> Self {
         let stored = Arc::new(StoredPrograms::new(programs));
-        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None, access: None }
+        Evaluator { limits, preview_bytes, upstreams, stored, redactor, isolation: None, access: None, caller: None }
     }
 
     /// Returns an evaluator that runs programs in other processes. Those with hooks still run in this one.
@@ -208,6 +210,17 @@ impl Evaluator {
     #[must_use]
     pub fn permitting(&self, access: Option<Arc<dyn Access>>) -> Evaluator {
         Evaluator { access, ..self.clone() }
+    }
+
+    /// Returns an evaluator that calls upstreams on behalf of the caller with this access token. The token is kept as long as the evaluator.
+    #[must_use]
+    pub fn on_behalf_of(self, caller: Option<CallerToken>) -> Evaluator {
+        Evaluator { caller, ..self }
+    }
+
+    /// Returns the access token of the caller.
+    pub fn caller(&self) -> Option<&CallerToken> {
+        self.caller.as_ref()
     }
 
     /// Returns what the caller may do.
@@ -296,7 +309,7 @@ impl Evaluator {
     ) -> Box<Evaluation> {
         // Parsing uses much stack, which a waiting program should not hold. It therefore runs on the thread's stack.
         let mut memory = InputMemory::new(processor);
-        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past.bindings, bounds, &mut memory, around));
+        let prepared = fiber::on_thread_stack(|| self.prepare(call, &past, bounds, &mut memory, around));
         memory.count();
         let analysis = bounds.started.elapsed();
         let mut evaluation = match prepared {
@@ -314,7 +327,7 @@ impl Evaluator {
     fn prepare(
         &self,
         call: &Call,
-        known: &Bindings,
+        past: &PriorState,
         bounds: &Bounds<'_>,
         memory: &mut InputMemory<'_>,
         around: &dyn EvalHooks,
@@ -334,10 +347,10 @@ impl Evaluator {
             validated::arguments(&ready.args, context.as_ref().unwrap_or(&Value::nil()), bounds)?;
             (Arc::clone(&ready.program), schema.or_else(|| ready.output.clone()))
         } else {
-            let program = Program::compile_until(&call.program, known, &around.tools(), &deadline).map_err(explain)?;
+            let program = Program::compile_until(&call.program, &past.bindings, &around.tools(), &deadline).map_err(explain)?;
             (Arc::new(program), schema)
         };
-        let reach = self.authorize(&program)?;
+        let reach = self.authorize(&program, past, &around.tools(), &deadline)?;
         let mut findings = ptc_check::check_until(&program, self.catalog(), &deadline).map_err(explain)?;
         findings.extend(around.check(&program));
         let missing = ptc_check::missing_keys(&program, self.catalog(), &deadline);
@@ -361,10 +374,16 @@ impl Evaluator {
     }
 
     /// Checks that the caller may call every tool that the program can reach. Returns a note if names of tools are computed when the
-    /// program runs.
-    fn authorize(&self, program: &Program) -> Result<Option<String>, Failure> {
+    /// program runs. Functions of earlier programs are checked again, since the caller may have fewer rights than before.
+    fn authorize(
+        &self,
+        program: &Program,
+        past: &PriorState,
+        tools: &[&str],
+        deadline: &Deadline,
+    ) -> Result<Option<String>, Failure> {
         let Some(access) = &self.access else { return Ok(None) };
-        let called = ptc_check::called_tools(program);
+        let called = ptc_check::called_tools_in_session(program, &past.bindings, &past.results, tools, deadline);
         if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
             let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
             return Err(Failure { denial: Some(Box::new(denial)), ..failure });
@@ -421,6 +440,7 @@ impl Evaluator {
             client_key: processor.map(|processor| processor.client_key().clone()).unwrap_or_default(),
             most_in_flight: processor.map(ProcessorLease::max_in_flight),
             access: self.access.clone(),
+            caller: self.caller.clone(),
         };
         let host = self.upstreams.program(patience);
         let limits = self.limits.clone();

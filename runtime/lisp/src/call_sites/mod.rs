@@ -4,6 +4,7 @@
 //! enclosing function, or a global that the program defines exactly once and that was undefined before. Calls of the program's
 //! own functions are then followed: their arguments are the literals of the parameters.
 
+mod earlier;
 mod followed;
 mod names;
 
@@ -11,6 +12,8 @@ use crate::error::Span;
 use crate::ir::{GroupIr, Ir, Op, Step, Unit};
 use crate::{Kind, Value, host_functions};
 
+pub use earlier::EarlierCalls;
+pub(crate) use earlier::earlier_calls;
 use followed::Followed;
 use names::{Known, Names, Parts, place};
 

@@ -19,6 +19,7 @@ use crate::log::{self, Level};
 use crate::server::identity::Identity;
 use crate::settings::HttpSettings;
 use crate::settings::http::MIN_TOKEN_BYTES;
+use crate::upstream::caller_token::CallerToken;
 
 /// The owner of all clients that need no token, or only a generated one.
 const LOOPBACK: &str = "loopback";
@@ -210,7 +211,9 @@ impl Authenticator {
 /// Returns the identity of an access token.
 async fn verify(verifier: &dyn TokenVerifier, token: &[u8], may_ask: bool) -> Result<Arc<Identity>, Denied> {
     let token = std::str::from_utf8(token).map_err(|_| Denied::Invalid("the token is not a text"))?;
-    verifier.verify(token, may_ask).await.map(Arc::new).map_err(|error| match error {
+    // The verifier keeps answers, but not tokens.
+    let with_token = |identity| Arc::new(Identity { token: CallerToken::new(token, sha256), ..identity });
+    verifier.verify(token, may_ask).await.map(with_token).map_err(|error| match error {
         TokenError::Untrusted(why) => Denied::Invalid(why),
         TokenError::Unacceptable(why) => Denied::Unacceptable(why),
         TokenError::Scope => Denied::Scope,

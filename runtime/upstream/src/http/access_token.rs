@@ -9,11 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, OAuth2, Transport, Upstream};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 use super::client::Endpoint;
 use super::proxy::ResolvedProxy;
 use crate::fault::{Reason, UpstreamError};
+#[cfg(feature = "caller-token")]
+use ptc_secrets::Redactor;
 use ptc_secrets::Secrets;
 
 /// Makes the sources of access tokens: `ptc_oauth_client::OAUTH_CLIENT`.
@@ -27,6 +31,7 @@ pub trait TokenSourceFactory: fmt::Debug + Send + Sync {
 }
 
 /// The configuration of a source.
+#[derive(Clone)]
 pub struct TokenSourceConfig<'s> {
     /// The name of the upstream. Empty while a document is fetched, whose caller knows the upstream.
     pub upstream: &'static str,
@@ -95,20 +100,59 @@ pub trait TokenSource: Send + Sync {
     fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError>;
 }
 
+/// Proves with each request that the sender has the key to which an access token is bound (DPoP, RFC 9449).
+pub trait Proof: Send + Sync {
+    /// Returns a new value of the header `DPoP` for a request with `token` (RFC 9449, section 4.2). `None` if it cannot be signed: the
+    /// upstream then refuses the request.
+    fn header(&self, method: &Method, url: &Url, token: &str) -> Option<HeaderValue>;
+
+    /// Reads the nonce in the headers of an answer of `url`, which later proofs contain (RFC 9449, section 8.2).
+    fn learn(&self, url: &Url, headers: &HeaderMap);
+
+    /// Whether an answer with these headers refuses the request only because its proof lacks the nonce (RFC 9449, section 9).
+    fn lacks_nonce(&self, headers: &HeaderMap) -> bool;
+}
+
 /// An access token. It deliberately has no `Debug`.
 #[derive(Clone)]
 pub struct AccessToken {
+    /// The value of the header `Authorization`.
     authorization: HeaderValue,
     /// The number of the token among those of its source.
     number: u64,
+    /// Proves that the sender has the key of the token. `None` for a bearer token.
+    proof: Option<Arc<dyn Proof>>,
+    /// Redacts the token, if no redactor of the deployment does.
+    #[cfg(feature = "caller-token")]
+    redactor: Option<Redactor>,
 }
 
 impl AccessToken {
-    /// Creates the token with this number. `None` if a header cannot carry it.
-    pub fn new(token: &str, number: u64) -> Option<AccessToken> {
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok()?;
+    /// Creates the token with this number: a bearer token, or one that is bound to the key of `proof`. `None` if a header cannot carry it.
+    pub fn new(token: &str, number: u64, proof: Option<Arc<dyn Proof>>) -> Option<AccessToken> {
+        let scheme = if proof.is_some() { "DPoP" } else { "Bearer" };
+        let mut authorization = HeaderValue::from_str(&format!("{scheme} {token}")).ok()?;
         authorization.set_sensitive(true);
-        Some(AccessToken { authorization, number })
+        Some(AccessToken {
+            authorization,
+            number,
+            proof,
+            #[cfg(feature = "caller-token")]
+            redactor: None,
+        })
+    }
+
+    /// Makes answers to requests with this token be redacted with `redactor`, in place of that of the deployment.
+    #[cfg(feature = "caller-token")]
+    #[must_use]
+    pub fn redacted_by(self, redactor: Option<Redactor>) -> AccessToken {
+        AccessToken { redactor, ..self }
+    }
+
+    /// Returns the redactor of the answers.
+    #[cfg(feature = "caller-token")]
+    pub(super) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
     }
 
     /// Returns the number of the token.
@@ -116,9 +160,19 @@ impl AccessToken {
         self.number
     }
 
-    /// Returns the value of the header `Authorization`.
-    pub(super) fn authorization(&self) -> HeaderValue {
-        self.authorization.clone()
+    /// Adds the headers of a request that carries the token.
+    pub(super) fn add_to(&self, headers: &mut HeaderMap, method: &Method, url: &Url) {
+        if let Some(proof) = &self.proof {
+            let token = self.authorization.to_str().ok().and_then(|value| value.split_once(' '));
+            let value = token.and_then(|(_, token)| proof.header(method, url, token));
+            headers.extend(value.map(|value| (HeaderName::from_static("dpop"), value)));
+        }
+        headers.insert(AUTHORIZATION, self.authorization.clone());
+    }
+
+    /// Returns the proof of a token that is bound to a key.
+    pub(super) fn proof(&self) -> Option<&dyn Proof> {
+        self.proof.as_deref()
     }
 }
 

@@ -39,12 +39,13 @@ impl Answer {
         self.response.headers()
     }
 
-    /// Whether the server has a challenge for a bearer token (RFC 6750, section 3): it checked the token before the request.
-    pub(super) fn asks_for_bearer_token(&self) -> bool {
+    /// Whether the server has a challenge for an access token (RFC 6750, section 3, and RFC 9449, section 7.1): it checked the token before
+    /// the request.
+    pub(super) fn asks_for_token(&self) -> bool {
         let challenges = self.headers().get_all(WWW_AUTHENTICATE).into_iter().filter_map(|value| value.to_str().ok());
         challenges.flat_map(outside_quotes).any(|part| {
             let scheme = part.trim_start().split([' ', '\t']).next().unwrap_or_default();
-            scheme.eq_ignore_ascii_case("bearer")
+            scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("dpop")
         })
     }
 

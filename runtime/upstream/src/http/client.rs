@@ -21,6 +21,7 @@ use super::proxy::ResolvedProxy;
 use super::tls;
 use crate::OutgoingFrame;
 use crate::call_rules::may_repeat_unauthorized;
+use crate::caller_token;
 use crate::fault::{Delivery, UpstreamError};
 use crate::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
 use crate::offload::offload;
@@ -108,19 +109,19 @@ pub struct OutgoingRequest<'u> {
     pub repeatable: bool,
     /// Whether redirects within the origin are followed.
     pub follows: bool,
+    /// The access token that the request carries.
+    pub token: Option<AccessToken>,
 }
 
 impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
     pub fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
-        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true }
+        OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true, token: None }
     }
 
     /// Returns a copy that carries an access token. The body is not copied.
     fn with_token(&self, token: &AccessToken) -> OutgoingRequest<'u> {
-        let mut request = self.clone();
-        request.headers.insert(AUTHORIZATION, token.authorization());
-        request
+        OutgoingRequest { token: Some(token.clone()), ..self.clone() }
     }
 }
 
@@ -231,11 +232,17 @@ impl HttpClient {
                 None => Ok(answer),
             }
         };
-        let answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
-        if answer.status() != StatusCode::UNAUTHORIZED {
+        let mut answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
+        let is_refused = |answer: &Answer| answer.status() == StatusCode::UNAUTHORIZED;
+        if is_refused(&answer) && token.proof().is_some_and(|proof| proof.lacks_nonce(answer.headers())) {
+            // The proof is checked before the request, so that nothing has been done.
+            drop(answer);
+            answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
+        }
+        if !is_refused(&answer) {
             return Ok(answer);
         }
-        let is_challenged = answer.asks_for_bearer_token();
+        let is_challenged = answer.asks_for_token();
         if !may_repeat_unauthorized(request.repeatable, is_challenged) {
             // The next call needs another token. This one still has its answer, and waits only a short time.
             let _ = tokens.token(Some(&token), deadline.min(Instant::now() + RENEWAL_WAIT)).await;
@@ -308,12 +315,16 @@ impl HttpClient {
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         headers.extend(self.headers.clone());
         headers.extend(request.headers.clone());
+        if let Some(token) = &request.token {
+            token.add_to(headers, &request.method, url);
+        }
         self.credentials.add_cookies(headers);
         *sent.body_mut() = RequestBody::new(&request.body).map(reqwest::Body::wrap);
         sent
     }
 
     async fn send_once(&self, request: &OutgoingRequest<'_>, url: &Url, deadline: Instant) -> Result<Answer, SendError> {
+        let proof = request.token.as_ref().and_then(AccessToken::proof);
         let request = self.request(request, url);
         stage::enter(Stage::Waiting);
         match stage::until(deadline, self.inner.execute(request)).await {
@@ -323,6 +334,9 @@ impl HttpClient {
                     self.proxy.as_ref().filter(|_| response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED)
                 {
                     return Err(SendError::Fault(self.refused_by(proxy)));
+                }
+                if let Some(proof) = proof {
+                    proof.learn(url, response.headers());
                 }
                 stage::enter(Stage::Reading);
                 Ok(Answer::new(response, url.clone()))
@@ -376,7 +390,7 @@ impl HttpClient {
                 Err(_) => return Err(UpstreamError::timed_out().with_status(status)),
                 Ok(Err(why)) => return Err(unavailable("the answer was cut off", &why).with_status(status)),
                 Ok(Ok(None)) => {
-                    let redactor = self.redactor.clone();
+                    let redactor = self.redactor();
                     return offload(body.len(), move || redactor.redact_bytes(body)).await;
                 }
                 Ok(Ok(Some(chunk))) => {
@@ -404,12 +418,17 @@ impl HttpClient {
 
     /// Redacts the text of a received header.
     pub(crate) fn redact_text(&self, text: &str) -> String {
-        self.redactor.redact_str(text).into_owned()
+        self.redactor().redact_str(text).into_owned()
     }
 
     /// Redacts received bytes.
     pub(crate) fn redact(&self, bytes: Vec<u8>) -> Vec<u8> {
-        self.redactor.redact_bytes(bytes)
+        self.redactor().redact_bytes(bytes)
+    }
+
+    /// Returns the redactor of the answer that the current task reads.
+    fn redactor(&self) -> Redactor {
+        caller_token::redactor().unwrap_or_else(|| self.redactor.clone())
     }
 }
 
@@ -420,7 +439,12 @@ async fn next_token(
     deadline: Instant,
 ) -> Result<AccessToken, UpstreamError> {
     stage::enter(Stage::AccessToken);
-    tokens.token(refused, deadline).await
+    let token = tokens.token(refused, deadline).await;
+    #[cfg(feature = "caller-token")]
+    if let Ok(Some(redactor)) = token.as_ref().map(AccessToken::redactor) {
+        caller_token::redact_with(redactor);
+    }
+    token
 }
 
 /// Why a request has no response.
