@@ -84,6 +84,7 @@ fn every_key_is_read_into_the_config_model() {
         resource: "https://issued.example.com".to_owned(),
         pinned_issuer: String::new(),
         pinned_resource: String::new(),
+        pinned_proof: false,
         audience: String::new(),
         subject: String::new(),
         subject_type: TokenType::AccessToken,

@@ -210,7 +210,9 @@ pub(super) fn warn_of_unused(reader: &mut ConfigReader<'_>, config: &Fields<'_>,
 /// Whether an `auth` is so malformed that its bindings cannot be determined. Its own faults are reported elsewhere.
 fn is_unclear(auth: &Node) -> bool {
     let is_public = |node: &Node| node.get("client_auth").and_then(Node::as_str) == Some("none") && node.get("binding").is_none();
-    let is_auth_element = |node: &Node| is_public(node) || node.get("subject").is_some() || node.get("binding").is_some_and(|binding| binding.as_str().is_some());
+    let is_auth_element = |node: &Node| {
+        is_public(node) || node.get("subject").is_some() || node.get("binding").is_some_and(|binding| binding.as_str().is_some())
+    };
     !is_auth_element(auth) && !auth.elements().is_some_and(|auth_elements| auth_elements.iter().all(is_auth_element))
 }
 

@@ -85,6 +85,7 @@ fn service(api: &Web) -> Upstream {
         resource: api.url("/mcp"),
         pinned_issuer: "",
         pinned_resource: "",
+        pinned_proof: false,
         audience: "",
         subject: "",
         subject_type: TokenType::AccessToken,
