@@ -33,7 +33,7 @@ pub(crate) struct TokenEndpoint {
     /// The URL, once it is known.
     url: Mutex<Option<Url>>,
     http: HttpClient,
-    /// The limits for an authorization server that the upstream names.
+    /// The limits for an authorization server that the upstream names, or for the endpoints that the metadata of the issuer names.
     limits: Option<AddressLimits>,
     /// Redacts what the server says of a refusal.
     redactor: Redactor,
@@ -83,6 +83,9 @@ impl TokenEndpoint {
         let limits = if oauth.is_discovered() {
             let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
             Some(AddressLimits::new(upstream))
+        } else if oauth.token_url.is_empty() {
+            let issuer = Url::parse(oauth.issuer).map_err(|why| fault(&format!("`issuer` is not a URL: {why}")))?;
+            Some(AddressLimits::of_issuer(issuer))
         } else {
             None
         };
@@ -258,7 +261,8 @@ impl TokenEndpoint {
 
     /// Whether an issuer is the origin of an upstream that names its authorization server.
     fn is_of_upstream(&self, issuer: &str) -> bool {
-        self.limits.as_ref().is_some_and(|limits| limits.upstream().origin().ascii_serialization() == issuer)
+        let upstream = self.limits.as_ref().and_then(AddressLimits::upstream);
+        upstream.is_some_and(|upstream| upstream.origin().ascii_serialization() == issuer)
     }
 
     fn fault(&self, reason: Reason, name: &str, url: &Url, what: &str) -> UpstreamError {
