@@ -80,7 +80,7 @@ pub(crate) fn earlier_calls(
             match value {
                 Value::Closure(function) => match function.span() {
                     Some(range) if functions.insert((Arc::clone(function.source()), range)) => {
-                        new.push((function.source(), range))
+                        new.push((function.source(), range));
                     }
                     Some(_) => {}
                     None => found.is_incomplete = true,
