@@ -213,6 +213,11 @@ fn authorization_changes(before: &Authorization, after: &Authorization) -> Vec<(
     add(Code::AuthorizationServerChanged, "has tokens issued for the resource", &before.resource, &after.resource);
     let scopes = |of: &Authorization| of.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
     add(Code::ScopesChanged, "asks for the scopes", &scopes(before), &scopes(after));
+    // The opposite is a stricter requirement, which a login meets by itself.
+    if before.needs_proof && !after.needs_proof {
+        let what = "accepts tokens that are not bound to a key (DPoP), which it required".to_owned();
+        found.push((Code::AuthorizationServerChanged, what));
+    }
     found
 }
 

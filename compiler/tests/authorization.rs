@@ -16,6 +16,8 @@ struct Said {
     /// The path of the issuer that it names.
     issuer: &'static str,
     scope: &'static str,
+    /// Whether it requires tokens that are bound to a key.
+    dpop: bool,
     /// Whether it accepts the tokens that were issued until now.
     accepts: bool,
     /// The paths that were requested.
@@ -32,7 +34,8 @@ impl Service {
     fn start() -> Service {
         let server = Server::http("127.0.0.1:0").unwrap();
         let url = format!("http://{}", server.server_addr().to_ip().unwrap());
-        let said = Arc::new(Mutex::new(Said { issuer: "/a", scope: "notes.read", accepts: true, requests: Vec::new() }));
+        let said =
+            Arc::new(Mutex::new(Said { issuer: "/a", scope: "notes.read", dpop: false, accepts: true, requests: Vec::new() }));
         let (base, shared) = (url.clone(), Arc::clone(&said));
         std::thread::spawn(move || {
             for request in server.incoming_requests() {
@@ -54,6 +57,7 @@ impl Service {
 fn answer(mut request: Request, base: &str, said: &mut Said) {
     let path = request.url().to_owned();
     said.requests.push(path.clone());
+    let has_proof = request.headers().iter().any(|header| header.field.equiv("DPoP"));
     let authorized = request.headers().iter().any(|header| header.field.equiv("Authorization"));
     let mut body = String::new();
     request.as_reader().read_to_string(&mut body).unwrap();
@@ -65,15 +69,18 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
             let header = Header::from_bytes("WWW-Authenticate", challenge).unwrap();
             return request.respond(Response::empty(401).with_header(header)).unwrap();
         }
-        "/.well-known/oauth-protected-resource/mcp" => {
-            found(json!({ "resource": format!("{base}/mcp"), "authorization_servers": [format!("{base}{}", said.issuer)] }))
-        }
+        "/.well-known/oauth-protected-resource/mcp" => found(json!({
+            "resource": format!("{base}/mcp"),
+            "authorization_servers": [format!("{base}{}", said.issuer)],
+            "dpop_bound_access_tokens_required": said.dpop,
+        })),
         "/.well-known/oauth-authorization-server/a" | "/.well-known/oauth-authorization-server/b" => {
             let issuer = format!("{base}{}", path.strip_prefix("/.well-known/oauth-authorization-server").unwrap());
             found(json!({
                 "issuer": issuer,
                 "token_endpoint": format!("{issuer}/token"),
                 "device_authorization_endpoint": format!("{issuer}/device"),
+                "dpop_signing_alg_values_supported": ["ES256"],
             }))
         }
         "/a/device" | "/b/device" => found(json!({
@@ -81,9 +88,10 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
         })),
         "/a/token" | "/b/token" => {
             said.accepts = true;
+            let kind = if has_proof { "DPoP" } else { "Bearer" };
             let token = format!("not-a-real-token-of{}", path.replace('/', "-"));
             found(
-                json!({ "access_token": token, "token_type": "Bearer", "expires_in": 3_600, "refresh_token": format!("{token}-r") }),
+                json!({ "access_token": token, "token_type": kind, "expires_in": 3_600, "refresh_token": format!("{token}-r") }),
             )
         }
         _ => (404, None),
@@ -192,6 +200,38 @@ fn moved_authorization_server_is_drift_and_no_login_there_is_possible_before_an_
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = run(folder, &["update", "upstreams.json"]);
     assert_eq!((code, said.lines().last()), (Some(0), Some("nothing changed")), "{said}");
+}
+
+#[test]
+fn end_of_tokens_that_are_bound_to_a_key_is_drift_and_needs_an_update() {
+    let service = Service::start();
+    let folder = folder(&service);
+    let folder = folder.path();
+    service.set(|said| said.dpop = true);
+    for command in ["login", "update"] {
+        let (code, said) = run(folder, &[command, "upstreams.json"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    let before = lock(folder);
+    assert_eq!(before["upstreams"]["notes"]["authorization"]["dpop"], true);
+
+    service.set(|said| said.dpop = false);
+    let (code, said) = run(folder, &["diff", "upstreams.json"]);
+    let change = "error[PTC0634]: `notes` accepts tokens that are not bound to a key (DPoP), which it required";
+    assert!(code == Some(1) && said.contains(change), "{said}");
+    let asked = service.requests("/a/device");
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    let refused = "with tokens that are not bound to a key (DPoP), and the lock file requires this";
+    assert!(code == Some(2) && said.contains(refused), "{said}");
+    assert_eq!(service.requests("/a/device"), asked);
+
+    let (code, said) = run(folder, &["update", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let after = lock(folder);
+    assert_eq!(after["upstreams"]["notes"]["authorization"].get("dpop"), None);
+    assert_ne!(after["catalog_digest"], before["catalog_digest"]);
+    let (code, said) = run(folder, &["login", "upstreams.json"]);
+    assert_eq!(code, Some(0), "{said}");
 }
 
 #[test]

@@ -27,7 +27,10 @@ fn fixture(name: &str) -> String {
 fn every_key_is_read_into_the_config_model() {
     let (config, diagnostics) = read(&fixture("good_all_keys"));
     assert_eq!(diagnostics.worst(), None);
-    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["files", "github", "issued", "local", "older", "shop", "signed"]);
+    assert_eq!(
+        config.upstreams.keys().collect::<Vec<_>>(),
+        ["delegated", "files", "github", "issued", "local", "older", "shop", "signed"]
+    );
 
     let files = config.upstreams.get("files").expect("files");
     assert_eq!(files.description.as_deref(), Some("Files below /srv."));
@@ -84,6 +87,7 @@ fn every_key_is_read_into_the_config_model() {
         resource: "https://issued.example.com".to_owned(),
         pinned_issuer: String::new(),
         pinned_resource: String::new(),
+        pinned_proof: false,
         audience: String::new(),
         subject: String::new(),
         subject_type: TokenType::AccessToken,

@@ -184,7 +184,7 @@ fn upstream_with_access_tokens_links_the_oauth_client() {
     let tables = file("src/catalog.rs", ISSUED, Serve::Stdio).split_whitespace().collect::<String>();
     let element = r#"ptc::Auth::OAuth2(ptc::OAuth2{grant:ptc::GrantType::ClientCredentials,token_url:"https://id.example/token",
         client_id:"gate",client_auth:ptc::ClientAuth::SecretPost,binding:"s",key_id:"",issuer:"",scope:"readwrite",
-        resource:"https://b.example/mcp/",audience:"",subject:"",subject_type:ptc::TokenType::AccessToken,identity_provider:None,pinned_issuer:"",pinned_resource:"",})"#;
+        resource:"https://b.example/mcp/",audience:"",subject:"",subject_type:ptc::TokenType::AccessToken,identity_provider:None,pinned_issuer:"",pinned_resource:"",pinned_proof:false,})"#;
     assert!(tables.contains(&element.split_whitespace().collect::<String>()), "{tables}");
     assert!(!file("Cargo.toml", "", Serve::Http).contains("oauth"));
 }

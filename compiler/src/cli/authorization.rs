@@ -38,9 +38,9 @@ pub(crate) async fn ask(asker: &Asker, config: &Config, missing_pins: &[MissingP
     let redactor = asker.secrets().redactor();
     let replies = asked.iter().zip(replies.await).map(|(upstream, reply)| {
         let reply = match reply {
-            Ok(AuthorizationServer { issuer, resource, scope }) => {
+            Ok(AuthorizationServer { issuer, resource, scope, needs_proof }) => {
                 let scopes = scope.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect();
-                Ok(Authorization { issuer, resource, scopes })
+                Ok(Authorization { issuer, resource, scopes, needs_proof })
             }
             Err(fault) => Err(redactor.redact_str(&fault.message).into_owned()),
         };

@@ -91,6 +91,7 @@ pub(super) fn read(
         // The lock file has them.
         pinned_issuer: String::new(),
         pinned_resource: String::new(),
+        pinned_proof: false,
         subject_type: exchange.subject_type,
         identity_provider: exchange.identity_provider,
     })

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::config::model::{Auth, Transport};
 use crate::json::Json;
-use crate::lower;
 
 /// What an upstream said about its authorization server when it was pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,12 +15,14 @@ pub struct Authorization {
     pub resource: String,
     /// The scopes that the upstream asks for.
     pub scopes: BTreeSet<String>,
+    /// Whether the upstream requires tokens that are bound to a key (DPoP). False in files of older compilers.
+    pub needs_proof: bool,
 }
 
 impl Authorization {
     /// Whether an upstream with this transport names its authorization server.
     pub fn is_found(transport: &Transport) -> bool {
-        lower::auth(transport).iter().filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
+        transport.http().into_iter().flat_map(|http| &http.auth).filter_map(Auth::oauth).any(ptc_catalog::OAuth2::is_discovered)
     }
 
     /// Reads a value of a lock file. Returns `None` if it has another shape.
@@ -31,15 +32,22 @@ impl Authorization {
             Json::Array(scopes) => scopes.iter().map(|scope| scope.as_str().map(str::to_owned)).collect::<Option<_>>()?,
             _ => return None,
         };
-        Some(Authorization { issuer: text("issuer")?, resource: text("resource")?, scopes })
+        let needs_proof = match json.get("dpop") {
+            None => false,
+            Some(Json::Bool(required)) => *required,
+            Some(_) => return None,
+        };
+        Some(Authorization { issuer: text("issuer")?, resource: text("resource")?, scopes, needs_proof })
     }
 
     /// Returns the value of the lock file.
     pub(super) fn to_json(&self) -> Json {
         let scopes = self.scopes.iter().map(|scope| Json::string(&**scope)).collect();
-        Json::object()
+        let json = Json::object()
             .with("issuer", Json::string(&*self.issuer))
             .with("resource", Json::string(&*self.resource))
-            .with("scopes", Json::Array(scopes))
+            .with("scopes", Json::Array(scopes));
+        // Left out if it is false, so that the files and digests of other upstreams stay as they are.
+        if self.needs_proof { json.with("dpop", Json::Bool(true)) } else { json }
     }
 }

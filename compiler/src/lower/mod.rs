@@ -87,6 +87,7 @@ fn with_pins(transport: &Transport, locked: Option<&LockedUpstream>) -> Transpor
             {
                 oauth.pinned_issuer.clone_from(&pinned.issuer);
                 oauth.pinned_resource.clone_from(&pinned.resource);
+                oauth.pinned_proof = pinned.needs_proof;
             }
         }
     }

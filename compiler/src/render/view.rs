@@ -290,14 +290,14 @@ fn auth(auth: &Auth) -> String {
         Auth::OAuth2(oauth) => {
             let oauth = oauth.map(|text| string(text));
             let OAuth2 { grant, token_url, client_id, client_auth, binding, key_id, issuer, scope, resource, .. } = &oauth;
-            let OAuth2 { audience, subject, subject_type, pinned_issuer, pinned_resource, .. } = &oauth;
+            let OAuth2 { audience, subject, subject_type, pinned_issuer, pinned_resource, pinned_proof, .. } = &oauth;
             let identity_provider = option(oauth.identity_provider.as_ref().map(identity_provider));
             format!(
                 "ptc::Auth::OAuth2(ptc::OAuth2 {{ grant: ptc::GrantType::{grant:?}, token_url: {token_url}, client_id: {client_id}, \
                  client_auth: ptc::ClientAuth::{client_auth:?}, binding: {binding}, key_id: {key_id}, issuer: {issuer}, \
                  scope: {scope}, resource: {resource}, audience: {audience}, subject: {subject}, \
                  subject_type: ptc::TokenType::{subject_type:?}, identity_provider: {identity_provider}, \
-                 pinned_issuer: {pinned_issuer}, pinned_resource: {pinned_resource} }})"
+                 pinned_issuer: {pinned_issuer}, pinned_resource: {pinned_resource}, pinned_proof: {pinned_proof} }})"
             )
         }
     }

@@ -28,6 +28,8 @@ pub struct OAuth2<T = &'static str> {
     pub pinned_issuer: T,
     /// The resource that the upstream had then. Empty with `pinned_issuer`.
     pub pinned_resource: T,
+    /// Whether the upstream required tokens that are bound to a key (DPoP) then: a login with other tokens is not used.
+    pub pinned_proof: bool,
     /// The parameter `audience` of a token exchange (RFC 8693). Empty if it is not sent.
     pub audience: T,
     /// The credential binding with the token that is exchanged, or that is the assertion of `jwt_bearer`: a file, which is read for each
@@ -73,6 +75,7 @@ impl<T> OAuth2<T> {
             resource: text(&self.resource),
             pinned_issuer: text(&self.pinned_issuer),
             pinned_resource: text(&self.pinned_resource),
+            pinned_proof: self.pinned_proof,
             audience: text(&self.audience),
             subject: text(&self.subject),
             subject_type: self.subject_type,

@@ -1,7 +1,8 @@
 //! Limits the addresses to which an upstream can make this client send requests.
 //!
 //! An upstream names its authorization server, and that names its endpoints. Neither may make this machine send requests into a private
-//! network (MCP, "Security Best Practices", server-side request forgery), unless the upstream itself is in one.
+//! network (MCP, "Security Best Practices", server-side request forgery), unless the upstream itself is in one. The same applies to the
+//! endpoints in the metadata of an issuer that the config has.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(crate) const MAX_URL: usize = 2_000;
 /// Time limit for looking up the addresses of the upstream.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The limits for the authorization server of one upstream. Clones share what is known of the upstream.
+/// The limits for the authorization server of one upstream. Clones share what is known of the upstream, or of the issuer of the config.
 #[derive(Clone)]
 pub(crate) struct AddressLimits {
     upstream: Arc<Upstream>,
@@ -24,6 +25,8 @@ pub(crate) struct AddressLimits {
 
 struct Upstream {
     url: Url,
+    /// Whether this is not the upstream but the issuer, which the config has.
+    is_issuer: bool,
     /// Whether an address of the upstream was not private.
     was_public: AtomicBool,
 }
@@ -31,12 +34,17 @@ struct Upstream {
 impl AddressLimits {
     /// Creates the limits for an upstream at `url`.
     pub(crate) fn new(url: Url) -> AddressLimits {
-        AddressLimits { upstream: Arc::new(Upstream { url, was_public: AtomicBool::new(false) }) }
+        AddressLimits { upstream: Arc::new(Upstream { url, is_issuer: false, was_public: AtomicBool::new(false) }) }
     }
 
-    /// Returns the URL of the upstream.
-    pub(crate) fn upstream(&self) -> &Url {
-        &self.upstream.url
+    /// Creates the limits for what the metadata of an issuer of the config names.
+    pub(crate) fn of_issuer(url: Url) -> AddressLimits {
+        AddressLimits { upstream: Arc::new(Upstream { url, is_issuer: true, was_public: AtomicBool::new(false) }) }
+    }
+
+    /// Returns the URL of the upstream. `None` if the config has the issuer.
+    pub(crate) fn upstream(&self) -> Option<&Url> {
+        (!self.upstream.is_issuer).then_some(&self.upstream.url)
     }
 
     /// Checks a URL that the upstream or its authorization server names. The addresses of a host name are checked when it is resolved.
@@ -51,8 +59,10 @@ impl AddressLimits {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("is not used: it has a user or a password");
         }
-        let own_origin = url.origin() == self.upstream.url.origin();
-        if url.scheme() != "https" && !(url.scheme() == "http" && (own_origin || is_loopback(url))) {
+        let Upstream { url: base, is_issuer, .. } = &*self.upstream;
+        // The config permits an issuer without TLS, and its metadata may then name endpoints without TLS.
+        let is_plain = url.origin() == base.origin() || is_loopback(url) || *is_issuer && base.scheme() == "http";
+        if url.scheme() != "https" && !(url.scheme() == "http" && is_plain) {
             return Err("is not used: it does not use TLS (https://)");
         }
         let is_private = match url.host() {
@@ -61,8 +71,11 @@ impl AddressLimits {
             Some(Host::Domain(_)) => is_loopback(url),
             None => return Err("is not used: it has no host"),
         };
-        if is_private && !self.upstream.is_private().await {
-            return Err("is not used: it is at a private address, and the upstream is not");
+        let is_own = *is_issuer && url.host() == base.host();
+        if is_private && !is_own && !self.upstream.is_private().await {
+            let of_issuer = "is not used: it is at a private address, and the issuer is not";
+            let of_upstream = "is not used: it is at a private address, and the upstream is not";
+            return Err(if *is_issuer { of_issuer } else { of_upstream });
         }
         Ok(())
     }
@@ -96,8 +109,11 @@ impl Resolve for AddressLimits {
             if upstream.url.host_str() == Some(name.as_str()) {
                 upstream.note(&found);
             }
-            if found.iter().any(|address| is_private(address.ip())) && !upstream.is_private().await {
-                return Err("its host has a private address, and that of the upstream has none".into());
+            // The config has the host of the issuer.
+            let is_own = upstream.is_issuer && upstream.url.host_str() == Some(name.as_str());
+            if !is_own && found.iter().any(|address| is_private(address.ip())) && !upstream.is_private().await {
+                let base = if upstream.is_issuer { "issuer" } else { "upstream" };
+                return Err(format!("its host has a private address, and that of the {base} has none").into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -151,6 +167,15 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Instant;
+
+    use ptc_catalog::{ClientAuth, GrantType, OAuth2, TokenType};
+    use ptc_secrets::Secrets;
+    use ptc_upstream::http::access_token::TokenSourceConfig;
+
+    use crate::endpoint::TokenEndpoint;
+
     use super::*;
 
     fn refused(upstream: &str, url: &str) -> Option<&'static str> {
@@ -184,6 +209,71 @@ mod tests {
         }
         assert_eq!(refused("https://203.0.113.7/mcp", "https://198.51.100.1/x"), None);
         assert_eq!(refused("https://203.0.113.7/mcp", "https://[2606:4700::1111]/x"), None);
+    }
+
+    #[test]
+    fn private_addresses_are_for_issuers_in_a_private_network() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = |issuer: &str, url: &str| {
+            let limits = AddressLimits::of_issuer(Url::parse(issuer).unwrap());
+            assert!(limits.upstream().is_none());
+            runtime.block_on(limits.check(&Url::parse(url).unwrap())).err().unwrap_or_default()
+        };
+        for (issuer, url, expected) in [
+            ("https://203.0.113.7", "https://10.0.0.1/token", "private address, and the issuer is not"),
+            ("https://203.0.113.7", "https://169.254.169.254/", "private address, and the issuer is not"),
+            ("https://203.0.113.7", "https://localhost/token", "private address, and the issuer is not"),
+            ("https://203.0.113.7", "http://198.51.100.1/token", "TLS"),
+            ("https://203.0.113.7", "https://198.51.100.1/token", ""),
+            ("https://10.0.0.7", "https://10.0.0.8/token", ""),
+            ("http://10.0.0.7", "http://10.0.0.8/token", ""),
+            ("https://localhost", "https://localhost:8443/token", ""),
+        ] {
+            let why = refused(issuer, url);
+            assert!(why.contains(expected) && why.is_empty() == expected.is_empty(), "{issuer} {url}: {why}");
+        }
+    }
+
+    #[test]
+    fn endpoint_whose_issuer_the_config_has_fetches_nothing_from_private_addresses() {
+        let config = |token_url| OAuth2 {
+            grant: GrantType::ClientCredentials,
+            token_url,
+            client_id: "gate",
+            client_auth: ClientAuth::None,
+            binding: "",
+            key_id: "",
+            issuer: "https://203.0.113.7",
+            scope: "",
+            resource: "",
+            pinned_issuer: "",
+            pinned_resource: "",
+            pinned_proof: false,
+            audience: "",
+            subject: "",
+            subject_type: TokenType::AccessToken,
+            identity_provider: None,
+        };
+        let secrets = Secrets::resolve_for(&[], &[], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
+        let limits = |token_url| {
+            let config = TokenSourceConfig {
+                upstream: "api",
+                url: "https://10.0.0.9/mcp",
+                oauth: Box::leak(Box::new(config(token_url))),
+                connect_timeout: Duration::from_secs(1),
+                proxy: None,
+                extra_roots: None,
+                token_store: None,
+                secrets: &secrets,
+            };
+            let endpoint = TokenEndpoint::new(&config).unwrap_or_else(|why| panic!("{why}"));
+            endpoint.fetcher(Instant::now()).limits.cloned()
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let found = limits("").unwrap();
+        let why = runtime.block_on(found.check(&Url::parse("https://169.254.169.254/").unwrap())).unwrap_err();
+        assert!(why.contains("and the issuer is not"), "{why}");
+        assert!(limits("https://10.0.0.1/token").is_none(), "nothing else is named");
     }
 
     #[test]

@@ -30,7 +30,14 @@ impl Challenge {
             .or_else(|| Some(Challenge { needs_proof: true, ..Challenge::of_scheme(headers, "dpop")? }))
     }
 
-    fn of_scheme(headers: &HeaderMap, scheme: &str) -> Option<Challenge> {
+    /// Reads the challenge with which a server refuses a token that lacks scopes. A server may accept both schemes.
+    pub(crate) fn of_missing_scope(headers: &HeaderMap) -> Option<Challenge> {
+        let mut found = ["bearer", "dpop"].into_iter().filter_map(|scheme| Challenge::of_scheme(headers, scheme));
+        found.find(|challenge| challenge.error == "insufficient_scope")
+    }
+
+    /// Reads the first challenge of a scheme.
+    pub(crate) fn of_scheme(headers: &HeaderMap, scheme: &str) -> Option<Challenge> {
         let texts = headers.get_all(WWW_AUTHENTICATE).into_iter().filter_map(|value| value.to_str().ok());
         texts.filter(|text| text.len() <= MAX_HEADER).find_map(|text| {
             // What comes after an error of syntax is not read.
@@ -98,6 +105,17 @@ mod tests {
         assert_eq!(read(&["Bearer scope=\"a \\\"b c\""]).as_deref(), Some("|a c|"));
         assert_eq!(read(&["dpop scope=\"a\", error=\"use_dpop_nonce\""]).as_deref(), Some("use_dpop_nonce|a||proof"));
         assert_eq!(read(&["DPoP scope=\"a\"", "Bearer scope=\"b\""]).as_deref(), Some("|b|"));
+    }
+
+    #[test]
+    fn missing_scope_is_read_from_either_scheme() {
+        let scope = |text: &'static str| {
+            let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static(text))]);
+            Challenge::of_missing_scope(&headers).map(|found| found.scope)
+        };
+        assert_eq!(scope("Bearer, DPoP error=\"insufficient_scope\", scope=\"a\"").as_deref(), Some("a"));
+        assert_eq!(scope("DPoP algs=\"ES256\", Bearer error=\"insufficient_scope\", scope=\"b\"").as_deref(), Some("b"));
+        assert_eq!(scope("Bearer error=\"invalid_token\", DPoP error=\"use_dpop_nonce\""), None);
     }
 
     #[test]

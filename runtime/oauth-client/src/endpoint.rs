@@ -33,7 +33,7 @@ pub(crate) struct TokenEndpoint {
     /// The URL, once it is known.
     url: Mutex<Option<Url>>,
     http: HttpClient,
-    /// The limits for an authorization server that the upstream names.
+    /// The limits for an authorization server that the upstream names, or for the endpoints that the metadata of the issuer names.
     limits: Option<AddressLimits>,
     /// Redacts what the server says of a refusal.
     redactor: Redactor,
@@ -60,6 +60,8 @@ pub(crate) struct RequestError {
     pub(crate) code: Option<String>,
     /// The pause that the server asks for.
     pub(crate) retry_after: Option<Duration>,
+    /// Whether the connection was lost, and the same request was not sent again.
+    pub(crate) lost: bool,
 }
 
 impl TokenEndpoint {
@@ -81,6 +83,9 @@ impl TokenEndpoint {
         let limits = if oauth.is_discovered() {
             let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
             Some(AddressLimits::new(upstream))
+        } else if oauth.token_url.is_empty() {
+            let issuer = Url::parse(oauth.issuer).map_err(|why| fault(&format!("`issuer` is not a URL: {why}")))?;
+            Some(AddressLimits::of_issuer(issuer))
         } else {
             None
         };
@@ -256,7 +261,8 @@ impl TokenEndpoint {
 
     /// Whether an issuer is the origin of an upstream that names its authorization server.
     fn is_of_upstream(&self, issuer: &str) -> bool {
-        self.limits.as_ref().is_some_and(|limits| limits.upstream().origin().ascii_serialization() == issuer)
+        let upstream = self.limits.as_ref().and_then(AddressLimits::upstream);
+        upstream.is_some_and(|upstream| upstream.origin().ascii_serialization() == issuer)
     }
 
     fn fault(&self, reason: Reason, name: &str, url: &Url, what: &str) -> UpstreamError {
@@ -289,7 +295,11 @@ impl TokenEndpoint {
         let redactor = exchanged.map_or_else(|| self.redactor.clone(), |(_, token)| self.redactor.with(token));
         let proof_key = party.proof_key.as_deref();
         let post = Post { name, headers, body, redactor: &redactor, proof_key };
-        match self.send(url, post.clone(), |code| party.advice(code)).await {
+        let mut outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
+        if proof_key.is_some() && outcome.as_ref().is_err_and(|error| error.lost) {
+            outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
+        }
+        match outcome {
             // The server refuses the first proof only to say which nonce it wants (RFC 9449, section 8).
             Err(error) if proof_key.is_some() && error.code.as_deref() == Some(proof::USE_NONCE) => {
                 self.send(url, post, |code| party.advice(code)).await
@@ -316,10 +326,11 @@ impl TokenEndpoint {
         let proof = proof_key.and_then(|key| key.proof(&Method::POST, url, ""));
         headers.extend(proof.map(|value| (proof::PROOF, value)));
         // A token that was issued and lost does no harm, so that a lost connection is replaced at once. A refresh token that the server has
-        // replaced would be sent again in any case, since no other is known.
+        // replaced would be sent again in any case, since no other is known. A proof is valid once: the caller repeats the request with a
+        // new one.
         let request = OutgoingRequest {
             body: body.into(),
-            repeatable: true,
+            repeatable: proof_key.is_none(),
             follows: false,
             ..OutgoingRequest::new(Method::POST, url, headers)
         };
@@ -327,7 +338,10 @@ impl TokenEndpoint {
             "" => unavailable(&format!("gave no answer within {} s", TIMEOUT.as_secs())),
             message => unavailable(&format!("cannot be used: {message}")),
         };
-        let mut answer = self.http.send(request, deadline).await.map_err(lost)?;
+        let mut answer = self.http.send(request, deadline).await.map_err(|fault| {
+            let is_single = proof_key.is_some() && fault.is_lost_connection();
+            RequestError { lost: is_single, ..lost(fault).into() }
+        })?;
         if let Some(key) = proof_key {
             key.learn_nonce(url, answer.headers());
         }
@@ -353,7 +367,7 @@ impl TokenEndpoint {
             )),
             None => refused(&format!("answered with HTTP {status} and no OAuth error: check `token_url`")),
         };
-        Err(RequestError { fault, code, retry_after: pause })
+        Err(RequestError { fault, code, retry_after: pause, lost: false })
     }
 }
 
@@ -365,7 +379,7 @@ fn described(refusal: &Refusal, status: u16, advice: &str) -> String {
 
 impl From<UpstreamError> for RequestError {
     fn from(fault: UpstreamError) -> RequestError {
-        RequestError { fault, code: None, retry_after: None }
+        RequestError { fault, code: None, retry_after: None, lost: false }
     }
 }
 

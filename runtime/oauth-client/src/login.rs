@@ -52,6 +52,8 @@ pub struct AuthorizationServer {
     pub resource: String,
     /// The scopes that the upstream asks for, separated by spaces. Empty if it names none.
     pub scope: String,
+    /// Whether the tokens must be bound to a key (DPoP).
+    pub needs_proof: bool,
 }
 
 /// A request for a code, which a person answers in a browser. It deliberately has no `Debug`.

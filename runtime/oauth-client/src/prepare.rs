@@ -134,7 +134,9 @@ impl LoginClient {
             });
         }
         let found = self.discover().await?;
-        let Some(difference) = pin::difference(config, &found.issuer, &found.resource) else { return Ok(found) };
+        let Some(difference) = pin::difference(config, &found.issuer, &found.resource, found.needs_proof) else {
+            return Ok(found);
+        };
         let name = self.endpoint.upstream();
         let message = format!(
             "the upstream names {difference}; a person must review this: `ptc-compile update CONFIG {name}` shows the change and writes it \
@@ -149,8 +151,8 @@ impl LoginClient {
     ///
     /// The upstream does not lead to a usable authorization server.
     pub async fn authorization_server(&self) -> Result<AuthorizationServer, UpstreamError> {
-        let Discovered { issuer, resource, scope, .. } = self.discover().await?;
-        Ok(AuthorizationServer { issuer, resource, scope })
+        let Discovered { issuer, resource, scope, needs_proof, .. } = self.discover().await?;
+        Ok(AuthorizationServer { issuer, resource, scope, needs_proof })
     }
 
     async fn discover(&self) -> Result<Discovered, UpstreamError> {

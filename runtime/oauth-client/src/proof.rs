@@ -118,7 +118,7 @@ impl Proof for ProofKey {
     }
 
     fn lacks_nonce(&self, headers: &HeaderMap) -> bool {
-        headers.contains_key(NONCE) && Challenge::read(headers).is_some_and(|challenge| challenge.error == USE_NONCE)
+        headers.contains_key(NONCE) && Challenge::of_scheme(headers, "dpop").is_some_and(|challenge| challenge.error == USE_NONCE)
     }
 }
 
@@ -133,6 +133,7 @@ fn is_nonce(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::WWW_AUTHENTICATE;
     use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 
     use super::*;
@@ -166,6 +167,13 @@ mod tests {
         let verified =
             UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, public).verify(format!("{header}.{claims}").as_bytes(), &signature);
         assert!(verified.is_ok());
+
+        // A server may accept both schemes.
+        let asking = HeaderMap::from_iter([
+            (NONCE, HeaderValue::from_static("n-2")),
+            (WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\", DPoP error=\"use_dpop_nonce\"")),
+        ]);
+        assert!(key.lacks_nonce(&asking));
 
         let again = key.proof(&Method::POST, &url, "").unwrap();
         let claims = decoded(again.to_str().unwrap().split('.').nth(1).unwrap());

@@ -74,7 +74,8 @@ impl Renewal {
             return Err(self.expired(endpoint, "nothing is stored for it").into());
         };
         if let Some(found) = &stored.found
-            && let Some(difference) = pin::difference(&endpoint.party().oauth, &found.issuer, &found.resource)
+            && let Some(difference) =
+                pin::difference(&endpoint.party().oauth, &found.issuer, &found.resource, !found.proof_key.is_empty())
         {
             return Err(self.expired(endpoint, &format!("the login is for {difference}")).into());
         }

@@ -169,7 +169,7 @@ mod tests {
 
     fn error(retry_after: Option<u64>) -> RequestError {
         let fault = UpstreamError::new(Reason::UpstreamUnavailable, "down");
-        RequestError { fault, code: None, retry_after: retry_after.map(Duration::from_secs) }
+        RequestError { fault, code: None, retry_after: retry_after.map(Duration::from_secs), lost: false }
     }
 
     /// Describes the step at a number of milliseconds after `start`.

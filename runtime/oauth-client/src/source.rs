@@ -107,7 +107,7 @@ impl TokenSource for Source {
 impl Client {
     /// Returns the error of a call for which a token lacks scopes, and whether a person must log in again.
     pub(crate) fn forbidden(&self, headers: &HeaderMap) -> Option<(UpstreamError, bool)> {
-        let challenge = Challenge::read(headers).filter(|challenge| challenge.error == "insufficient_scope")?;
+        let challenge = Challenge::of_missing_scope(headers)?;
         let Client { endpoint, grant, redactor } = self;
         // The upstream may repeat the token.
         let scope = redactor.redact_str(&challenge.scope);

@@ -94,6 +94,7 @@ pub(crate) fn deployment() -> &'static Deployment {
         resource: "",
         pinned_issuer: "",
         pinned_resource: "",
+        pinned_proof: false,
         audience: "",
         subject: "",
         subject_type: TokenType::AccessToken,

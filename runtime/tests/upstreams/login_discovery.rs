@@ -85,6 +85,7 @@ fn service(api: &Web) -> Upstream {
         resource: api.url("/mcp"),
         pinned_issuer: "",
         pinned_resource: "",
+        pinned_proof: false,
         audience: "",
         subject: "",
         subject_type: TokenType::AccessToken,
@@ -221,7 +222,7 @@ fn tokens_are_bound_to_one_key_if_the_upstream_needs_this() {
         if nonce == "n-1" {
             return Answer::json(200, json!({ "authorization": asked.header("authorization") }));
         }
-        Answer::Full(401, vec![new, "WWW-Authenticate: DPoP error=\"use_dpop_nonce\"".to_owned()], Vec::new())
+        Answer::Full(401, vec![new, "WWW-Authenticate: Bearer, DPoP error=\"use_dpop_nonce\"".to_owned()], Vec::new())
     });
     let folder = tempfile::tempdir().unwrap();
     log_in(&api, folder.path()).unwrap();
@@ -265,6 +266,31 @@ fn tokens_are_bound_to_one_key_if_the_upstream_needs_this() {
     });
     let why = log_in(&challenging, tempfile::tempdir().unwrap().path()).unwrap_err();
     assert!(why.contains("`token_type` other than `DPoP`"), "{why}");
+}
+
+#[test]
+fn request_for_tokens_is_repeated_with_a_new_proof_after_a_lost_connection() {
+    let mut asked_before = false;
+    let members = json!({
+        "authorization_endpoint": "/authorize", "token_endpoint": "/token", "registration_endpoint": "/register",
+        "code_challenge_methods_supported": ["S256"], "dpop_signing_alg_values_supported": ["ES256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+    });
+    let server = issuer(members, move |asked| match &*asked.target {
+        "/register" => Answer::json(201, json!({ "client_id": "registered", "token_endpoint_auth_method": "none" })),
+        _ if !std::mem::replace(&mut asked_before, true) => Answer::Close,
+        _ => Answer::json(200, json!({ "access_token": "not-a-real-token-x", "token_type": "DPoP" })),
+    });
+    let place = server.url("").to_owned();
+    let api = Web::start(move |asked| match &*asked.target {
+        "/mcp" => Answer::Full(401, vec!["WWW-Authenticate: DPoP algs=\"ES256\"".to_owned()], Vec::new()),
+        METADATA => naming(asked, &place),
+        _ => Answer::json(404, json!({})),
+    });
+    log_in(&api, tempfile::tempdir().unwrap().path()).unwrap();
+    let sent: Vec<Value> =
+        server.requests().iter().filter(|asked| asked.target == "/token").map(|asked| proof(asked).1["jti"].clone()).collect();
+    assert!(sent.len() == 2 && sent[0] != sent[1], "{sent:?}");
 }
 
 #[test]

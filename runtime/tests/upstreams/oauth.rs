@@ -52,6 +52,7 @@ pub(crate) fn oauth(provider: &Web) -> OAuth2 {
         resource: "",
         pinned_issuer: "",
         pinned_resource: "",
+        pinned_proof: false,
         audience: "",
         subject: "",
         subject_type: TokenType::AccessToken,

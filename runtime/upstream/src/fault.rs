@@ -118,6 +118,11 @@ impl UpstreamError {
         }
     }
 
+    /// Whether a connection was made, and lost before an answer arrived. The server may have received the request.
+    pub fn is_lost_connection(&self) -> bool {
+        self.reason == Reason::UpstreamUnavailable && self.http_status.is_none() && self.delivery == Delivery::Once
+    }
+
     /// Creates an error with the reason `upstream_unavailable`.
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         UpstreamError::new(Reason::UpstreamUnavailable, message)

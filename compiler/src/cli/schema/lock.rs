@@ -68,6 +68,8 @@ struct Authorization {
     resource: String,
     /// The scopes that the upstream asks for.
     scopes: Vec<String>,
+    /// Whether the upstream requires tokens that are bound to a key (DPoP). Only written if it does.
+    dpop: Option<bool>,
 }
 
 /// Streamable HTTP, or HTTP+SSE of protocol revision 2024-11-05.
