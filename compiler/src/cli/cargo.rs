@@ -196,6 +196,7 @@ fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Comm
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &source.target)
         .stdin(Stdio::null());
+    withhold(&mut command);
     // The resolution contains packages of other platforms, which may be absent from this machine. Cargo would fetch them.
     if offline {
         command.arg("--offline");

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_catalog::{
-    Auth, Binding, ClientAuth, Era, GrantType, HttpTransport, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType,
-    Transport, Upstream,
+    Auth, Binding, ClientAuth, Era, GrantType, HttpTransport, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source,
+    TokenType, Transport, Upstream,
 };
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;

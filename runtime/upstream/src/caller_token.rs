@@ -4,9 +4,9 @@
 //! feature `caller-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
 
 #[cfg(not(feature = "caller-token"))]
-pub(crate) use disabled::{carry, inherit, redactor};
-#[cfg(not(feature = "caller-token"))]
 pub use disabled::{CallerToken, current, scope};
+#[cfg(not(feature = "caller-token"))]
+pub(crate) use disabled::{carry, inherit, redactor};
 #[cfg(feature = "caller-token")]
 pub use enabled::{CallerToken, current, missing, scope};
 #[cfg(feature = "caller-token")]
