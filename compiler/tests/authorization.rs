@@ -90,9 +90,8 @@ fn answer(mut request: Request, base: &str, said: &mut Said) {
             said.accepts = true;
             let kind = if has_proof { "DPoP" } else { "Bearer" };
             let token = format!("not-a-real-token-of{}", path.replace('/', "-"));
-            found(
-                json!({ "access_token": token, "token_type": kind, "expires_in": 3_600, "refresh_token": format!("{token}-r") }),
-            )
+            found(json!({ "access_token": token, "token_type": kind, "expires_in": 3_600, "refresh_token": format!("{token}-r"),
+                    "issued_token_type": "urn:ietf:params:oauth:token-type:access_token" }))
         }
         _ => (404, None),
     };
@@ -232,6 +231,37 @@ fn end_of_tokens_that_are_bound_to_a_key_is_drift_and_needs_an_update() {
     assert_ne!(after["catalog_digest"], before["catalog_digest"]);
     let (code, said) = run(folder, &["login", "upstreams.json"]);
     assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn update_lists_tools_on_behalf_of_the_person_whose_token_is_in_the_environment() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let config = json!({
+        "credentials": { "gate": { "source": "env", "var": "GATE_SECRET" } },
+        "upstreams": { "notes": {
+            "transport": "mcp_http", "url": format!("{}/mcp", service.url), "allow_insecure_http": true, "allow_insecure_auth": true,
+            "auth": [{
+                "scheme": "oauth2", "grant": "token_exchange", "token_url": format!("{}/a/token", service.url), "client_id": "gate",
+                "binding": "gate",
+            }],
+        } },
+    });
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).unwrap();
+    let update = |token: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptc-compile"));
+        command.args(["update", "upstreams.json"]).env("PTC_RUNNER_MCP_CALLER_TOKEN", token);
+        let output = command.env("GATE_SECRET", "not-a-real-secret").current_dir(folder.path()).output().unwrap();
+        (output.status.success(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let (is_done, said) = update("");
+    assert!(!is_done && said.contains("called on behalf of the caller"), "{said}");
+    assert_eq!(service.requests("/a/token"), 0);
+    let (is_done, said) = update("not-a-real-token-of-ada");
+    assert!(is_done, "{said}");
+    assert_eq!(service.requests("/a/token"), 1);
+    assert!(lock(folder.path())["upstreams"]["notes"]["tools"].to_string().contains("read"));
+    assert!(!fs::read_to_string(folder.path().join("upstreams.lock.json")).unwrap().contains("not-a-real"));
 }
 
 #[test]

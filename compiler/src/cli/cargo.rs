@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ptc_catalog::RESERVED_PREFIX;
 use ptc_compiler::render::toml_string;
 
 use crate::Failure;
@@ -98,6 +99,13 @@ fn fetch(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> R
     Ok(())
 }
 
+/// Withholds the variables of this program and of servers from cargo, since they may hold tokens and build scripts need none of them.
+fn withhold(command: &mut Command) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(RESERVED_PREFIX.as_bytes())) {
+        command.env_remove(name);
+    }
+}
+
 /// Runs cargo once. Returns the path of the binary, or the last lines of cargo's messages.
 fn attempt(
     folder: &Path,
@@ -120,6 +128,7 @@ fn attempt(
             command.env_remove(name);
         }
     }
+    withhold(&mut command);
     set_flags(&mut command, source);
     if args.lto == Lto::Thin {
         command.args(["--config", "profile.release.lto=\"thin\""]);
@@ -187,6 +196,7 @@ fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Comm
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &source.target)
         .stdin(Stdio::null());
+    withhold(&mut command);
     // The resolution contains packages of other platforms, which may be absent from this machine. Cargo would fetch them.
     if offline {
         command.arg("--offline");

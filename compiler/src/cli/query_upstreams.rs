@@ -26,8 +26,9 @@ use crate::progress::QueryProgress;
 use crate::shared_args::Connecting;
 use crate::{Failure, defaults};
 
-/// The variable with the access token on whose behalf upstreams are asked that have no token without a caller.
-const CALLER_VARIABLE: &str = "PTC_COMPILE_CALLER_TOKEN";
+/// The variable with the access token on whose behalf upstreams are asked that have no token without a caller. By its prefix no child
+/// process inherits it.
+const CALLER_VARIABLE: &str = "PTC_RUNNER_MCP_CALLER_TOKEN";
 
 /// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ptc_catalog::{Deployment, OpenApi, Upstream};
 use ptc_runtime::secrets::{MissingSecret, Secrets};
+use ptc_runtime::upstream::caller_token;
 use ptc_runtime::upstream::{self, UpstreamError, UpstreamSettings, Upstreams};
 
 use super::catalog::listing_of;
@@ -128,7 +129,7 @@ impl Asker {
     }
 
     /// Asks all upstreams; one that fails does not stop the others. Calls `started` for each upstream when its
-    /// request begins. Must run inside a tokio runtime.
+    /// request begins. The caller of the current task is the one on whose behalf they are asked. Must run inside a tokio runtime.
     pub async fn ask(
         &self,
         config: &Config,
@@ -139,11 +140,13 @@ impl Asker {
             .iter()
             .filter_map(|pin| Some((pin, self.deployment.catalog.upstream(&pin.upstream)?, config.upstreams.get(&pin.upstream)?)))
             .collect();
+        // Each attempt is a task of its own.
+        let caller = caller_token::current();
         let replies = upstream::attempt_all(&asked, self.settings.connect_timeout, |&(missing_pin, upstream, entry)| {
             let (document, granted) = (Document::from_entry(entry, upstream), granted(entry));
             let (kept, secrets, settings) = (self.kept.clone(), Arc::clone(&self.secrets), Arc::clone(&self.settings));
             let done = started(missing_pin);
-            async move {
+            caller_token::scope(caller.clone(), async move {
                 let reply = match (document, kept) {
                     (Some(document), _) => document.fetch(&secrets, &settings).await.map(Reply::Document),
                     (None, Some(kept)) => kept.list_granted_tools(upstream.name, granted).await.map(Reply::Tools),
@@ -155,7 +158,7 @@ impl Asker {
                     Err(_) => Err(()),
                 });
                 reply
-            }
+            })
         });
         let answer = |(pin, reply): (&MissingPin, Result<Reply, UpstreamError>)| Answer {
             upstream: pin.upstream.clone(),

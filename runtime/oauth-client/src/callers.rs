@@ -16,7 +16,7 @@ use crate::source::{Client, Source};
 
 /// Maximum number of sources of one upstream. The one that was used least recently is given up for the next caller.
 const MAX_CALLERS: usize = 128;
-/// Time without a call after which a source is given up. Its tokens take memory, also those that have expired.
+/// Time without a call after which a source is given up, when the next call of any caller comes. Its tokens take memory, also those that have expired.
 const MAX_IDLE: Duration = Duration::from_mins(15);
 
 /// The sources of the callers of one upstream.
@@ -36,8 +36,8 @@ impl Callers {
     fn source(&self, digest: [u8; 32]) -> Source {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
+        known.retain(|_, (_, used_at)| now.duration_since(*used_at) < MAX_IDLE);
         if !known.contains_key(&digest) {
-            known.retain(|_, (_, used_at)| now.duration_since(*used_at) < MAX_IDLE);
             let oldest = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(digest, _)| *digest);
             if let Some(oldest) = oldest.filter(|_| known.len() >= MAX_CALLERS) {
                 known.remove(&oldest);

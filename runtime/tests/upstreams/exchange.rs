@@ -4,17 +4,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ptc_catalog::{
-    Auth, Binding, ClientAuth, Era, GrantType, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType,
-    Transport, Upstream,
+    Auth, Binding, ClientAuth, Era, GrantType, HttpTransport, IdentityProvider, McpHttp, OAuth2, OpenApi, Operation, Source,
+    TokenType, Transport, Upstream,
 };
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use serde_json::json;
 
 use crate::http::handshaking;
+use crate::http_sse::Server;
 use crate::oauth::{echo, form, oauth, value, world_with};
 use crate::web::{Answer, Asked, Web};
-use crate::world::{World, described, operation, tool, upstream};
+use crate::world::{World, described, eventually, operation, tool, upstream};
 
 const SECRET: &str = "not-a-real-secret-of-a-client";
 const EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -186,6 +187,64 @@ fn each_caller_has_its_own_session_with_an_mcp_server() {
     assert!(sent(&server).iter().all(|sent| sent.starts_with("Bearer issued-")));
     let answer = world.program().call("web", "echo", "{}");
     assert!(answer.starts_with("auth_failed: no access token for 'web'"), "{answer}");
+    world.shutdown();
+}
+
+/// Answers are redacted on other threads if they are long, and by the reader of the stream over HTTP+SSE.
+#[test]
+fn token_of_a_caller_is_redacted_in_long_events_and_failures() {
+    let provider = exchanger(600);
+    let streamable = Web::start(|asked| {
+        let sent = asked.header("authorization").unwrap_or_default().to_owned();
+        handshaking(asked, |frame| {
+            let is_error = frame["params"]["name"] == "failed";
+            let content = json!([{ "type": "text", "text": format!("{sent} {}", "x".repeat(20_000)) }]);
+            let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+            let result = json!({ "isError": is_error, "content": content });
+            let response = json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result });
+            Answer::Stream(vec![(0, format!("data: {ping}\n\ndata: {response}\n\n"))])
+        })
+    });
+    let (_server, sse) = Server::start("messages");
+    let auth: &'static [Auth] = vec![Auth::OAuth2(exchange(&provider))].leak();
+    let specs = [
+        McpHttp { auth, era: Some(Era::Handshake), ..McpHttp::new(streamable.url("/mcp")) },
+        McpHttp { auth, http_transport: Some(HttpTransport::Sse), ..McpHttp::new(sse.url("/sse")) },
+    ];
+    for (spec, web) in specs.into_iter().zip([&streamable, &sse]) {
+        let tools = ["long", "failed"].map(tool).into();
+        let world = world_with(vec![upstream("web", Transport::McpHttp(spec), tools)], SECRET, Duration::from_mins(1));
+        let program = world.program_of("not-a-real-token-of-ada");
+        let answer = program.call("web", "failed", "{}");
+        assert!(answer.starts_with("tool_error: Bearer [REDACTED] xxx"), "{answer:.200}");
+        if web.address == streamable.address {
+            let answer = program.call("web", "long", "{}");
+            assert!(answer.starts_with("text Bearer [REDACTED] xxx"), "{answer:.200}");
+        }
+        eventually("the answer to the server's ping, on behalf of the caller", || {
+            web.requests().iter().any(|asked| {
+                asked.json()["id"] == "p" && asked.header("authorization").is_some_and(|sent| sent.starts_with("Bearer issued-"))
+            })
+        });
+        world.shutdown();
+    }
+}
+
+#[test]
+fn cancellation_is_sent_on_behalf_of_the_caller() {
+    let provider = exchanger(600);
+    let server = Web::start(|asked| handshaking(asked, |_| Answer::Hang));
+    let auth: &'static [Auth] = vec![Auth::OAuth2(exchange(&provider))].leak();
+    let spec = McpHttp { auth, era: Some(Era::Handshake), request_timeout_ms: 200, ..McpHttp::new(server.url("/mcp")) };
+    let world = world_with(vec![upstream("web", Transport::McpHttp(spec), vec![tool("hang")])], SECRET, Duration::from_mins(1));
+    let answer = world.program_of("not-a-real-token-of-ada").call("web", "hang", "{}");
+    assert!(answer.starts_with("timeout: "), "{answer}");
+    eventually("the cancellation", || {
+        server.requests().iter().any(|asked| {
+            let is_cancellation = asked.json()["method"] == "notifications/cancelled";
+            is_cancellation && asked.header("authorization") == Some("Bearer issued-token-1-for-ada")
+        })
+    });
     world.shutdown();
 }
 

@@ -12,14 +12,14 @@ use crate::world::{World, described, eventually, tool, upstream};
 
 /// A server with one session at a time. `GET /sse` opens its event stream.
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     /// The endpoint that it names.
     endpoint: String,
     stream: Arc<Mutex<Option<mpsc::Sender<String>>>>,
 }
 
 impl Server {
-    fn start(endpoint: &str) -> (Server, Web) {
+    pub(crate) fn start(endpoint: &str) -> (Server, Web) {
         let server = Server { endpoint: endpoint.to_owned(), stream: Arc::default() };
         let web = server.clone();
         (server, Web::start(move |asked| web.answer(asked)))
@@ -64,6 +64,12 @@ impl Server {
                 self.message(&text(&frame["params"]["arguments"].to_string()));
             }
             (_, Some("large")) => self.message(&text(&"x".repeat(200_000))),
+            (_, Some("failed")) => {
+                let sent = asked.header("authorization").unwrap_or_default();
+                let content = json!([{ "type": "text", "text": format!("{sent} {}", "x".repeat(20_000)) }]);
+                self.message(&json!({"jsonrpc": "2.0", "method": "ping", "id": "p", "params": {"much": "x".repeat(20_000)}}));
+                self.message(&json!({"jsonrpc": "2.0", "id": id, "result": {"isError": true, "content": content}}));
+            }
             (_, Some("drop")) => self.drop_stream(),
             (_, Some("refused")) => return Answer::Full(403, vec![], b"not for you".to_vec()),
             // There is no answer to the request, only a response.

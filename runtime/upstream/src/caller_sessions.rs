@@ -9,7 +9,7 @@ use crate::lifecycle::{Lifecycle, Live};
 
 /// Maximum number of connections. The one that was used least recently is given up for the next caller.
 const MAX_SESSIONS: usize = 128;
-/// Time without a call after which a connection is given up.
+/// Time without a call after which a connection is given up, when the next call of any caller comes.
 const MAX_IDLE: Duration = Duration::from_mins(15);
 
 /// The connections, by the digest of the caller's token.
@@ -31,8 +31,8 @@ impl<C: Live> CallerSessions<C> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the connection for the token with this digest. One that is given up ends when its calls have ended. The server is not told,
-    /// since the token of its caller is not kept.
+    /// Returns the connection for the token with this digest. One that is given up ends when its calls have ended. The server is not told:
+    /// the request for that would need the token of its caller, which is not kept for it.
     ///
     /// # Errors
     ///
@@ -41,8 +41,8 @@ impl<C: Live> CallerSessions<C> {
         let mut sessions = self.lock();
         let known = sessions.as_mut().ok_or_else(|| UpstreamError::unavailable("the server is shutting down"))?;
         let now = Instant::now();
+        known.retain(|_, session| now.duration_since(session.used_at) < MAX_IDLE);
         if !known.contains_key(&digest) {
-            known.retain(|_, session| now.duration_since(session.used_at) < MAX_IDLE);
             let oldest = known.iter().min_by_key(|(_, session)| session.used_at).map(|(digest, _)| *digest);
             if let Some(oldest) = oldest.filter(|_| known.len() >= MAX_SESSIONS) {
                 known.remove(&oldest);

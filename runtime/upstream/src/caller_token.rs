@@ -4,13 +4,13 @@
 //! feature `caller-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
 
 #[cfg(not(feature = "caller-token"))]
-pub(crate) use disabled::redactor;
-#[cfg(not(feature = "caller-token"))]
 pub use disabled::{CallerToken, current, scope};
+#[cfg(not(feature = "caller-token"))]
+pub(crate) use disabled::{carry, inherit, redactor};
 #[cfg(feature = "caller-token")]
 pub use enabled::{CallerToken, current, missing, scope};
 #[cfg(feature = "caller-token")]
-pub(crate) use enabled::{redact_with, redactor};
+pub(crate) use enabled::{carry, inherit, redact_with, redactor};
 
 #[cfg(feature = "caller-token")]
 mod enabled {
@@ -56,6 +56,7 @@ mod enabled {
     }
 
     /// A call for a caller.
+    #[derive(Clone, Default)]
     struct Call {
         caller: Option<CallerToken>,
         /// Redacts the token that the call sends. Each caller has its own, since one that knows all tokens would be too large.
@@ -69,6 +70,21 @@ mod enabled {
     /// Runs `work` for a caller.
     pub fn scope<T>(caller: Option<CallerToken>, work: impl Future<Output = T>) -> impl Future<Output = T> {
         CALL.scope(Call { caller, redactor: RefCell::default() }, work)
+    }
+
+    fn call() -> Call {
+        CALL.try_with(Call::clone).unwrap_or_default()
+    }
+
+    /// Runs `work`, which is a task of its own, for the caller of the current task.
+    pub(crate) fn inherit<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+        CALL.scope(call(), work)
+    }
+
+    /// Like [`inherit`], for work on another thread.
+    pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+        let call = call();
+        move || CALL.sync_scope(call, work)
     }
 
     /// Returns the token of the caller for whom this task works. `None` if there is no caller, or if it came without a token.
@@ -113,6 +129,16 @@ mod disabled {
 
     /// Returns `work`.
     pub fn scope<T>(_: Option<CallerToken>, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        work
+    }
+
+    /// Returns `work`.
+    pub(crate) fn inherit<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+        work
+    }
+
+    /// Returns `work`.
+    pub(crate) fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
         work
     }
 

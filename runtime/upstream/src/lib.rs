@@ -272,7 +272,8 @@ impl Upstreams {
     }
 
     fn clean(&self, fault: UpstreamError) -> UpstreamError {
-        let message = self.redactor.redact_string(fault.message.into_owned());
+        let of_caller = caller_token::redactor();
+        let message = of_caller.as_ref().unwrap_or(&self.redactor).redact_string(fault.message.into_owned());
         UpstreamError { message: message.into(), ..fault }
     }
 }

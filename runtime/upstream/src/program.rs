@@ -362,7 +362,9 @@ impl Shared {
             }
             #[cfg(feature = "interception")]
             if let (Some(interceptor), Some(call)) = (&self.interceptor, &ready.intercepted) {
-                intercept::observe(&**interceptor, call, &answer, started.elapsed(), &upstreams.redactor);
+                let of_caller = caller_token::redactor();
+                let redactor = of_caller.as_ref().unwrap_or(&upstreams.redactor);
+                intercept::observe(&**interceptor, call, &answer, started.elapsed(), redactor);
             }
             answer
         };
@@ -373,13 +375,13 @@ impl Shared {
         };
         match outcome {
             Ok(answered) => {
+                let redactor = caller_token::redactor().unwrap_or_else(|| upstreams.redactor.clone());
                 if let (Some(wanted), Some(header)) = (&ready.link_header, &answered.link_header) {
-                    let _ = wanted.set(upstreams.redactor.redact_str(header).into_owned());
+                    let _ = wanted.set(redactor.redact_str(header).into_owned());
                 }
-                let (redactor, of_caller) = (upstreams.redactor.clone(), caller_token::redactor());
                 let (payload, head) = (answered.payload, answered.head);
                 let cleaned = match response_budget::reserve(payload.len() as u64) {
-                    Ok(()) => offload(payload.len(), move || clean(&redactor, of_caller.as_ref(), payload)).await,
+                    Ok(()) => offload(payload.len(), move || clean(&redactor, payload)).await,
                     Err(fault) => Err(fault),
                 };
                 let (reply, bytes) = cleaned.unwrap_or_else(|fault| (failed(fault), 0));
@@ -578,16 +580,10 @@ fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
 
 /// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
 /// hide a secret.
-fn clean(redactor: &Redactor, of_caller: Option<&Redactor>, payload: Payload) -> (Reply, u64) {
-    let redactor = of_caller.unwrap_or(redactor);
+fn clean(redactor: &Redactor, payload: Payload) -> (Reply, u64) {
     match payload {
         Payload::None => (Reply::None, 0),
         Payload::Json(json) => {
-            // The reader of a stream that callers share does not know their tokens.
-            let json = match of_caller {
-                Some(redactor) => redactor.redact_bytes(json),
-                None => json,
-            };
             let bytes = compact_len(&json);
             (Reply::Json(json), bytes)
         }

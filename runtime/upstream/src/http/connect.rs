@@ -11,6 +11,7 @@ use super::client::{Endpoint, HttpClient};
 use super::proxy::ResolvedProxy;
 use super::session::{Reader, Session, Wire};
 use super::shared_stream::{self, SharedStream};
+use crate::caller_token;
 use crate::fault::{Reason, UpstreamError};
 use crate::mcp::{Negotiated, handshake};
 use crate::settings::{ResponseCap, UpstreamSettings};
@@ -96,7 +97,9 @@ async fn negotiate(
 async fn negotiate_sse(client: HttpClient, url: &Url, cap: ResponseCap, deadline: Instant) -> Result<Session, UpstreamError> {
     let (endpoint, source) = shared_stream::open(&client, url, cap, deadline).await?;
     let wire = Arc::new(Wire::new(client, endpoint, cap, Some(SharedStream::default())));
-    let reader = Some(Reader(tokio::spawn(Arc::clone(&wire).read_shared(source)).abort_handle()));
+    // The reader answers requests of the server, also between the calls.
+    let reader = caller_token::inherit(Arc::clone(&wire).read_shared(source));
+    let reader = Some(Reader(tokio::spawn(reader).abort_handle()));
     let negotiated = handshake::negotiate(&*wire, Some(Era::Handshake), deadline).await.map_err(|refused| refused.fault)?;
     let negotiated = Negotiated { http_transport: Some(HttpTransport::Sse), ..negotiated };
     Ok(Session { wire, negotiated, reader })

@@ -17,6 +17,7 @@ use super::answer::Answer;
 use super::client::{HttpClient, OutgoingRequest};
 use super::shared_stream::SharedStream;
 use super::status::{ERROR_BODY_BYTES, Head};
+use crate::caller_token;
 use crate::fault::{Reason, UpstreamError, excerpt};
 use crate::mcp::wire::{self, Frame, ServerMessage};
 use crate::mcp::{Ask, Channel, HANDSHAKE_REVISIONS, Negotiated, Response};
@@ -193,14 +194,14 @@ impl Wire {
         Err(UpstreamError::upstream(format!("the answer is not a JSON-RPC response: {shown}")).with_status(status.as_u16()))
     }
 
-    /// Returns a future that posts a frame without waiting for its result. The caller spawns it.
+    /// Returns a future that posts a frame for the current caller, without waiting for its result. It is spawned.
     fn send_detached(&self, body: Vec<u8>, negotiated: Option<(Era, &'static str)>) -> impl Future<Output = ()> + use<> {
         let headers = self.headers(None, None, negotiated);
         let (client, url) = (self.client.clone(), self.url.clone());
-        async move {
+        caller_token::inherit(async move {
             let asking = OutgoingRequest { body: body.into(), ..OutgoingRequest::new(Method::POST, &url, headers) };
             let _ = client.send(asking, Instant::now() + BACKGROUND_TIMEOUT).await;
-        }
+        })
     }
 
     /// Answers a request of the server, unless too many answers are still being sent.

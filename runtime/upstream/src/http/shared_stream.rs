@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
+use ptc_secrets::Redactor;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use url::Url;
 
@@ -16,6 +18,7 @@ use super::session::{Wire, is_event_stream};
 use super::sse::{Events, Skipped, TooLarge};
 use super::status::{ERROR_BODY_BYTES, Head};
 use super::stream::finish_in_background;
+use crate::caller_token;
 use crate::fault::{Reason, UpstreamError};
 use crate::mcp::wire::{self, Frame, ServerMessage};
 use crate::mcp::{Ask, Response};
@@ -167,6 +170,31 @@ impl SharedStream {
     }
 }
 
+/// Redacts the token that the current task has sent for its caller. The reader of the stream may know an earlier one.
+async fn redacted(response: Response) -> Outcome {
+    let Some(redactor) = caller_token::redactor() else { return Ok(response) };
+    let (Response::Result(raw) | Response::Error(wire::RpcError { data: Some(raw), .. })) = &response else {
+        return Ok(without_secrets(response, &redactor));
+    };
+    offload(raw.get().len(), move || without_secrets(response, &redactor)).await
+}
+
+fn without_secrets(response: Response, redactor: &Redactor) -> Response {
+    let redact = |raw: Box<RawValue>| {
+        let text = redactor.redact_bytes(Box::<str>::from(raw).into_string().into_bytes());
+        // Redacted JSON is JSON.
+        serde_json::from_slice(&text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    };
+    match response {
+        Response::Result(result) => Response::Result(redact(result)),
+        Response::Error(error) => Response::Error(wire::RpcError {
+            message: redactor.redact_string(error.message),
+            data: error.data.map(redact),
+            ..error
+        }),
+    }
+}
+
 impl Wire {
     /// Reads the event stream until it ends, and passes the responses to the requests that wait for them.
     pub(super) async fn read_shared(self: Arc<Wire>, mut source: Source) {
@@ -226,6 +254,7 @@ impl Wire {
         };
         match outcome.unwrap_or_else(|_| Err(UpstreamError::unavailable("the connection was lost"))) {
             Ok(response) => {
+                let response = redacted(response).await?;
                 if let Response::Result(result) = &response {
                     response_budget::reserve(result.get().len() as u64)?;
                 }
