@@ -150,7 +150,7 @@ mod tests {
         let headers = |nonce| HeaderMap::from_iter([(NONCE, HeaderValue::from_static(nonce))]);
         assert!(key.learn_nonce(&url, &headers("n-1")));
         assert!(!key.learn_nonce(&url, &headers("n-1")), "it is known");
-        assert!(!key.learn_nonce(&url, &headers("n \\ 2")), "it is no nonce");
+        assert!(!key.learn_nonce(&url, &headers("n \\ 2")), "it is not a nonce");
         assert!(key.learn_nonce(&Url::parse("https://id.example/token").unwrap(), &headers("other")));
 
         let proof = key.proof(&Method::POST, &url, "not-a-real-token").unwrap();
