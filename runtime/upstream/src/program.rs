@@ -437,7 +437,8 @@ impl ProgramHost {
             let request = request.clone();
             spawn(&runtime, move || {
                 stage::watched(progress, async move {
-                    let call = shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned);
+                    // In memory of its own, since it is larger than a call alone.
+                    let call = Box::pin(shared.list_and_make(upstream.name, request, entry, link_header, &mut abandoned));
                     let (reply, reservation) = response_budget::scope(shared.bounds().account, call).await;
                     answer.send_counted(reply, reservation);
                 })
