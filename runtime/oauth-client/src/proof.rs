@@ -75,13 +75,10 @@ impl ProofKey {
             "htm": method.as_str(),
             "htu": target.as_str(),
             "iat": SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            "ath": (!token.is_empty()).then(|| encode(digest(&SHA256, token.as_bytes()).as_ref())),
+            "nonce": self.nonces().get(&origin(url)),
         });
-        if !token.is_empty() {
-            claims["ath"] = encode(digest(&SHA256, token.as_bytes()).as_ref()).into();
-        }
-        if let Some(nonce) = self.nonces().get(&origin(url)) {
-            claims["nonce"] = nonce.as_str().into();
-        }
+        claims.as_object_mut()?.retain(|_, value| !value.is_null());
         let header = json!({ "alg": ALGORITHM, "typ": "dpop+jwt", "jwk": jwk });
         let encoded = |value: Value| encode(value.to_string().as_bytes());
         let message = format!("{}.{}", encoded(header), encoded(claims));
