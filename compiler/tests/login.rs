@@ -1,5 +1,7 @@
 //! Tests the messages of `ptc-compile login`. What is stored and sent is tested with the crate `ptc-oauth-client`.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

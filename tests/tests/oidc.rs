@@ -302,8 +302,9 @@ fn upstream_sees_each_caller_through_an_exchanged_token_and_never_its_own() {
         server.env("CLIENT_SECRET", SECRET).current_dir(folder.path());
         let _server = Background::start(&mut server).ready_on(port);
 
-        let get =
-            |path: &str| reqwest::blocking::get(format!("{issuer}{path}")).and_then(|answer| answer.text()).expect("an answer");
+        let get = |path: &str| {
+            reqwest::blocking::get(format!("{issuer}{path}")).and_then(reqwest::blocking::Response::text).expect("an answer")
+        };
         let caller = |account: &str| Caller { url: url.clone(), token: get(&format!("/mint?account={account}")) };
         let (ada, ken, eve) = (caller("ada"), caller("ken"), caller("eve"));
         let program = "(tool/call {:server \"service\" :tool \"whoami\"})";

@@ -39,11 +39,11 @@ fn service(upstream: &ptc_catalog::Upstream) -> Value {
         Transport::OpenApi(api) => Some(api.base_url),
     };
     let (auth, proxy) = (upstream.transport.auth(), upstream.transport.proxy());
-    let bindings = auth.iter().flat_map(|auth| auth.bindings()).copied().chain(proxy.and_then(|proxy| proxy.auth));
+    let bindings = auth.iter().flat_map(ptc_catalog::Auth::bindings).copied().chain(proxy.and_then(|proxy| proxy.auth));
     let bindings = bindings.filter(|binding| !binding.is_empty());
     properties.extend(bindings.map(|binding| property("ptc:credential", binding)));
     let servers = auth.iter().filter_map(|auth| auth.oauth()).flat_map(|oauth| {
-        let provider = oauth.identity_provider.as_ref().map(|provider| provider.server());
+        let provider = oauth.identity_provider.as_ref().map(ptc_catalog::IdentityProvider::server);
         std::iter::once(oauth.server()).chain(provider).map(heuristics::without_query)
     });
     // The authorization server that an upstream names is not part of the build.

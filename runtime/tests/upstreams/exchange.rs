@@ -46,12 +46,12 @@ fn exchange(provider: &Web) -> OAuth2 {
     OAuth2 { grant: GrantType::TokenExchange, ..oauth(provider) }
 }
 
-fn service(api: &Web, oauth: OAuth2) -> Upstream {
-    let spec = OpenApi { auth: vec![Auth::OAuth2(oauth)].leak(), ..OpenApi::new(api.url("")) };
+fn service(api: &Web, oauth: &OAuth2) -> Upstream {
+    let spec = OpenApi { auth: vec![Auth::OAuth2(*oauth)].leak(), ..OpenApi::new(api.url("")) };
     upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))])
 }
 
-fn world(api: &Web, oauth: OAuth2) -> World {
+fn world(api: &Web, oauth: &OAuth2) -> World {
     world_with(vec![service(api, oauth)], SECRET, Duration::from_mins(1))
 }
 
@@ -63,7 +63,7 @@ fn sent(web: &Web) -> Vec<String> {
 fn token_of_each_caller_is_exchanged_once_and_goes_to_the_token_endpoint_only() {
     let (provider, api) = (exchanger(600), echo());
     let oauth = OAuth2 { scope: "read write", audience: "crm", resource: "https://api.example/", ..exchange(&provider) };
-    let world = world(&api, oauth);
+    let world = world(&api, &oauth);
     for _ in 0..2 {
         for caller in ["not-a-real-token-of-ada", "not-a-real-token-of-ken"] {
             let answer = world.program_of(caller).call("api", "get", "{}");
@@ -91,7 +91,7 @@ fn token_of_each_caller_is_exchanged_once_and_goes_to_the_token_endpoint_only() 
 fn caller_without_a_token_is_told_why_the_call_fails() {
     let (provider, api) = (exchanger(600), echo());
     for grant in [GrantType::TokenExchange, GrantType::JwtBearer] {
-        let answer = world(&api, OAuth2 { grant, ..exchange(&provider) }).program().call("api", "get", "{}");
+        let answer = world(&api, &OAuth2 { grant, ..exchange(&provider) }).program().call("api", "get", "{}");
         let why = "auth_failed: no access token for 'api': it is called on behalf of the caller";
         assert!(answer.starts_with(why) && answer.contains("--http-oauth-issuer"), "{answer}");
     }
@@ -102,7 +102,7 @@ fn caller_without_a_token_is_told_why_the_call_fails() {
 #[test]
 fn refused_exchange_fails_the_calls_of_its_caller_only() {
     let (provider, api) = (exchanger(600), echo());
-    let world = world(&api, exchange(&provider));
+    let world = world(&api, &exchange(&provider));
     for attempt in 0..2 {
         let answer = world.program_of("not-a-real-refused-token").call("api", "get", "{}");
         assert!(
@@ -121,7 +121,7 @@ fn refused_exchange_fails_the_calls_of_its_caller_only() {
 #[test]
 fn calls_of_one_caller_share_an_exchange_and_expired_tokens_are_exchanged_again() {
     let (provider, api) = (exchanger(1), echo());
-    let world = world(&api, exchange(&provider));
+    let world = world(&api, &exchange(&provider));
     let program = world.program_of("not-a-real-token-of-ada");
     let pending: Vec<_> = (0..50).map(|_| program.start("api", "get", "{}")).collect();
     for reply in pending {
@@ -138,7 +138,7 @@ fn calls_of_one_caller_share_an_exchange_and_expired_tokens_are_exchanged_again(
 #[test]
 fn tokens_of_many_callers_take_limited_memory() {
     let (provider, api) = (exchanger(600), echo());
-    let world = world(&api, exchange(&provider));
+    let world = world(&api, &exchange(&provider));
     let call = |number: usize| world.program_of(&format!("not-a-real-token-of-caller-{number:03}")).call("api", "get", "{}");
     for number in 0..=128 {
         assert!(call(number).starts_with("json"));
@@ -272,7 +272,7 @@ fn token_in_a_file_is_exchanged_or_is_the_assertion() {
             ..oauth(&provider)
         };
         std::fs::write(path, "not-a-real-workload-token-1\n").unwrap();
-        let world = files(service(&api, oauth), vec![Binding { name: "workload", source: Source::File { path } }]);
+        let world = files(service(&api, &oauth), vec![Binding { name: "workload", source: Source::File { path } }]);
         assert!(world.program().call("api", "get", "{}").starts_with("json"));
         let asked = form(&provider.requests().pop().unwrap());
         let expected: &[(&str, &str)] = match grant {
@@ -328,7 +328,7 @@ fn assertion_of_an_identity_provider_is_the_grant_at_another_authorization_serve
             }),
             ..oauth(&server)
         };
-        let world = world(&api, oauth);
+        let world = world(&api, &oauth);
         let answer = world.program_of("not-a-real-token-of-ada").call("api", "get", "{}");
         let asked = form(&provider.requests().pop().unwrap());
         for (name, expected) in [

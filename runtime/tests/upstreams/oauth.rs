@@ -71,8 +71,8 @@ pub(crate) fn world_with(upstreams: Vec<Upstream>, secret: &'static str, call_ti
 }
 
 /// Makes the service `api` with the operations `get` and `post`.
-fn world(api: &Web, oauth: OAuth2) -> World {
-    let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+fn world(api: &Web, oauth: &OAuth2) -> World {
+    let auth: &'static [Auth] = vec![Auth::OAuth2(*oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
     let tools = vec![
         operation("get", Operation::new("get", "/get")),
@@ -98,7 +98,7 @@ pub(crate) fn value<'f>(form: &'f [(String, String)], name: &str) -> Option<&'f 
 fn client_authenticates_with_its_secret_in_header_or_body() {
     let (provider, api) = (provider(None, 0), echo());
     let oauth = OAuth2 { scope: "read write", resource: "https://api.example/", ..oauth(&provider) };
-    assert_eq!(world(&api, oauth).program().call("api", "get", "{}"), r#"json {"authorization":"Bearer [REDACTED]"}"#);
+    assert_eq!(world(&api, &oauth).program().call("api", "get", "{}"), r#"json {"authorization":"Bearer [REDACTED]"}"#);
     assert_eq!(api.requests().pop().unwrap().header("authorization"), Some("Bearer not-a-real-token-1"));
     let asked = provider.requests().pop().unwrap();
     assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/token?tenant=one"));
@@ -107,7 +107,7 @@ fn client_authenticates_with_its_secret_in_header_or_body() {
     assert_eq!(asked.body, "grant_type=client_credentials&scope=read+write&resource=https%3A%2F%2Fapi.example%2F");
 
     let oauth = OAuth2 { client_auth: ClientAuth::SecretPost, ..oauth };
-    assert!(world(&api, oauth).program().call("api", "get", "{}").starts_with("json"));
+    assert!(world(&api, &oauth).program().call("api", "get", "{}").starts_with("json"));
     let asked = provider.requests().pop().unwrap();
     let form = form(&asked);
     assert_eq!(asked.header("authorization"), None);
@@ -121,7 +121,7 @@ fn header_with_the_client_secret_that_a_server_repeats_is_redacted() {
         Answer::json(401, json!({ "error": "invalid_client", "error_description": described }))
     });
     let api = echo();
-    let shown = world(&api, oauth(&provider)).program().call("api", "get", "{}");
+    let shown = world(&api, &oauth(&provider)).program().call("api", "get", "{}");
     // What remains is the client's name and the colon.
     let name = STANDARD.encode("gate%3A1:");
     assert!(shown.contains(&format!("(unknown client: Basic {name}[REDACTED])")), "{shown}");
@@ -169,7 +169,7 @@ fn client_authenticates_with_a_signed_assertion() {
 fn unusable_key_is_named_without_its_text() {
     let (provider, api) = (provider(None, 0), echo());
     let answer =
-        world(&api, OAuth2 { client_auth: ClientAuth::PrivateKeyJwt, ..oauth(&provider) }).program().call("api", "get", "{}");
+        world(&api, &OAuth2 { client_auth: ClientAuth::PrivateKeyJwt, ..oauth(&provider) }).program().call("api", "get", "{}");
     assert_eq!(
         answer,
         "auth_failed: no access token for 'api': the credential 'client' is not a private key as PEM (-----BEGIN PRIVATE KEY-----)"
@@ -187,7 +187,7 @@ fn thousand_calls_wait_for_one_renewal_and_none_fails() {
         grant(number, Some(if number == 1 { 1 } else { 3_600 }))
     });
     let api = echo();
-    let world = world(&api, oauth(&provider));
+    let world = world(&api, &oauth(&provider));
     let program = world.program();
     assert!(program.call("api", "get", "{}").starts_with("json"));
     std::thread::sleep(Duration::from_millis(1_100));
@@ -216,7 +216,7 @@ fn refused_token_is_renewed_once_and_the_call_repeated() {
         let lines = challenges.load(Ordering::Relaxed).then(|| "WWW-Authenticate: Bearer error=\"invalid_token\"".to_owned());
         Answer::Full(401, lines.into_iter().collect(), Vec::new())
     });
-    let world = world(&api, oauth(&provider));
+    let world = world(&api, &oauth(&provider));
     let call = |tool: &str| world.program().call("api", tool, "{}");
     assert_eq!(call("get"), r#"json "/get""#);
     // A write is repeated too if the service challenges the client, since then it was not processed.
@@ -251,7 +251,7 @@ fn calls_continue_with_a_valid_token_while_the_provider_is_down() {
         }
     });
     let api = echo();
-    let world = world(&api, oauth(&provider));
+    let world = world(&api, &oauth(&provider));
     let call = || world.program().call("api", "get", "{}");
     let began = Instant::now();
     assert!(call().starts_with("json"));
@@ -350,7 +350,7 @@ fn hostile_answers_of_a_token_endpoint_are_refused() {
     for ((status, lines, body), why) in rows {
         let provider = Web::start(move |_| Answer::Full(status, lines.clone(), body.clone()));
         let api = echo();
-        let answer = world(&api, oauth(&provider)).program().call("api", "get", "{}");
+        let answer = world(&api, &oauth(&provider)).program().call("api", "get", "{}");
         assert!(answer.starts_with("auth_failed: no access token for 'api': the token endpoint "), "{answer}");
         assert!(answer.contains(why) && !answer.contains("token-x"), "{answer}");
         assert!(api.requests().is_empty(), "nothing is sent without a token");
@@ -433,7 +433,7 @@ fn token_endpoint_is_found_in_the_metadata_of_the_issuer() {
         });
         let api = echo();
         let oauth = OAuth2 { token_url: "", issuer: provider.url("/tenant"), ..oauth(&provider) };
-        let answer = world(&api, oauth).program().call("api", "get", "{}");
+        let answer = world(&api, &oauth).program().call("api", "get", "{}");
         assert_eq!(answer.starts_with("json"), is_found, "{path}: {answer}");
         assert_eq!(provider.requests().iter().filter(|asked| asked.target == "/token").count(), usize::from(is_found), "{path}");
         if !is_found {
