@@ -3,10 +3,12 @@
 //! It belongs to the task that makes a call, as its stage does, so that only an authorization server's client reads it. A binary without the
 //! feature `caller-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
 
+#[cfg(all(feature = "http", not(feature = "caller-token")))]
+pub(crate) use disabled::inherit;
 #[cfg(not(feature = "caller-token"))]
 pub use disabled::{CallerToken, current, scope};
 #[cfg(not(feature = "caller-token"))]
-pub(crate) use disabled::{carry, inherit, redactor};
+pub(crate) use disabled::{carry, redactor};
 #[cfg(feature = "caller-token")]
 pub use enabled::{CallerToken, current, missing, scope};
 #[cfg(feature = "caller-token")]
@@ -133,6 +135,7 @@ mod disabled {
     }
 
     /// Returns `work`.
+    #[cfg(feature = "http")]
     pub(crate) fn inherit<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
         work
     }
