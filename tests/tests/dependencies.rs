@@ -39,7 +39,7 @@ const CRATES: [(&str, &[&str]); 27] = [
         &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-log", "ptc-schedule", "ptc-search", "ptc-secrets", "ptc-text"],
     ),
     ("ptc-oauth-client", &["ptc-catalog", "ptc-log", "ptc-secrets", "ptc-upstream"]),
-    ("ptc-policy", &["ptc-catalog", "ptc-check", "ptc-text", "ptc-upstream"]),
+    ("ptc-policy", &["ptc-catalog", "ptc-check", "ptc-lisp", "ptc-text", "ptc-upstream"]),
     (
         "ptc-engine",
         &["ptc-catalog", "ptc-check", "ptc-json-schema", "ptc-lisp", "ptc-schedule", "ptc-secrets", "ptc-text", "ptc-upstream"],

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::{Catalog, Condition, Rule};
 use ptc_check::CalledTool;
+use ptc_lisp::{Bindings, Deadline, Program, Value as LispValue};
 use ptc_text::join_limited;
 use ptc_upstream::access::{Access, CallDecisions, Denial, Subject};
 use serde_json::Value;
@@ -206,6 +207,17 @@ impl Access for CallerAccess {
         }
         let is_granted = self.grants(&|rule| permits(rule, server, Some(name)));
         (!is_granted).then(|| self.denial_of(server, name))
+    }
+
+    fn called_tools(
+        &self,
+        program: &Program,
+        known: &Bindings,
+        results: &[LispValue],
+        tools: &[&str],
+        deadline: &Deadline,
+    ) -> BTreeSet<CalledTool> {
+        ptc_check::called_tools_in_session(program, known, results, tools, deadline)
     }
 
     fn denial_of_program(&self, whole: &'static Catalog, called: &BTreeSet<CalledTool>) -> Option<Denial> {

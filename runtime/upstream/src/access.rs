@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ptc_catalog::{Catalog, Policy};
 use ptc_check::CalledTool;
 use ptc_lisp::host::Fault;
-use ptc_lisp::{ErrorKind, Kind, Value, json};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Value, json};
 use serde_json::Map;
 
 use crate::request::Call;
@@ -51,6 +51,17 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// Returns why the caller may not call a tool of the whole catalog, apart from its arguments. `None` if it may, or if there is
     /// no such tool.
     fn denial(&self, whole: &'static Catalog, server: &str, tool: &str) -> Option<Denial>;
+
+    /// Returns the tools that a program may call, also in functions of earlier programs that it uses. It is a part of the policy's crate,
+    /// so that other binaries do not contain the analysis.
+    fn called_tools(
+        &self,
+        program: &Program,
+        known: &Bindings,
+        results: &[Value],
+        tools: &[&str],
+        deadline: &Deadline,
+    ) -> BTreeSet<CalledTool>;
 
     /// Returns why the caller may not run a program that may call these tools. A tool whose name is not known counts as permitted
     /// if the caller may call any tool of its upstream.

@@ -30,7 +30,7 @@ impl CallRules {
 /// Whether a request that was answered with status 401 may be sent again with another access token. A server that challenges the client
 /// refused the token, and has not processed the request (RFC 9110, section 15.5.2; RFC 6750, section 3). A 401 without a challenge may
 /// come from a service behind the upstream, after a part of the work was done.
-#[cfg(feature = "http")]
+#[cfg(feature = "access-token")]
 pub(crate) fn may_repeat_unauthorized(is_repeatable: bool, is_challenged: bool) -> bool {
     is_repeatable || is_challenged
 }

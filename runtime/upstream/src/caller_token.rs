@@ -1,20 +1,20 @@
 //! The access token with which a caller came, for upstreams that are called on its behalf (RFC 8693).
 //!
 //! It belongs to the task that makes a call, as its stage does, so that only an authorization server's client reads it. A binary without the
-//! feature `caller-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
+//! feature `access-token` has no value of the type [`CallerToken`], so that carrying it costs nothing.
 
-#[cfg(all(feature = "http", not(feature = "caller-token")))]
+#[cfg(all(feature = "http", not(feature = "access-token")))]
 pub(crate) use disabled::inherit;
-#[cfg(not(feature = "caller-token"))]
+#[cfg(not(feature = "access-token"))]
 pub use disabled::{CallerToken, current, scope};
-#[cfg(not(feature = "caller-token"))]
+#[cfg(not(feature = "access-token"))]
 pub(crate) use disabled::{carry, redactor};
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 pub use enabled::{CallerToken, current, missing, scope};
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 pub(crate) use enabled::{carry, inherit, redact_with, redactor};
 
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 mod enabled {
     use std::cell::RefCell;
     use std::fmt;
@@ -114,7 +114,7 @@ mod enabled {
     }
 }
 
-#[cfg(not(feature = "caller-token"))]
+#[cfg(not(feature = "access-token"))]
 mod disabled {
     use ptc_secrets::Redactor;
 

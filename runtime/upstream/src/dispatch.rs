@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 use ptc_catalog::{Auth, OAuth2};
 use ptc_catalog::{Transport, Upstream};
 use ptc_lisp::host::HttpHead;
 
 use super::call_limiter::{CallLimiter, CallPermit};
 use super::call_rules::CallRules;
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 use super::caller_sessions::CallerSessions;
 #[cfg(feature = "http")]
 use super::caller_token;
@@ -47,7 +47,7 @@ pub(crate) struct UpstreamConnection {
     pacer: Pacer,
     health: Arc<Health>,
     /// The connections of an MCP server that is called on behalf of callers.
-    #[cfg(feature = "caller-token")]
+    #[cfg(feature = "access-token")]
     of_callers: Option<CallerSessions<Checked<Session>>>,
 }
 
@@ -112,9 +112,9 @@ impl UpstreamConnection {
             Transport::McpHttp(_) | Transport::OpenApi(_) => Kind::NoHttp,
         };
         let limiter = CallLimiter::new(upstream.transport.max_concurrent_calls());
-        #[cfg(feature = "caller-token")]
+        #[cfg(feature = "access-token")]
         let has_callers = upstream.transport.auth().iter().filter_map(Auth::oauth).any(OAuth2::is_on_behalf);
-        #[cfg(not(feature = "caller-token"))]
+        #[cfg(not(feature = "access-token"))]
         let has_callers = false;
         UpstreamConnection {
             upstream,
@@ -122,7 +122,7 @@ impl UpstreamConnection {
             limiter,
             pacer: Pacer::default(),
             health: Health::with_callers(upstream.name, logs_health, has_callers),
-            #[cfg(feature = "caller-token")]
+            #[cfg(feature = "access-token")]
             of_callers: has_callers.then(CallerSessions::default),
         }
     }
@@ -167,7 +167,7 @@ impl UpstreamConnection {
                 self.stdio(client, self.upstream, secrets, settings, &mut limit).await?.drift.check_all_allowed()
             }
             // There is no connection without a caller.
-            #[cfg(feature = "caller-token")]
+            #[cfg(feature = "access-token")]
             Kind::Http(_) if self.of_callers.is_some() => Ok(()),
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => self.http(lifecycle, self.upstream, secrets, settings).await?.drift.check_all_allowed(),
@@ -251,7 +251,7 @@ impl UpstreamConnection {
             #[cfg(feature = "http")]
             (Kind::Http(lifecycle), EncodedCall::Mcp { tool, arguments }) => {
                 let Transport::McpHttp(spec) = &self.upstream.transport else { return Err(mismatch()) };
-                #[cfg(feature = "caller-token")]
+                #[cfg(feature = "access-token")]
                 let lifecycle = &self.lifecycle_for_caller(lifecycle)?;
                 let limit = TimeLimit::for_call(settings, rules, Some(spec.request_timeout_ms));
                 let mut renewed = false;
@@ -313,7 +313,7 @@ impl UpstreamConnection {
     }
 
     /// Returns the connection for the current caller. A server binds a session to the user of its first request, so that callers share none.
-    #[cfg(feature = "caller-token")]
+    #[cfg(feature = "access-token")]
     fn lifecycle_for_caller(&self, shared: &Arc<HttpLifecycle>) -> Result<Arc<HttpLifecycle>, UpstreamError> {
         let Some(of_callers) = &self.of_callers else { return Ok(Arc::clone(shared)) };
         let caller = caller_token::current().ok_or_else(|| caller_token::missing(self.upstream.name))?;
@@ -407,7 +407,7 @@ impl UpstreamConnection {
             Kind::Stdio(client) => client.shutdown(grace).await,
             #[cfg(feature = "http")]
             Kind::Http(lifecycle) => {
-                #[cfg(feature = "caller-token")]
+                #[cfg(feature = "access-token")]
                 self.of_callers.iter().for_each(CallerSessions::close);
                 if let Some(session) = lifecycle.close() {
                     let _ = tokio::time::timeout(grace, session.connection.end()).await;

@@ -24,7 +24,7 @@ pub mod access;
 pub mod arguments;
 mod call_limiter;
 mod call_rules;
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 mod caller_sessions;
 pub mod caller_token;
 mod children;

@@ -383,7 +383,7 @@ impl Evaluator {
         deadline: &Deadline,
     ) -> Result<Option<String>, Failure> {
         let Some(access) = &self.access else { return Ok(None) };
-        let called = ptc_check::called_tools_in_session(program, &past.bindings, &past.results, tools, deadline);
+        let called = access.called_tools(program, &past.bindings, &past.results, tools, deadline);
         if let Some(denial) = access.denial_of_program(self.upstreams.catalog(), &called) {
             let failure = Failure::plain(Reason::Forbidden, self.redact(&denial.message)).with_feedback(denial.hint.clone());
             return Err(Failure { denial: Some(Box::new(denial)), ..failure });

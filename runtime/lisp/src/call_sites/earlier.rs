@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{ToolCallSite, is_upstream_call, upstream_calls};
+use crate::collection::Children;
 use crate::deadline::Deadline;
 use crate::error::Span;
 use crate::ir::{Ir, Op, Unit};
@@ -65,21 +66,19 @@ fn is_call(value: &Value) -> bool {
 
 /// Whether a constant contains a function such as `tool/call`.
 pub fn has_upstream_call(constant: &Value) -> bool {
-    let mut found = false;
-    each_distinct([constant], |value| {
-        found = is_call(value);
-        !found
-    });
-    found
+    is_call(constant) || Children::new(constant).is_some_and(|mut children| children.any(has_upstream_call))
 }
 
 /// Adds the ranges of all functions within an expression.
 fn functions(ir: &Ir, found: &mut Vec<Span>) {
-    if let Op::Fn(group) | Op::LetFn { group, .. } = &ir.op {
-        found.extend(group.members.iter().map(|member| member.span));
-        return;
+    match &ir.op {
+        Op::Fn(group) => found.extend(group.members.iter().map(|member| member.span)),
+        Op::LetFn { group, body, .. } => {
+            found.extend(group.members.iter().map(|member| member.span));
+            functions(body, found);
+        }
+        _ => ir.children(&mut |child| functions(child, found)),
     }
-    ir.children(&mut |child| functions(child, found));
 }
 
 /// Finds the calls in functions that `unit` can use through the names of `known` and through `results`, directly or in other functions.
@@ -95,29 +94,31 @@ pub(crate) fn earlier_calls(
     let mut found = EarlierCalls::default();
     // The program's own checks report a function such as `tool/call` that it uses itself.
     let Uses { mut names, mut has_history, .. } = Uses::of(unit);
-    let (mut seen_names, mut seen_texts) = (BTreeSet::new(), BTreeSet::new());
-    let mut roots: Vec<&Value> = Vec::new();
+    let (mut seen_names, mut seen_texts, mut seen_history) = (BTreeSet::new(), BTreeSet::new(), false);
     loop {
-        if has_history {
+        let mut roots: Vec<&Value> = Vec::new();
+        if std::mem::take(&mut has_history) && !std::mem::replace(&mut seen_history, true) {
             roots.extend(results);
         }
         for name in std::mem::take(&mut names) {
-            roots.extend(known.get(&name).filter(|_| seen_names.insert(name)));
+            if !seen_names.contains(&name) {
+                roots.extend(known.get(&name));
+                seen_names.insert(name);
+            }
+        }
+        if roots.is_empty() {
+            return found;
         }
         let mut texts = Vec::new();
-        each_distinct(std::mem::take(&mut roots), |value| {
-            found.is_incomplete |= is_call(value);
+        each_distinct(roots, |value| {
+            found.is_incomplete |= is_call(value) || deadline.step();
             match value {
                 Value::Closure(function) if seen_texts.insert(Arc::as_ptr(function.source())) => texts.push(function.source()),
                 Value::Var(name) => names.extend([Arc::from(name.as_str())]),
                 _ => {}
             }
-            true
+            !found.is_incomplete
         });
-        names.retain(|name| !seen_names.contains(name));
-        if texts.is_empty() && names.is_empty() {
-            return found;
-        }
         for text in texts {
             let Ok(program) = Program::compile_until(text, known, tools, deadline) else {
                 // A name does not exist any more, or there is no time left.
@@ -133,10 +134,6 @@ pub(crate) fn earlier_calls(
             found.is_incomplete |= uses.has_call_as_value;
             has_history |= uses.has_history;
             names.extend(uses.names);
-        }
-        if deadline.check().is_err() {
-            found.is_incomplete = true;
-            return found;
         }
     }
 }
@@ -189,6 +186,12 @@ mod tests {
             (vec!["(def call #'tool/call)", "(call {})"], "…"),
             (vec!["(def call tool/call)", "(call {})"], "…"),
             (vec!["(defn f [r] (map tool/call [r]))", "(f 1)"], "…"),
+            (vec![r#"(letfn [(g [] 1)] (def h (fn [] (tool/call {:server "s" :tool "a"}))))"#, "(h)"], "a"),
+            // Names without a value.
+            (vec!["#'inc", "*1"], ""),
+            (vec!["(def x)", "[*1 *1]"], ""),
+            (vec!["#'tool/call", "*1"], "…"),
+            (vec!["(def a {:next #'b})", "(def b {:next #'a})", "a"], ""),
             // The functions of this program are checked with it.
             (vec![r#"(defn f [] (tool/call {:server "s" :tool "x"})) 1"#, r"(defn f [] 1) (f)"], "x"),
         ] {

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, OAuth2, Transport, Upstream};
 use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
 use super::client::Endpoint;
 use super::proxy::ResolvedProxy;
 use crate::fault::{Reason, UpstreamError};
-#[cfg(feature = "caller-token")]
+#[cfg(feature = "access-token")]
 use ptc_secrets::Redactor;
 use ptc_secrets::Secrets;
 
@@ -123,7 +123,7 @@ pub struct AccessToken {
     /// Proves that the sender has the key of the token. `None` for a bearer token.
     proof: Option<Arc<dyn Proof>>,
     /// Redacts the token, if no redactor of the deployment does.
-    #[cfg(feature = "caller-token")]
+    #[cfg(feature = "access-token")]
     redactor: Option<Redactor>,
 }
 
@@ -137,20 +137,20 @@ impl AccessToken {
             authorization,
             number,
             proof,
-            #[cfg(feature = "caller-token")]
+            #[cfg(feature = "access-token")]
             redactor: None,
         })
     }
 
     /// Makes answers to requests with this token be redacted with `redactor`, in place of that of the deployment.
-    #[cfg(feature = "caller-token")]
+    #[cfg(feature = "access-token")]
     #[must_use]
     pub fn redacted_by(self, redactor: Option<Redactor>) -> AccessToken {
         AccessToken { redactor, ..self }
     }
 
     /// Returns the redactor of the answers.
-    #[cfg(feature = "caller-token")]
+    #[cfg(feature = "access-token")]
     pub(super) fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
@@ -160,18 +160,13 @@ impl AccessToken {
         self.number
     }
 
-    /// Adds the headers of a request that carries the token.
-    pub(super) fn add_to(&self, headers: &mut HeaderMap, method: &Method, url: &Url) {
-        if let Some(proof) = &self.proof {
-            let token = self.authorization.to_str().ok().and_then(|value| value.split_once(' '));
-            let value = token.and_then(|(_, token)| proof.header(method, url, token));
-            headers.extend(value.map(|value| (HeaderName::from_static("dpop"), value)));
-        }
-        headers.insert(AUTHORIZATION, self.authorization.clone());
+    /// Returns the value of the header `Authorization`.
+    pub fn authorization(&self) -> &HeaderValue {
+        &self.authorization
     }
 
     /// Returns the proof of a token that is bound to a key.
-    pub(super) fn proof(&self) -> Option<&dyn Proof> {
+    pub fn proof(&self) -> Option<&dyn Proof> {
         self.proof.as_deref()
     }
 }

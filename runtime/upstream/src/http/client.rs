@@ -20,7 +20,6 @@ use super::credentials::Credentials;
 use super::proxy::ResolvedProxy;
 use super::tls;
 use crate::OutgoingFrame;
-use crate::call_rules::may_repeat_unauthorized;
 use crate::caller_token;
 use crate::fault::{Delivery, UpstreamError};
 use crate::mcp::wire::{CLIENT_NAME, CLIENT_VERSION};
@@ -38,8 +37,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A silent connection is probed after this time, and given up after this number of probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const MAX_PROBES: u32 = 3;
-/// How long a call whose access token was refused, and which cannot be sent again, waits for the next token.
-const RENEWAL_WAIT: Duration = Duration::from_secs(1);
 
 /// The HTTP client of one upstream, with the headers and credentials that every request carries.
 #[derive(Clone)]
@@ -117,11 +114,6 @@ impl<'u> OutgoingRequest<'u> {
     /// Creates a request without a body that is sent at most once.
     pub fn new(method: Method, url: &'u Url, headers: HeaderMap) -> OutgoingRequest<'u> {
         OutgoingRequest { method, url, headers, body: OutgoingFrame::default(), repeatable: false, follows: true, token: None }
-    }
-
-    /// Returns a copy that carries an access token. The body is not copied.
-    fn with_token(&self, token: &AccessToken) -> OutgoingRequest<'u> {
-        OutgoingRequest { token: Some(token.clone()), ..self.clone() }
     }
 }
 
@@ -211,63 +203,20 @@ impl HttpClient {
     /// be made or it is lost, and `upstream_error` if the answer is not HTTP. An answer with an error status is not an error. Fails as
     /// [`TokenSource::token`] does if there is no access token.
     pub async fn send(&self, request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
-        match &self.tokens {
-            None => self.send_following(request, deadline).await,
+        #[cfg(feature = "access-token")]
+        if let Some(tokens) = &self.tokens {
             // In memory of its own, so that the futures of calls without tokens stay small.
-            Some(tokens) => Box::pin(self.send_with_token(&**tokens, request, deadline)).await,
+            return Box::pin(self.send_with_token(&**tokens, request, deadline)).await;
         }
-    }
-
-    /// Sends a request with an access token, and once more with another one if the upstream refuses it.
-    async fn send_with_token(
-        &self,
-        tokens: &dyn TokenSource,
-        request: OutgoingRequest<'_>,
-        deadline: Instant,
-    ) -> Result<Answer, UpstreamError> {
-        let token = next_token(tokens, None, deadline).await?;
-        let checked = |answer: Answer| {
-            let forbidden = (answer.status() == StatusCode::FORBIDDEN).then(|| tokens.forbidden(answer.headers()));
-            match forbidden.flatten() {
-                Some(fault) => Err(fault.with_status(StatusCode::FORBIDDEN.as_u16())),
-                None => Ok(answer),
-            }
-        };
-        let mut answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
-        let is_refused = |answer: &Answer| answer.status() == StatusCode::UNAUTHORIZED;
-        if is_refused(&answer) && token.proof().is_some_and(|proof| proof.lacks_nonce(answer.headers())) {
-            // The proof is checked before the request, so that nothing has been done.
-            drop(answer);
-            answer = checked(self.send_following(request.with_token(&token), deadline).await?)?;
-        }
-        if !is_refused(&answer) {
-            return Ok(answer);
-        }
-        let is_challenged = answer.asks_for_token();
-        if !may_repeat_unauthorized(request.repeatable, is_challenged) {
-            // The next call needs another token. This one still has its answer, and waits only a short time.
-            let _ = tokens.token(Some(&token), deadline.min(Instant::now() + RENEWAL_WAIT)).await;
-            return Ok(answer);
-        }
-        if !is_challenged {
-            // A part of the work may have been done.
-            stage::repeat();
-        }
-        let renewed = next_token(tokens, Some(&token), deadline).await?;
-        if renewed.number() == token.number() {
-            return Ok(answer);
-        }
-        let was_received = !is_challenged || answer.is_repeated();
-        drop(answer);
-        let again = self.send_following(request.with_token(&renewed), deadline).await.and_then(checked);
-        if !was_received {
-            return again;
-        }
-        again.map(Answer::repeated).map_err(|fault| UpstreamError { delivery: Delivery::Twice, ..fault })
+        self.send_following(request, deadline).await
     }
 
     /// Sends a request, and follows redirects.
-    async fn send_following(&self, mut request: OutgoingRequest<'_>, deadline: Instant) -> Result<Answer, UpstreamError> {
+    pub(super) async fn send_following(
+        &self,
+        mut request: OutgoingRequest<'_>,
+        deadline: Instant,
+    ) -> Result<Answer, UpstreamError> {
         let (mut url, mut repeatable) = (request.url.clone(), request.repeatable);
         for followed in 0.. {
             let answer = match self.send_once(&request, &url, deadline).await {
@@ -316,6 +265,7 @@ impl HttpClient {
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         headers.extend(self.headers.clone());
         headers.extend(request.headers.clone());
+        #[cfg(feature = "access-token")]
         if let Some(token) = &request.token {
             token.add_to(headers, &request.method, url);
         }
@@ -325,6 +275,7 @@ impl HttpClient {
     }
 
     async fn send_once(&self, request: &OutgoingRequest<'_>, url: &Url, deadline: Instant) -> Result<Answer, SendError> {
+        #[cfg(feature = "access-token")]
         let proof = request.token.as_ref().and_then(AccessToken::proof);
         let request = self.request(request, url);
         stage::enter(Stage::Waiting);
@@ -336,6 +287,7 @@ impl HttpClient {
                 {
                     return Err(SendError::Fault(self.refused_by(proxy)));
                 }
+                #[cfg(feature = "access-token")]
                 if let Some(proof) = proof {
                     proof.learn(url, response.headers());
                 }
@@ -431,21 +383,6 @@ impl HttpClient {
     fn redactor(&self) -> Redactor {
         caller_token::redactor().unwrap_or_else(|| self.redactor.clone())
     }
-}
-
-/// Returns a token from its source. Meanwhile the call is in [`Stage::AccessToken`].
-async fn next_token(
-    tokens: &dyn TokenSource,
-    refused: Option<&AccessToken>,
-    deadline: Instant,
-) -> Result<AccessToken, UpstreamError> {
-    stage::enter(Stage::AccessToken);
-    let token = tokens.token(refused, deadline).await;
-    #[cfg(feature = "caller-token")]
-    if let Ok(Some(redactor)) = token.as_ref().map(AccessToken::redactor) {
-        caller_token::redact_with(redactor);
-    }
-    token
 }
 
 /// Why a request has no response.

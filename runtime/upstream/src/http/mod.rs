@@ -1,6 +1,7 @@
 //! HTTP clients, and everything about connections and TLS.
 //!
 //! - [`access_token`]: the access tokens of an upstream, which a crate above this one obtains.
+//! - `authorized`: sends requests with access tokens.
 //! - [`authorization_server`]: where an authorization server publishes its metadata.
 //! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
 //! - `credentials`: headers, cookies, query parameters and certificates that carry secrets.
@@ -16,6 +17,8 @@
 pub mod access_token;
 pub mod answer;
 pub mod authorization_server;
+#[cfg(feature = "access-token")]
+mod authorized;
 mod body;
 pub mod client;
 pub(crate) mod connect;
