@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ptc_catalog::{Auth, OAuth2, Transport, Upstream};
@@ -173,6 +173,7 @@ impl AccessToken {
 
 /// The sources of the upstreams of a deployment. They outlive connections, so that a new connection uses the current token. Clones
 /// share them.
+#[cfg_attr(not(feature = "access-token"), expect(dead_code, reason = "only an OAuth client makes sources"))]
 #[derive(Clone, Default)]
 pub struct AccessTokens {
     factory: Option<&'static dyn TokenSourceFactory>,
@@ -180,6 +181,7 @@ pub struct AccessTokens {
     sources: Arc<Mutex<Vec<Source>>>,
 }
 
+#[cfg_attr(not(feature = "access-token"), expect(dead_code, reason = "only an OAuth client makes sources"))]
 struct Source {
     upstream: &'static str,
     oauth: &'static OAuth2,
@@ -212,17 +214,27 @@ impl AccessTokens {
     /// Returns the source of an endpoint, if its `auth` needs access tokens.
     pub(crate) fn source(&self, endpoint: &Endpoint, secrets: &Secrets) -> Result<Option<Arc<dyn TokenSource>>, UpstreamError> {
         let Some(oauth) = endpoint.auth.iter().find_map(Auth::oauth) else { return Ok(None) };
+        self.source_of(oauth, endpoint, secrets).map(Some)
+    }
+
+    #[cfg(not(feature = "access-token"))]
+    fn source_of(&self, _: &'static OAuth2, _: &Endpoint, _: &Secrets) -> Result<Arc<dyn TokenSource>, UpstreamError> {
+        Err(without_client())
+    }
+
+    #[cfg(feature = "access-token")]
+    fn source_of(
+        &self,
+        oauth: &'static OAuth2,
+        endpoint: &Endpoint,
+        secrets: &Secrets,
+    ) -> Result<Arc<dyn TokenSource>, UpstreamError> {
         let upstream = endpoint.upstream.unwrap_or_default();
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(known) = sources.iter().find(|known| known.upstream == upstream && known.oauth == oauth) {
-            return Ok(Some(Arc::clone(&known.tokens)));
+            return Ok(Arc::clone(&known.tokens));
         }
-        let factory = self.factory.ok_or_else(|| {
-            UpstreamError::new(
-                Reason::AuthFailed,
-                "this binary has no OAuth client (crate ptc-oauth-client): compile its config again",
-            )
-        })?;
+        let factory = self.factory.ok_or_else(without_client)?;
         let tokens = factory.source(TokenSourceConfig {
             upstream,
             url: endpoint.url,
@@ -234,6 +246,10 @@ impl AccessTokens {
             secrets,
         })?;
         sources.push(Source { upstream, oauth, tokens: Arc::clone(&tokens) });
-        Ok(Some(tokens))
+        Ok(tokens)
     }
+}
+
+fn without_client() -> UpstreamError {
+    UpstreamError::new(Reason::AuthFailed, "this binary has no OAuth client (crate ptc-oauth-client): compile its config again")
 }

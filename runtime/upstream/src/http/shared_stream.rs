@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use litemap::LiteMap;
+#[cfg(feature = "access-token")]
 use ptc_secrets::Redactor;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
+#[cfg(feature = "access-token")]
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use url::Url;
@@ -18,6 +20,7 @@ use super::session::{Wire, is_event_stream};
 use super::sse::{Events, Skipped, TooLarge};
 use super::status::{ERROR_BODY_BYTES, Head};
 use super::stream::finish_in_background;
+#[cfg(feature = "access-token")]
 use crate::caller_token;
 use crate::fault::{Reason, UpstreamError};
 use crate::mcp::wire::{self, Frame, ServerMessage};
@@ -171,6 +174,7 @@ impl SharedStream {
 }
 
 /// Redacts the token that the current task has sent for its caller. The reader of the stream may know an earlier one.
+#[cfg(feature = "access-token")]
 async fn redacted(response: Response) -> Outcome {
     let Some(redactor) = caller_token::redactor() else { return Ok(response) };
     let (Response::Result(raw) | Response::Error(wire::RpcError { data: Some(raw), .. })) = &response else {
@@ -179,6 +183,7 @@ async fn redacted(response: Response) -> Outcome {
     offload(raw.get().len(), move || without_secrets(response, &redactor)).await
 }
 
+#[cfg(feature = "access-token")]
 fn without_secrets(response: Response, redactor: &Redactor) -> Response {
     let redact = |raw: Box<RawValue>| {
         let text = redactor.redact_bytes(Box::<str>::from(raw).into_string().into_bytes());
@@ -193,6 +198,12 @@ fn without_secrets(response: Response, redactor: &Redactor) -> Response {
             ..error
         }),
     }
+}
+
+/// Returns the response: without tokens of callers, its redaction is complete.
+#[cfg(not(feature = "access-token"))]
+async fn redacted(response: Response) -> Outcome {
+    Ok(response)
 }
 
 impl Wire {
