@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path, config: &Path, catalog: &'static Catalog) -> Res
     Ok(cassette)
 }
 
-/// Returns what replays the cassette of a server. `None` if there is no cassette.
+/// Returns the interception that replays the cassette of a server. `None` if there is no cassette.
 pub(crate) fn interceptor(
     settings: &InterceptionSettings,
     config: &Path,

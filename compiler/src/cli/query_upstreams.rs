@@ -28,7 +28,7 @@ use crate::{Failure, defaults};
 
 /// The variable with the access token on whose behalf upstreams are asked that have no token without a caller. By its prefix no child
 /// process inherits it.
-const CALLER_VARIABLE: &str = "PTC_RUNNER_MCP_CALLER_TOKEN";
+pub(crate) const CALLER_VARIABLE: &str = "PTC_RUNNER_MCP_CALLER_TOKEN";
 
 /// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);
@@ -72,7 +72,7 @@ fn caller() -> Option<CallerToken> {
     CallerToken::new(token.trim(), sha256).filter(|token| !token.text().is_empty())
 }
 
-/// What upstreams answered.
+/// The answers of upstreams that were asked for their tools and for their authorization servers.
 pub(crate) struct Answers {
     /// The answers as they came.
     pub(crate) answers: Vec<Answer>,

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Failure;
+use crate::query_upstreams::CALLER_VARIABLE;
 
 /// The result of the program.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -30,6 +31,8 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalRe
     let binary =
         std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
     let mut command = Command::new(&binary);
+    // It lists no tools on behalf of a person.
+    command.env_remove(CALLER_VARIABLE);
     if let Some(path) = path_with_this_program() {
         command.env("PATH", path);
     }

@@ -8,7 +8,7 @@ use super::reader::ConfigReader;
 use super::{auth, keys, oauth};
 use crate::diag::{Code, Diagnostic};
 
-/// What only these grants have.
+/// The keys that only the grants `token_exchange` and `jwt_bearer` have.
 pub(super) struct Exchange {
     /// The type of the token that is exchanged.
     pub(super) subject_type: TokenType,
@@ -71,14 +71,8 @@ pub(super) fn read(
 fn check_subject(reader: &mut ConfigReader<'_>, fields: &Fields<'_>, bindings: &Bindings) {
     let Some(binding) = fields.spanned(reader, "subject") else { return };
     auth::check_binding(reader, "oauth2", &binding, bindings, binding.place.clone(), "change the credential's `scheme_hint`");
-    if let Some(place) = bindings.not_a_file(&binding.value) {
-        let message = "`subject` is read again for each request, and the credential is not a file";
-        let diagnostic = Diagnostic::new(Code::BadOauthSetting, message)
-            .at(binding.place, "not a file")
-            .also(place.clone(), "read when the server starts")
-            .hint("write the credential as { \"source\": \"file\", \"path\": … }");
-        reader.report(diagnostic);
-    }
+    let message = "`subject` is read again for each request, and the credential is not a file";
+    oauth::check_file(reader, bindings, &binding.value, binding.place, message);
 }
 
 fn read_provider(

@@ -9,6 +9,7 @@ use super::fields::{Fields, Subject};
 use super::reader::ConfigReader;
 use super::urls::{self, Named};
 use crate::diag::{Code, Diagnostic, quoted};
+use crate::source::Span;
 use crate::tree::Node;
 
 /// Reads the URLs of the authorization servers of an entry and reports their faults. They need TLS as the URLs of the entry do.
@@ -127,12 +128,19 @@ pub(super) fn check_assertion(
     }
     if client_auth == Some(ClientAuth::AssertionFile)
         && let Some(node) = fields.node("binding")
-        && let Some(place) = node.as_str().and_then(|name| bindings.not_a_file(name))
+        && let Some(binding) = node.as_str()
     {
         let message = "`client_assertion_file` reads the assertion again for each request, and the credential is not a file";
+        check_file(reader, bindings, binding, node.place(reader.file), message);
+    }
+}
+
+/// Reports a credential that is not in a file, although it is read again for each request.
+pub(super) fn check_file(reader: &mut ConfigReader<'_>, bindings: &Bindings, binding: &str, place: Span, message: &'static str) {
+    if let Some(source) = bindings.not_a_file(binding) {
         let diagnostic = Diagnostic::new(Code::BadOauthSetting, message)
-            .at(node.place(reader.file), "not a file")
-            .also(place.clone(), "read when the server starts")
+            .at(place, "not a file")
+            .also(source.clone(), "read when the server starts")
             .hint("write the credential as { \"source\": \"file\", \"path\": … }");
         reader.report(diagnostic);
     }

@@ -26,7 +26,7 @@ pub(super) fn of_member<'n>(key: &str, value: &'n Node) -> Vec<(&'n Node, Secret
             let known = |m: &Member| key == "static_headers" && headers::is_reserved(&m.key);
             settings.map(|(m, s)| (&m.value, SecretCandidate { likely: s.likely && !known(m), ..s })).collect()
         }
-        "operation_overrides" => {
+        "operation_overrides" | "tool_overrides" => {
             let mut found = Vec::new();
             overrides("", value, &mut found);
             found
@@ -78,7 +78,7 @@ pub(super) fn warn(reader: &mut ConfigReader<'_>, root: &Node) {
             let hint = match &**key {
                 "env" => "write `${NAME}`, and set that variable where the server starts",
                 "args" => "set it in `env` as `${NAME}`, where the program can take it from there",
-                "operation_overrides" => {
+                "operation_overrides" | "tool_overrides" => {
                     "models read it there; name it in `credentials` and send it with `auth`, as `api_key` if the service takes it in a query"
                 }
                 _ => "name it in `credentials` and send it with `auth`",

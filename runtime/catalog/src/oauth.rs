@@ -60,6 +60,30 @@ pub struct IdentityProvider<T = &'static str> {
     pub issuer: T,
 }
 
+impl OAuth2 {
+    /// Returns an element with this grant for a public client. All texts are empty.
+    pub const fn new(grant: GrantType) -> OAuth2 {
+        OAuth2 {
+            grant,
+            token_url: "",
+            client_id: "",
+            client_auth: ClientAuth::None,
+            binding: "",
+            key_id: "",
+            issuer: "",
+            scope: "",
+            resource: "",
+            pinned_issuer: "",
+            pinned_resource: "",
+            pinned_proof: false,
+            audience: "",
+            subject: "",
+            subject_type: TokenType::AccessToken,
+            identity_provider: None,
+        }
+    }
+}
+
 impl<T> OAuth2<T> {
     /// Converts the texts.
     pub fn map<'t, U>(&'t self, text: impl Fn(&'t T) -> U) -> OAuth2<U> {

@@ -170,7 +170,7 @@ mod tests {
     use std::path::Path;
     use std::time::Instant;
 
-    use ptc_catalog::{ClientAuth, GrantType, OAuth2, TokenType};
+    use ptc_catalog::{GrantType, OAuth2};
     use ptc_secrets::Secrets;
     use ptc_upstream::http::access_token::TokenSourceConfig;
 
@@ -237,22 +237,10 @@ mod tests {
     #[test]
     fn endpoint_whose_issuer_the_config_has_fetches_nothing_from_private_addresses() {
         let config = |token_url| OAuth2 {
-            grant: GrantType::ClientCredentials,
             token_url,
             client_id: "gate",
-            client_auth: ClientAuth::None,
-            binding: "",
-            key_id: "",
             issuer: "https://203.0.113.7",
-            scope: "",
-            resource: "",
-            pinned_issuer: "",
-            pinned_resource: "",
-            pinned_proof: false,
-            audience: "",
-            subject: "",
-            subject_type: TokenType::AccessToken,
-            identity_provider: None,
+            ..OAuth2::new(GrantType::ClientCredentials)
         };
         let secrets = Secrets::resolve_for(&[], &[], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
         let limits = |token_url| {

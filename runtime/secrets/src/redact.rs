@@ -51,7 +51,9 @@ impl Redactor {
             encodings.all.extend_from_slice(&known.all);
             encodings.cores.extend_from_slice(&known.cores);
         }
-        encodings.add(secret);
+        if secret.chars().count() >= MIN_SECRET_CHARS {
+            encodings.add(secret);
+        }
         Redactor { resolved: patterns(encodings), issued: Arc::clone(&self.issued) }
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ptc_catalog::{
     Auth, Binding, Catalog, ClientAuth, Deployment, EnvPart, GrantType, KeyPlace, McpHttp, McpStdio, OAuth2, OpenApi, Operation,
-    Proxy, Source, TokenType, Tool, Tools, Transport, Upstream,
+    Proxy, Source, Tool, Tools, Transport, Upstream,
 };
 use serde_json::json;
 
@@ -83,22 +83,11 @@ pub(crate) fn deployment() -> &'static Deployment {
         ..OpenApi::new(base)
     };
     let oauth: OAuth2 = OAuth2 {
-        grant: GrantType::ClientCredentials,
         token_url: format!("{base}/token").leak(),
         client_id: "canary",
         client_auth: ClientAuth::SecretPost,
         binding: "client",
-        key_id: "",
-        issuer: "",
-        scope: "",
-        resource: "",
-        pinned_issuer: "",
-        pinned_resource: "",
-        pinned_proof: false,
-        audience: "",
-        subject: "",
-        subject_type: TokenType::AccessToken,
-        identity_provider: None,
+        ..OAuth2::new(GrantType::ClientCredentials)
     };
     let issued = McpHttp { auth: [Auth::OAuth2(oauth)].to_vec_leaked(), ..McpHttp::new(format!("{base}/mcp").leak()) };
     let operations = OPERATIONS.map(|name| {

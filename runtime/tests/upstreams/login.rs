@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
+use ptc_catalog::{Auth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_oauth_client::redirect::RedirectError;
 use ptc_runtime::secrets::Secrets;
@@ -44,24 +44,7 @@ fn echo() -> Web {
 }
 
 fn service(api: &Web, provider: &Web) -> Upstream {
-    let oauth = OAuth2 {
-        grant: GrantType::RefreshToken,
-        token_url: provider.url("/token"),
-        client_id: "gate",
-        client_auth: ClientAuth::None,
-        binding: "",
-        key_id: "",
-        issuer: "",
-        scope: "",
-        resource: "",
-        pinned_issuer: "",
-        pinned_resource: "",
-        pinned_proof: false,
-        audience: "",
-        subject: "",
-        subject_type: TokenType::AccessToken,
-        identity_provider: None,
-    };
+    let oauth = OAuth2 { token_url: provider.url("/token"), client_id: "gate", ..OAuth2::new(GrantType::RefreshToken) };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("")) };
     upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))])
@@ -191,22 +174,11 @@ pub(crate) fn issuer(members: Value, mut answers: impl FnMut(&Asked) -> Answer +
 /// Runs a part of a login at an issuer with `api` as the upstream.
 fn at_issuer<T>(issuer: &Web, store: &Path, work: impl AsyncFnOnce(LoginClient) -> T) -> T {
     let oauth = OAuth2 {
-        grant: GrantType::DeviceCode,
-        token_url: "",
         client_id: "gate",
-        client_auth: ClientAuth::None,
-        binding: "",
-        key_id: "",
         issuer: issuer.url(""),
         scope: "notes.read offline_access",
         resource: "https://api.example",
-        pinned_issuer: "",
-        pinned_resource: "",
-        pinned_proof: false,
-        audience: "",
-        subject: "",
-        subject_type: TokenType::AccessToken,
-        identity_provider: None,
+        ..OAuth2::new(GrantType::DeviceCode)
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new("https://api.example") };

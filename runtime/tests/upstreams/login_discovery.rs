@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, TokenType, Transport, Upstream};
+use ptc_catalog::{Auth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
@@ -73,24 +73,7 @@ fn server(more: &Value, lifetime: u64) -> Web {
 }
 
 fn service(api: &Web) -> Upstream {
-    let oauth = OAuth2 {
-        grant: GrantType::AuthorizationCode,
-        token_url: "",
-        client_id: "",
-        client_auth: ClientAuth::None,
-        binding: "",
-        key_id: "",
-        issuer: "",
-        scope: "",
-        resource: api.url("/mcp"),
-        pinned_issuer: "",
-        pinned_resource: "",
-        pinned_proof: false,
-        audience: "",
-        subject: "",
-        subject_type: TokenType::AccessToken,
-        identity_provider: None,
-    };
+    let oauth = OAuth2 { resource: api.url("/mcp"), ..OAuth2::new(GrantType::AuthorizationCode) };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
     let spec = OpenApi { auth, ..OpenApi::new(api.url("/mcp")) };
     upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))])

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use ptc_catalog::{
-    Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, OpenApi, Operation, Source, TokenType, Transport, Upstream,
-};
+use ptc_catalog::{Auth, Binding, ClientAuth, Era, GrantType, McpHttp, OAuth2, OpenApi, Operation, Source, Transport, Upstream};
 use ptc_lisp::host::{Reply, WaitOutcome};
 use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ring::rand::SystemRandom;
@@ -41,22 +39,11 @@ pub(crate) fn grant(number: usize, lifetime: Option<u64>) -> Answer {
 
 pub(crate) fn oauth(provider: &Web) -> OAuth2 {
     OAuth2 {
-        grant: GrantType::ClientCredentials,
         token_url: provider.url("/token?tenant=one"),
         client_id: "gate:1",
         client_auth: ClientAuth::SecretBasic,
         binding: "client",
-        key_id: "",
-        issuer: "",
-        scope: "",
-        resource: "",
-        pinned_issuer: "",
-        pinned_resource: "",
-        pinned_proof: false,
-        audience: "",
-        subject: "",
-        subject_type: TokenType::AccessToken,
-        identity_provider: None,
+        ..OAuth2::new(GrantType::ClientCredentials)
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
                 console.message(&format!("{name}: open {place} and enter the code {}\n", device.codes.user_code));
                 client.wait_for(&device).await
             }),
-            // The other grants have no login.
+            // A person has obtained a refresh token by other means.
             _ => {
                 let token = refresh_token(name, console)?;
                 let token = token.trim();

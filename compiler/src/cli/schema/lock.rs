@@ -68,7 +68,7 @@ struct Authorization {
     resource: String,
     /// The scopes that the upstream asks for.
     scopes: Vec<String>,
-    /// Whether the upstream requires tokens that are bound to a key (DPoP). Only written if it does.
+    /// Whether the upstream requires tokens that are bound to a key (DPoP). The member is absent if it does not.
     dpop: Option<bool>,
 }
 

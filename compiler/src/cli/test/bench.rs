@@ -72,7 +72,7 @@ pub(super) struct Running {
     texts: Arc<Texts>,
 }
 
-/// What the engines of several cassettes share.
+/// The parts that the engines of all cassettes share.
 #[derive(Default)]
 pub(super) struct Shared {
     /// Counts the evaluated forms and branches of the programs under test.
