@@ -42,7 +42,8 @@ provider.registerGrantType(
     if (audience !== SERVICE) throw new errors.InvalidTarget();
     const subject = await subjectOf(subject_token);
     if (!subject) throw new errors.InvalidGrant("the subject token is not known");
-    if (subject === "eve") throw new errors.InvalidGrant("the subject token may not be exchanged");
+    // Other errors have a fixed description.
+    if (subject === "eve") throw new errors.CustomOIDCProviderError("invalid_grant", "the subject token may not be exchanged");
     exchanges += 1;
     context.body = {
       access_token: await issue(subject, audience, scope, "opaque"),

@@ -264,7 +264,7 @@ fn upstream_sees_each_caller_through_an_exchanged_token_and_never_its_own() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let [provider_port, port] = [free_port(), free_port()];
     let (issuer, url) = (format!("http://127.0.0.1:{provider_port}"), format!("http://127.0.0.1:{port}/mcp"));
-    for (format, isolate) in [("jwt", "thread"), ("opaque", "process")] {
+    for format in ["jwt", "opaque"] {
         let mut provider = newer_node_script("oidc_exchange.mjs");
         provider.args([&provider_port.to_string(), format, SECRET, &url]);
         let _provider = Background::start(&mut provider).ready_on(provider_port);
@@ -293,7 +293,7 @@ fn upstream_sees_each_caller_through_an_exchanged_token_and_never_its_own() {
             std::fs::write(folder.path().join(name), text).expect("a file");
         }
         let mut server = Command::new(ptc_compile());
-        server.args(["run", "upstreams.json", "--isolate", isolate, "--http", "--http-port", &port.to_string()]);
+        server.args(["run", "upstreams.json", "--http", "--http-port", &port.to_string()]);
         server.args(["--http-oauth-issuer", &issuer, "--http-oauth-audience", &url]);
         if format == "opaque" {
             server.args(["--http-oauth-introspection-url", &format!("{issuer}/token/introspection")]);

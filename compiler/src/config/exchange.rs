@@ -29,11 +29,12 @@ pub(super) fn read(
     bindings: &Bindings,
     grant: Option<GrantType>,
 ) -> Exchange {
-    let provider = fields.member("identity_provider");
+    let has_assertion = grant.is_none_or(|grant| grant == GrantType::JwtBearer);
+    let provider = fields.member("identity_provider").filter(|_| has_assertion);
     let is_exchanged = grant == Some(GrantType::TokenExchange) || provider.is_some();
     for (name, has_effect, needed) in [
         ("subject", grant.is_none_or(is_exchange), "the grants `token_exchange` and `jwt_bearer`"),
-        ("identity_provider", grant.is_none_or(|grant| grant == GrantType::JwtBearer), "the grant `jwt_bearer`"),
+        ("identity_provider", has_assertion, "the grant `jwt_bearer`"),
         (
             "subject_token_type",
             grant.is_none() || is_exchanged,

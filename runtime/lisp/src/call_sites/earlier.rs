@@ -191,7 +191,7 @@ mod tests {
             (vec!["#'inc", "*1"], ""),
             (vec!["(def x)", "[*1 *1]"], ""),
             (vec!["#'tool/call", "*1"], "…"),
-            (vec!["(def a {:next #'b})", "(def b {:next #'a})", "a"], ""),
+            (vec!["(def b 1)", "(def a {:next #'b})", "(def b {:next #'a})", "a"], ""),
             // The functions of this program are checked with it.
             (vec![r#"(defn f [] (tool/call {:server "s" :tool "x"})) 1"#, r"(defn f [] 1) (f)"], "x"),
         ] {
