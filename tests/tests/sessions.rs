@@ -220,11 +220,16 @@ fn stored_sessions_end_at_maximum_age_and_when_idle() {
     assert_eq!(reason(&there.eval(&listed, "1")), "session_closed");
     let used = here.open();
     let mut turns = 0;
-    while reason(&there.eval(&used, "1")).is_empty() {
+    let end = loop {
+        let answer = there.eval(&used, "1");
+        if !reason(&answer).is_empty() {
+            break answer;
+        }
         turns += 1;
         std::thread::sleep(Duration::from_millis(50));
-    }
+    };
     assert!(turns > 1);
+    assert_eq!(reason(&end), "session_closed", "{end}");
     assert_eq!(reason(&here.eval(&used, "1")), "session_closed");
     // An evaluation counts as use, however long it takes. The maximum age ends the session nevertheless, and nothing of it is
     // kept.

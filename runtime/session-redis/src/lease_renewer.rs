@@ -94,3 +94,53 @@ fn renew_all(shared: &Shared) {
         shared.lease_renewer.sessions.store(usize::try_from(count).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::RedisPool;
+    use crate::scripts::{BEGIN, END, START, Step};
+    use ptc_runtime::settings::StoreUrl;
+
+    #[test]
+    #[ignore = "needs what .ci/peers installs"]
+    fn renewal_that_arrives_after_the_end_does_not_block_the_session() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let mut redis = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server starts: run .ci/peers first");
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let url = StoreUrl::parse(&format!("redis://127.0.0.1:{port}")).expect("a URL");
+        let shared = Shared {
+            pool: RedisPool::new(&url, None).expect("a pool"),
+            lease_renewer: LeaseRenewer::default(),
+            prefix: "ptc:test:".to_owned(),
+            holder: String::new(),
+            idle: Duration::from_secs(60),
+            max_bytes: 1 << 20,
+        };
+        let word = |step: &Step, more: &[&str]| {
+            let more: Vec<_> = more.iter().map(|each| each.as_bytes()).collect();
+            shared.run(step, "owner", "ptcs_1", &more).expect("a reply").word().to_owned()
+        };
+        let words = [
+            word(&START, &["60000", "8", "8", ""]),
+            word(&BEGIN, &["first", "10000"]),
+            word(&RENEW, &["first", "1", "10000"]),
+            word(&END, &["first", "1"]),
+            word(&RENEW, &["first", "1", "10000"]),
+            word(&BEGIN, &["second", "10000"]),
+        ];
+        redis.kill().and_then(|()| redis.wait()).expect("it ends");
+        assert_eq!(words, ["ok", "ok", "ok", "ok", "ended", "ok"]);
+    }
+}

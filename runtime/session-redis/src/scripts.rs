@@ -145,11 +145,12 @@ return {'ok', fence, redis.call('HGET', session, 'image') or ''}"
 );
 
 /// Further arguments: the holder, its fencing token, and the duration of the lease in milliseconds. An expired lease is renewed
-/// if no later lease exists.
+/// if no later lease exists and its evaluation has not ended: a renewal can arrive after the end, and would block the session.
 pub(crate) static RENEW: Step = step!(
     FIND,
     r"
 if redis.call('HGET', session, 'fence') ~= ARGV[6] then return {'lost'} end
+if redis.call('HGET', session, 'done') == ARGV[6] then return {'ended'} end
 redis.call('SET', right, ARGV[5], 'PX', ARGV[7])
 used(tonumber(ARGV[7]))
 return {'ok'}"
