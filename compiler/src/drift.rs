@@ -72,8 +72,7 @@ pub fn compare(
     for (name, upstream) in &config.upstreams {
         let found = changes(name, old.upstreams.get(name), new.upstreams.get(name));
         let finding = |code, message: &str, subject: Subject, pinned: Option<&Span>| {
-            let finding = Diagnostic { severity: severity::of_change(code), ..Diagnostic::new(code, message) };
-            let finding = finding.about(subject).at(upstream.place.clone(), "");
+            let finding = Diagnostic::new(code, message).about(subject).at(upstream.place.clone(), "");
             let finding = match pinned {
                 Some(place) => finding.also(place.clone(), "pinned here"),
                 None => finding,
@@ -148,6 +147,8 @@ pub struct Changes {
     pub instructions: Option<String>,
     /// Changes of its tools, by exposed name. No list is empty.
     pub tools: BTreeMap<String, Vec<(Code, String)>>,
+    /// The changed tools through which programs break. Only tests of programs tell them.
+    pub breaking: BTreeSet<String>,
     /// The files of its document that differ, if the document has several and tools changed.
     pub files: Vec<String>,
 }

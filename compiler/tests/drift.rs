@@ -424,7 +424,14 @@ fn versioned(version: &str, tools: &[(&str, &str)]) -> Lock {
 }
 
 fn report_of(old: &Lock, new: &Lock) -> String {
-    drift::report::report(&config(), old, new, drift::report::Extent::Tools, Style::Plain)
+    drift::report::report(
+        &config(),
+        old,
+        new,
+        &drift::severity::BreakingTools::default(),
+        drift::report::Extent::Tools,
+        Style::Plain,
+    )
 }
 
 #[test]

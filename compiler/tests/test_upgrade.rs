@@ -93,3 +93,46 @@ fn programs_that_cannot_be_compared_are_named() {
     assert!(of_programs(&found).contains(&"PTC0813 warning sum.clj 1 1".to_owned()), "{found:?}");
     assert!(found.stdout.contains("its test fails with the pinned tools"), "{found:?}");
 }
+
+#[test]
+fn change_that_breaks_a_program_is_an_error() {
+    let folder = changed("shop_test.clj");
+    let severity = |folder: &Folder| {
+        let found = folder.run(&["diff", "upstreams.json", "--details", "--format", "json"], false);
+        let lines = found.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let of_output: Vec<Value> = lines.filter(|line| line["code"] == "PTC0615").map(|line| line["severity"].clone()).collect();
+        let text = folder.run(&["diff", "upstreams.json"], false);
+        let markdown = folder.run(&["diff", "upstreams.json", "--format", "markdown"], false).stdout;
+        (of_output, text.stderr + &markdown)
+    };
+    let (of_output, said) = severity(&folder);
+    assert_eq!(of_output, ["error"]);
+    for part in
+        ["1 output changed (1 breaking)", "error[PTC0615]: `list-orders`", "**error** PTC0615: `list-orders`", "1 with an error"]
+    {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    folder.write("shop_test.clj", "");
+    let (of_output, said) = severity(&folder);
+    assert_eq!(of_output, ["warning"]);
+    assert!(said.contains("warning[PTC0615]: `list-orders`") && !said.contains("breaking"), "{said}");
+}
+
+#[test]
+fn stored_programs_without_tests_are_named() {
+    let folder = changed("shop_test.clj");
+    let mut config: Value = serde_json::from_str(&folder.read("upstreams.json")).unwrap();
+    for (name, text) in [("listed", COUNT), ("pure", "(+ 1 2)"), ("sum", SUM)] {
+        folder.write(&format!("{name}.clj"), text);
+        config["programs"][name] = json!({ "file": format!("{name}.clj"), "description": "A program." });
+    }
+    folder.write("upstreams.json", &config.to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let of_stored: Vec<String> =
+        of_programs(&found).into_iter().filter(|line| !line.contains("count") && !line.contains("notes")).collect();
+    let has = |line: &str| of_stored.iter().any(|found| found == line);
+    assert!(has("PTC0813 note listed.clj 1 1") && has("PTC0813 note pure.clj 1 1"), "{of_stored:?}");
+    assert!(!of_stored.iter().any(|line| line.starts_with("PTC0813 note sum.clj")), "{of_stored:?}");
+    assert!(found.stdout.contains("`listed` is not compared: it may call tools that changed, and no test runs it"), "{found:?}");
+    assert!(found.stdout.contains("`pure` calls no tool that changed"), "{found:?}");
+}

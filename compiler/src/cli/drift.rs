@@ -1,22 +1,21 @@
 //! Runs `diff` and `update`, which compare the upstreams as they are now with the lock file.
 
+mod compared;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ptc_compiler::checks::lint;
 use ptc_compiler::config::model::{Config, SchemaSource, Transport};
 use ptc_compiler::diag::render::{self, Style};
-use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted, suggest};
+use ptc_compiler::diag::{Code, Diagnostics, Severity, suggest};
 use ptc_compiler::drift::markdown::{self, Comparison};
 use ptc_compiler::drift::report::Extent;
 use ptc_compiler::drift::{self, Count};
-use ptc_compiler::ir;
-use ptc_compiler::leak;
 use ptc_compiler::lock::read::Places;
 use ptc_compiler::lock::{self, Lock};
-use ptc_compiler::lower;
 use ptc_compiler::resolve::{self, MissingPin, Query};
-use ptc_compiler::source::{Sources, Span};
+use ptc_compiler::source::Span;
 use ptc_compiler::tree::Syntax;
 
 use crate::command_args::{Diff, Threshold, Update};
@@ -24,8 +23,8 @@ use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::query_upstreams::{self, Connections};
 use crate::shared_args::{Connecting, Format};
-use crate::test::upgrade::{Effect, ProgramEffect, Upgrade};
 use crate::{Failure, Status, files, program, resolve_lock};
+use compared::Compared;
 
 /// Runs `diff`: compares, and changes nothing.
 pub(crate) fn diff(args: &Diff, console: &Console) -> Result<Status, Failure> {
@@ -139,93 +138,6 @@ pub(crate) fn update(args: &Update, console: &Console) -> Result<Status, Failure
     Ok(status.at_least_findings())
 }
 
-/// Two locks that were compared, with the findings about what differs.
-struct Compared {
-    old: Lock,
-    new: Lock,
-    changed: Count,
-    /// The changes of tools and upstreams.
-    drift: Diagnostics,
-    /// Findings about the stored programs that they have only with the current tools.
-    programs: Diagnostics,
-}
-
-impl Compared {
-    /// Compares two locks. `hint_path`: the path of the config for the command in the hints of the changes, which otherwise have none.
-    fn new(config: &Config, programs: &[ir::Program], old: Lock, new: Lock, places: &Places, hint_path: Option<&Path>) -> Self {
-        let mut drift = Diagnostics::default();
-        let hint_path = hint_path.map(|path| path.display().to_string());
-        let changed = drift::compare(config, &old, &new, places, hint_path.as_deref(), &mut drift);
-        let programs = program::new_findings(config, programs, &old, &new);
-        Compared { old, new, changed, drift, programs }
-    }
-
-    /// Runs the tests of programs with both locks, and adds what the changes do to the programs.
-    fn add_tests(
-        &mut self,
-        path: &Path,
-        config: &Config,
-        programs: &[ir::Program],
-        tests: &[PathBuf],
-        sources: &mut Sources,
-    ) -> Result<(), Failure> {
-        if self.changed == Count::default() {
-            return Ok(());
-        }
-        let deployment = |lock: &Lock| {
-            let mut deployment = lower::deployment(config, lock, "tests");
-            deployment.programs = programs.to_vec();
-            leak::leak_static(&deployment)
-        };
-        let path_of = |program: &ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
-        let program_files = programs.iter().map(path_of).collect();
-        let upgrade = Upgrade { config: path, old: deployment(&self.old), new: deployment(&self.new), program_files };
-        for found in upgrade.effects(tests)? {
-            self.programs.push(self.finding(found, sources));
-        }
-        Ok(())
-    }
-
-    /// Returns the finding about a program that tests run.
-    fn finding(&self, found: ProgramEffect, sources: &mut Sources) -> Diagnostic {
-        let ProgramEffect { program, file, source, test, tools, effect } = found;
-        let name = quoted(&program);
-        let (code, severity, message, span) = match effect {
-            Effect::None => {
-                (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with the current tools"), None)
-            }
-            Effect::Unknown(reason) => {
-                (Code::ProgramUnaffected, Severity::Warning, format!("{name} cannot be compared: {reason}"), None)
-            }
-            Effect::Fails(message, span) => {
-                (Code::ProgramBreaks, Severity::Error, format!("{name} fails with the current tools: {message}"), span)
-            }
-            Effect::TestFails(message) => {
-                let message = format!("{name} fails the test {} with the current tools: {message}", quoted(&test));
-                (Code::ProgramBreaks, Severity::Error, message, None)
-            }
-            Effect::OtherValue(message) => {
-                let message = format!("{name} gives another value with the current tools: {message}");
-                (Code::ProgramBreaks, Severity::Warning, message, None)
-            }
-        };
-        let file = sources.add(file, source);
-        let span = span.unwrap_or(ptc_lisp::Span { start: 0, end: 0 });
-        let finding = Diagnostic { severity, ..Diagnostic::new(code, message) };
-        let mut finding = finding.at(Span { file, range: span.start..span.end }, "");
-        if code == Code::ProgramBreaks {
-            for (upstream, tool) in &tools {
-                let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
-                let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
-                for (_, what) in changes {
-                    finding = finding.hint(format!("{} of {} {what}", quoted(tool), quoted(upstream)));
-                }
-            }
-        }
-        finding
-    }
-}
-
 /// The outcome of a comparison. Each format of the output is made from it.
 struct Outcome<'a> {
     checked: &'a Checked,
@@ -247,7 +159,8 @@ impl Outcome<'_> {
             console.data(&self.document());
         } else if let (Some((config, compared)), false) = (self.config_and_locks(), console.is_for_tools()) {
             let extent = if self.has_details { Extent::Summaries } else { Extent::Tools };
-            console.message(&drift::report::report(config, &compared.old, &compared.new, extent, console.style()));
+            let Compared { old, new, breaking, .. } = compared;
+            console.message(&drift::report::report(config, old, new, breaking, extent, console.style()));
         }
         status
     }
@@ -289,6 +202,7 @@ impl Outcome<'_> {
             old: &compared.old,
             new: &compared.new,
             changed: compared.changed,
+            breaking: &compared.breaking,
             callers: &callers,
             program_findings: &compared.programs,
             has_details: self.has_details,

@@ -199,6 +199,11 @@ impl Diagnostics {
         }
     }
 
+    /// Returns the diagnostics in the order found, to change them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Diagnostic> {
+        self.list.iter_mut()
+    }
+
     /// Returns the diagnostics with `translate` applied to each place.
     pub(crate) fn translated(mut self, translate: impl Fn(&mut Span)) -> Vec<Diagnostic> {
         self.list.iter_mut().for_each(|diagnostic| diagnostic.translate(&translate));

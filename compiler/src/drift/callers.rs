@@ -2,7 +2,10 @@
 
 use ptc_text::join_limited;
 
+use super::{changes, operation_of};
+use crate::config::model::Config;
 use crate::diag::quoted;
+use crate::lock::Lock;
 
 /// Maximum number of programs that are named.
 const MAX_NAMES: usize = 10;
@@ -42,7 +45,7 @@ impl Caller {
 
 /// The stored programs that call tools, with those whose calls are computed apart.
 #[derive(Debug, Default)]
-pub(super) struct Callers<'a> {
+pub struct Callers<'a> {
     named: Vec<&'a str>,
     possible: Vec<&'a str>,
 }
@@ -61,8 +64,34 @@ impl<'a> Callers<'a> {
         found
     }
 
+    /// Returns the programs that call a tool of these locks.
+    pub(super) fn of_tool(callers: &'a [Caller], old: &Lock, new: &Lock, upstream: &str, tool: &str) -> Self {
+        // Programs may call a renamed operation by both names.
+        let locked = [new, old].into_iter().filter_map(|lock| lock.upstreams.get(upstream)?.tools.get(tool));
+        let operations: Vec<String> = locked.filter_map(operation_of).collect();
+        Callers::of(callers, upstream, tool, &operations)
+    }
+
+    /// Returns the programs that call a tool that differs between two locks. Tools of an upstream that is new did not change.
+    pub fn of_changes(callers: &'a [Caller], config: &Config, old: &Lock, new: &Lock) -> Self {
+        let mut found = Callers::default();
+        for name in config.upstreams.keys() {
+            if let Some(before) = old.upstreams.get(name) {
+                for tool in changes(name, Some(before), new.upstreams.get(name)).tools.keys() {
+                    found.add(Callers::of_tool(callers, old, new, name, tool));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a program may call one of the tools.
+    pub fn contain(&self, program: &str) -> bool {
+        self.named.iter().chain(&self.possible).any(|name| *name == program)
+    }
+
     /// Adds the callers of another tool.
-    pub(super) fn add(&mut self, other: Callers<'a>) {
+    fn add(&mut self, other: Callers<'a>) {
         self.named.extend(other.named);
         self.named.sort_unstable();
         self.named.dedup();

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::callers::{Caller, Callers};
+use super::severity::BreakingTools;
 use super::summary::{Depth, Line, Summary, counts, lines, severities, upstreams};
-use super::{Count, operation_of, severity};
+use super::{Count, severity};
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use crate::lock::Lock;
@@ -31,6 +32,8 @@ pub struct Comparison<'a> {
     pub new: &'a Lock,
     /// The numbers of changes, as [`super::compare`] returns them.
     pub changed: Count,
+    /// The tools through which programs break.
+    pub breaking: &'a BreakingTools,
     /// The stored programs.
     pub callers: &'a [Caller],
     /// Findings about the stored programs that they have only with the current tools.
@@ -42,7 +45,7 @@ pub struct Comparison<'a> {
 /// Returns the document. `comparison` is `None` if the upstreams could not be compared. `is_whole`: whether all of them could.
 /// `findings`: findings other than the changes.
 pub fn document(comparison: Option<&Comparison<'_>>, is_whole: bool, sources: &Sources, findings: &Diagnostics) -> String {
-    let summaries = comparison.map(|all| upstreams(all.config, all.old, all.new)).unwrap_or_default();
+    let summaries = comparison.map(|all| upstreams(all.config, all.old, all.new, all.breaking)).unwrap_or_default();
     let mut sections = vec![Section::of_findings("Findings", Severity::Warning, sources, findings)];
     let has_faulty_programs = comparison.is_some_and(|all| all.program_findings.worst().is_some());
     let mut out = String::new();
@@ -75,33 +78,21 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
     let mut out = format!("{changed}.");
     // Tools of an upstream that is new did not change.
     let known = || summaries.iter().filter(|summary| !summary.is_new);
-    let tools = || known().flat_map(|summary| summary.found.tools.values());
-    let by_severity = severities(|wanted| tools().filter(|changes| severity::of_tool(changes) == wanted).count());
+    let tools = || known().flat_map(|summary| summary.found.tools.iter().map(move |tool| (tool, &summary.found.breaking)));
+    let severity_of = |((tool, changes), breaking): ((&String, &Vec<(Code, String)>), &BTreeSet<String>)| {
+        severity::of_tool(changes, breaking.contains(tool))
+    };
+    let by_severity = severities(|wanted| tools().filter(|tool| severity_of(*tool) == wanted).count());
     if !by_severity.is_empty() {
         let _ = write!(out, " Tools: {by_severity}.");
     }
     out.push('\n');
     if !all.callers.is_empty() && !by_severity.is_empty() {
-        let mut callers = Callers::default();
-        for summary in known() {
-            for tool in summary.found.tools.keys() {
-                callers.add(all.callers_of(summary.name, tool));
-            }
-        }
-        let names = callers.names();
+        let names = Callers::of_changes(all.callers, all.config, all.old, all.new).names();
         let programs = if names.is_empty() { "none".to_owned() } else { sentence(&names) };
         let _ = writeln!(out, "\nStored programs that call changed tools: {programs}.");
     }
     out
-}
-
-impl<'a> Comparison<'a> {
-    fn callers_of(&self, upstream: &str, tool: &str) -> Callers<'a> {
-        // Programs may call a renamed operation by both names.
-        let locked = [self.new, self.old].into_iter().filter_map(|lock| lock.upstreams.get(upstream)?.tools.get(tool));
-        let operations: Vec<String> = locked.filter_map(operation_of).collect();
-        Callers::of(self.callers, upstream, tool, &operations)
-    }
 }
 
 /// A heading with list items. Each item is one line.
@@ -117,7 +108,7 @@ impl Section {
         let (found, rest) = if summary.is_new {
             (vec![summary.new_line()], None)
         } else {
-            lines(summary, depth, &|tool| all.callers_of(summary.name, tool).names())
+            lines(summary, depth, &|tool| Callers::of_tool(all.callers, all.old, all.new, summary.name, tool).names())
         };
         let mut items: Vec<(Severity, String)> = found.iter().map(|line| (line.severity, item(line))).collect();
         // The lines of tools are ordered by severity, so that the rest is at most as severe as the last of them.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::severity::BreakingTools;
 use super::summary::{Depth, Line, counts, lines, upstreams};
 use crate::config::model::Config;
 use crate::diag::quoted;
@@ -19,9 +20,10 @@ pub enum Extent {
 }
 
 /// Returns the report on all upstreams of a config that differ between two locks, also if only the version does.
-pub fn report(config: &Config, old: &Lock, new: &Lock, extent: Extent, style: Style) -> String {
+/// `breaking`: the tools through which programs break.
+pub fn report(config: &Config, old: &Lock, new: &Lock, breaking: &BreakingTools, extent: Extent, style: Style) -> String {
     let mut out = String::new();
-    for summary in upstreams(config, old, new) {
+    for summary in upstreams(config, old, new, breaking) {
         if summary.is_new {
             line_of(&mut out, "", &summary.new_line(), style);
             continue;

@@ -1,16 +1,46 @@
 //! How severe changes of pinned tools are. Reports, findings and `--fail-on` take it from here.
 //!
-//! A change has the severity of its code. A tool is as severe as its worst change. What else makes a change severe, such as
-//! programs that break through it, belongs in [`of_tool`].
+//! A change has the severity of its code. If the tests of programs show that a program breaks through a tool, changes of the tool that
+//! can break programs are errors. A tool is as severe as its worst change.
 
-use crate::diag::{Code, Severity};
+use std::collections::BTreeSet;
 
-/// Returns the severity of one change.
-pub fn of_change(code: Code) -> Severity {
-    code.severity()
+use crate::diag::{Code, Diagnostics, Severity};
+
+/// The tools through which programs break, by upstream and exposed name.
+#[derive(Debug, Clone, Default)]
+pub struct BreakingTools(BTreeSet<(String, String)>);
+
+impl BreakingTools {
+    /// Adds the tools that a broken program calls.
+    pub fn add(&mut self, tools: &BTreeSet<(String, String)>) {
+        self.0.extend(tools.iter().cloned());
+    }
+
+    /// Whether a program breaks through a tool.
+    pub fn contains(&self, upstream: &str, tool: &str) -> bool {
+        self.0.iter().any(|(server, name)| server == upstream && name == tool)
+    }
+
+    /// Raises the severity of findings about the changes of these tools.
+    pub fn raise(&self, drift: &mut Diagnostics) {
+        for finding in drift.iter_mut() {
+            if let (Some(upstream), Some(tool)) = (&finding.subject.upstream, &finding.subject.tool) {
+                finding.severity = of_change(finding.code, self.contains(upstream, tool));
+            }
+        }
+    }
+}
+
+/// Returns the severity of one change. `breaks_program`: whether a program breaks through the tool.
+pub fn of_change(code: Code, breaks_program: bool) -> Severity {
+    match code {
+        Code::InputChanged | Code::OutputChanged | Code::RequestChanged if breaks_program => Severity::Error,
+        _ => code.severity(),
+    }
 }
 
 /// Returns the severity of all changes of a tool together.
-pub fn of_tool(changes: &[(Code, String)]) -> Severity {
-    changes.iter().map(|(code, _)| of_change(*code)).max().unwrap_or(Severity::Note)
+pub fn of_tool(changes: &[(Code, String)], breaks_program: bool) -> Severity {
+    changes.iter().map(|(code, _)| of_change(*code, breaks_program)).max().unwrap_or(Severity::Note)
 }

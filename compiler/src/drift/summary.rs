@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use ptc_text::join_limited;
 
+use super::severity::BreakingTools;
 use super::{Changes, Count, SAYS, changes, severity};
 use crate::config::model::Config;
 use crate::diag::{Code, Severity, quoted};
@@ -76,10 +77,11 @@ impl Summary<'_> {
 }
 
 /// Returns all upstreams of a config that differ between two locks, also if only the version does.
-pub(super) fn upstreams<'a>(config: &'a Config, old: &'a Lock, new: &'a Lock) -> Vec<Summary<'a>> {
+pub(super) fn upstreams<'a>(config: &'a Config, old: &'a Lock, new: &'a Lock, breaking: &BreakingTools) -> Vec<Summary<'a>> {
     let summary = |name: &'a String| {
         let (before, after) = (old.upstreams.get(name), new.upstreams.get(name));
-        let found = changes(name, before, after);
+        let mut found = changes(name, before, after);
+        found.breaking = found.tools.keys().filter(|tool| breaking.contains(name, tool)).cloned().collect();
         let versions = versions(before, after);
         let is_new = before.is_none() && !found.tools.is_empty();
         let is_shown = is_new || !found.is_empty() || versions.len() > 1;
@@ -105,16 +107,18 @@ fn versions<'a>(before: Option<&'a LockedUpstream>, after: Option<&'a LockedUpst
 pub fn counts(found: &Changes) -> String {
     let mut parts = Vec::new();
     for (codes, one, several) in KINDS {
-        let has = |tool: &&Vec<(Code, String)>| tool.iter().any(|(code, _)| codes.contains(code));
-        let tools: Vec<_> = found.tools.values().filter(has).collect();
+        let tools: Vec<(&String, &Vec<(Code, String)>)> =
+            found.tools.iter().filter(|(_, changes)| changes.iter().any(|(code, _)| codes.contains(code))).collect();
         if tools.is_empty() {
             continue;
         }
         let words = if tools.len() == 1 { one } else { several };
         // Only the first count names tools.
         let words = if parts.is_empty() { words } else { words.trim_start_matches("tools ").trim_start_matches("tool ") };
-        let is_breaking = |(code, _): &(Code, String)| codes.contains(code) && severity::of_change(*code) == Severity::Error;
-        let breaking = tools.iter().filter(|tool| tool.iter().any(is_breaking)).count();
+        let is_breaking = |tool: &String, code: Code| {
+            codes.contains(&code) && severity::of_change(code, found.breaking.contains(tool)) == Severity::Error
+        };
+        let breaking = tools.iter().filter(|(tool, changes)| changes.iter().any(|(code, _)| is_breaking(tool, *code))).count();
         let breaking =
             if breaking == 0 || codes.contains(&Code::ToolRemoved) { String::new() } else { format!(" ({breaking} breaking)") };
         parts.push(format!("{} {words}{breaking}", tools.len()));
@@ -149,7 +153,7 @@ pub(super) struct Line {
 
 impl Line {
     fn of_upstream(code: Code, words: String) -> Line {
-        Line { severity: severity::of_change(code), code, tools: Vec::new(), words, callers: String::new() }
+        Line { severity: code.severity(), code, tools: Vec::new(), words, callers: String::new() }
     }
 
     /// Returns the sentence. `name` and `words` write the names of tools and the rest for the format of the report.
@@ -190,12 +194,13 @@ pub(super) fn lines(summary: &Summary<'_>, depth: Depth, callers: &dyn Fn(&str) 
     let room = if depth == Depth::Changes { usize::MAX } else { MAX_LINES.saturating_sub(lines.len()) };
     let mut tools: Vec<Line> = Vec::new();
     for (tool, changes) in &found.tools {
-        let callers = callers(tool);
+        let (callers, breaks_program) = (callers(tool), found.breaking.contains(tool));
         match depth {
-            Depth::Tools => tools.push(Line { callers, ..line(tool, changes) }),
+            Depth::Tools => tools.push(Line { callers, ..line(tool, changes, breaks_program) }),
             Depth::Changes => tools.extend(changes.iter().map(|(code, what)| {
                 let (tools, callers) = (vec![tool.clone()], callers.clone());
-                Line { tools, callers, ..Line::of_upstream(*code, what.clone()) }
+                let severity = severity::of_change(*code, breaks_program);
+                Line { severity, tools, callers, ..Line::of_upstream(*code, what.clone()) }
             })),
         }
     }
@@ -235,9 +240,9 @@ fn in_short(what: &str) -> String {
 }
 
 /// Makes the line of one tool: its changes in words, the most severe first.
-fn line(tool: &str, changes: &[(Code, String)]) -> Line {
+fn line(tool: &str, changes: &[(Code, String)], breaks_program: bool) -> Line {
     let mut ordered: Vec<&(Code, String)> = changes.iter().collect();
-    ordered.sort_by_key(|(code, _)| std::cmp::Reverse(severity::of_change(*code)));
+    ordered.sort_by_key(|(code, _)| std::cmp::Reverse(severity::of_change(*code, breaks_program)));
     let mut words = String::new();
     let mut shown = 0;
     for what in ordered.iter().map(|(_, what)| in_short(what)) {
@@ -258,7 +263,8 @@ fn line(tool: &str, changes: &[(Code, String)]) -> Line {
         }
     }
     let code = ordered.first().map_or(Code::DefinitionChanged, |(code, _)| *code);
-    Line { severity: severity::of_tool(changes), tools: vec![tool.to_owned()], ..Line::of_upstream(code, words) }
+    let severity = severity::of_tool(changes, breaks_program);
+    Line { severity, tools: vec![tool.to_owned()], ..Line::of_upstream(code, words) }
 }
 
 /// Puts tools with equal changes and equal callers into one line.

@@ -155,6 +155,11 @@ impl Upgrade<'_> {
 }
 
 impl Effect {
+    /// Whether the program is broken for certain: it fails, or a test of it does.
+    pub(crate) fn is_error(&self) -> bool {
+        matches!(self, Effect::Fails(..) | Effect::TestFails(_))
+    }
+
     fn rank(&self) -> usize {
         match self {
             Effect::None => 0,
