@@ -47,6 +47,51 @@ fn example_that_the_schema_refuses_is_reported_and_not_shown() {
 }
 
 #[test]
+fn example_of_an_operation_is_checked_with_its_members() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check/openapi_examples");
+    let order = json!({
+        "type": "object", "required": ["id", "kind"], "additionalProperties": false,
+        "properties": { "id": { "type": "integer" }, "kind": { "const": "retail" }, "code": { "pattern": "^[A-Z]+$" } },
+    });
+    for (example, expected) in [
+        (json!({ "order": { "id": 7, "kind": "retail" } }), None),
+        (
+            json!({ "order": { "id": 1, "kind": "other" } }),
+            Some("the example of the argument `order`.`kind` is none of its values"),
+        ),
+        (json!({ "order": { "id": 1 } }), Some("the example of the argument `order` lacks `kind`")),
+        (
+            json!({ "order": { "id": 1, "kind": "retail", "idd": 2 } }),
+            Some("the example of the argument `order` has `idd`, which its schema does not name"),
+        ),
+    ] {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        let mut config: Value = serde_json::from_str(&std::fs::read_to_string(fixture.join("upstreams.json")).unwrap()).unwrap();
+        config["upstreams"]["shop"]["operation_overrides"] = json!({ "addOrder": { "example": example } });
+        folder.write("upstreams.json", &config.to_string());
+        let mut document: Value =
+            serde_json::from_str(&std::fs::read_to_string(fixture.join("shop.openapi.json")).unwrap()).unwrap();
+        let body = json!({ "type": "object", "required": ["order"], "properties": { "order": order } });
+        document["paths"]["/orders"]["post"]["requestBody"]["content"]["application/json"]["schema"] = body;
+        folder.write("shop.openapi.json", &document.to_string());
+        let checked = folder.run(&["upstreams.json", "--check"], false);
+        let docs = folder.run(&["upstreams.json", "--emit", "docs"], false).success();
+        // The library has no patterns: the example is shown, and reported.
+        let with_code = folder.read("upstreams.json").replace("\"retail\"", "\"retail\",\"code\":\"a\"");
+        if expected.is_none() {
+            folder.write("coded.json", &with_code);
+            let coded = folder.run(&["coded.json", "--check"], false).stderr;
+            let said =
+                "the example of the argument `order` is not what its schema asks for at `order.code`: expected a string that";
+            assert!(coded.contains("warning[PTC0636]") && coded.contains(said), "{coded}");
+        }
+        let is_shown = docs.contains(r#":args {:order {:id 7 :kind "retail"}}})"#);
+        let is_reported = expected.is_some_and(|expected| checked.stderr.contains(expected));
+        assert_eq!((is_shown, is_reported), (expected.is_none(), expected.is_some()), "{checked:?}\n{docs}");
+    }
+}
+
+#[test]
 fn examples_of_a_document_are_shown_unless_their_schemas_refuse_them() {
     let folder = tempfile::tempdir().unwrap();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/check/openapi_examples");

@@ -82,6 +82,12 @@ fn folder() -> Folder {
     folder
 }
 
+/// Writes a file as editors and `update` do: another one takes its place, so that no run sees a part of it.
+fn replace(folder: &Folder, name: &str, text: &str) {
+    folder.write("new.tmp", text);
+    std::fs::rename(folder.0.path().join("new.tmp"), folder.0.path().join(name)).unwrap();
+}
+
 #[test]
 fn changed_files_run_the_tests_that_depend_on_them() {
     let folder = folder();
@@ -96,9 +102,7 @@ fn changed_files_run_the_tests_that_depend_on_them() {
     folder.write("c.json", &cassette.replace("to ann", "to bob"));
     let recorded = watching.run();
     assert!(recorded.contains("FAIL call-test/text") && recorded.contains("1 test, 1 assertion: 1 failed"), "{recorded}");
-    // As editors save a file: another one takes its place.
-    folder.write("new.tmp", &cassette);
-    std::fs::rename(folder.0.path().join("new.tmp"), folder.0.path().join("c.json")).unwrap();
+    replace(&folder, "c.json", &cassette);
     assert!(watching.run().contains("1 test, 1 assertion: 0 failed"));
     folder.write("two_test.clj", "(ns two-test)\n(deftest new (is true))");
     let new = watching.run();
@@ -129,10 +133,10 @@ fn changes_of_the_lock_file_are_seen_and_the_exit_code_is_that_of_the_last_runs(
     let lock = folder.read("upstreams.lock.json");
     let watching = Watching::start(&folder, &["call_test.clj"]);
     assert!(watching.run().contains("1 test, 1 assertion: 0 failed"));
-    folder.write("upstreams.lock.json", "{");
+    replace(&folder, "upstreams.lock.json", "{");
     let broken = watching.run();
     assert!(broken.contains("ERROR call_test.clj"), "{broken}");
-    folder.write("upstreams.lock.json", &lock);
+    replace(&folder, "upstreams.lock.json", &lock);
     assert!(watching.run().contains("1 test, 1 assertion: 0 failed"));
     assert_eq!(watching.interrupt(), Some(0));
     let refused = folder.run(&["test", "--watch", "--format", "junit"], false);

@@ -9,8 +9,8 @@ use crate::lower::example;
 pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
-        for (key, overriding) in &upstream.tool_overrides {
-            let (Some(written), Some(tool)) = (&overriding.example, locked.tools.get(key)) else { continue };
+        for (key, tool) in &locked.tools {
+            let Some(written) = upstream.example(key, &tool.definition) else { continue };
             let Some(fault) = example::fault(&written.value, &tool.definition) else { continue };
             let mut finding = Diagnostic::new(Code::ExampleRefused, format!("{}, so that `doc` does not show it", fault.message))
                 .about(Subject::upstream(name).tool(key))

@@ -1,7 +1,6 @@
 //! Checks `paging` in overrides against the tools of the lock file.
 
-use crate::config::model::{Config, Spanned, Transport};
-use crate::config::operation_selector::names_operation;
+use crate::config::model::{Config, Override, Spanned, Transport};
 use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, quoted_list, suggest};
 use crate::json::Json;
 use crate::json_schema::Schema;
@@ -11,22 +10,13 @@ use crate::lock::{Lock, LockedTool};
 pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
-        let operations = match &upstream.transport {
-            Transport::OpenApi(entry) => entry.operation_overrides.iter().collect(),
-            _ => Vec::new(),
-        };
-        let operations = operations.into_iter().filter_map(|(key, overriding)| {
-            let paging = overriding.paging.as_ref()?;
-            let is_meant = |tool: &&LockedTool| {
-                let said = |key: &str| tool.definition.get("_ptc").and_then(|ptc| ptc.get(key)).and_then(Json::as_str);
-                said("operationId") == Some(key)
-                    || said("path").is_some_and(|path| names_operation(key, said("method").unwrap_or("GET"), path))
-            };
+        if let Transport::OpenApi(entry) = &upstream.transport {
             // An override of an operation that is not included is reported when the document is read.
-            Some((key, paging, locked.tools.values().find(is_meant)?))
-        });
-        for (key, paging, tool) in operations {
-            check_names(key, paging, tool, diagnostics);
+            for tool in locked.tools.values() {
+                if let Some((key, Override { paging: Some(paging), .. })) = entry.override_of(&tool.definition) {
+                    check_names(key, paging, tool, diagnostics);
+                }
+            }
         }
         // An upstream that lists its tools later has none yet.
         for (key, overriding) in upstream.tool_overrides.iter().filter(|_| !locked.tools.is_empty()) {

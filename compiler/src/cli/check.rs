@@ -12,7 +12,7 @@ use crate::build_args::Build;
 use crate::console::Console;
 use crate::load::{self, Checked};
 use crate::program::Catalogs;
-use crate::{Failure, Status, environment, program, resolve_lock, sandbox};
+use crate::{Failure, Status, defaults, environment, program, resolve_lock, sandbox};
 
 /// Maximum number of tools for which `--check` prints how their lists are paged.
 const MAX_PAGED: usize = 10;
@@ -53,6 +53,7 @@ fn pinned(checked: &mut Checked, lock: Option<&Lock>) {
     if let Some(lock) = lock {
         checks::paging::check(config, lock, diagnostics);
         checks::examples::check(config, lock, diagnostics);
+        defaults::check_examples(config, lock, diagnostics);
         checks::policy::check(config, lock, diagnostics);
     }
     // Make the tables only if there are programs to check against them, because the tables of many tools take a while.

@@ -1,13 +1,15 @@
-//! Checks default arguments of operations against the whole schemas of their parameters.
+//! Checks default arguments of operations, and examples in overrides, against the whole schemas of the arguments.
 //!
 //! The library has already compared types, listed values and bounds, and has left out operations whose defaults do not match. The
 //! runtime's validator checks the rest of JSON Schema.
 
+use ptc_compiler::config::Config;
 use ptc_compiler::config::model::OpenApi;
 use ptc_compiler::config::operation_selector;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Subject, quoted};
 use ptc_compiler::json::Json;
-use ptc_compiler::lock::LockedUpstream;
+use ptc_compiler::lock::{Lock, LockedUpstream};
+use ptc_compiler::lower::example;
 use ptc_compiler::source::Span;
 use ptc_lisp::{Value, json};
 
@@ -32,16 +34,36 @@ pub(crate) fn check(entry: &OpenApi, locked: &LockedUpstream, diagnostics: &mut 
     }
 }
 
-/// Returns the fault of a default as the rest of a sentence.
-fn fault(definition: &Value, name: &str, default: &Json) -> Option<String> {
-    let read = json::decode(default.canonical().as_bytes()).map_err(|why| why.to_string());
+/// Reports examples in overrides that the library has found no fault in, and that the whole schema refuses.
+pub(crate) fn check_examples(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
+    for (name, upstream) in &config.upstreams {
+        let locked = lock.upstreams.get(name).into_iter().flat_map(|locked| &locked.tools);
+        for (key, tool) in locked {
+            let Some(written) = upstream.example(key, &tool.definition) else { continue };
+            if example::fault(&written.value, &tool.definition).is_some() {
+                continue;
+            }
+            let Ok(definition) = json::decode(tool.canonical.as_bytes()) else { continue };
+            for (argument, value) in written.value.members() {
+                let Some(what) = fault(&definition, argument, value) else { continue };
+                let message = format!("the example of the argument {} {what}", quoted(argument));
+                let subject = Subject::upstream(name).tool(key);
+                diagnostics.push(Diagnostic::new(Code::ExampleRefused, message).about(subject).at(written.place.clone(), ""));
+            }
+        }
+    }
+}
+
+/// Returns the fault of a value of an argument as the rest of a sentence.
+fn fault(definition: &Value, name: &str, given: &Json) -> Option<String> {
+    let read = json::decode(given.canonical().as_bytes()).map_err(|why| why.to_string());
     // A number may be too large to be sent.
     let sent = read.and_then(|value| json::encode(&value, const_args::MAX_BYTES).map(|_| value).map_err(|why| why.to_string()));
-    let default = match sent {
-        Ok(default) => default,
+    let value = match sent {
+        Ok(value) => value,
         Err(why) => return Some(format!("cannot be sent: {why}")),
     };
-    let mismatch = const_args::mismatch(definition, name, &default)?;
+    let mismatch = const_args::mismatch(definition, name, &value)?;
     let within = if mismatch.path == *name { String::new() } else { format!(" at {}", quoted(&mismatch.path)) };
     Some(format!("is not what its schema asks for{within}: {}", mismatch.without_value()))
 }

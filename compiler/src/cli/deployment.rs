@@ -4,6 +4,7 @@ use ptc_compiler::leak::StaticDeployment;
 use ptc_compiler::lock::Lock;
 use ptc_compiler::{checks, lower};
 
+use crate::defaults;
 use crate::load::Checked;
 use crate::program::{self, Catalogs};
 use crate::source;
@@ -14,6 +15,7 @@ pub(crate) fn lowered(checked: &mut Checked, lock: &Lock, name: &str, agentic: b
     let Checked { config: Some(config), diagnostics, programs, .. } = checked else { return None };
     checks::paging::check(config, lock, diagnostics);
     checks::examples::check(config, lock, diagnostics);
+    defaults::check_examples(config, lock, diagnostics);
     checks::policy::check(config, lock, diagnostics);
     let mut deployment = lower::deployment(config, lock, name);
     deployment.compiler = format!("{}+{}", ptc_compiler::VERSION, source::COMPILER_DIGEST);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ptc_catalog::ListingLimits;
 
+use super::operation_selector::names_operation;
 use crate::diag::Code;
 use crate::json::Json;
 use crate::source::{FileId, Span};
@@ -124,6 +125,16 @@ pub struct Upstream {
     pub tool_overrides: BTreeMap<String, ToolOverride>,
     /// The keys that depend on the transport.
     pub transport: Transport,
+}
+
+impl Upstream {
+    /// Returns the `example` in the override of a tool or operation.
+    pub fn example(&self, tool: &str, definition: &Json) -> Option<&Spanned<Json>> {
+        match &self.transport {
+            Transport::OpenApi(entry) => entry.override_of(definition)?.1.example.as_ref(),
+            Transport::McpStdio(_) | Transport::McpHttp(_) => self.tool_overrides.get(tool)?.example.as_ref(),
+        }
+    }
 }
 
 /// One entry of `tool_overrides`.
@@ -380,6 +391,20 @@ pub struct Override {
     pub paging: Option<Spanned<Json>>,
     /// `call_timeout_ms`
     pub call_timeout_ms: Option<u64>,
+    /// `example`: the arguments of a call.
+    pub example: Option<Spanned<Json>>,
+}
+
+impl OpenApi {
+    /// Returns the override of an operation with its key, by the `_ptc` of the operation's definition.
+    pub fn override_of(&self, definition: &Json) -> Option<(&str, &Override)> {
+        let operation = definition.get("_ptc")?;
+        let said = |key: &str| operation.get(key).and_then(Json::as_str);
+        let by_id = said("operationId").and_then(|id| self.operation_overrides.get_key_value(id));
+        let (path, method) = (said("path")?, said("method").unwrap_or("GET"));
+        let by_path = || self.operation_overrides.iter().find(|(key, _)| names_operation(key, method, path));
+        by_id.or_else(by_path).map(|(key, overriding)| (key.as_str(), overriding))
+    }
 }
 
 /// The effects that an override states. `None` leaves the default of an operation's method, or what is known of a tool.

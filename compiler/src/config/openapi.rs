@@ -177,6 +177,7 @@ fn overrides(reader: &mut ConfigReader<'_>, fields: &Fields<'_>) -> BTreeMap<Str
                 secret_args: entry.nodes("secret_args").iter().filter_map(Node::as_str).map(str::to_owned).collect(),
                 paging: entry.node("paging").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
                 call_timeout_ms: entry.optional_number("call_timeout_ms"),
+                example: entry.node("example").map(|node| Spanned { value: Json::from(node), place: node.place(reader.file) }),
             },
         );
     }

@@ -6,6 +6,9 @@ use crate::json::Json;
 use crate::json_schema::Schema;
 use crate::json_schema::mismatch::mismatch;
 
+/// Maximum depth to which members are compared with the schema.
+const MAX_DEPTH: usize = 16;
+
 /// Maximum bytes of an example in the config, as JSON.
 const MAX_EXAMPLE: usize = 400;
 
@@ -40,9 +43,38 @@ pub fn fault(example: &Json, definition: &Json) -> Option<ExampleFault> {
         if let Some(found) = mismatch(&schema, node, value, "example", &quoted(name)) {
             return because(found.message, found.hint);
         }
+        if let Some(found) = members_fault(&schema, node, value, &quoted(name), 0) {
+            return Some(found);
+        }
     }
     let missing = args.iter().find(|arg| arg.required && !has_default(&arg.name) && example.get(&arg.name).is_none());
     missing.and_then(|arg| because(format!("the example lacks the required argument {}", quoted(&arg.name)), None))
+}
+
+/// Returns the first object in an example that lacks a required member or has an unknown one. `what` is the argument in a sentence.
+fn members_fault(schema: &Schema<'_>, node: &Json, value: &Json, what: &str, depth: usize) -> Option<ExampleFault> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    if let (Json::Array(values), Some(items)) = (value, schema.keyword(node, "items")) {
+        let inner = |(at, value)| members_fault(schema, items, value, &format!("{what}[{at}]"), depth + 1);
+        return values.iter().enumerate().find_map(inner);
+    }
+    let Json::Object(given) = value else { return None };
+    let members = schema.members(node);
+    if let Some(name) = members.required.iter().find(|name| value.get(name).is_none()) {
+        let message = format!("the example of the argument {what} lacks {}", quoted(name));
+        return Some(ExampleFault { message, hint: None });
+    }
+    let is_closed = members.closed && schema.keyword(node, "patternProperties").is_none();
+    given.iter().find_map(|(name, value)| match members.get(name) {
+        Some(inner) => members_fault(schema, inner, value, &format!("{what}.{}", quoted(name)), depth + 1),
+        None if is_closed => Some(ExampleFault {
+            message: format!("the example of the argument {what} has {}, which its schema does not name", quoted(name)),
+            hint: suggest::hint(name, "member", members.properties.iter().map(|(name, _)| *name)),
+        }),
+        None => None,
+    })
 }
 
 /// Returns why an example in the schema of an argument is not shown. `None` if there is no such example.

@@ -122,7 +122,7 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
     let call_timeout_ms = overriding.and_then(|overriding| overriding.call_timeout_ms);
     let call_timeout_ms =
         call_timeout_ms.or_else(|| timeout_of_operation(locked)).or_else(|| entry.and_then(|entry| entry.call_timeout_ms));
-    let example = overriding.and_then(|overriding| overriding.example.as_ref()).map(|example| &example.value);
+    let example = entry.and_then(|entry| entry.example(name, definition)).map(|example| &example.value);
     let example = example.filter(|example| example::fault(example, definition).is_none()).cloned();
     let annotations = declared(definition);
     let effects = relied_on(entry, name, definition);

@@ -209,6 +209,7 @@ pub static OVERRIDE: Table = Table {
         key("secret_args", Kind::Names, Optional, "parameters that carry secrets and that programs may pass all the same"),
         PAGING,
         CALL_TIMEOUT,
+        EXAMPLE,
     ]],
 };
 
@@ -275,6 +276,8 @@ pub static PROXY: Table = Table {
     ]],
 };
 
+const EXAMPLE: Key = key("example", Kind::Object, Optional, "arguments of a call that `doc` shows").or(&["examples", "sample"]);
+
 const PAGING: Key =
     key("paging", Kind::Paging, Optional, "how its list is paged, where its schemas do not tell; false where it is not");
 
@@ -289,6 +292,6 @@ pub static TOOL_OVERRIDE: Table = Table {
         key("idempotent", Kind::Flag, Optional, "repeated calls have no further effect, so that a lost one may be sent again"),
         PAGING,
         CALL_TIMEOUT,
-        key("example", Kind::Object, Optional, "arguments of a call that `doc` shows").or(&["examples", "sample"]),
+        EXAMPLE,
     ]],
 };
