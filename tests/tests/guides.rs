@@ -17,7 +17,7 @@ use ptc_tests::process::{Background, free_port, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Ports of the quickstart's upstreams, of servers over HTTP, of a token endpoint, and of a model.
+/// Ports of the quickstart's upstreams, of servers over HTTP, of an authorization server, and of a model.
 const PORTS: [&str; 7] = ["7411", "7412", "7332", "7334", "7335", "9480", "11434"];
 
 /// The model's answer to every question.
@@ -80,11 +80,8 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let ports: BTreeMap<&str, String> = PORTS.map(|port| (port, free_port().to_string())).into();
-        // An OpenAI-compatible endpoint, and a token endpoint.
+        // An OpenAI-compatible endpoint.
         service(&ports["11434"], &json!({ "choices": [{ "message": { "content": PLANNED }, "finish_reason": "stop" }] }));
-        let token =
-            json!({ "access_token": "not-a-real-token", "token_type": "Bearer", "refresh_token": "not-a-real-refresh-token" });
-        service(&ports["9480"], &token);
         let address = |port: &str| format!("127.0.0.1:{}", ports[port]);
         let mut upstreams = Command::new(ptc_compile());
         upstreams.args(["demo", "--http", &address("7411"), "--api", &address("7412")]);

@@ -71,6 +71,12 @@ pub(super) fn read(
     if let Some(node) = fields.node("resource") {
         check_resource(reader, node);
     }
+    if let Some(node) = fields.node("issuer").filter(|_| !has_token_url) {
+        check_issuer(reader, node);
+    }
+    if let Some(node) = fields.node("client_id").filter(|_| is_document && !has("binding") && !has_token_url) {
+        check_document(reader, node);
+    }
     if let Some(node) = fields.node("client_id")
         && node.as_str().is_some_and(|id| id.contains(char::is_control))
     {
@@ -250,6 +256,25 @@ fn check_scope(reader: &mut ConfigReader<'_>, node: &Node) {
         "a scope has visible ASCII characters other than `\"` and `\\`"
     };
     reader.fault(Code::BadOauthSetting, node, format!("{} in `scopes` is not a scope", quoted(scope)), "", hint);
+}
+
+/// Reports an issuer whose metadata has no URL (RFC 8414, section 2).
+fn check_issuer(reader: &mut ConfigReader<'_>, node: &Node) {
+    let Some(url) = node.as_str().and_then(|issuer| Url::parse(issuer).ok()) else { return };
+    if url.query().is_some() || url.fragment().is_some() {
+        let hint = "write the `issuer` of its metadata, or the endpoint as `token_url`";
+        reader.fault(Code::BadOauthSetting, node, "the URL of an issuer has no query and no fragment", "", hint);
+    }
+}
+
+/// Reports the URL of a client-ID metadata document that no authorization server may accept.
+fn check_document(reader: &mut ConfigReader<'_>, node: &Node) {
+    let Some(url) = node.as_str().and_then(|id| Url::parse(id).ok()) else { return };
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    if url.path() == "/" || url.fragment().is_some() || has_user {
+        let hint = "such a URL has a path, and neither a fragment nor a user, for example `https://app.example.com/client.json`";
+        reader.fault(Code::BadOauthSetting, node, "`client_id` is not the URL of a client's metadata document", "", hint);
+    }
 }
 
 /// Reports a resource that is not an absolute URI without a fragment (RFC 8707, section 2).

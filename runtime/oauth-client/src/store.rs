@@ -153,6 +153,17 @@ impl Login {
         !self.refresh_token.is_empty()
     }
 
+    /// Returns the URL of the authorization server: its issuer, or its token endpoint if only that is known.
+    pub fn server(&self) -> &str {
+        let found = self.found.as_ref().map_or("", |found| &found.issuer);
+        [found, &self.key.issuer, &self.token_endpoint].into_iter().find(|url| !url.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns the scopes that were requested, separated by spaces.
+    pub fn scope(&self) -> &str {
+        if self.scope.is_empty() { &self.key.scope } else { &self.scope }
+    }
+
     /// Returns the remaining lifetime of the access token. `None` if it is not known.
     pub fn remaining(&self) -> Option<Duration> {
         let elapsed = now().saturating_sub(self.issued_at);

@@ -2,6 +2,7 @@
 
 mod listener;
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,9 +10,11 @@ use std::time::Duration;
 use clap::Args;
 use ptc_catalog::{GrantType, Upstream};
 use ptc_compiler::diag::suggest;
+use ptc_compiler::diag::text::on_one_line;
 use ptc_compiler::serve::ask;
 use ptc_compiler::tree::Syntax;
 use ptc_oauth_client::login::LoginClient;
+use ptc_oauth_client::store::Login as StoredLogin;
 use ptc_runtime::secrets::{self, Secrets};
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::http::access_token::TokenSourceConfig;
@@ -84,14 +87,8 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
         let name = upstream.name;
         if args.status {
             let login = client.stored().map_err(|why| selected.failure(name, &why))?;
-            let state = login.map(|login| match (login.has_refresh_token(), login.remaining().map(|left| left.as_secs())) {
-                (true, _) => "logged in".to_owned(),
-                (false, None) => "logged in, without a refresh token".to_owned(),
-                (false, Some(0)) => "expired".to_owned(),
-                (false, Some(left)) => format!("logged in for {left} s, without a refresh token"),
-            });
-            missing |= state.as_deref().is_none_or(|state| state == "expired");
-            console.data(&format!("{name}: {}\n", state.unwrap_or_else(|| "not logged in".to_owned())));
+            missing |= login.as_ref().is_none_or(is_expired);
+            console.data(&format!("{name}: {}\n", login.as_ref().map_or_else(|| "not logged in".to_owned(), state)));
             continue;
         }
         let done = match grant {
@@ -123,6 +120,31 @@ pub(crate) fn login(args: &Login, console: &Console) -> Result<Status, Failure> 
         console.message(&format!("{name}: logged in{advice}\n"));
     }
     Ok(if missing { Status::Findings } else { Status::Clean })
+}
+
+/// Whether a login needs a person again.
+fn is_expired(login: &StoredLogin) -> bool {
+    !login.has_refresh_token() && login.remaining().is_some_and(|left| left.is_zero())
+}
+
+/// Describes a login: where, with which scopes, and how long its access token is valid.
+fn state(login: &StoredLogin) -> String {
+    let mut out = if is_expired(login) { "expired" } else { "logged in" }.to_owned();
+    let _ = write!(out, " at {}", on_one_line(login.server()));
+    if !login.scope().is_empty() {
+        let _ = write!(out, ", with the scopes {}", on_one_line(login.scope()));
+    }
+    match login.remaining().map(|left| left.as_secs()) {
+        Some(0) if login.has_refresh_token() => out.push_str(", the access token is renewed at the next call"),
+        Some(0) | None => {}
+        Some(left) => {
+            let _ = write!(out, ", the access token is valid for {left} s");
+        }
+    }
+    if !login.has_refresh_token() {
+        out.push_str(", without a refresh token");
+    }
+    out
 }
 
 /// Runs `logout`.
