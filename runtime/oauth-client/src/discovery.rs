@@ -51,18 +51,7 @@ struct Resource {
 /// Returns a clause that says why there is no usable authorization server.
 pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Discovered, String> {
     let challenge = challenge_of(fetcher, upstream).await?;
-    let resource = match &*challenge.resource_metadata {
-        "" => well_known(fetcher, upstream).await,
-        // No other place counts if the upstream names one.
-        text => match upstream.join(text) {
-            Ok(url) => match fetcher.document(&url).await {
-                Ok(members) => Resource::read(url, &members, upstream).map_err(FetchError::Unusable),
-                Err(why) => Err(FetchError::Unusable(why.into_clause())),
-            },
-            Err(why) => Err(FetchError::Unusable(format!("`resource_metadata` of its challenge is not a URL: {why}"))),
-        },
-    };
-    let resource = match resource {
+    let resource = match resource_of(fetcher, upstream, &challenge).await {
         Ok(resource) => resource,
         Err(FetchError::Absent(why)) => return of_origin(fetcher, upstream, challenge, &why).await,
         Err(FetchError::Unusable(why)) => return Err(why),
@@ -84,6 +73,17 @@ pub(crate) async fn discover(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Di
         scope,
         needs_proof: challenge.needs_proof || resource.needs_proof,
     })
+}
+
+/// Returns the scopes that an upstream asks for at a known issuer. `None` if it cannot be asked, or if it names other issuers: their scopes
+/// may be unknown at this one.
+pub(crate) async fn asked_scope(fetcher: &Fetcher<'_>, upstream: &Url, issuer: &str) -> Option<String> {
+    let challenge = challenge_of(fetcher, upstream).await.ok()?;
+    let resource = resource_of(fetcher, upstream, &challenge).await;
+    if resource.as_ref().is_ok_and(|resource| !resource.authorization_servers.iter().any(|named| named == issuer)) {
+        return None;
+    }
+    if challenge.scope.is_empty() { Some(resource.ok()?.scopes_supported) } else { Some(challenge.scope) }
 }
 
 /// Whether the metadata of a protected resource still names an issuer. `None` if it cannot be read now.
@@ -121,6 +121,21 @@ async fn challenge_of(fetcher: &Fetcher<'_>, upstream: &Url) -> Result<Challenge
         message => format!("it cannot be asked: {message}"),
     })?;
     Ok(if answer.status().as_u16() == 401 { Challenge::read(answer.headers()).unwrap_or_default() } else { Challenge::default() })
+}
+
+/// Fetches the metadata of a protected resource from where the challenge says that it is, or else from its well-known places.
+async fn resource_of(fetcher: &Fetcher<'_>, upstream: &Url, challenge: &Challenge) -> Result<Resource, FetchError> {
+    match &*challenge.resource_metadata {
+        "" => well_known(fetcher, upstream).await,
+        // No other place counts if the upstream names one.
+        text => match upstream.join(text) {
+            Ok(url) => match fetcher.document(&url).await {
+                Ok(members) => Resource::read(url, &members, upstream).map_err(FetchError::Unusable),
+                Err(why) => Err(FetchError::Unusable(why.into_clause())),
+            },
+            Err(why) => Err(FetchError::Unusable(format!("`resource_metadata` of its challenge is not a URL: {why}"))),
+        },
+    }
 }
 
 /// Fetches the metadata of a protected resource from its well-known places: that with the path of the upstream, then that of its origin.

@@ -129,7 +129,7 @@ impl LoginClient {
                 metadata: self.endpoint.metadata(party).await?,
                 resource: config.resource.clone(),
                 resource_metadata: String::new(),
-                scope: String::new(),
+                scope: self.asked_scope().await,
                 needs_proof: false,
             });
         }
@@ -153,6 +153,21 @@ impl LoginClient {
     pub async fn authorization_server(&self) -> Result<AuthorizationServer, UpstreamError> {
         let Discovered { issuer, resource, scope, needs_proof, .. } = self.discover().await?;
         Ok(AuthorizationServer { issuer, resource, scope, needs_proof })
+    }
+
+    /// Returns the scopes that an MCP server asks for at the issuer of the config. Empty if the config has scopes, or if the server
+    /// asks for none.
+    async fn asked_scope(&self) -> String {
+        let config = &self.endpoint.party().oauth;
+        // The resource of other services is not their URL, and they do not answer requests of MCP.
+        let Some(upstream) = Url::parse(self.upstream).ok().filter(|url| url.as_str().starts_with(&config.resource)) else {
+            return String::new();
+        };
+        if !config.scope.is_empty() || config.resource.is_empty() {
+            return String::new();
+        }
+        let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
+        discovery::asked_scope(&fetcher, &upstream, &config.issuer).await.unwrap_or_default()
     }
 
     async fn discover(&self) -> Result<Discovered, UpstreamError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, ClientAuth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_runtime::secrets::Secrets;
 use ptc_runtime::upstream::http::access_token::{AccessTokens, TokenSourceConfig};
@@ -81,7 +81,11 @@ fn service(api: &Web) -> Upstream {
 
 /// Logs in. Returns the parameters of the request for a code, or why there is no login.
 fn log_in(api: &Web, store: &Path) -> Result<Vec<(String, String)>, String> {
-    let upstream: &'static Upstream = Box::leak(Box::new(service(api)));
+    log_in_to(service(api), store)
+}
+
+fn log_in_to(upstream: Upstream, store: &Path) -> Result<Vec<(String, String)>, String> {
+    let upstream: &'static Upstream = Box::leak(Box::new(upstream));
     let secrets = Secrets::resolve_for(&[], &[upstream], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
     let config = TokenSourceConfig::of_upstream(upstream, Some(store.to_owned()), &secrets).unwrap().unwrap();
     let client = LoginClient::new(&config).unwrap();
@@ -147,6 +151,30 @@ fn registered_client_renews_tokens_until_the_upstream_names_another_server() {
     assert!(of(&request, "server").starts_with(&expected), "{request:?}");
     assert!(second.requests().iter().any(|asked| asked.target == "/register"));
     assert!(second.requests().iter().all(|asked| !asked.body.contains("refresh-token-")));
+}
+
+#[test]
+fn login_at_the_issuer_of_the_config_requests_the_scopes_that_the_upstream_asks_for() {
+    let (known, other) = (server(&json!({}), 3_600), server(&json!({}), 3_600));
+    let named = [known.url("").to_owned(), other.url("").to_owned()];
+    for (named, scopes, expected) in [(&named[0], "", "notes.read"), (&named[1], "", ""), (&named[0], "own", "own")] {
+        let names = named.clone();
+        let api = protected(move |asked| naming(asked, &names), |_| Answer::json(200, json!({})));
+        let Transport::OpenApi(spec) = service(&api).transport else { panic!("a service") };
+        let oauth = OAuth2 {
+            issuer: known.url(""),
+            client_id: "gate",
+            client_auth: ClientAuth::None,
+            scope: scopes.to_owned().leak(),
+            ..spec.auth[0].oauth().unwrap().clone()
+        };
+        let spec = OpenApi { auth: vec![Auth::OAuth2(oauth)].leak(), ..spec };
+        let service = upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))]);
+        let request = log_in_to(service, tempfile::tempdir().unwrap().path()).unwrap();
+        assert_eq!((of(&request, "client_id"), of(&request, "scope")), ("gate", expected), "{named}");
+        let server = of(&request, "server");
+        assert_eq!(server == "the upstream asks for the scopes `notes.read`", expected == "notes.read", "{server}");
+    }
 }
 
 #[test]
