@@ -47,14 +47,23 @@ fn client_calls(client: &mut Client) -> Value {
 }
 
 fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
-    let (path, traces) = (scratch("separate"), scratch("separate-traces"));
+    let path = scratch("separate");
     tokens_file(&path, &[("alice", ALICE), ("bob", BOB)]);
+    let options = ["--http-tokens-file", path.to_str().expect("plain text")];
+    check_separation("separate-traces", &options, [ALICE, BOB], "name:alice");
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+/// Runs a server whose options let the two tokens in. Checks that the owner of the second one finds nothing of the first one, whose id is
+/// `owner`, in any tool or endpoint. `folder` is the name of a folder for traces.
+pub(super) fn check_separation(folder: &str, options: &[&str], [first, second]: [&'static str; 2], owner: &str) {
+    let traces = scratch(folder);
     let planner = crate::agentic::planner(&format!("```clojure\n(return \"{MARK}\")\n```"));
     let mut command = crate::agentic::with_planner("tasks", &planner, &["--agentic-allow-writes", "--agentic-include-program"]);
     command.args(["--http", "--http-port", "0", "--sessions", "--debug-tool", "--trace-payloads", "full", "--http-viewer"]);
-    command.args(["--http-metrics", "--trace-dir"]).arg(&traces).arg("--http-tokens-file").arg(&path);
+    command.args(["--http-metrics", "--trace-dir"]).arg(&traces).args(options);
     let site = Site::of(&mut command);
-    let mut alice = site.authenticated(ALICE);
+    let mut alice = site.authenticated(first);
     let ids = use_everything(&mut alice);
     // A call of hers is in flight.
     let mut waiting = site.beside(&alice);
@@ -71,7 +80,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
         alice.count("ptc_programs_running") == 1
     });
 
-    let mut bob = site.authenticated(BOB);
+    let mut bob = site.authenticated(second);
     let stats = tool(&mut bob, "b", "lisp_debug", &json!({ "op": "stats" })).json();
     let stats = &stats["result"]["structuredContent"];
     assert_eq!((&stats["ring_count"], &stats["window"]["calls"]), (&json!(0), &json!(0)), "{stats}");
@@ -108,7 +117,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
     for name in &tools {
         assert!(pairs.iter().any(|(tool, ..)| tool == name), "{name} is not in the table of this test");
     }
-    let hash = ptc_runtime::digest::owner_hash("name:alice");
+    let hash = ptc_runtime::digest::owner_hash(owner);
     let check = |place: &str, answer: &Answer| {
         let text = format!("{:?} {}", answer.headers, answer.body);
         for part in [MARK, REQUEST, &ids.session, &ids.protocol_session, &ids.trace, &hash] {
@@ -135,6 +144,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
     }
     let one = format!("/viewer/api/calls/{}", ids.trace);
     let stolen = [("Mcp-Session-Id", ids.protocol_session.as_str())];
+    let known = [("If-None-Match", "*")];
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": REQUEST } }).to_string();
     for (method, target, headers, body, status) in [
         ("GET", "/health", &[][..], "", 200),
@@ -144,6 +154,7 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
         ("GET", "/viewer/api/calls", &[], "", 200),
         ("GET", "/viewer/api/calls?limit=5000", &[], "", 200),
         ("GET", one.as_str(), &[], "", 404),
+        ("GET", one.as_str(), &known, "", 404),
         ("GET", "/mcp", &[], "", 405),
         ("POST", "/mcp", &[], &cancel, 202),
         ("POST", "/mcp", &stolen, &cancel, 404),
@@ -152,6 +163,9 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
         let answer = bob.ask(method, target, headers, body);
         assert_eq!(answer.status, status, "{method} {target}: {answer:?}");
         check(&format!("{method} {target}"), &answer);
+    }
+    for (method, target) in [("GET", "/.well-known/oauth-protected-resource"), ("OPTIONS", "/mcp"), ("OPTIONS", &one)] {
+        check(&format!("{method} {target}"), &bob.ask(method, target, &[], ""));
     }
     // His own calls are there, and nothing of his was hidden with hers.
     let of_bob = client_calls(&mut bob);
@@ -162,6 +176,5 @@ fn owner_finds_nothing_of_another_in_any_tool_or_endpoint() {
     assert!(tool(&mut alice, "a", "lisp_session_eval", &with(&session, "program", "made".into())).text().contains(MARK));
     assert!(!client_calls(&mut alice).to_string().contains("of bob"));
     drop(site);
-    std::fs::remove_file(&path).expect("it is there");
     std::fs::remove_dir_all(&traces).expect("it is there");
 }
