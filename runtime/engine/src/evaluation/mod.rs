@@ -4,6 +4,7 @@
 //! - [`call`]: the validated arguments of `lisp_eval`.
 //! - `called`: the tools whose answers earlier evaluations received.
 //! - `notes`: the notes of an answer.
+//! - `hooks`: the tools and checks of an embedding program.
 //! - [`isolation`]: the evaluation in another process, and what travels between the two.
 //! - `outcome`: the result of an evaluation: its value, or its failure.
 //! - [`reason`]: the reasons of failures in the protocol.
@@ -14,6 +15,7 @@
 pub mod call;
 mod called;
 mod capacity;
+mod hooks;
 pub mod isolation;
 pub mod notes;
 mod outcome;
@@ -27,15 +29,13 @@ use std::time::{Duration, Instant};
 
 use ptc_catalog::{Catalog, StoredProgram};
 use ptc_check::{Finding, FindingKind};
-#[cfg(feature = "coverage")]
-use ptc_lisp::coverage::Collector;
-use ptc_lisp::host::Host;
 use ptc_lisp::limits::{Cancel, Limits};
 use ptc_lisp::missing_keys::MissingKey;
-use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Share, Value, fiber, json, print};
+use ptc_lisp::{Bindings, Deadline, ErrorKind, Kind, Program, Run, Value, fiber, json, print};
 
 pub use call::{ArgumentLimits, Call};
 pub use called::CalledTools;
+pub use hooks::EvalHooks;
 pub use isolation::{IsolatedRun, Isolation};
 pub use outcome::{Evaluation, Failure, InSession, Preview};
 pub use reason::Reason;
@@ -50,7 +50,7 @@ use ptc_secrets::Redactor;
 use ptc_text::truncate_utf8;
 use ptc_upstream::access::Access;
 use ptc_upstream::caller_token::CallerToken;
-use ptc_upstream::{CallReport, ProgramHost, Upstreams, WaitLimits, nothing_written};
+use ptc_upstream::{Upstreams, WaitLimits, nothing_written};
 
 /// Evaluates programs for one deployment. Evaluations share only the upstreams' connections.
 #[derive(Clone)]
@@ -63,59 +63,6 @@ pub struct Evaluator {
     isolation: Option<Arc<dyn Isolation>>,
     access: Option<Arc<dyn Access>>,
     caller: Option<CallerToken>,
-}
-
-/// Hooks of an evaluation: the tools and checks of an embedding program.
-pub trait EvalHooks: Sync {
-    /// Returns the names of its own tools.
-    fn tools(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    /// Returns findings about calls of own tools in the text of a program.
-    fn check(&self, _: &Program) -> Vec<Finding> {
-        Vec::new()
-    }
-
-    /// Checks or replaces the context before the program uses it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the failure of the program if the context is invalid. The program is not run then.
-    fn context(&self, context: Option<Value>) -> Result<Option<Value>, Failure> {
-        Ok(context)
-    }
-
-    /// Returns the host of the evaluation, which wraps that of the upstreams.
-    fn host(&self, upstreams: &Arc<ProgramHost>) -> Arc<dyn Host> {
-        Arc::clone(upstreams) as Arc<dyn Host>
-    }
-
-    /// Returns what runs the program in another process, if it does not run in this one. The other hooks have no effect then.
-    fn isolation(&self) -> Option<&dyn Isolation> {
-        None
-    }
-
-    /// Returns when the time of the program began, if that was before the evaluation.
-    fn started(&self) -> Option<Instant> {
-        None
-    }
-
-    /// Returns the program's share of processors and memory, if no lease divides them.
-    fn share(&self) -> Option<Arc<dyn Share>> {
-        None
-    }
-
-    /// Returns what counts the evaluated forms and branches of the program.
-    #[cfg(feature = "coverage")]
-    fn coverage(&self) -> Option<&Collector> {
-        None
-    }
-
-    /// Returns what the host has recorded. `has_failed` says whether the program failed.
-    fn report(&self, upstreams: &ProgramHost, has_failed: bool) -> CallReport {
-        upstreams.report(has_failed)
-    }
 }
 
 /// The hooks of a server without own tools.
