@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
+use ptc_upstream::http::address::AddressLimits;
 use ptc_upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use ptc_upstream::http::status::retry_after;
 use ptc_upstream::{Reason, UpstreamError};
@@ -13,7 +14,6 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 use crate::party::Party;
@@ -83,11 +83,13 @@ impl TokenEndpoint {
         let limits = if oauth.is_discovered() {
             let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
             Some(AddressLimits::new(upstream))
-        } else if oauth.token_url.is_empty() {
-            let issuer = Url::parse(oauth.issuer).map_err(|why| fault(&format!("`issuer` is not a URL: {why}")))?;
-            Some(AddressLimits::of_issuer(issuer))
         } else {
-            None
+            match Url::parse(oauth.issuer) {
+                Ok(issuer) => Some(AddressLimits::of_issuer(issuer, url.clone())),
+                // Beside `token_url`, it may be left out, or be an audience of any form. Then there is no metadata.
+                Err(_) if url.is_some() => None,
+                Err(why) => return Err(fault(&format!("`issuer` is not a URL: {why}"))),
+            }
         };
         let endpoint = Endpoint {
             upstream: None,
