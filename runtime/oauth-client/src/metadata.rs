@@ -10,7 +10,6 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
-
 /// Maximum bytes of the metadata.
 const MAX_METADATA_BYTES: u64 = 256 * 1024;
 

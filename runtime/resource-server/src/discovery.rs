@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(why, format!("http://203.0.113.7{document}: {expected}"), "{url}");
             assert_eq!(asked, [format!("http://203.0.113.7{document}")], "{url}");
         }
-        // These keys are fetched: the answer is no key set.
+        // These keys are fetched: the answer is not a key set.
         for issuer in ["http://127.0.0.1:1", "http://10.0.0.7", "http://203.0.113.7"] {
             let keys = format!("{issuer}/keys");
             let (why, asked) = fetch(issuer, &keys);
