@@ -21,13 +21,15 @@ fn program(folder: &Path, name: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs `ptc-compile` with the token of a person, and no other programs than those of the folder. Returns what was started, too.
+/// Runs `ptc-compile` with the token of a person, with no other programs than those of the folder and no packages. Returns what was
+/// started, too.
 fn run(folder: &Path, args: &[&str], token: &str) -> (Output, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
         .args(args)
         .current_dir(folder)
         .env("PATH", folder)
         .env("CARGO", folder.join("cargo"))
+        .env("CARGO_HOME", folder.join("cargo-home"))
         .env("BROWSER", folder.join("browser"))
         .env("PTC_COMPILE_CACHE", folder.join("cache"))
         .env("PTC_RUNNER_MCP_CALLER_TOKEN", token)
