@@ -292,7 +292,9 @@ fn endpoint_at_a_private_address_in_the_metadata_of_a_public_issuer_is_not_asked
             let spec = OpenApi { auth, proxy: Some(Proxy::new(proxy.url(""))), ..OpenApi::new("https://10.0.0.9") };
             let folder = tempfile::tempdir().unwrap();
             let outcome = with_client(spec, folder.path(), async |client| {
-                client.redeem(FIRST).await.map(|_| ()).unwrap_or_else(|why| panic!("{why}"));
+                if let Err(why) = client.redeem(FIRST).await {
+                    panic!("{why}");
+                }
                 client.logout().await.unwrap()
             });
             let asked: Vec<String> = proxy.requests().into_iter().map(|asked| asked.target).collect();
