@@ -5,6 +5,7 @@ mod authorization;
 mod bundle;
 mod cassette;
 mod check;
+mod children;
 mod cli;
 mod config;
 mod config_guide;

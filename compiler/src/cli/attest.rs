@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -14,7 +14,7 @@ use ptc_compiler::{files, pinned};
 
 use crate::console::Console;
 use crate::files::write_if_changed;
-use crate::{Failure, Status, load};
+use crate::{Failure, Status, children, load};
 
 /// Maximum size of what a binary says of itself, and maximum time that it takes.
 const MAX_VERSION_BYTES: u64 = 1 << 20;
@@ -176,7 +176,7 @@ fn parts(binary: &Path) -> Result<Parts, Failure> {
     // A path without a slash would be searched in `PATH`.
     let path = std::path::absolute(binary).unwrap_or_else(|_| binary.to_owned());
     let cannot_start = |error: std::io::Error| Failure::new(format!("cannot start `{}`: {error}", binary.display()));
-    let mut command = Command::new(&path);
+    let mut command = children::tool(&path);
     command.args(["version", "--json"]).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(cannot_start)?;
     let output = child.stdout.take();

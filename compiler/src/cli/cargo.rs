@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ptc_catalog::RESERVED_PREFIX;
 use ptc_compiler::render::toml_string;
 
 use crate::Failure;
 use crate::build_args::{Build, Lto};
 use crate::cargo_lock;
+use crate::children;
 use crate::progress::Progress;
 use crate::source::{self, Source};
 
@@ -43,7 +43,7 @@ const PACKED_RELOCATIONS_GLIBC: (u32, u32) = (2, 36);
 /// Whether the C library of this machine loads packed relocations. A binary is only meant to run where the C library is at least as
 /// new as that of the machine that built it.
 fn loads_packed_relocations() -> bool {
-    let Ok(found) = Command::new("getconf").arg("GNU_LIBC_VERSION").stderr(Stdio::null()).output() else { return false };
+    let Ok(found) = children::tool("getconf").arg("GNU_LIBC_VERSION").stderr(Stdio::null()).output() else { return false };
     let text = String::from_utf8_lossy(&found.stdout);
     let version = text.trim().strip_prefix("glibc ").and_then(|version| version.split_once('.'));
     version.is_some_and(|(major, minor)| {
@@ -99,13 +99,6 @@ fn fetch(folder: &Path, source: &Source, args: &Build, progress: &Progress) -> R
     Ok(())
 }
 
-/// Withholds the variables of this program and of servers from cargo, since they may hold tokens and build scripts need none of them.
-fn withhold(command: &mut Command) {
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(RESERVED_PREFIX.as_bytes())) {
-        command.env_remove(name);
-    }
-}
-
 /// Runs cargo once. Returns the path of the binary, or the last lines of cargo's messages.
 fn attempt(
     folder: &Path,
@@ -114,7 +107,7 @@ fn attempt(
     progress: &Progress,
     folding: bool,
 ) -> Result<Result<PathBuf, VecDeque<String>>, Failure> {
-    let mut command = Command::new(cargo()?);
+    let mut command = children::tool(cargo()?);
     command
         .args(["rustc", "--release", "--message-format=json-render-diagnostics", "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
@@ -128,7 +121,6 @@ fn attempt(
             command.env_remove(name);
         }
     }
-    withhold(&mut command);
     set_flags(&mut command, source);
     if args.lto == Lto::Thin {
         command.args(["--config", "profile.release.lto=\"thin\""]);
@@ -189,14 +181,13 @@ pub(crate) fn resolution(folder: &Path, source: &Source, offline: bool) -> Resul
 }
 
 fn metadata(cargo: &Path, folder: &Path, source: &Source, offline: bool) -> Command {
-    let mut command = Command::new(cargo);
+    let mut command = children::tool(cargo);
     command
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", source::HOST, "--manifest-path"])
         .arg(folder.join("Cargo.toml"))
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &source.target)
         .stdin(Stdio::null());
-    withhold(&mut command);
     // The resolution contains packages of other platforms, which may be absent from this machine. Cargo would fetch them.
     if offline {
         command.arg("--offline");

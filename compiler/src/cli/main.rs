@@ -13,6 +13,7 @@
 //! | `deployment` | makes the deployment from config and lock file, and checks its programs |
 //! | `link` | puts the deployment into a binary; `runtimes` |
 //! | `source`, `generate`, `cargo`, `cargo_lock` | finds the runtime; writes the generated crate; builds it; checks its packages |
+//! | `children` | the environment of processes that this program starts |
 //! | `check` | `--check`: the same stages without a binary |
 //! | `sbom` | the software bill of materials |
 //! | `run` | `run [CONFIG]`, `repl [CONFIG]` |
@@ -57,6 +58,7 @@ mod cargo;
 mod cargo_lock;
 mod cassette;
 mod check;
+mod children;
 mod client_args;
 mod command_args;
 mod commands;

@@ -19,16 +19,13 @@ use ptc_runtime::upstream::http::access_token::AccessTokens;
 use ptc_runtime::upstream::{Contacts, StartLimits, UpstreamSettings};
 
 use crate::authorization;
+use crate::children::CALLER_VARIABLE;
 use crate::console::Console;
 use crate::login;
 use crate::parts::PARTS;
 use crate::progress::QueryProgress;
 use crate::shared_args::Connecting;
 use crate::{Failure, defaults};
-
-/// The variable with the access token on whose behalf upstreams are asked that have no token without a caller. By its prefix no child
-/// process inherits it.
-pub(crate) const CALLER_VARIABLE: &str = "PTC_RUNNER_MCP_CALLER_TOKEN";
 
 /// Time that running queries have to end after a signal.
 const SHUTDOWN: Duration = Duration::from_secs(5);

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Failure;
-use crate::query_upstreams::CALLER_VARIABLE;
+use crate::{Failure, children};
 
 /// The result of the program.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -30,9 +29,7 @@ pub(crate) fn eval(binary: &Path, folder: &Path, program: &str) -> Result<EvalRe
     // A path without a slash would be searched in `PATH`.
     let binary =
         std::path::absolute(binary).map_err(|error| Failure::new(format!("cannot use `{}`: {error}", binary.display())))?;
-    let mut command = Command::new(&binary);
-    // It lists no tools on behalf of a person.
-    command.env_remove(CALLER_VARIABLE);
+    let mut command = children::server(&binary);
     if let Some(path) = path_with_this_program() {
         command.env("PATH", path);
     }

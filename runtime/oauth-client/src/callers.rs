@@ -4,7 +4,7 @@
 //! token with more rights. A source keeps the digest of the caller's token, and not the token.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ptc_upstream::UpstreamError;
@@ -19,12 +19,18 @@ const MAX_CALLERS: usize = 128;
 /// Time without a call after which a source is given up, when the next call of any caller comes. Its tokens take memory, also those that have expired.
 const MAX_IDLE: Duration = Duration::from_mins(15);
 
+/// Maximum bytes of the redactors of the callers' tokens of one upstream: some 40 tokens of 1,000 bytes. Those that were used least recently
+/// are given up; the one in use is kept.
+const MAX_REDACTOR_BYTES: usize = 64 * 1024 * 1024;
+
 /// The sources of the callers of one upstream.
 pub(crate) struct Callers {
     client: Arc<Client>,
-    /// The sources by the digest of the caller's token, with the time of the last call.
-    known: Mutex<HashMap<[u8; 32], (Source, Instant)>>,
+    known: Mutex<Known<Source>>,
 }
+
+/// The sources by the digest of the caller's token, with the time of the last call.
+type Known<S> = HashMap<[u8; 32], (S, Instant)>;
 
 impl Callers {
     /// Creates a set without callers.
@@ -34,7 +40,7 @@ impl Callers {
 
     /// Returns the source for the caller's token with this digest.
     fn source(&self, digest: [u8; 32]) -> Source {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.lock();
         let now = Instant::now();
         known.retain(|_, (_, used_at)| now.duration_since(*used_at) < MAX_IDLE);
         if !known.contains_key(&digest) {
@@ -47,17 +53,61 @@ impl Callers {
         *used_at = now;
         source.clone()
     }
+
+    fn lock(&self) -> MutexGuard<'_, Known<Source>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives up the sources that were used least recently until at most `max` bytes are left, and at least one source.
+fn limit_bytes<S>(known: &mut Known<S>, max: usize, bytes: impl Fn(&S) -> usize) {
+    let mut total: usize = known.values().map(|(source, _)| bytes(source)).sum();
+    while total > max && known.len() > 1 {
+        let Some(oldest) = known.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(digest, _)| *digest) else { return };
+        let given_up = known.remove(&oldest);
+        total -= given_up.map_or(0, |(source, _)| bytes(&source));
+    }
 }
 
 impl TokenSource for Callers {
     fn token<'s>(&'s self, refused: Option<&'s AccessToken>, deadline: Instant) -> TokenFuture<'s> {
         Box::pin(async move {
             let caller = caller_token::current().ok_or_else(|| caller_token::missing(self.client.endpoint.upstream()))?;
-            self.source(caller.digest()).token_for(Some(caller), refused, deadline).await
+            let token = self.source(caller.digest()).token_for(Some(caller), refused, deadline).await;
+            limit_bytes(&mut self.lock(), MAX_REDACTOR_BYTES, Source::redactor_bytes);
+            token
         })
     }
 
     fn forbidden(&self, headers: &HeaderMap) -> Option<UpstreamError> {
         self.client.forbidden(headers).map(|(fault, _)| fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_used_least_recently_are_given_up_until_the_bytes_are_within_the_limit() {
+        let start = Instant::now();
+        let known = |bytes: &[usize]| -> Known<usize> {
+            let second = |number: usize| start + Duration::from_secs(number as u64);
+            bytes.iter().enumerate().map(|(number, bytes)| ([number as u8; 32], (*bytes, second(number)))).collect()
+        };
+        for (bytes, left) in [
+            (&[10, 20, 30][..], &[0, 1, 2][..]),
+            (&[10, 60, 30], &[0, 1, 2]),
+            (&[11, 60, 30], &[1, 2]),
+            (&[0, 11, 60, 30], &[2, 3]),
+            (&[10, 10, 200], &[2]),
+            (&[], &[]),
+        ] {
+            let mut known = known(bytes);
+            limit_bytes(&mut known, 100, |bytes| *bytes);
+            let mut found: Vec<u8> = known.keys().map(|digest| digest[0]).collect();
+            found.sort_unstable();
+            assert_eq!(found, left, "{bytes:?}");
+        }
     }
 }

@@ -3,13 +3,13 @@
 //!
 //! An upstream without protected-resource metadata is its own authorization server (revision 2025-03-26).
 
+use ptc_upstream::http::address::MAX_URL;
 use ptc_upstream::http::client::OutgoingRequest;
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::address::MAX_URL;
 use crate::challenge::{self, Challenge};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 

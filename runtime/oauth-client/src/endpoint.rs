@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ptc_secrets::Redactor;
 use ptc_upstream::http::access_token::TokenSourceConfig;
+use ptc_upstream::http::address::AddressLimits;
 use ptc_upstream::http::client::{Endpoint, HttpClient, OutgoingRequest};
 use ptc_upstream::http::status::retry_after;
 use ptc_upstream::{Reason, UpstreamError};
@@ -13,11 +14,11 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::address::AddressLimits;
 use crate::answer::{self, Refusal, TokenResponse};
 use crate::metadata::{FetchError, Fetcher, Metadata};
 use crate::party::Party;
 use crate::proof::{self, ProofKey};
+use crate::source;
 use crate::store::Login;
 
 /// Time limit for a request with its answer.
@@ -46,8 +47,8 @@ pub(crate) struct Post<'p> {
     pub(crate) name: &'p str,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
-    /// Redacts what the server says of a refusal.
-    pub(crate) redactor: &'p Redactor,
+    /// A token in the body that no other redactor knows, since it may be that of a caller. The server may repeat it in a refusal.
+    pub(crate) exchanged: Option<&'p str>,
     /// The key of which the request has a proof. `None` for bearer tokens.
     pub(crate) proof_key: Option<&'p ProofKey>,
 }
@@ -83,11 +84,13 @@ impl TokenEndpoint {
         let limits = if oauth.is_discovered() {
             let upstream = Url::parse(config.url).map_err(|why| fault(&format!("`url` is not a URL: {why}")))?;
             Some(AddressLimits::new(upstream))
-        } else if oauth.token_url.is_empty() {
-            let issuer = Url::parse(oauth.issuer).map_err(|why| fault(&format!("`issuer` is not a URL: {why}")))?;
-            Some(AddressLimits::of_issuer(issuer))
         } else {
-            None
+            match Url::parse(oauth.issuer) {
+                Ok(issuer) => Some(AddressLimits::of_issuer(issuer, url.clone())),
+                // Beside `token_url`, it may be left out, or be an audience of any form. Then there is no metadata.
+                Err(_) if url.is_some() => None,
+                Err(why) => return Err(fault(&format!("`issuer` is not a URL: {why}"))),
+            }
         };
         let endpoint = Endpoint {
             upstream: None,
@@ -124,11 +127,6 @@ impl TokenEndpoint {
     /// Returns the client and the authorization server of the config.
     pub(crate) fn party(&self) -> &Arc<Party> {
         &self.party
-    }
-
-    /// Returns the redactor of the deployment.
-    pub(crate) fn redactor(&self) -> &Redactor {
-        &self.redactor
     }
 
     /// Returns how metadata is fetched.
@@ -290,11 +288,9 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        // The server may repeat the token of a caller, which no other redactor knows.
-        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion"));
-        let redactor = exchanged.map_or_else(|| self.redactor.clone(), |(_, token)| self.redactor.with(token));
+        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion")).map(|(_, token)| *token);
         let proof_key = party.proof_key.as_deref();
-        let post = Post { name, headers, body, redactor: &redactor, proof_key };
+        let post = Post { name, headers, body, exchanged, proof_key };
         let mut outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
         if proof_key.is_some() && outcome.as_ref().is_err_and(|error| error.lost) {
             outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
@@ -315,7 +311,7 @@ impl TokenEndpoint {
     ///
     /// The endpoint cannot be reached, may not be reached, or refuses the request.
     pub(crate) async fn send(&self, url: &Url, post: Post<'_>, advice: impl Fn(&str) -> String) -> Result<Vec<u8>, RequestError> {
-        let Post { name, mut headers, body, redactor, proof_key } = post;
+        let Post { name, mut headers, body, exchanged, proof_key } = post;
         let deadline = Instant::now() + TIMEOUT;
         let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
         let unavailable = |what: &str| self.fault(Reason::UpstreamUnavailable, name, url, what);
@@ -357,7 +353,11 @@ impl TokenEndpoint {
             return Ok(body);
         }
         let status = status.as_u16();
-        let refusal = answer::read_refusal(&body, redactor);
+        let of_exchanged = match exchanged {
+            Some(token) => Some(source::layered(&self.redactor, token).await?),
+            None => None,
+        };
+        let refusal = answer::read_refusal(&body, of_exchanged.as_ref().unwrap_or(&self.redactor));
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),

@@ -11,7 +11,7 @@
 //! - `endpoint`: requests a token, and describes refusals.
 //! - `answer`: reads the answer of a token endpoint.
 //! - `metadata`: finds the endpoints of an issuer. `discovery`: finds the issuer of an upstream. `challenge`: reads what the upstream asks
-//!   for. `address`: limits where an upstream can send this client. `registration`: registers a client.
+//!   for. `registration`: registers a client.
 //! - `proof`: proves that the client has the key to which its tokens are bound.
 //! - `party`: the client and the authorization server of a request, of the config or found by a login.
 //! - `pin`: compares what a login has found with what the lock file has.
@@ -20,7 +20,6 @@
 
 #![forbid(unsafe_code)]
 
-mod address;
 mod answer;
 mod assertion;
 mod callers;

@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
+use ptc_upstream::http::address::AddressLimits;
 use ptc_upstream::http::authorization_server::metadata_urls;
 use ptc_upstream::http::client::{HttpClient, OutgoingRequest};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
-
-use crate::address::AddressLimits;
 
 /// Maximum bytes of the metadata.
 const MAX_METADATA_BYTES: u64 = 256 * 1024;

@@ -68,7 +68,7 @@ pub(crate) async fn register(
         name: "the registration endpoint",
         headers,
         body: Value::Object(client).to_string(),
-        redactor: endpoint.redactor(),
+        exchanged: None,
         proof_key: None,
     };
     let answer = endpoint.send(&url, post, |_| ADVICE.to_owned()).await;

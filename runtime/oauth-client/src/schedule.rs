@@ -45,8 +45,6 @@ pub(crate) enum Step {
 #[derive(Default)]
 pub(crate) struct Schedule {
     current: Option<Issued>,
-    /// The number of tokens that were issued.
-    issued: u64,
     failures: u32,
     /// The time before which no request is made, and the error of the last one.
     backoff_until: Option<(Instant, UpstreamError)>,
@@ -112,10 +110,9 @@ impl Schedule {
     /// Returns what is wrong with the token if a header cannot carry it.
     pub(crate) fn issued(&mut self, response: &TokenResponse, asked_at: Instant) -> Result<AccessToken, &'static str> {
         let proof = response.proof_key.clone().map(|key| key as Arc<dyn Proof>);
-        let token = AccessToken::new(&response.access_token, self.issued + 1, proof)
+        let token = AccessToken::new(&response.access_token, proof)
             .ok_or("has an `access_token` that a header cannot carry")?
             .redacted_by(response.redactor.clone());
-        self.issued += 1;
         self.failures = 0;
         self.backoff_until = None;
         let times = response.lifetime.map(|lifetime| {
@@ -228,10 +225,21 @@ mod tests {
             }
         }
         assert_eq!(replaced, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 303, 363]);
-        let earlier = AccessToken::new("not-a-real-token", 1, None).unwrap();
+        let earlier = AccessToken::new("not-a-real-token", None).unwrap();
         let after = start + Duration::from_secs(400);
         assert!(matches!(schedule.step(Some(&earlier), false, after), Step::Use(current) if current.number() == token.number()));
         let quiet = after + Duration::from_mins(5);
         assert!(matches!(schedule.step(Some(&token), false, quiet), Step::Wait), "the count starts again");
+    }
+    /// A caller's source is given up and made again while a call still has a token of the earlier one.
+    #[test]
+    fn token_of_an_earlier_source_is_not_taken_for_the_current_one() {
+        let start = Instant::now();
+        let (mut earlier, mut later) = (Schedule::default(), Schedule::default());
+        let refused = earlier.issued(&response(None), start).unwrap();
+        let current = later.issued(&response(None), start).unwrap();
+        assert_ne!(refused.number(), current.number());
+        assert!(matches!(later.step(Some(&refused), false, start), Step::Use(token) if token.number() == current.number()));
+        assert!(matches!(later.step(Some(&current), false, start), Step::Wait), "it is refused itself");
     }
 }

@@ -1,5 +1,6 @@
 //! The tokens of one upstream, or of one of its callers. However many calls wait, one request is made.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -7,9 +8,11 @@ use ptc_log::{self as log, Level};
 use ptc_secrets::Redactor;
 use ptc_upstream::caller_token::CallerToken;
 use ptc_upstream::http::access_token::{AccessToken, TokenFuture, TokenSource};
+use ptc_upstream::offload::offload;
 use ptc_upstream::{Reason, UpstreamError};
 use reqwest::header::HeaderMap;
 use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 use crate::answer::TokenResponse;
 use crate::challenge::Challenge;
@@ -17,6 +20,9 @@ use crate::endpoint::{RequestError, TokenEndpoint};
 use crate::exchange::Exchange;
 use crate::renewal::Renewal;
 use crate::schedule::{Schedule, Step};
+
+/// The size of a redactor's search tables in bytes, for each byte of a token.
+const TABLE_BYTES: usize = 1_000;
 
 /// The outcome of a request. `None` while it runs.
 type Attempt = Option<Result<AccessToken, UpstreamError>>;
@@ -47,6 +53,8 @@ struct Inner {
     client: Arc<Client>,
     /// Whether the tokens are those of one caller. Their number is large, so that each token has a redactor of its own.
     is_of_caller: bool,
+    /// The size in bytes of the redactor of the current token. 0 if it has none of its own.
+    redactor_bytes: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -62,12 +70,21 @@ struct State {
 impl Source {
     /// Creates a source without a token.
     pub(crate) fn new(client: Arc<Client>) -> Source {
-        Source(Arc::new(Inner { client, is_of_caller: false, state: Mutex::default() }))
+        Source::with(client, false)
     }
 
     /// Creates a source of the tokens of one caller.
     pub(crate) fn of_caller(client: Arc<Client>) -> Source {
-        Source(Arc::new(Inner { client, is_of_caller: true, state: Mutex::default() }))
+        Source::with(client, true)
+    }
+
+    fn with(client: Arc<Client>, is_of_caller: bool) -> Source {
+        Source(Arc::new(Inner { client, is_of_caller, redactor_bytes: AtomicUsize::new(0), state: Mutex::default() }))
+    }
+
+    /// Returns the size in bytes of the redactor of its token.
+    pub(crate) fn redactor_bytes(&self) -> usize {
+        self.0.redactor_bytes.load(Ordering::Relaxed)
     }
 
     /// Returns a token, like [`TokenSource::token`], for a caller if the source belongs to one.
@@ -179,13 +196,15 @@ impl Inner {
 
     async fn request(&self, caller: Option<CallerToken>) -> Result<AccessToken, UpstreamError> {
         let Client { endpoint, redactor, .. } = &*self.client;
-        let mut requested = self.client.request(caller.as_ref()).await;
+        let requested = self.client.request(caller.as_ref()).await;
         drop(caller);
-        match &mut requested {
-            Ok((response, _)) if self.is_of_caller => response.redactor = Some(redactor.with(&response.access_token)),
-            Ok((response, _)) => redactor.add_issued(endpoint.upstream(), &response.access_token),
-            Err(_) => {}
-        }
+        let requested = match requested {
+            Ok((response, asked_at)) => match self.learn(response).await {
+                Ok(response) => Ok((response, asked_at)),
+                Err(fault) => Err(fault.into()),
+            },
+            Err(error) => Err(error),
+        };
         let mut state = self.lock();
         state.request = None;
         let mut error = match requested {
@@ -203,4 +222,29 @@ impl Inner {
         log::line(Level::Warn, "no access token", &fields);
         Err(error.fault)
     }
+    /// Makes a redactor know the token before a call can send it. A caller's token has its own.
+    async fn learn(&self, mut response: TokenResponse) -> Result<TokenResponse, UpstreamError> {
+        if !self.is_of_caller {
+            let client = Arc::clone(&self.client);
+            return offload(response.access_token.len() * TABLE_BYTES, move || {
+                client.redactor.add_issued(client.endpoint.upstream(), &response.access_token);
+                response
+            })
+            .await;
+        }
+        let redactor = layered(&self.client.redactor, &response.access_token).await?;
+        self.redactor_bytes.store(redactor.layer_bytes(), Ordering::Relaxed);
+        response.redactor = Some(redactor);
+        Ok(response)
+    }
+}
+
+/// Makes a redactor that finds one more token. Building its tables takes milliseconds, in which the event loop serves other calls.
+///
+/// # Errors
+///
+/// The server shuts down.
+pub(crate) async fn layered(redactor: &Redactor, token: &str) -> Result<Redactor, UpstreamError> {
+    let (redactor, token) = (redactor.clone(), Zeroizing::new(token.to_owned()));
+    offload(token.len() * TABLE_BYTES, move || redactor.layered(&token)).await
 }

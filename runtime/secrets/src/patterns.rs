@@ -41,6 +41,13 @@ impl Patterns {
         Patterns { prefilter: Prefilter::new(&encodings), automaton, encodings, by_end, relevant }
     }
 
+    /// Returns the size in bytes of the encodings and their search tables.
+    pub(super) fn bytes(&self) -> usize {
+        let EncodedSecrets { all, cores } = &self.encodings;
+        let encodings: usize = all.iter().chain(cores).map(|encoded| size_of_val(encoded) + encoded.len()).sum();
+        encodings + self.automaton.memory_usage() + self.prefilter.bytes() + size_of_val(self.by_end.as_slice())
+    }
+
     /// Returns the range of the secret around a match. A match of a part grows by the rest of the secret beside it, and one in
     /// base64 by the characters at its ends that contain bits of the secret.
     fn extend_match(&self, text: &[u8], found: Match) -> Range<usize> {

@@ -72,6 +72,14 @@ impl Search {
         }
     }
 
+    /// Returns the size of the table in bytes.
+    fn bytes(&self) -> usize {
+        match self {
+            Search::Vector(searcher) => searcher.memory_usage(),
+            Search::Table(table) => table.memory_usage(),
+        }
+    }
+
     fn is_match(&self, text: &[u8]) -> bool {
         match self {
             Search::Vector(searcher) => searcher.find(text).is_some(),
@@ -110,6 +118,11 @@ impl Prefilter {
             byte: memmem::Finder::new(r"\x"),
             line: memmem::Finder::new(r"\n"),
         }
+    }
+
+    /// Returns the size of the tables in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.searches.iter().map(Search::bytes).sum()
     }
 
     /// Whether a text contains a piece of any encoding. Every text that contains an encoding does.

@@ -22,13 +22,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[derive(Clone)]
 pub struct Redactor {
     resolved: Option<Arc<Patterns>>,
+    /// The secret of [`Redactor::layered`].
+    layer: Option<Arc<Patterns>>,
     issued: Arc<IssuedSecrets>,
 }
 
 impl Redactor {
     /// Creates a redactor without secrets.
     pub fn none() -> Redactor {
-        Redactor { resolved: None, issued: Arc::default() }
+        Redactor { resolved: None, layer: None, issued: Arc::default() }
     }
 
     /// Creates a redactor for these secrets. It finds them as plain text, in hexadecimal, in base64 at any offset, and each of
@@ -40,7 +42,7 @@ impl Redactor {
         for secret in secrets.into_iter().filter(|s| s.chars().count() >= MIN_SECRET_CHARS) {
             encodings.add(secret);
         }
-        Redactor { resolved: patterns(encodings), issued: Arc::default() }
+        Redactor { resolved: patterns(encodings), layer: None, issued: Arc::default() }
     }
 
     /// Returns a redactor that finds one more secret. Both find the issued secrets of each other.
@@ -54,7 +56,26 @@ impl Redactor {
         if secret.chars().count() >= MIN_SECRET_CHARS {
             encodings.add(secret);
         }
-        Redactor { resolved: patterns(encodings), issued: Arc::clone(&self.issued) }
+        Redactor { resolved: patterns(encodings), ..self.clone() }
+    }
+
+    /// Returns a redactor that finds one more secret, like [`Redactor::with`], and shares the tables of the others with this one. It is
+    /// for a secret of which there are many, such as the token of a caller: each search takes longer, but only the tables of this secret
+    /// are built. They have some 1,000 bytes for each byte of the secret, so that building them takes milliseconds. It replaces the layer
+    /// of this redactor, if there is one.
+    #[must_use]
+    pub fn layered(&self, secret: &str) -> Redactor {
+        let mut encodings = EncodedSecrets::default();
+        if secret.chars().count() >= MIN_SECRET_CHARS {
+            encodings.add(secret);
+        }
+        Redactor { layer: patterns(encodings), ..self.clone() }
+    }
+
+    /// Returns the size in bytes of the tables that this redactor does not share with the one from which
+    /// [`Redactor::layered`] has made it.
+    pub fn layer_bytes(&self) -> usize {
+        self.layer.as_deref().map_or(0, Patterns::bytes)
     }
 
     /// Makes this redactor and its clones find a secret that was obtained while the server runs, such as an access token. Of each
@@ -73,18 +94,20 @@ impl Redactor {
     /// Returns a redactor that does not find issued secrets. It reads answers in which they are expected.
     #[must_use]
     pub fn without_issued(&self) -> Redactor {
-        Redactor { resolved: self.resolved.clone(), issued: Arc::default() }
+        Redactor { issued: Arc::default(), ..self.clone() }
     }
 
     /// Returns the length of the prefix of an incomplete text that can be redacted now. The rest may be the start of a secret.
     pub(super) fn decided(&self, text: &[u8]) -> usize {
         let decided = |patterns: Option<&Patterns>| patterns.map_or(text.len(), |patterns| patterns.decided(text));
-        decided(self.resolved.as_deref()).min(decided(self.issued.patterns().as_deref()))
+        let shared = decided(self.resolved.as_deref()).min(decided(self.issued.patterns().as_deref()));
+        if self.layer.is_some() { shared.min(decided(self.layer.as_deref())) } else { shared }
     }
 
-    /// Applies `clean` for the patterns that occur in `bytes`: those of the resolved secrets, then those of the issued ones.
+    /// Applies `clean` for the patterns that occur in `bytes`: those of the resolved secrets, then the others.
     fn each(&self, mut bytes: Vec<u8>, clean: impl Fn(&Patterns, &[u8]) -> Vec<u8>) -> Vec<u8> {
-        for patterns in [self.resolved.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten() {
+        for patterns in [self.resolved.as_deref(), self.layer.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten()
+        {
             if patterns.contains_secret(&bytes) {
                 bytes = clean(patterns, &bytes);
             }
@@ -100,7 +123,8 @@ impl Redactor {
     /// Redacts plain text.
     pub fn redact_str<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
-        for patterns in [self.resolved.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten() {
+        for patterns in [self.resolved.as_deref(), self.layer.as_deref(), self.issued.patterns().as_deref()].into_iter().flatten()
+        {
             if patterns.contains_secret(text.as_bytes()) {
                 text = Cow::Owned(into_text(patterns.clean(text.as_bytes())));
             }
@@ -302,6 +326,53 @@ mod tests {
     }
 
     const SECRETS: [&str; 4] = [SECRET, "b4ck\\nslash%2Fit", "w\u{f6}rter und \u{1f511} schl\u{fc}ssel", "Ab3/Zq9+Xy&Kt'LmPw0"];
+
+    /// Returns a token in the form of a JWT.
+    fn jwt(length: usize) -> String {
+        use base64::Engine;
+        use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+        let bytes: Vec<u8> = (0..length as u64).map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
+        let mut token = URL_SAFE_NO_PAD.encode(bytes);
+        token.truncate(length);
+        token.replace_range(40..41, ".");
+        token
+    }
+
+    #[test]
+    fn layer_is_found_in_every_encoding_beside_the_other_secrets() {
+        let base = Redactor::new(SECRETS);
+        base.add_issued("crm", "not-a-real-token-one");
+        let token = jwt(64);
+        let layered = base.layered("not-a-real-token-two").layered(&token);
+        for secret in SECRETS.into_iter().chain(["not-a-real-token-one", &token]) {
+            for encoded in spellings(secret) {
+                let clean = layered.redact_str(&encoded).into_owned();
+                assert!(clean.contains(REDACTED), "{encoded} -> {clean}");
+            }
+        }
+        assert_eq!(layered.redact_str("not-a-real-token-two"), "not-a-real-token-two", "it is replaced");
+        assert_eq!(base.redact_str(&token), token);
+        let mut stream = StreamRedactor::new(layered);
+        let mut clean: Vec<u8> = format!("x {token} y").as_bytes().chunks(9).flat_map(|piece| stream.feed(piece)).collect();
+        clean.extend(stream.finish());
+        assert_eq!(String::from_utf8_lossy(&clean), format!("x {REDACTED} y"));
+    }
+
+    #[test]
+    fn layer_has_no_tables_of_the_other_secrets() {
+        let secrets: Vec<String> = (0..20).map(|n| jwt(41 + n)).collect();
+        let base = Redactor::new(secrets.iter().map(String::as_str));
+        let bytes = |redactor: &Redactor| redactor.resolved.as_deref().map_or(0, Patterns::bytes);
+        let token = jwt(1_000);
+        let (whole, layer) = (bytes(&base.with(&token)), base.layered(&token).layer_bytes());
+        println!("{} bytes for 20 secrets; for one more of 1,000 bytes {whole} in one table, {layer} in a layer", bytes(&base));
+        assert_eq!(layer, Redactor::none().layered(&token).layer_bytes());
+        assert!(layer + bytes(&base) / 2 < whole, "{layer} of {whole}");
+        assert!(
+            (500..2_000).contains(&(layer / token.len())),
+            "{layer}: the limit of the bytes of callers assumes some 1,000 each"
+        );
+    }
 
     #[test]
     fn every_encoding_is_redacted_in_text_and_json() {

@@ -150,6 +150,26 @@ fn tokens_of_many_callers_take_limited_memory() {
     assert_eq!(sent(&api).pop().as_deref(), Some("Bearer issued-token-130-for-000"));
 }
 
+/// Redactors of large tokens are given up before their number reaches the limit.
+#[test]
+#[ignore = "slow: builds large tables"]
+fn redactors_of_many_callers_take_limited_bytes() {
+    let issued = AtomicUsize::new(0);
+    let provider = Web::start(move |_| {
+        let number = issued.fetch_add(1, Ordering::Relaxed) as u64;
+        let text: Vec<String> =
+            (0..1_000).map(|n: u64| format!("{:016x}", (n + number * 7_919).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        Answer::json(200, json!({ "access_token": text.concat(), "token_type": "Bearer", "expires_in": 600 }))
+    });
+    let api = echo();
+    let world = world(&api, &exchange(&provider));
+    let call = |number: usize| world.program_of(&format!("not-a-real-token-of-caller-{number}")).call("api", "get", "{}");
+    for number in (0..6).chain([5, 4, 0]) {
+        assert_eq!(call(number), r#"json {"authorization":"Bearer [REDACTED]"}"#);
+    }
+    assert_eq!(provider.requests().len(), 7, "those of 5 and 4 are used again, that of 0 was given up");
+}
+
 /// A server of MCP binds a session to the user of its first request, so that callers share no session.
 #[test]
 fn each_caller_has_its_own_session_with_an_mcp_server() {

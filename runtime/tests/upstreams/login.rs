@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ptc_catalog::{Auth, GrantType, OAuth2, OpenApi, Operation, Transport, Upstream};
+use ptc_catalog::{Auth, GrantType, OAuth2, OpenApi, Operation, Proxy, Transport, Upstream};
 use ptc_oauth_client::login::LoginClient;
 use ptc_oauth_client::redirect::RedirectError;
 use ptc_runtime::secrets::Secrets;
@@ -181,7 +181,11 @@ fn at_issuer<T>(issuer: &Web, store: &Path, work: impl AsyncFnOnce(LoginClient) 
         ..OAuth2::new(GrantType::DeviceCode)
     };
     let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
-    let spec = OpenApi { auth, ..OpenApi::new("https://api.example") };
+    with_client(OpenApi { auth, ..OpenApi::new("https://api.example") }, store, work)
+}
+
+/// Runs a part of a login for a service.
+fn with_client<T>(spec: OpenApi, store: &Path, work: impl AsyncFnOnce(LoginClient) -> T) -> T {
     let upstream: &'static Upstream = Box::leak(Box::new(upstream("api", Transport::OpenApi(spec), Vec::new())));
     let secrets = Secrets::resolve_for(&[], &[upstream], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
     let config = TokenSourceConfig::of_upstream(upstream, Some(store.to_owned()), &secrets).unwrap().unwrap();
@@ -261,5 +265,42 @@ fn device_code_is_asked_for_at_the_interval_until_the_person_has_answered() {
         assert_eq!(outcome.is_none(), expected.is_none(), "{codes:?}: {outcome:?}");
         assert!(expected.is_none_or(|part| outcome.as_ref().is_some_and(|found| found.contains(part))), "{outcome:?}");
         assert!(began.elapsed() >= Duration::from_secs(seconds), "{codes:?} took {:?}", began.elapsed());
+    }
+}
+
+/// A proxy answers for all hosts, so that the issuer can be at a public address.
+#[test]
+fn endpoint_at_a_private_address_in_the_metadata_of_a_public_issuer_is_not_asked() {
+    const ISSUER: &str = "http://203.0.113.7";
+    for token_url in ["", "http://10.0.0.5/token"] {
+        for (revocation, revoked) in [("http://203.0.113.8/revoke", true), ("http://10.0.0.6/revoke", false)] {
+            let proxy = Web::start(move |asked| match &*asked.target {
+                "http://203.0.113.7/.well-known/oauth-authorization-server" => Answer::json(
+                    200,
+                    json!({
+                        "issuer": ISSUER, "token_endpoint": "http://203.0.113.7/token", "revocation_endpoint": revocation,
+                    }),
+                ),
+                target if target.ends_with("/token") => Answer::json(
+                    200,
+                    json!({ "access_token": "not-a-real-token", "token_type": "Bearer", "refresh_token": "not-a-real-refresh-token" }),
+                ),
+                _ => Answer::json(200, "{}"),
+            });
+            let oauth = OAuth2 { token_url, client_id: "gate", issuer: ISSUER, ..OAuth2::new(GrantType::RefreshToken) };
+            let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+            let spec = OpenApi { auth, proxy: Some(Proxy::new(proxy.url(""))), ..OpenApi::new("https://10.0.0.9") };
+            let folder = tempfile::tempdir().unwrap();
+            let outcome = with_client(spec, folder.path(), async |client| {
+                if let Err(why) = client.redeem(FIRST).await {
+                    panic!("{why}");
+                }
+                client.logout().await.unwrap()
+            });
+            let asked: Vec<String> = proxy.requests().into_iter().map(|asked| asked.target).collect();
+            assert_eq!(outcome, Some(revoked), "{asked:?}");
+            assert_eq!(asked.iter().any(|target| target == revocation), revoked, "{asked:?}");
+            assert!(token_url.is_empty() || asked.iter().any(|target| target == token_url), "{asked:?}");
+        }
     }
 }

@@ -60,7 +60,7 @@ enum Kind {
     #[cfg(feature = "http")]
     Http(Arc<HttpLifecycle>),
     #[cfg(feature = "http")]
-    OpenApi(std::sync::OnceLock<Result<Service, UpstreamError>>),
+    OpenApi(std::sync::OnceLock<Result<Box<Service>, UpstreamError>>),
     #[cfg(not(feature = "http"))]
     NoHttp,
 }
@@ -295,7 +295,7 @@ impl UpstreamConnection {
             (Kind::OpenApi(service), EncodedCall::Operation(request)) => {
                 let Transport::OpenApi(spec) = &self.upstream.transport else { return Err(mismatch()) };
                 self.check_secrets(secrets)?;
-                let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings));
+                let service = service.get_or_init(|| Service::new(self.upstream.name, spec, secrets, settings).map(Box::new));
                 let service = service.as_ref().map_err(Clone::clone)?;
                 let limit = TimeLimit::for_call(settings, rules, Some(spec.request_timeout_ms));
                 let (_permit, deadline) = self.acquire_permit(client_key, &limit).await?;

@@ -16,7 +16,7 @@
 //! - `snapshot`: the current catalog, which is frozen or filled on demand.
 //! - `drift`: detects differences between a server's tools and the catalog.
 //! - `mcp`: the protocol. `stdio` and `http` are its transports. `openapi` calls JSON services.
-//! - `offload`: moves long work off the event loop.
+//! - [`offload`]: moves long work off the event loop.
 //! - `query_tools`: queries of a compiler to an upstream: its tools, an OpenAPI document.
 //! - `fuzzing`: entry points of fuzz targets, with the feature of that name.
 
@@ -42,7 +42,7 @@ pub mod http;
 pub mod intercept;
 mod lifecycle;
 mod mcp;
-mod offload;
+pub mod offload;
 #[cfg(feature = "http")]
 mod openapi;
 mod pace;

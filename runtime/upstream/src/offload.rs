@@ -6,12 +6,13 @@ use super::fault::UpstreamError;
 /// Maximum bytes that are parsed or redacted in place. This takes at most a millisecond, even for the slowest redaction.
 const IN_PLACE: usize = 16 * 1024;
 
-/// Runs `work`, whose time grows with `bytes`, in place for few bytes, otherwise on a blocking thread. Fails if the runtime ends
-/// before it completes. `work` belongs to the current caller on that thread, too. Must be called inside a Tokio runtime.
-pub(crate) async fn offload<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, UpstreamError> {
+/// Runs `work`, whose time grows with `bytes`, in place for few bytes, otherwise on a blocking thread. `work` belongs to the current caller
+/// on that thread, too. Must be called inside a Tokio runtime.
+///
+/// # Errors
+///
+/// The runtime ends before `work` completes.
+pub async fn offload<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> Result<T, UpstreamError> {
     if bytes <= IN_PLACE {
         return Ok(work());
     }

@@ -10,8 +10,8 @@ use ptc_runtime::upstream::{Reason, UpstreamError};
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::{Login, time_limit};
-use crate::Failure;
 use crate::console::Console;
+use crate::{Failure, children};
 
 /// How long one wait for a request takes, after which the time limit is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -32,7 +32,7 @@ pub(super) async fn log_in(
     if let Some(server) = request.server() {
         console.message(&format!("{name}: {server}\n"));
     }
-    let is_opened = !args.no_browser && webbrowser::open(request.url.as_str()).is_ok();
+    let is_opened = !args.no_browser && children::open_browser(request.url.as_str());
     let what = if is_opened { "the browser shows" } else { "open" };
     console.message(&format!("{name}: {what} {}\n", request.url));
     let (asked, deadline) = (Arc::clone(&request), Instant::now() + time_limit(args));

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -118,7 +119,7 @@ pub trait Proof: Send + Sync {
 pub struct AccessToken {
     /// The value of the header `Authorization`.
     authorization: HeaderValue,
-    /// The number of the token among those of its source.
+    /// The number of the token among all of this process.
     number: u64,
     /// Proves that the sender has the key of the token. `None` for a bearer token.
     proof: Option<Arc<dyn Proof>>,
@@ -128,14 +129,17 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// Creates the token with this number: a bearer token, or one that is bound to the key of `proof`. `None` if a header cannot carry it.
-    pub fn new(token: &str, number: u64, proof: Option<Arc<dyn Proof>>) -> Option<AccessToken> {
+    /// Creates a token with the next number: a bearer token, or one that is bound to the key of `proof`. `None` if a header cannot carry
+    /// it.
+    pub fn new(token: &str, proof: Option<Arc<dyn Proof>>) -> Option<AccessToken> {
+        // A source that is given up and made again must not take a refused token of its predecessor for its own.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let scheme = if proof.is_some() { "DPoP" } else { "Bearer" };
         let mut authorization = HeaderValue::from_str(&format!("{scheme} {token}")).ok()?;
         authorization.set_sensitive(true);
         Some(AccessToken {
             authorization,
-            number,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             proof,
             #[cfg(feature = "access-token")]
             redactor: None,
@@ -155,7 +159,7 @@ impl AccessToken {
         self.redactor.as_ref()
     }
 
-    /// Returns the number of the token.
+    /// Returns the number of the token, which no other token of this process has.
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -1,6 +1,7 @@
 //! HTTP clients, and everything about connections and TLS.
 //!
 //! - [`access_token`]: the access tokens of an upstream, which a crate above this one obtains.
+//! - `address`: limits the addresses to which metadata of authorization can lead.
 //! - `authorized`: sends requests with access tokens.
 //! - [`authorization_server`]: where an authorization server publishes its metadata.
 //! - [`client`]: a client for one upstream, with its headers, credentials, redirects, retries and size limits.
@@ -15,6 +16,8 @@
 //! - `document`: fetches OpenAPI documents at build time.
 
 pub mod access_token;
+#[cfg(feature = "access-token")]
+pub mod address;
 pub mod answer;
 pub mod authorization_server;
 #[cfg(feature = "access-token")]

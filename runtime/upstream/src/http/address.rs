@@ -1,8 +1,8 @@
-//! Limits the addresses to which an upstream can make this client send requests.
+//! Limits the addresses to which an upstream or an authorization server can make this process send requests.
 //!
 //! An upstream names its authorization server, and that names its endpoints. Neither may make this machine send requests into a private
 //! network (MCP, "Security Best Practices", server-side request forgery), unless the upstream itself is in one. The same applies to the
-//! endpoints in the metadata of an issuer that the config has.
+//! endpoints and keys in the metadata of an issuer that the config or a flag has.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,53 +13,61 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// Maximum characters of a URL.
-pub(crate) const MAX_URL: usize = 2_000;
-/// Time limit for looking up the addresses of the upstream.
+pub const MAX_URL: usize = 2_000;
+/// Time limit for looking up the addresses of the server.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The limits for the authorization server of one upstream. Clones share what is known of the upstream, or of the issuer of the config.
-#[derive(Clone)]
-pub(crate) struct AddressLimits {
-    upstream: Arc<Upstream>,
+/// The limits for what one upstream or one issuer names. Clones share what is known of its addresses.
+#[derive(Debug, Clone)]
+pub struct AddressLimits {
+    base: Arc<Base>,
 }
 
-struct Upstream {
+/// The server whose answers name other URLs.
+#[derive(Debug)]
+struct Base {
     url: Url,
-    /// Whether this is not the upstream but the issuer, which the config has.
+    /// Whether this is not an upstream but an issuer, which the config has.
     is_issuer: bool,
-    /// Whether an address of the upstream was not private.
+    /// An endpoint that the config has beside the issuer.
+    endpoint: Option<Url>,
+    /// Whether an address of the server was not private.
     was_public: AtomicBool,
 }
 
 impl AddressLimits {
     /// Creates the limits for an upstream at `url`.
-    pub(crate) fn new(url: Url) -> AddressLimits {
-        AddressLimits { upstream: Arc::new(Upstream { url, is_issuer: false, was_public: AtomicBool::new(false) }) }
+    pub fn new(url: Url) -> AddressLimits {
+        AddressLimits { base: Arc::new(Base { url, is_issuer: false, endpoint: None, was_public: AtomicBool::new(false) }) }
     }
 
-    /// Creates the limits for what the metadata of an issuer of the config names.
-    pub(crate) fn of_issuer(url: Url) -> AddressLimits {
-        AddressLimits { upstream: Arc::new(Upstream { url, is_issuer: true, was_public: AtomicBool::new(false) }) }
+    /// Creates the limits for what the metadata of an issuer of the config names. `endpoint` is a URL that the config has too, which may be
+    /// anywhere.
+    pub fn of_issuer(url: Url, endpoint: Option<Url>) -> AddressLimits {
+        AddressLimits { base: Arc::new(Base { url, is_issuer: true, endpoint, was_public: AtomicBool::new(false) }) }
     }
 
     /// Returns the URL of the upstream. `None` if the config has the issuer.
-    pub(crate) fn upstream(&self) -> Option<&Url> {
-        (!self.upstream.is_issuer).then_some(&self.upstream.url)
+    pub fn upstream(&self) -> Option<&Url> {
+        (!self.base.is_issuer).then_some(&self.base.url)
     }
 
-    /// Checks a URL that the upstream or its authorization server names. The addresses of a host name are checked when it is resolved.
+    /// Checks a URL that the upstream or the authorization server names. The addresses of a host name are checked when it is resolved.
     ///
     /// # Errors
     ///
     /// Returns a clause that says why no request is sent there.
-    pub(crate) async fn check(&self, url: &Url) -> Result<(), &'static str> {
+    pub async fn check(&self, url: &Url) -> Result<(), &'static str> {
+        if self.base.endpoint.as_ref() == Some(url) {
+            return Ok(());
+        }
         if url.as_str().len() > MAX_URL {
             return Err("is not used: it is too long");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("is not used: it has a user or a password");
         }
-        let Upstream { url: base, is_issuer, .. } = &*self.upstream;
+        let Base { url: base, is_issuer, .. } = &*self.base;
         // The config permits an issuer without TLS, and its metadata may then name endpoints without TLS.
         let is_plain = url.origin() == base.origin() || is_loopback(url) || *is_issuer && base.scheme() == "http";
         if url.scheme() != "https" && !(url.scheme() == "http" && is_plain) {
@@ -71,8 +79,7 @@ impl AddressLimits {
             Some(Host::Domain(_)) => is_loopback(url),
             None => return Err("is not used: it has no host"),
         };
-        let is_own = *is_issuer && url.host() == base.host();
-        if is_private && !is_own && !self.upstream.is_private().await {
+        if is_private && !self.base.is_configured(url.host_str()) && !self.base.is_private().await {
             let of_issuer = "is not used: it is at a private address, and the issuer is not";
             let of_upstream = "is not used: it is at a private address, and the upstream is not";
             return Err(if *is_issuer { of_issuer } else { of_upstream });
@@ -81,8 +88,14 @@ impl AddressLimits {
     }
 }
 
-impl Upstream {
-    /// Whether all addresses of the upstream are private, and were so whenever they were looked up. Its name belongs to the upstream, which
+impl Base {
+    /// Whether the config has this host, whose addresses are then not limited. That of an upstream is: its name belongs to the upstream.
+    fn is_configured(&self, host: Option<&str>) -> bool {
+        let endpoint = self.endpoint.as_ref().and_then(Url::host_str);
+        self.is_issuer && host.is_some() && (host == self.url.host_str() || host == endpoint)
+    }
+
+    /// Whether all addresses of the server are private, and were so whenever they were looked up. Its name may belong to an upstream, which
     /// could otherwise add a private address to lift the limits.
     async fn is_private(&self) -> bool {
         let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -93,7 +106,7 @@ impl Upstream {
         !addresses.is_empty() && !self.was_public.load(Ordering::Relaxed)
     }
 
-    /// Records addresses of the upstream.
+    /// Records addresses of the server.
     fn note(&self, addresses: &[SocketAddr]) {
         if addresses.iter().any(|address| !is_private(address.ip())) {
             self.was_public.store(true, Ordering::Relaxed);
@@ -103,17 +116,16 @@ impl Upstream {
 
 impl Resolve for AddressLimits {
     fn resolve(&self, name: Name) -> Resolving {
-        let upstream = Arc::clone(&self.upstream);
+        let base = Arc::clone(&self.base);
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if upstream.url.host_str() == Some(name.as_str()) {
-                upstream.note(&found);
+            if base.url.host_str() == Some(name.as_str()) {
+                base.note(&found);
             }
-            // The config has the host of the issuer.
-            let is_own = upstream.is_issuer && upstream.url.host_str() == Some(name.as_str());
-            if !is_own && found.iter().any(|address| is_private(address.ip())) && !upstream.is_private().await {
-                let base = if upstream.is_issuer { "issuer" } else { "upstream" };
-                return Err(format!("its host has a private address, and that of the {base} has none").into());
+            let has_private = found.iter().any(|address| is_private(address.ip()));
+            if has_private && !base.is_configured(Some(name.as_str())) && !base.is_private().await {
+                let server = if base.is_issuer { "issuer" } else { "upstream" };
+                return Err(format!("its host has a private address, and that of the {server} has none").into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
@@ -167,14 +179,7 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::time::Instant;
-
-    use ptc_catalog::{GrantType, OAuth2};
-    use ptc_secrets::Secrets;
-    use ptc_upstream::http::access_token::TokenSourceConfig;
-
-    use crate::endpoint::TokenEndpoint;
+    use std::str::FromStr as _;
 
     use super::*;
 
@@ -215,7 +220,7 @@ mod tests {
     fn private_addresses_are_for_issuers_in_a_private_network() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = |issuer: &str, url: &str| {
-            let limits = AddressLimits::of_issuer(Url::parse(issuer).unwrap());
+            let limits = AddressLimits::of_issuer(Url::parse(issuer).unwrap(), None);
             assert!(limits.upstream().is_none());
             runtime.block_on(limits.check(&Url::parse(url).unwrap())).err().unwrap_or_default()
         };
@@ -235,40 +240,44 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_whose_issuer_the_config_has_fetches_nothing_from_private_addresses() {
-        let config = |token_url| OAuth2 {
-            token_url,
-            client_id: "gate",
-            issuer: "https://203.0.113.7",
-            ..OAuth2::new(GrantType::ClientCredentials)
-        };
-        let secrets = Secrets::resolve_for(&[], &[], Path::new(".")).unwrap_or_else(|_| panic!("it has no secrets"));
-        let limits = |token_url| {
-            let config = TokenSourceConfig {
-                upstream: "api",
-                url: "https://10.0.0.9/mcp",
-                oauth: Box::leak(Box::new(config(token_url))),
-                connect_timeout: Duration::from_secs(1),
-                proxy: None,
-                extra_roots: None,
-                token_store: None,
-                secrets: &secrets,
-            };
-            let endpoint = TokenEndpoint::new(&config).unwrap_or_else(|why| panic!("{why}"));
-            endpoint.fetcher(Instant::now()).limits.cloned()
-        };
+    fn endpoint_of_the_config_may_be_anywhere_and_lifts_no_limits_for_others() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let limits = AddressLimits::of_issuer(url("https://203.0.113.7"), Some(url("http://10.0.0.1:8080/token")));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let found = limits("").unwrap();
-        let why = runtime.block_on(found.check(&Url::parse("https://169.254.169.254/").unwrap())).unwrap_err();
-        assert!(why.contains("and the issuer is not"), "{why}");
-        assert!(limits("https://10.0.0.1/token").is_none(), "nothing else is named");
+        for (named, expected) in [
+            ("http://10.0.0.1:8080/token", ""),
+            ("https://10.0.0.1/revoke", ""),
+            ("http://10.0.0.1:8080/revoke", "TLS"),
+            ("https://10.0.0.2/revoke", "private address, and the issuer is not"),
+            ("https://127.0.0.1/revoke", "private address, and the issuer is not"),
+            ("https://198.51.100.1/revoke", ""),
+        ] {
+            let why = runtime.block_on(limits.check(&url(named))).err().unwrap_or_default();
+            assert!(why.contains(expected) && why.is_empty() == expected.is_empty(), "{named}: {why}");
+        }
+    }
+
+    #[test]
+    fn name_with_a_private_address_is_not_resolved() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let refused = |limits: AddressLimits| {
+            let found = runtime.block_on(limits.resolve(Name::from_str("localhost").unwrap()));
+            found.err().map(|why| why.to_string()).unwrap_or_default()
+        };
+        let (public, local) = ("https://203.0.113.7", "https://localhost/token");
+        assert!(refused(AddressLimits::new(url(public))).ends_with("and that of the upstream has none"));
+        assert!(refused(AddressLimits::of_issuer(url(public), None)).ends_with("and that of the issuer has none"));
+        assert_eq!(refused(AddressLimits::of_issuer(url(public), Some(url(local)))), "", "the config has the name");
+        assert_eq!(refused(AddressLimits::of_issuer(url(local), None)), "");
+        assert_eq!(refused(AddressLimits::new(url(local))), "");
     }
 
     #[test]
     fn upstream_with_a_public_address_cannot_lift_the_limits() {
         let limits = AddressLimits::new(Url::parse("https://127.0.0.1/mcp").unwrap());
         let address = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
-        limits.upstream.note(&[address("203.0.113.7"), address("10.0.0.1")]);
+        limits.base.note(&[address("203.0.113.7"), address("10.0.0.1")]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refused = runtime.block_on(limits.check(&Url::parse("https://10.0.0.1/x").unwrap()));
         assert!(refused.is_err_and(|why| why.contains("private")));
