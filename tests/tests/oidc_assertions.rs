@@ -156,8 +156,7 @@ fn token_that_kubernetes_projects_is_the_grant_or_the_client_and_is_read_again_a
         rotate("3", -60);
         std::thread::sleep(Duration::from_millis(LIFETIME * 1_000 + 200));
         let refused = server.eval(&whoami("workload"));
-        for part in
-            [":auth_failed", "refused the client with `invalid_grant`", "token in the file of the credential 'workload'"]
+        for part in [":auth_failed", "refused the client with `invalid_grant`", "token in the file of the credential 'workload'"]
         {
             assert!(refused.contains(part), "{refused}");
         }
