@@ -25,6 +25,10 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
+/// The parameters whose values are secrets. The redactor of the deployment does not know those of a caller or of a login that has begun.
+const SECRET_PARAMETERS: [&str; 7] =
+    ["assertion", "code", "code_verifier", "device_code", "refresh_token", "subject_token", "token"];
+
 /// The token endpoint of one upstream, with the credential of the client.
 pub(crate) struct TokenEndpoint {
     upstream: &'static str,
@@ -143,11 +147,12 @@ impl TokenEndpoint {
     /// The same as [`TokenEndpoint::request_with`].
     pub(crate) async fn request(&self) -> Result<TokenResponse, RequestError> {
         let url = self.url(Instant::now() + TIMEOUT).await?;
-        self.request_with(&self.party, &url, &[("grant_type", "client_credentials"), ("scope", &self.party.oauth.scope)]).await
+        let grant = [("grant_type", "client_credentials"), ("scope", &*self.party.oauth.scope)];
+        self.request_with(&self.party, &url, &grant, &self.redactor).await
     }
 
     /// Requests a token with the parameters of a grant and the parameter `resource`. If that fails, the token endpoint is looked up again
-    /// for the next request.
+    /// for the next request. `redactor` redacts what the server says of a refusal, and need not know the parameters.
     ///
     /// # Errors
     ///
@@ -157,8 +162,9 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
     ) -> Result<TokenResponse, RequestError> {
-        self.request_as(party, url, grant, |body| answer::read_response(body, party.proof_key.as_ref())).await
+        self.request_as(party, url, grant, redactor, |body| answer::read_response(body, party.proof_key.as_ref())).await
     }
 
     /// Requests an assertion for another authorization server, like [`TokenEndpoint::request_with`].
@@ -171,8 +177,9 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
     ) -> Result<Zeroizing<String>, RequestError> {
-        self.request_as(party, url, grant, answer::read_assertion).await
+        self.request_as(party, url, grant, redactor, answer::read_assertion).await
     }
 
     async fn request_as<T>(
@@ -180,10 +187,11 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
         read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
     ) -> Result<T, RequestError> {
         let form: Vec<_> = grant.iter().copied().chain([("resource", &*party.oauth.resource)]).collect();
-        let posted = self.post(party, url, &form, "the token endpoint").await;
+        let posted = self.post(party, url, &form, "the token endpoint", redactor).await;
         let outcome = posted.and_then(|body| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
@@ -283,6 +291,7 @@ impl TokenEndpoint {
         url: &Url,
         form: &[(&str, &str)],
         name: &str,
+        redactor: &Redactor,
     ) -> Result<Vec<u8>, RequestError> {
         let mut headers = HeaderMap::new();
         let body = party.form(form, url, &mut headers).map_err(|why| {
@@ -290,9 +299,9 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        // The server may repeat the token of a caller, which no other redactor knows.
-        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion"));
-        let redactor = exchanged.map_or_else(|| self.redactor.clone(), |(_, token)| self.redactor.with(token));
+        // The server may repeat what it receives.
+        let secrets = form.iter().filter(|(name, _)| SECRET_PARAMETERS.contains(name));
+        let redactor = secrets.fold(redactor.clone(), |redactor, (_, secret)| redactor.with(secret));
         let proof_key = party.proof_key.as_deref();
         let post = Post { name, headers, body, redactor: &redactor, proof_key };
         let mut outcome = self.send(url, post.clone(), |code| party.advice(code)).await;

@@ -122,13 +122,18 @@ impl Client {
         Some((UpstreamError::new(Reason::AuthFailed, message), false))
     }
 
-    /// Requests a token. Returns when it was requested, too.
-    async fn request(&self, caller: Option<&CallerToken>) -> Result<(TokenResponse, Instant), RequestError> {
+    /// Requests a token. Returns when it was requested, too. `earlier` redacts the last token of a
+    /// caller, which the server may repeat in a refusal.
+    async fn request(
+        &self,
+        caller: Option<&CallerToken>,
+        earlier: Option<&Redactor>,
+    ) -> Result<(TokenResponse, Instant), RequestError> {
         let asked_at = Instant::now();
         let response = match &self.grant {
             Grant::Login(renewal) => return renewal.renew(&self.endpoint, &self.redactor).await,
             Grant::Client => self.endpoint.request().await?,
-            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, &self.redactor).await?,
+            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, earlier.unwrap_or(&self.redactor)).await?,
         };
         Ok((response, asked_at))
     }
@@ -179,7 +184,8 @@ impl Inner {
 
     async fn request(&self, caller: Option<CallerToken>) -> Result<AccessToken, UpstreamError> {
         let Client { endpoint, redactor, .. } = &*self.client;
-        let mut requested = self.client.request(caller.as_ref()).await;
+        let earlier = self.lock().schedule.redactor();
+        let mut requested = self.client.request(caller.as_ref(), earlier.as_ref()).await;
         drop(caller);
         match &mut requested {
             Ok((response, _)) if self.is_of_caller => response.redactor = Some(redactor.with(&response.access_token)),
