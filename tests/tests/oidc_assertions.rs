@@ -1,6 +1,8 @@
 //! Tests grants and clients that prove themselves with assertions of other issuers, with `oidc-provider` as the authorization server: tokens
 //! that Kubernetes projects into a file, and assertions of an identity provider (ID-JAG).
 
+#![expect(clippy::indexing_slicing, reason = "a test stops where a value lacks what it looks at")]
+
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -88,15 +88,12 @@ impl Exchange {
             }
         };
         let url = endpoint.url(deadline()).await?;
-        match oauth.grant {
-            GrantType::JwtBearer => {
-                let form = [("grant_type", JWT_BEARER), ("assertion", &assertion), ("scope", &oauth.scope)];
-                endpoint.request_with(endpoint.party(), &url, &form, redactor).await
-            }
-            _ => {
-                let form = exchange_form(oauth, &assertion, ACCESS_TOKEN);
-                endpoint.request_with(endpoint.party(), &url, &form, redactor).await
-            }
+        if oauth.grant == GrantType::JwtBearer {
+            let form = [("grant_type", JWT_BEARER), ("assertion", &assertion), ("scope", &oauth.scope)];
+            endpoint.request_with(endpoint.party(), &url, &form, redactor).await
+        } else {
+            let form = exchange_form(oauth, &assertion, ACCESS_TOKEN);
+            endpoint.request_with(endpoint.party(), &url, &form, redactor).await
         }
     }
 

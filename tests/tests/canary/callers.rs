@@ -1,6 +1,8 @@
 //! Tests the secrets of callers and clients: the caller's token, the tokens and assertions for which it is exchanged, assertions of clients,
 //! and the key of a login. The authorization servers and upstreams repeat what they know, also in refusals.
 
+#![expect(clippy::indexing_slicing, reason = "a test stops where a value lacks what it looks at")]
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -285,6 +287,8 @@ fn no_output_contains_a_token_of_a_caller_an_assertion_or_the_key_of_a_login() {
     }
     said.extend(converse(&address, &programs(&servers).iter().map(eval).collect::<Vec<_>>()));
     said.extend(converse(&address, &programs(&[("bound", &TOOLS)]).iter().map(eval).collect::<Vec<_>>()));
+    let is_called = |answer: &String| answer.contains(r#""server":"bound","tool":"text","status":"ok""#);
+    assert!(said.iter().any(is_called), "the login is used: {}", server.said());
     std::thread::sleep(Duration::from_secs(LIFETIME));
     let last = APIS.map(|name| eval(&format!("(println (:message (tool/call {{:server \"{name}\" :tool \"json\"}})))")));
     let last = converse(&address, &last);
