@@ -143,7 +143,7 @@ fn site(hoard: &Hoard) -> Web {
                     json!({ "active": true, "sub": "ada", "aud": "gate", "echo": asked.body, "scope": "mcp:call", "jti": "1" }),
                 )
             }
-            ["bound", ..] | [".well-known", ..] => bound(&hoard, &base, asked),
+            ["bound" | ".well-known", ..] => bound(&hoard, &base, asked),
             [_, "token" | "idp", ..] => token(&hoard, asked),
             [name, "api", operation] => {
                 let moved = Asked { target: format!("/{operation}"), ..asked.clone() };
