@@ -20,6 +20,7 @@ mod mock;
 mod oauth_clients;
 mod observe;
 mod oidc;
+mod oidc_assertions;
 mod openapi;
 mod otlp;
 mod output_schemas;

@@ -15,7 +15,7 @@ use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use serde_json::{Value, json};
 
 /// A secret that is obviously fake, with characters that a form encodes.
-const SECRET: &str = "not-a-real+secret/of:a=client-and-long-enough";
+pub(crate) const SECRET: &str = "not-a-real+secret/of:a=client-and-long-enough";
 
 const FORMS: [&str; 3] = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
 
@@ -227,13 +227,13 @@ fn two_processes_with_one_store_renew_once_for_each_expiry() {
 }
 
 /// A client of the door that sends one access token.
-struct Caller {
-    url: String,
-    token: String,
+pub(crate) struct Caller {
+    pub(crate) url: String,
+    pub(crate) token: String,
 }
 
 impl Caller {
-    fn eval(&self, program: &str) -> String {
+    pub(crate) fn eval(&self, program: &str) -> String {
         let client = reqwest::blocking::Client::new();
         let post = |session: Option<&str>, message: Value| {
             let mut request = client.post(&self.url).bearer_auth(&self.token).json(&message);

@@ -26,6 +26,10 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum bytes of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024;
 
+/// The parameters whose values are secrets. The redactor of the deployment does not know those of a caller or of a login that has begun.
+const SECRET_PARAMETERS: [&str; 7] =
+    ["assertion", "code", "code_verifier", "device_code", "refresh_token", "subject_token", "token"];
+
 /// The token endpoint of one upstream, with the credential of the client.
 pub(crate) struct TokenEndpoint {
     upstream: &'static str,
@@ -47,8 +51,10 @@ pub(crate) struct Post<'p> {
     pub(crate) name: &'p str,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
-    /// A token in the body that no other redactor knows, since it may be that of a caller. The server may repeat it in a refusal.
-    pub(crate) exchanged: Option<&'p str>,
+    /// Redacts what the server says of a refusal.
+    pub(crate) redactor: &'p Redactor,
+    /// Further secrets in the request, which the server may repeat in a refusal.
+    pub(crate) secrets: &'p [&'p str],
     /// The key of which the request has a proof. `None` for bearer tokens.
     pub(crate) proof_key: Option<&'p ProofKey>,
 }
@@ -134,6 +140,11 @@ impl TokenEndpoint {
         Fetcher { http: &self.http, limits: self.limits.as_ref(), deadline }
     }
 
+    /// Returns the redactor of the deployment.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Requests a token for the client itself.
     ///
     /// # Errors
@@ -141,11 +152,12 @@ impl TokenEndpoint {
     /// The same as [`TokenEndpoint::request_with`].
     pub(crate) async fn request(&self) -> Result<TokenResponse, RequestError> {
         let url = self.url(Instant::now() + TIMEOUT).await?;
-        self.request_with(&self.party, &url, &[("grant_type", "client_credentials"), ("scope", &self.party.oauth.scope)]).await
+        let grant = [("grant_type", "client_credentials"), ("scope", &*self.party.oauth.scope)];
+        self.request_with(&self.party, &url, &grant, &self.redactor).await
     }
 
     /// Requests a token with the parameters of a grant and the parameter `resource`. If that fails, the token endpoint is looked up again
-    /// for the next request.
+    /// for the next request. `redactor` redacts what the server says of a refusal, and need not know the parameters.
     ///
     /// # Errors
     ///
@@ -155,8 +167,9 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
     ) -> Result<TokenResponse, RequestError> {
-        self.request_as(party, url, grant, |body| answer::read_response(body, party.proof_key.as_ref())).await
+        self.request_as(party, url, grant, redactor, |body| answer::read_response(body, party.proof_key.as_ref())).await
     }
 
     /// Requests an assertion for another authorization server, like [`TokenEndpoint::request_with`].
@@ -169,8 +182,9 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
     ) -> Result<Zeroizing<String>, RequestError> {
-        self.request_as(party, url, grant, answer::read_assertion).await
+        self.request_as(party, url, grant, redactor, answer::read_assertion).await
     }
 
     async fn request_as<T>(
@@ -178,10 +192,11 @@ impl TokenEndpoint {
         party: &Party,
         url: &Url,
         grant: &[(&str, &str)],
+        redactor: &Redactor,
         read: impl FnOnce(&[u8]) -> Result<T, &'static str>,
     ) -> Result<T, RequestError> {
         let form: Vec<_> = grant.iter().copied().chain([("resource", &*party.oauth.resource)]).collect();
-        let posted = self.post(party, url, &form, "the token endpoint").await;
+        let posted = self.post(party, url, &form, "the token endpoint", redactor).await;
         let outcome = posted.and_then(|body| {
             let described =
                 |why| self.fault(Reason::AuthFailed, "the token endpoint", url, &format!("gave an answer that {why}")).into();
@@ -281,6 +296,7 @@ impl TokenEndpoint {
         url: &Url,
         form: &[(&str, &str)],
         name: &str,
+        redactor: &Redactor,
     ) -> Result<Vec<u8>, RequestError> {
         let mut headers = HeaderMap::new();
         let body = party.form(form, url, &mut headers).map_err(|why| {
@@ -288,9 +304,10 @@ impl TokenEndpoint {
             self.fault(Reason::AuthFailed, name, url, &what)
         })?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        let exchanged = form.iter().find(|(name, _)| matches!(*name, "subject_token" | "assertion")).map(|(_, token)| *token);
+        let secrets: Vec<&str> =
+            form.iter().filter(|(name, _)| SECRET_PARAMETERS.contains(name)).map(|(_, secret)| *secret).collect();
         let proof_key = party.proof_key.as_deref();
-        let post = Post { name, headers, body, exchanged, proof_key };
+        let post = Post { name, headers, body, redactor, secrets: &secrets, proof_key };
         let mut outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
         if proof_key.is_some() && outcome.as_ref().is_err_and(|error| error.lost) {
             outcome = self.send(url, post.clone(), |code| party.advice(code)).await;
@@ -311,7 +328,7 @@ impl TokenEndpoint {
     ///
     /// The endpoint cannot be reached, may not be reached, or refuses the request.
     pub(crate) async fn send(&self, url: &Url, post: Post<'_>, advice: impl Fn(&str) -> String) -> Result<Vec<u8>, RequestError> {
-        let Post { name, mut headers, body, exchanged, proof_key } = post;
+        let Post { name, mut headers, body, redactor, secrets, proof_key } = post;
         let deadline = Instant::now() + TIMEOUT;
         let refused = |what: &str| self.fault(Reason::AuthFailed, name, url, what);
         let unavailable = |what: &str| self.fault(Reason::UpstreamUnavailable, name, url, what);
@@ -353,11 +370,8 @@ impl TokenEndpoint {
             return Ok(body);
         }
         let status = status.as_u16();
-        let of_exchanged = match exchanged {
-            Some(token) => Some(source::layered(&self.redactor, token).await?),
-            None => None,
-        };
-        let refusal = answer::read_refusal(&body, of_exchanged.as_ref().unwrap_or(&self.redactor));
+        // The server may repeat what it has received.
+        let refusal = answer::read_refusal(&body, &source::knowing(redactor, secrets).await?);
         let code = refusal.as_ref().map(|refusal| refusal.code.clone());
         let fault = match refusal {
             _ if status == 429 || status >= 500 => unavailable(&format!("answered with HTTP {status}")),

@@ -56,7 +56,8 @@ impl Exchange {
         Ok(Exchange { file, identity_provider: identity_provider.transpose()? })
     }
 
-    /// Requests an access token. The redactor learns the token of a file, and its assertion, before they are sent.
+    /// Requests an access token. The redactor learns the token of a file, and its assertion, before they are sent. It redacts what the servers
+    /// say of a refusal.
     ///
     /// # Errors
     ///
@@ -81,18 +82,18 @@ impl Exchange {
             Some(provider) => {
                 let party = provider.party();
                 let form = exchange_form(&party.oauth, &subject, ID_JAG);
-                let assertion = provider.request_assertion(party, &provider.url(deadline()).await?, &form).await?;
+                let assertion = provider.request_assertion(party, &provider.url(deadline()).await?, &form, redactor).await?;
                 learn(&assertion);
                 assertion
             }
         };
         let url = endpoint.url(deadline()).await?;
-        match oauth.grant {
-            GrantType::JwtBearer => {
-                let form = [("grant_type", JWT_BEARER), ("assertion", &assertion), ("scope", &oauth.scope)];
-                endpoint.request_with(endpoint.party(), &url, &form).await
-            }
-            _ => endpoint.request_with(endpoint.party(), &url, &exchange_form(oauth, &assertion, ACCESS_TOKEN)).await,
+        if oauth.grant == GrantType::JwtBearer {
+            let form = [("grant_type", JWT_BEARER), ("assertion", &assertion), ("scope", &oauth.scope)];
+            endpoint.request_with(endpoint.party(), &url, &form, redactor).await
+        } else {
+            let form = exchange_form(oauth, &assertion, ACCESS_TOKEN);
+            endpoint.request_with(endpoint.party(), &url, &form, redactor).await
         }
     }
 

@@ -188,7 +188,8 @@ impl LoginClient {
             ("code_verifier", request.verifier.as_str()),
         ];
         let Prepared { party, token_endpoint, .. } = &request.prepared;
-        let response = self.endpoint.request_with(party, token_endpoint, &grant).await.map_err(|error| error.fault)?;
+        let response =
+            self.endpoint.request_with(party, token_endpoint, &grant, &self.redactor).await.map_err(|error| error.fault)?;
         self.save(&request.prepared, &response).await
     }
 
@@ -204,7 +205,7 @@ impl LoginClient {
         let url = self.endpoint.url(Instant::now() + LOCK_TIMEOUT).await?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
         let party = self.endpoint.party();
-        let response = self.endpoint.request_with(party, &url, &grant).await.map_err(|error| error.fault)?;
+        let response = self.endpoint.request_with(party, &url, &grant, &self.redactor).await.map_err(|error| error.fault)?;
         self.store(Login::new(self.key.clone(), &url, &response, refresh_token, &party.oauth.scope, None)).await
     }
 
@@ -218,7 +219,8 @@ impl LoginClient {
         let Prepared { party, metadata, scope, .. } = &prepared;
         let url = self.url_of(party, metadata, "device_authorization_endpoint")?;
         let form = [("scope", &**scope), ("resource", &party.oauth.resource)];
-        let body = self.endpoint.post(party, &url, &form, "the device endpoint").await.map_err(|error| error.fault)?;
+        let body =
+            self.endpoint.post(party, &url, &form, "the device endpoint", &self.redactor).await.map_err(|error| error.fault)?;
         let codes: DeviceCodes = serde_json::from_slice(&body)
             .map_err(|_| UpstreamError::new(Reason::AuthFailed, "the answer of the device endpoint has no codes"))?;
         let is_plain = |text: &str| !text.is_empty() && text.len() <= 2_000 && !text.chars().any(char::is_control);
@@ -242,7 +244,7 @@ impl LoginClient {
         let expires_at = Instant::now() + Duration::from_secs(codes.expires_in).min(MAX_DEVICE_LIFETIME);
         while Instant::now() + interval < expires_at {
             tokio::time::sleep(interval).await;
-            match self.endpoint.request_with(&prepared.party, &prepared.token_endpoint, &grant).await {
+            match self.endpoint.request_with(&prepared.party, &prepared.token_endpoint, &grant, &self.redactor).await {
                 Ok(response) => return self.save(prepared, &response).await,
                 Err(error) => match error.code.as_deref() {
                     Some("authorization_pending") => {}
@@ -286,7 +288,7 @@ impl LoginClient {
             (&login.access_token, "access_token")
         };
         let form = [("token", token.as_str()), ("token_type_hint", hint)];
-        Ok(Some(self.endpoint.post(&party, &url, &form, "the revocation endpoint").await.is_ok()))
+        Ok(Some(self.endpoint.post(&party, &url, &form, "the revocation endpoint", &self.redactor).await.is_ok()))
     }
 
     pub(crate) fn url_of(&self, party: &Party, metadata: &Metadata, name: &str) -> Result<Url, UpstreamError> {

@@ -68,7 +68,8 @@ pub(crate) async fn register(
         name: "the registration endpoint",
         headers,
         body: Value::Object(client).to_string(),
-        exchanged: None,
+        redactor: endpoint.redactor(),
+        secrets: &[],
         proof_key: None,
     };
     let answer = endpoint.send(&url, post, |_| ADVICE.to_owned()).await;

@@ -83,6 +83,10 @@ impl Renewal {
             for token in [&login.refresh_token, &login.access_token] {
                 redactor.add_issued(endpoint.upstream(), token);
             }
+            // An upstream on this machine may be able to read the store. Under an owner of their own, these are not displaced by tokens.
+            for secret in login.found.iter().flat_map(|found| [&found.client_secret, &found.proof_key]) {
+                redactor.add_issued(&format!("login {}", endpoint.upstream()), secret);
+            }
         };
         learn(&stored);
         let is_new = self.remember(&stored.access_token);
@@ -110,7 +114,7 @@ impl Renewal {
         }
         let replacement = login.prepare().map_err(failed)?;
         let grant = [("grant_type", "refresh_token"), ("refresh_token", &stored.refresh_token)];
-        match endpoint.request_with(&party, &url, &grant).await {
+        match endpoint.request_with(&party, &url, &grant, redactor).await {
             Ok(response) => {
                 let earlier = &stored.refresh_token;
                 let renewed = Login::new(self.key.clone(), &url, &response, earlier, &stored.scope, stored.found.clone());

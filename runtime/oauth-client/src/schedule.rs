@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ptc_secrets::Redactor;
 use ptc_upstream::UpstreamError;
 use ptc_upstream::http::access_token::{AccessToken, Proof};
 
@@ -122,6 +123,11 @@ impl Schedule {
         });
         self.current = Some(Issued { token: token.clone(), times });
         Ok(token)
+    }
+
+    /// Returns the redactor of the last token, if no redactor of the deployment redacts it.
+    pub(crate) fn redactor(&self) -> Option<Redactor> {
+        self.current.as_ref()?.token.redactor().cloned()
     }
 
     /// Forgets the current token, so that the next call waits for another one.

@@ -139,13 +139,18 @@ impl Client {
         Some((UpstreamError::new(Reason::AuthFailed, message), false))
     }
 
-    /// Requests a token. Returns when it was requested, too.
-    async fn request(&self, caller: Option<&CallerToken>) -> Result<(TokenResponse, Instant), RequestError> {
+    /// Requests a token. Returns when it was requested, too. `earlier` redacts the last token of a caller, which the server may repeat in a
+    /// refusal.
+    async fn request(
+        &self,
+        caller: Option<&CallerToken>,
+        earlier: Option<&Redactor>,
+    ) -> Result<(TokenResponse, Instant), RequestError> {
         let asked_at = Instant::now();
         let response = match &self.grant {
             Grant::Login(renewal) => return renewal.renew(&self.endpoint, &self.redactor).await,
             Grant::Client => self.endpoint.request().await?,
-            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, &self.redactor).await?,
+            Grant::Exchange(exchange) => exchange.request(&self.endpoint, caller, earlier.unwrap_or(&self.redactor)).await?,
         };
         Ok((response, asked_at))
     }
@@ -196,7 +201,8 @@ impl Inner {
 
     async fn request(&self, caller: Option<CallerToken>) -> Result<AccessToken, UpstreamError> {
         let Client { endpoint, redactor, .. } = &*self.client;
-        let requested = self.client.request(caller.as_ref()).await;
+        let earlier = self.lock().schedule.redactor();
+        let requested = self.client.request(caller.as_ref(), earlier.as_ref()).await;
         drop(caller);
         let requested = match requested {
             Ok((response, asked_at)) => match self.learn(response).await {
@@ -222,6 +228,7 @@ impl Inner {
         log::line(Level::Warn, "no access token", &fields);
         Err(error.fault)
     }
+
     /// Makes a redactor know the token before a call can send it. A caller's token has its own.
     async fn learn(&self, mut response: TokenResponse) -> Result<TokenResponse, UpstreamError> {
         if !self.is_of_caller {
@@ -239,12 +246,25 @@ impl Inner {
     }
 }
 
-/// Makes a redactor that finds one more token. Building its tables takes milliseconds, in which the event loop serves other calls.
+/// Makes a redactor that finds one more token, in a layer. Building its tables takes milliseconds, in which the event loop serves other
+/// calls.
 ///
 /// # Errors
 ///
 /// The server shuts down.
-pub(crate) async fn layered(redactor: &Redactor, token: &str) -> Result<Redactor, UpstreamError> {
+async fn layered(redactor: &Redactor, token: &str) -> Result<Redactor, UpstreamError> {
     let (redactor, token) = (redactor.clone(), Zeroizing::new(token.to_owned()));
     offload(token.len() * TABLE_BYTES, move || redactor.layered(&token)).await
+}
+
+/// Makes a redactor that finds more secrets, and is used once.
+///
+/// # Errors
+///
+/// The server shuts down.
+pub(crate) async fn knowing(redactor: &Redactor, secrets: &[&str]) -> Result<Redactor, UpstreamError> {
+    let bytes = secrets.iter().map(|secret| secret.len() * TABLE_BYTES).sum();
+    let secrets: Vec<Zeroizing<String>> = secrets.iter().map(|secret| Zeroizing::new((*secret).to_owned())).collect();
+    let redactor = redactor.clone();
+    offload(bytes, move || secrets.iter().fold(redactor, |redactor, secret| redactor.with(secret))).await
 }

@@ -202,7 +202,7 @@ impl Access for CallerAccess {
             // The call is reported as one of an unknown tool, with the names that the caller may see.
             None => return None,
         };
-        if !is_unlisted && !view.grants(upstream.name, name).is_empty() {
+        if !is_unlisted && view.grants(upstream.name, name).is_some() {
             return None;
         }
         let is_granted = self.grants(&|rule| permits(rule, server, Some(name)));

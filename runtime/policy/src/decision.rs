@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::Shared;
 use crate::caller::CallerAccess;
-use crate::view::{RuleGrant, View};
+use crate::grants::Arguments;
+use crate::view::View;
 
 /// Maximum number of permitted values in a message.
 const SHOWN_VALUES: usize = 10;
@@ -59,12 +60,12 @@ impl CallDecisions for Decisions {
     ) -> Result<&'static str, Refused> {
         let (shared, view): (&Arc<Shared>, Arc<View>) = (self.access.shared(), self.access.latest_view());
         let grants = view.grants(server, tool);
-        let mut arguments = Arguments { argument, read: Vec::new() };
+        let mut arguments = Arguments::new(argument);
         // Many rules may grant the same tool with other values, so that the refusal is described after all of them.
-        if let Some(grant) = grants.iter().find(|grant| arguments.wrong(grant).is_none()) {
+        if let Some(grant) = grants.and_then(|grants| grants.find(&mut arguments)) {
             return self.count(shared, grant.rule);
         }
-        let refused = grants.first().and_then(|grant| Some((grant.rule, arguments.wrong(grant)?)));
+        let refused = grants.and_then(|grants| grants.first()).and_then(|grant| Some((grant.rule, grant.wrong(&mut arguments)?)));
         let Some((rule, (name, values))) = refused else {
             return Err(Refused::Denied(self.access.denial_of(server, tool)));
         };
@@ -80,31 +81,5 @@ impl CallDecisions for Decisions {
             missing_scopes: Vec::new(),
             rule,
         }))
-    }
-}
-
-/// The arguments of a call, of which each is read at most once.
-struct Arguments<'a> {
-    argument: &'a dyn Fn(&str) -> SentArgument,
-    read: Vec<(&'static str, SentArgument)>,
-}
-
-impl Arguments<'_> {
-    /// Returns the first argument whose value a grant does not permit, with the permitted values.
-    fn wrong<'g>(&mut self, grant: &'g RuleGrant) -> Option<(&'static str, &'g [Value])> {
-        let wrong = grant.arguments.iter().find(|(name, values)| match self.sent(name) {
-            SentArgument::Absent => !values.contains(&Value::Null),
-            SentArgument::Value(sent) => !values.contains(sent),
-            SentArgument::Other => true,
-        });
-        wrong.map(|(name, values)| (*name, values.as_slice()))
-    }
-
-    fn sent(&mut self, name: &'static str) -> &SentArgument {
-        let at = self.read.iter().position(|(read, _)| *read == name).unwrap_or_else(|| {
-            self.read.push((name, (self.argument)(name)));
-            self.read.len() - 1
-        });
-        self.read.get(at).map_or(&SentArgument::Other, |(_, sent)| sent)
     }
 }

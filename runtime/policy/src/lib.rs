@@ -8,6 +8,7 @@
 //!
 //! - `caller`: evaluates conditions, and denies tools and programs.
 //! - `decision`: decides about single calls, and counts them.
+//! - `grants`: finds the grant that permits a call, among those of one tool.
 //! - `rate`: limits the calls of owners in a minute.
 //! - `view`: the permitted part of a catalog.
 
@@ -15,6 +16,7 @@
 
 mod caller;
 mod decision;
+mod grants;
 mod rate;
 mod view;
 

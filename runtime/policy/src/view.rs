@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ptc_catalog::{Catalog, Grant, Policy, Tools, Upstream};
-use serde_json::Value;
+
+use crate::grants::{RuleGrant, ToolGrants};
 
 /// Maximum number of tools and of their grants in all views of a process, whose memory is never freed: about 100 MB.
 const MAX_COPIED_TOOLS: usize = 500_000;
@@ -24,19 +25,10 @@ static NOTHING: Catalog = Catalog::EMPTY;
 pub(crate) struct View {
     /// The permitted upstreams and tools.
     pub(crate) catalog: &'static Catalog,
-    /// The grants of each permitted tool, in the order of the rules. The key is the upstream and the tool.
-    grants: HashMap<(&'static str, &'static str), Vec<RuleGrant>>,
+    /// The grants of each permitted tool. The key is the upstream and the tool.
+    grants: HashMap<(&'static str, &'static str), ToolGrants>,
     /// Whether the process has too many views or has made too many for this owner, so that this one permits nothing.
     pub(crate) is_over_limit: bool,
-}
-
-/// A grant of a rule.
-#[derive(Debug)]
-pub(crate) struct RuleGrant {
-    /// The index of the rule.
-    pub(crate) rule: u16,
-    /// The arguments whose values are restricted.
-    pub(crate) arguments: Vec<(&'static str, Vec<Value>)>,
 }
 
 /// The views of a process.
@@ -93,8 +85,8 @@ impl View {
             let mut permitted = Vec::new();
             for tool in upstream.tools.all() {
                 let of_tool = of_upstream.iter().filter(|(_, grant)| grant.permits_tool(tool.name));
-                let of_tool: Vec<RuleGrant> = of_tool.map(|(rule, grant)| RuleGrant::new(*rule, grant)).collect();
-                if !of_tool.is_empty() {
+                let of_tool = ToolGrants::new(of_tool.map(|(rule, grant)| RuleGrant::new(*rule, grant)).collect());
+                if of_tool.len() > 0 {
                     permitted.push(*tool);
                     copied += of_tool.len();
                     grants.insert((upstream.name, tool.name), of_tool);
@@ -117,18 +109,8 @@ impl View {
         (View { catalog, grants, is_over_limit: false }, copied)
     }
 
-    /// Returns the grants of a tool, none if it is not permitted.
-    pub(crate) fn grants<'v>(&'v self, server: &'v str, tool: &'v str) -> &'v [RuleGrant] {
-        self.grants.get(&(server, tool)).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl RuleGrant {
-    fn new(rule: u16, grant: &Grant) -> RuleGrant {
-        let arguments = grant.arguments.iter().map(|argument| {
-            // The compiler has checked the values. One that is not JSON would permit nothing.
-            (argument.name, argument.values.iter().filter_map(|value| serde_json::from_str(value).ok()).collect())
-        });
-        RuleGrant { rule, arguments: arguments.collect() }
+    /// Returns the grants of a tool. `None` if it is not permitted.
+    pub(crate) fn grants<'v>(&'v self, server: &'v str, tool: &'v str) -> Option<&'v ToolGrants> {
+        self.grants.get(&(server, tool))
     }
 }

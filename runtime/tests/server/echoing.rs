@@ -148,6 +148,11 @@ pub(crate) fn serve(secrets: &[String]) -> ExitCode {
 /// Answers as an MCP server over HTTP, as a JSON service, and as the proxy of that service, with the secrets from the headers, the
 /// query and the cookies of the request.
 pub(crate) fn web(asked: &Asked) -> Answer {
+    web_knowing(asked, &[])
+}
+
+/// Like [`web`], with secrets that it has from elsewhere.
+pub(crate) fn web_knowing(asked: &Asked, others: &[String]) -> Answer {
     let authorization = asked.header("authorization").unwrap_or_default();
     let proxy_authorization = asked.header("proxy-authorization").unwrap_or_default();
     let password = |header: &str| {
@@ -172,6 +177,7 @@ pub(crate) fn web(asked: &Asked) -> Answer {
     ]
     .into_iter()
     .flatten()
+    .chain(others.iter().cloned())
     .collect();
     assert!(!secrets.is_empty(), "{asked:?}");
     let known = format!("{authorization} {proxy_authorization} {} {cookies} {}", asked.target, known(&secrets));

@@ -323,7 +323,7 @@ fn questions() -> Vec<Value> {
 }
 
 /// A server whose log is written to a file. It is killed when it is dropped.
-struct Server {
+pub(super) struct Server {
     child: Child,
     log: PathBuf,
     /// Its command line, which every user of the machine may see.
@@ -331,13 +331,13 @@ struct Server {
 }
 
 impl Server {
-    fn start(command: &mut Command, log: PathBuf) -> Server {
+    pub(super) fn start(command: &mut Command, log: PathBuf) -> Server {
         let file = File::create(&log).expect("a file");
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file).spawn().expect("the server starts");
         Server { child, log, shown: String::new() }
     }
 
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         std::fs::read_to_string(&self.log).expect("UTF-8")
     }
 
@@ -366,18 +366,23 @@ impl Server {
         said
     }
 
-    /// Sends the requests over HTTP, and reads the other endpoints. Returns every response.
-    fn browse(&mut self) -> String {
+    /// Waits until the server listens. Returns its address.
+    pub(super) fn address(&mut self) -> String {
         let until = Instant::now() + PATIENCE;
-        let address = loop {
+        loop {
             let log = self.said();
             let serving = log.lines().find(|line| line.contains("\"event\":\"serving\""));
             if let Some(rest) = serving.and_then(|line| line.split_once("\"url\":\"http://")).map(|(_, rest)| rest) {
-                break rest.split(['/', '"']).next().expect("an address").to_owned();
+                return rest.split(['/', '"']).next().expect("an address").to_owned();
             }
             assert!(Instant::now() < until && self.child.try_wait().expect("a child").is_none(), "{log}");
             std::thread::sleep(Duration::from_millis(20));
-        };
+        }
+    }
+
+    /// Sends the requests over HTTP, and reads the other endpoints. Returns every response.
+    fn browse(&mut self) -> String {
+        let address = self.address();
         self.look();
         let ask = |method: &str, path: &str, more: &str, body: &str| {
             let mut stream = TcpStream::connect(&address).expect("it listens");
@@ -436,7 +441,7 @@ impl Drop for Server {
     }
 }
 
-fn files(folder: &Path) -> String {
+pub(super) fn files(folder: &Path) -> String {
     let files = std::fs::read_dir(folder).expect("the folder is there");
     files.map(|entry| std::fs::read_to_string(entry.expect("readable").path()).expect("text")).collect()
 }

@@ -2,6 +2,7 @@
 //! binary.
 
 mod binary;
+mod callers;
 mod compiler;
 #[path = "../../../runtime/tests/server/echoing.rs"]
 #[expect(clippy::indexing_slicing, reason = "a test stops where an answer lacks what it looks at")]

@@ -155,7 +155,7 @@ impl AccessToken {
 
     /// Returns the redactor of the answers.
     #[cfg(feature = "access-token")]
-    pub(super) fn redactor(&self) -> Option<&Redactor> {
+    pub fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
 
