@@ -4,7 +4,8 @@
 //! - `write`, `read`: the file.
 //! - `calls`: the calls of one program.
 //! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
-//! - `folder`: records the programs of a running server, each into a file of its own.
+//! - `folder`: records the programs of a running server, each into a file of its own, which the thread of `writer` writes.
+//!   `warnings`: limits what it logs about programs that cannot be recorded.
 //! - `part`: the optional part of a server that records into a folder.
 //! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
@@ -26,7 +27,9 @@ mod record;
 mod replay;
 mod reply;
 pub mod scrub;
+mod warnings;
 mod write;
+mod writer;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
