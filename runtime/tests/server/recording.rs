@@ -144,9 +144,9 @@ fn binary_replays_a_recording_without_its_upstream() {
     assert_eq!(eval("aggregator", &echo("to ann")), (Some(0), "\"to ann\"\n".to_owned()));
     let (code, unknown) = eval("aggregator", &echo("to bob"));
     assert!(code == Some(1) && unknown.contains("has no answer to child/echo"), "{unknown}");
-    let (code, unbuilt) = eval("aggregator without parts", &echo("to ann"));
+    let (code, error) = eval("aggregator without parts", &echo("to ann"));
     let expected = "--upstreams: this binary was built without it; build it with `--recording` (crate ptc-cassette)";
-    assert!(code == Some(2) && unbuilt.contains(expected), "{unbuilt}");
+    assert!(code == Some(2) && error.contains(expected), "{error}");
     std::fs::write(&file, "{}").expect("a file");
     let (code, refused) = eval("aggregator", "1");
     assert!(code == Some(2) && refused.contains("cannot be used: cassette: expected"), "{refused}");
