@@ -311,7 +311,9 @@ mod tests {
         let programs: Vec<Recording> = (0..4).map(|_| recording(&folder, &writer)).collect();
         let almost_two = 2 * calls::FIXED_BYTES as u64;
         folder.held.store(MAX_HELD_BYTES - almost_two, Ordering::Relaxed);
-        programs.iter().for_each(|program| observe(program, 0));
+        for program in &programs {
+            observe(program, 0);
+        }
         let kept: Vec<usize> = programs.iter().map(|program| program.lock().calls.len()).collect();
         assert_eq!(kept.iter().sum::<usize>(), 1, "{kept:?}");
         assert!(programs.iter().filter(|program| program.lock().exceeded == Some(MAX_HELD_BYTES)).count() == 3);
