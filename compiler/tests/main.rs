@@ -32,6 +32,7 @@ mod pure;
 mod recording;
 mod replay_many;
 mod schema;
+mod scrubbing;
 mod stale;
 mod subjects;
 mod test_cases;

@@ -92,8 +92,8 @@ fn settings_of_recording_that_contradict_each_other_are_refused() {
     }
 }
 
-/// Serves with `flags`, and evaluates programs one after the other. Returns standard error.
-fn serve(folder: &Folder, flags: &[&str], programs: &[&str]) -> String {
+/// Serves with `flags`, and evaluates programs one after the other. Returns the answers and standard error.
+pub(crate) fn serve(folder: &Folder, flags: &[&str], programs: &[&str]) -> (Vec<String>, String) {
     let mut server = Command::new(env!("CARGO_BIN_EXE_ptc-compile"))
         .args(["run", "upstreams.json"])
         .args(flags)
@@ -110,16 +110,18 @@ fn serve(folder: &Folder, flags: &[&str], programs: &[&str]) -> String {
     writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client })).unwrap();
     answers.next().unwrap().unwrap();
     writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
+    let mut received = Vec::new();
     for (at, program) in programs.iter().enumerate() {
         let params = json!({ "name": "lisp_eval", "arguments": { "program": program } });
         writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": at + 1, "method": "tools/call", "params": params })).unwrap();
         let answer = answers.next().unwrap().unwrap();
         assert!(answer.contains("\"isError\":false") || !answer.contains("\"isError\""), "{answer}");
+        received.push(answer);
     }
     drop(stdin);
     let output = server.wait_with_output().unwrap();
     assert!(output.status.success());
-    String::from_utf8(output.stderr).unwrap()
+    (received, String::from_utf8(output.stderr).unwrap())
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -154,7 +156,7 @@ fn running_server_records_each_program_into_a_cassette() {
 fn recordings_of_a_server_are_bounded_in_bytes() {
     let folder = Folder::new();
     let long = "x".repeat(400);
-    let warnings = serve(
+    let (_, warnings) = serve(
         &folder,
         &["--record-dir", "rec", "--record-max-bytes", "1500"],
         &[&echo(&long), &echo(&"y".repeat(400)), &echo(&"z".repeat(2000))],

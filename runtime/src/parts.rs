@@ -33,7 +33,7 @@ pub struct Parts {
     pub oauth_client: Option<&'static dyn TokenSourceFactory>,
     /// The exporter of `--otlp-endpoint`: `ptc_otlp::OTLP`.
     pub exporter: Option<&'static dyn ExporterSource>,
-    /// Records the programs of `--record-dir`: `ptc_cassette::RECORDER`.
+    /// Records programs for `--record-dir`, and replays recordings for `--upstreams`: `ptc_cassette::RECORDER`.
     #[cfg(feature = "interception")]
     pub recorder: Option<&'static dyn RecorderSource>,
     /// Evaluates the policy of the deployment: `ptc_policy::POLICY`.

@@ -1,4 +1,4 @@
-//! The recording of programs: the interface of the optional part that does it.
+//! The recording of programs and the replay of recordings: the interface of the optional part that does both.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use ptc_catalog::Catalog;
 use crate::settings::InterceptionSettings;
 use crate::upstream::intercept::Interceptor;
 
-/// Opens what `--record-dir` names.
+/// Opens what `--record-dir` and `--upstreams` name.
 pub trait RecorderSource: Debug + Sync {
     /// Returns what records the programs of a server with this catalog.
     ///
@@ -16,4 +16,11 @@ pub trait RecorderSource: Debug + Sync {
     ///
     /// Returns a sentence if the folder cannot be used, or if a rule of `--scrub` or `--scrub-pattern` is invalid.
     fn open(&self, settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Arc<dyn Interceptor>, String>;
+
+    /// Returns what answers the calls of programs with the recorded answers of `--upstreams cassette:FILE`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence if the file is not a cassette of this catalog, or if a rule is invalid.
+    fn replay(&self, settings: &InterceptionSettings, catalog: &'static Catalog) -> Result<Arc<dyn Interceptor>, String>;
 }

@@ -107,7 +107,7 @@ pub(crate) struct Build {
     #[arg(long, help_heading = "Build")]
     pub(crate) otlp: bool,
 
-    /// Include the recorder, which the binary's flag `--record-dir` turns on
+    /// Include the recorder, which the binary's flag `--record-dir` turns on, and the replay of recordings, with `--upstreams`
     #[arg(long, help_heading = "Build")]
     pub(crate) recording: bool,
 

@@ -1,12 +1,11 @@
 //! Opens a cassette for the upstreams of a deployment.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use ptc_catalog::Catalog;
-use ptc_compiler::serve::cassette::{Cassette, Error, Player, rules};
-use ptc_runtime::settings::{CassetteMode, InterceptionSettings};
+use ptc_compiler::serve::cassette::{Cassette, Error, Player, player};
+use ptc_runtime::settings::InterceptionSettings;
 use ptc_runtime::upstream::intercept::Interceptor;
 
 use crate::{Failure, load};
@@ -40,16 +39,6 @@ pub(crate) fn interceptor(
     catalog: &'static Catalog,
 ) -> Result<Option<Arc<dyn Interceptor>>, Failure> {
     let Some(path) = &settings.cassette else { return Ok(None) };
-    let adds = settings.mode == CassetteMode::NewEpisodes;
-    let is_missing = std::fs::metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    // The first new calls make the file.
-    let cassette = if adds && is_missing { Cassette::default() } else { read(path, config, catalog)? };
-    let mut player = Player::new(path.display().to_string(), &cassette, catalog);
-    if settings.replays_latency {
-        player = player.with_latency();
-    }
-    if adds {
-        player = player.with_new_episodes(path, &cassette, rules(settings, catalog).map_err(Failure::new)?);
-    }
-    Ok(Some(Arc::new(player)))
+    let cassette = if settings.makes_cassette() { Cassette::default() } else { read(path, config, catalog)? };
+    Ok(Some(Arc::new(player(settings, &cassette, catalog).map_err(Failure::new)?)))
 }

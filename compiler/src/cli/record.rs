@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use ptc_compiler::serve::cassette::Recorder;
-use ptc_compiler::serve::cassette::scrub::Rule;
+use ptc_compiler::serve::cassette::scrub::{MergedRequests, Rule, ScrubError};
 use ptc_compiler::serve::observe::Observations;
 
 use crate::console::Console;
@@ -64,9 +64,14 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     })?;
     let mut cassette = recorder.cassette();
     let rules: Vec<Rule> = args.scrub.iter().chain(&args.scrub_pattern).cloned().collect();
-    let scrubbed = cassette.scrub(&rules).map_err(|rule| {
-        Failure::new(format!("the rule {rule} selects nothing in the recorded answers"))
-            .hint("nothing was written; `test --faults` shows paths as they are written in a rule")
+    let scrubbed = cassette.scrub(&rules).map_err(|error| {
+        let hint = match &error {
+            ScrubError::Merged(MergedRequests { request, .. }) => {
+                format!("nothing was written; both became {request}; select whole texts, so that different texts stay different")
+            }
+            _ => "nothing was written; `test --faults` shows paths as they are written in a rule".to_owned(),
+        };
+        Failure::new(error.to_string()).hint(hint)
     })?;
     if scrubbed > 0 {
         console.message(&format!("scrubbed {scrubbed} values\n"));

@@ -10,7 +10,7 @@ use ptc_runtime::log::{self, Level};
 use crate::Cassette;
 use crate::calls::Replies;
 use crate::private_file;
-use crate::scrub::{Replacements, Rule};
+use crate::scrub::{Replaced, Replacements, Rule};
 
 /// The file that receives new calls, and what is replaced in them.
 pub(crate) struct Episodes {
@@ -33,7 +33,15 @@ impl Episodes {
         let mut replacements = self.replacements.lock().unwrap_or_else(PoisonError::into_inner);
         let mut added = Cassette::from(replies);
         // A rule that selects nothing in these calls may select something in others.
-        let _ = added.replace(&self.rules, &mut replacements);
+        let Replaced { merged, .. } = added.replace(&self.rules, &mut replacements);
+        for merged in merged {
+            let path = self.path.display().to_string();
+            log::line(
+                Level::Warn,
+                "a recording does not replay its program",
+                &[("file", &path), ("reason", &merged.to_string())],
+            );
+        }
         if let Err(error) = self.write(&added) {
             let (path, reason) = (self.path.display().to_string(), error.to_string());
             log::line(Level::Warn, "new calls are not in the cassette", &[("file", &path), ("reason", &reason)]);

@@ -3,31 +3,27 @@
 //! A cassette of several programs would not replay all of them if they got different answers to the same request, which is normal
 //! in a server that runs for long.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ptc_runtime::log::{self, Level};
 use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
-use crate::Cassette;
-use crate::calls::{self, Calls};
+use crate::calls::{self, Observed};
 use crate::private_file;
-use crate::scrub::{Replacements, Rule};
-
-/// Prefix and suffix of the names of the files.
-const PREFIX: &str = "ptc-";
-const SUFFIX: &str = ".cassette.json";
+use crate::scrub::Rule;
+use crate::warnings::RepeatedWarning;
+use crate::writer::{Job, Writer};
 
 /// The limits of a folder of recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +36,13 @@ pub struct FolderLimits {
 
 /// Maximum bytes of the calls in memory: those of all programs that run, and those that wait to be written.
 const MAX_HELD_BYTES: u64 = 64 << 20;
+/// Maximum number of programs that wait to be written.
+const MAX_WAITING: usize = 1024;
 /// How long a server that ends waits for its last recordings.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of this time it waits for programs that still run. They were cancelled before, so that they are about to end.
+const RUNNING_TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Records the calls of each program into a file of a folder. The files are cassettes.
 ///
@@ -49,46 +50,47 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 /// ends; an embedding program calls [`Interceptor::finish`].
 pub struct RecordingFolder {
     folder: Arc<Folder>,
-    writer: Sender<Job>,
+    writer: SyncSender<Job>,
 }
 
-struct Folder {
-    path: PathBuf,
-    limits: FolderLimits,
-    rules: Vec<Rule>,
+/// What the recordings of all programs share.
+pub(crate) struct Folder {
+    pub(crate) path: PathBuf,
+    pub(crate) limits: FolderLimits,
+    pub(crate) rules: Vec<Rule>,
+    /// Programs whose calls are not in a file.
+    pub(crate) unrecorded: RepeatedWarning,
+    /// Programs with requests that a rule made equal.
+    pub(crate) merged: RepeatedWarning,
     /// The bytes of the calls in memory.
     held: AtomicU64,
+    /// The number of programs that run.
+    running: AtomicUsize,
 }
 
 /// The calls of one program.
 struct Recording {
     folder: Arc<Folder>,
-    writer: Sender<Job>,
-    calls: Calls,
-    /// The bytes of its calls in memory.
-    held: AtomicU64,
-    /// The limit in bytes that its calls exceed, or zero.
-    exceeded: AtomicU64,
+    writer: SyncSender<Job>,
+    state: Mutex<State>,
 }
 
-/// What the writing thread does next.
-enum Job {
-    /// Writes the calls of a program. Contains their bytes in memory.
-    Write(Calls, u64),
-    /// Reports that everything before is written.
-    Report(Sender<()>),
-}
-
-/// The state of the writing thread.
-struct Writer {
-    folder: Arc<Folder>,
-    next: u64,
-    /// The names of the files with their bytes, the oldest first.
-    files: VecDeque<(String, u64)>,
+#[derive(Default)]
+struct State {
+    calls: Vec<Observed>,
+    /// The bytes of `calls`.
+    bytes: u64,
+    /// The bytes of calls that are being copied.
+    incoming: u64,
+    /// The limit in bytes that the calls exceed. Then none is kept, since the program could not be replayed with some of them.
+    exceeded: Option<u64>,
+    /// The number of calls that were not kept.
+    lost: u64,
 }
 
 impl RecordingFolder {
-    /// Uses a folder, which is created if it does not exist. Files of earlier processes count. `rules` select what is replaced.
+    /// Uses a folder, which is created if it does not exist. Files of earlier processes count, and files that they did not complete are
+    /// removed. `rules` select what is replaced.
     ///
     /// # Errors
     ///
@@ -96,21 +98,26 @@ impl RecordingFolder {
     pub fn open(path: &Path, limits: FolderLimits, rules: Vec<Rule>) -> io::Result<RecordingFolder> {
         // Only the owner may read the data of programs.
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        let mut files = Vec::new();
-        for entry in fs::read_dir(path)? {
-            let entry = entry?;
-            let name = entry.file_name().into_string().ok().filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-            // Another process may have removed it.
-            let bytes = entry.metadata().map(|file| file.len());
-            files.extend(name.zip(bytes.ok()));
+        private_file::remove_leftovers(path)?;
+        let folder = Arc::new(Folder::new(path, limits, rules));
+        let (sender, jobs) = mpsc::sync_channel(MAX_WAITING);
+        let writer = Writer::new(Arc::clone(&folder))?;
+        thread::Builder::new().name("recording".to_owned()).spawn(move || writer.run(&jobs))?;
+        Ok(RecordingFolder { folder, writer: sender })
+    }
+
+    /// Waits until everything is written, or until the deadline. Returns whether it is.
+    fn is_written_until(&self, deadline: Instant) -> bool {
+        let (reporter, report) = mpsc::channel();
+        let mut job = Job::Report(reporter);
+        loop {
+            job = match self.writer.try_send(job) {
+                Ok(()) => return report.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok(),
+                Err(TrySendError::Full(job)) if Instant::now() < deadline => job,
+                Err(_) => return false,
+            };
+            thread::sleep(POLL_INTERVAL);
         }
-        // The names begin with the time, so that the oldest is the first.
-        files.sort();
-        let folder = Arc::new(Folder { path: path.to_owned(), limits, rules, held: AtomicU64::default() });
-        let (writer, jobs) = mpsc::channel();
-        let state = Writer { folder: Arc::clone(&folder), next: 0, files: files.into() };
-        thread::Builder::new().name("recording".to_owned()).spawn(move || state.run(&jobs))?;
-        Ok(RecordingFolder { folder, writer })
     }
 }
 
@@ -127,19 +134,16 @@ impl Interceptor for RecordingFolder {
 
     fn begin(&self, _: &ClientKey) -> Arc<dyn ProgramInterceptor> {
         let (folder, writer) = (Arc::clone(&self.folder), self.writer.clone());
-        Arc::new(Recording {
-            folder,
-            writer,
-            calls: Calls::default(),
-            held: AtomicU64::default(),
-            exceeded: AtomicU64::default(),
-        })
+        folder.running.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Recording { folder, writer, state: Mutex::default() })
     }
 
     fn finish(&self) {
-        let (reporter, report) = mpsc::channel();
-        let is_written = self.writer.send(Job::Report(reporter)).is_ok() && report.recv_timeout(FINISH_TIMEOUT).is_ok();
-        if !is_written {
+        let start = Instant::now();
+        while self.folder.running.load(Ordering::Acquire) > 0 && start.elapsed() < RUNNING_TIMEOUT {
+            thread::sleep(POLL_INTERVAL);
+        }
+        if !self.is_written_until(start + FINISH_TIMEOUT) {
             log::line(Level::Warn, "some programs are not recorded", &[("folder", &self.folder.path.display().to_string())]);
         }
     }
@@ -151,93 +155,179 @@ impl ProgramInterceptor for Recording {
     }
 
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, _: Duration) {
-        if self.exceeded.load(Ordering::Relaxed) > 0 {
+        let size = calls::size(call, outcome);
+        if !self.reserve(size) {
             return;
         }
-        let size = calls::size(call, outcome);
-        let own = self.held.fetch_add(size, Ordering::Relaxed).saturating_add(size);
-        let all = self.folder.held.fetch_add(size, Ordering::Relaxed).saturating_add(size);
-        let exceeded = [(own, self.folder.limits.bytes), (all, MAX_HELD_BYTES)].into_iter().find(|(bytes, limit)| bytes > limit);
-        match exceeded {
-            None => self.calls.add(call, outcome, None),
-            Some((_, limit)) => self.exceeded.store(limit, Ordering::Relaxed),
+        // The copy takes long for a large answer, so that it is made without the lock.
+        let observed = Observed::new(call, outcome, None);
+        let mut state = self.lock();
+        state.incoming -= size;
+        if state.exceeded.is_none() {
+            state.calls.push(observed);
+            state.bytes += size;
+        } else {
+            state.lost += 1;
+            self.folder.release(size);
         }
+    }
+}
+
+impl Recording {
+    /// Reserves the memory of a call. Returns false if it does not fit. Then the program is not recorded, and its calls are dropped.
+    fn reserve(&self, size: u64) -> bool {
+        let mut state = self.lock();
+        if state.exceeded.is_none() {
+            let limit = self.folder.limits.bytes;
+            let fits_file = (state.bytes + state.incoming).saturating_add(size) <= limit;
+            if fits_file && self.folder.reserve(size) {
+                state.incoming += size;
+                return true;
+            }
+            state.exceeded = Some(if fits_file { MAX_HELD_BYTES } else { limit });
+            let dropped = std::mem::take(&mut state.calls);
+            state.lost += dropped.len() as u64;
+            self.folder.release(std::mem::take(&mut state.bytes));
+        }
+        state.lost += 1;
+        false
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Recording {
     /// Has the file written when the program has ended.
     fn drop(&mut self) {
-        let held = *self.held.get_mut();
-        let exceeded = *self.exceeded.get_mut();
-        if exceeded == 0 && !self.calls.is_empty() {
-            let job = Job::Write(std::mem::take(&mut self.calls), held);
-            if self.writer.send(job).is_ok() {
-                return;
+        let State { calls, bytes, exceeded, lost, .. } = std::mem::take(&mut *self.lock());
+        if let Some(limit) = exceeded {
+            self.folder.unrecorded.count(lost, &too_large(limit).to_string());
+        } else if !calls.is_empty() {
+            let number = calls.len() as u64;
+            if let Err(refused) = self.writer.try_send(Job::Write(calls, bytes)) {
+                let reason = match refused {
+                    TrySendError::Full(_) => format!("{MAX_WAITING} programs wait to be written"),
+                    TrySendError::Disconnected(_) => "the thread that writes recordings has ended".to_owned(),
+                };
+                self.folder.unrecorded.count(number, &reason);
+                self.folder.release(bytes);
             }
-            self.folder.warn("the thread that writes recordings has ended");
-        } else if exceeded > 0 {
-            self.folder.warn(&too_large(exceeded).to_string());
         }
-        self.folder.held.fetch_sub(held, Ordering::Relaxed);
+        self.folder.running.fetch_sub(1, Ordering::Release);
     }
 }
 
-fn too_large(limit: u64) -> io::Error {
-    io::Error::other(format!("its calls have more than {limit} bytes, the limit of the folder"))
+/// Returns the error of a program whose calls do not fit.
+pub(crate) fn too_large(limit: u64) -> io::Error {
+    io::Error::other(if limit == MAX_HELD_BYTES {
+        format!("the calls in memory would have more than {limit} bytes")
+    } else {
+        format!("its calls have more than {limit} bytes, the limit of the folder")
+    })
 }
 
 impl Folder {
-    fn warn(&self, reason: &str) {
-        let path = self.path.display().to_string();
-        log::line(Level::Warn, "a program is not recorded", &[("folder", &path), ("reason", reason)]);
+    fn new(path: &Path, limits: FolderLimits, rules: Vec<Rule>) -> Folder {
+        let warning = |events| RepeatedWarning::new(events, path.display().to_string());
+        Folder {
+            path: path.to_owned(),
+            limits,
+            rules,
+            unrecorded: warning(["a program is not recorded", "programs are not recorded"]),
+            merged: warning(["a recording does not replay its program", "recordings do not replay their programs"]),
+            held: AtomicU64::default(),
+            running: AtomicUsize::default(),
+        }
+    }
+
+    /// Reserves memory for a call. Returns false if it does not fit.
+    fn reserve(&self, size: u64) -> bool {
+        let sum = |held: u64| held.checked_add(size).filter(|sum| *sum <= MAX_HELD_BYTES);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_ok()
+    }
+
+    /// Releases the memory of calls.
+    pub(crate) fn release(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-impl Writer {
-    fn run(mut self, jobs: &Receiver<Job>) {
-        for job in jobs {
-            match job {
-                Job::Write(calls, held) => {
-                    if let Err(error) = self.write(calls.take().into()) {
-                        self.folder.warn(&error.to_string());
-                    }
-                    self.folder.held.fetch_sub(held, Ordering::Relaxed);
-                }
-                // The server may not wait any more.
-                Job::Report(reporter) => drop(reporter.send(())),
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::Receiver;
+
+    use ptc_catalog::{McpStdio, Tool, Tools, Transport, Upstream};
+    use ptc_runtime::upstream::intercept::CallPayload;
+
+    use super::*;
+
+    static TOOL: Tool = Tool::EMPTY;
+
+    /// Returns a folder whose queue has one place, and what would be written.
+    fn folder(bytes: u64) -> (Arc<Folder>, SyncSender<Job>, Receiver<Job>) {
+        let folder = Folder::new(Path::new(""), FolderLimits { files: 1, bytes }, Vec::new());
+        let (sender, jobs) = mpsc::sync_channel(1);
+        (Arc::new(folder), sender, jobs)
     }
 
-    fn write(&mut self, mut cassette: Cassette) -> io::Result<()> {
-        let Folder { path, limits, rules, .. } = &*self.folder;
-        // A rule that selects nothing in this program may select something in others.
-        let _ = cassette.replace(rules, &mut Replacements::default());
-        let text = cassette.to_string();
-        let bytes = text.len() as u64;
-        if bytes > limits.bytes {
-            return Err(too_large(limits.bytes));
-        }
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-        let name = format!("{PREFIX}{time:016}-{}-{}{SUFFIX}", std::process::id(), self.next);
-        self.next += 1;
-        let file = path.join(&name);
-        self.make_room(bytes);
-        private_file::replace(&file, text.as_bytes())?;
-        self.files.push_back((name, bytes));
-        Ok(())
+    fn recording(folder: &Arc<Folder>, writer: &SyncSender<Job>) -> Recording {
+        folder.running.fetch_add(1, Ordering::Relaxed);
+        Recording { folder: Arc::clone(folder), writer: writer.clone(), state: Mutex::default() }
     }
 
-    /// Removes the oldest files until another one with `bytes` fits.
-    fn make_room(&mut self, bytes: u64) {
-        let Folder { path, limits, .. } = &*self.folder;
-        let mut sum: u64 = self.files.iter().map(|(_, bytes)| bytes).sum();
-        while self.files.len() >= limits.files || sum.saturating_add(bytes) > limits.bytes {
-            let Some((oldest, removed)) = self.files.pop_front() else { break };
-            sum = sum.saturating_sub(removed);
-            // Another process may have removed it.
-            let _ = fs::remove_file(path.join(oldest));
+    fn observe(recording: &Recording, bytes: usize) {
+        let transport = Transport::McpStdio(McpStdio::new("x"));
+        let upstream = Box::leak(Box::new(Upstream {
+            name: "s",
+            description: "",
+            transport,
+            tools: Tools::table(std::slice::from_ref(&TOOL)),
+        }));
+        let call = InterceptedCall { upstream, tool: &TOOL, arguments: b"{}".to_vec(), accept: None, without_bytes: false };
+        let answer = CallAnswer { payload: CallPayload::Text("x".repeat(bytes)), http_status: None, head: None };
+        recording.observe(&call, Ok(&answer), Duration::ZERO);
+    }
+
+    #[test]
+    fn program_whose_calls_do_not_fit_is_counted_and_releases_its_memory() {
+        let (folder, writer, jobs) = folder(10_000);
+        let recording = recording(&folder, &writer);
+        observe(&recording, 4_000);
+        assert!(folder.held.load(Ordering::Relaxed) > 4_000);
+        observe(&recording, 7_000);
+        assert_eq!(folder.held.load(Ordering::Relaxed), 0, "the first call is dropped at once");
+        observe(&recording, 1);
+        let state = std::mem::take(&mut *recording.lock());
+        assert_eq!((state.calls.len(), state.lost, state.exceeded), (0, 3, Some(10_000)));
+        drop(recording);
+        assert!(jobs.try_recv().is_err() && folder.running.load(Ordering::Relaxed) == 0);
+    }
+
+    #[test]
+    fn calls_without_text_are_bounded_too() {
+        let (folder, writer, _jobs) = folder(u64::MAX);
+        let programs: Vec<Recording> = (0..4).map(|_| recording(&folder, &writer)).collect();
+        let almost_two = 2 * calls::FIXED_BYTES as u64;
+        folder.held.store(MAX_HELD_BYTES - almost_two, Ordering::Relaxed);
+        for program in &programs {
+            observe(program, 0);
         }
+        let kept: Vec<usize> = programs.iter().map(|program| program.lock().calls.len()).collect();
+        assert_eq!(kept.iter().sum::<usize>(), 1, "{kept:?}");
+        assert!(programs.iter().filter(|program| program.lock().exceeded == Some(MAX_HELD_BYTES)).count() == 3);
+    }
+
+    #[test]
+    fn end_of_a_program_does_not_wait_for_the_writer() {
+        let (folder, writer, jobs) = folder(10_000);
+        for _ in 0..3 {
+            observe(&recording(&folder, &writer), 1_000);
+        }
+        // The queue has one place, and nothing is written.
+        let Ok(Job::Write(calls, bytes)) = jobs.try_recv() else { panic!("one program is in the queue") };
+        assert!(calls.len() == 1 && jobs.try_recv().is_err());
+        assert_eq!(folder.held.load(Ordering::Relaxed), bytes, "the memory of the others is released");
     }
 }

@@ -4,8 +4,9 @@
 //! - `write`, `read`: the file.
 //! - `calls`: the calls of one program.
 //! - `record`: records the calls of programs. `merge`: the sequence of answers to one request.
-//! - `folder`: records the programs of a running server, each into a file of its own.
-//! - `part`: the optional part of a server that records into a folder.
+//! - `folder`: records the programs of a running server, each into a file of its own, which the thread of `writer` writes.
+//!   `warnings`: limits what it logs about programs that cannot be recorded.
+//! - `part`: the optional part of a server that records into a folder, and replays a cassette.
 //! - [`scrub`]: replaces personal data.
 //! - `replay`: answers calls. `nearest`: the recorded request that is closest to an unknown one.
 //! - [`private_file`]: replaces files that only their owner may read.
@@ -26,7 +27,9 @@ mod record;
 mod replay;
 mod reply;
 pub mod scrub;
+mod warnings;
 mod write;
+mod writer;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,7 +40,7 @@ use ptc_runtime::upstream::intercept::InterceptedCall;
 use ptc_text::join_limited;
 
 pub use folder::{FolderLimits, RecordingFolder};
-pub use part::{RECORDER, RecorderPart, rules};
+pub use part::{RECORDER, RecorderPart, player};
 use ptc_json::Json;
 pub use record::{Conflict, Recorder};
 pub use replay::Player;

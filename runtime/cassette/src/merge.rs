@@ -22,6 +22,12 @@ pub(crate) fn without_repetitions(replies: &mut Vec<Reply>) {
     }
 }
 
+/// Whether a program gets the same answers if two requests become one, in whatever order it sends them.
+pub(crate) fn are_interchangeable(one: &[Reply], other: &[Reply]) -> bool {
+    let Some(first) = one.first() else { return other.is_empty() };
+    one.iter().chain(other).all(|reply| reply.is_like(first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +58,18 @@ mod tests {
             let mut merged = replies(known);
             let is_merged = extend(&mut merged, replies(seen));
             assert_eq!(is_merged.then_some(merged), expected.map(replies), "{known:?} {seen:?}");
+        }
+    }
+
+    #[test]
+    fn sequences_are_interchangeable_if_all_answers_are_equal() {
+        for (one, other, expected) in [
+            (&["a"][..], &["a"][..], true),
+            (&["a"], &["b"], false),
+            (&["a", "b"], &["a", "b"], false),
+            (&["a"], &["a", "b"], false),
+        ] {
+            assert_eq!(are_interchangeable(&replies(one), &replies(other)), expected, "{one:?} {other:?}");
         }
     }
 

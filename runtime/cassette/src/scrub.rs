@@ -4,151 +4,30 @@
 //! requests, so that programs still join records by them and replay the same calls. A number is replaced at its path and in requests,
 //! since other answers have equal numbers by chance. A number says nothing about the text that it
 //! replaces, unlike a hash, which can be found by trying likely texts.
+//!
+//! No replacement is a value that the cassette already has, so that different requests stay different. The matches of a pattern can
+//! still make two requests equal: `scrubbed-1` followed by `0` is also the tenth replacement.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
+mod replacements;
+mod rule;
 
-use regex::{Captures, Regex};
+use std::collections::BTreeMap;
 
-use crate::{Cassette, Content, Reply, Request};
+use regex::Captures;
+
+use crate::{Cassette, Content, Reply, Request, merge};
 use ptc_json::Json;
 use ptc_runtime::settings::ScrubPath;
 
-/// What is replaced.
-#[derive(Debug, Clone)]
-pub enum Rule {
-    /// The texts and numbers at a path in the answers of a tool. Equal texts are replaced everywhere.
-    Path(ScrubPath),
-    /// Each match in any text.
-    Pattern(Regex),
-}
+pub(crate) use replacements::Replacements;
+pub use rule::{MergedRequests, Rule, ScrubError};
 
-impl Rule {
-    /// Creates a rule for the matches of a regular expression.
-    ///
-    /// # Errors
-    ///
-    /// Returns a sentence if it is not a regular expression.
-    pub fn pattern(text: &str) -> Result<Rule, String> {
-        Regex::new(text).map(Rule::Pattern).map_err(|error| error.to_string())
-    }
-}
-
-impl FromStr for Rule {
-    type Err = String;
-
-    /// Parses `SERVER/TOOL:PATH`.
-    fn from_str(text: &str) -> Result<Rule, String> {
-        text.parse().map(Rule::Path).map_err(str::to_owned)
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rule::Path(path) => path.fmt(f),
-            Rule::Pattern(pattern) => pattern.fmt(f),
-        }
-    }
-}
-
-/// The replacements so far.
-#[derive(Default)]
-pub(crate) struct Replacements {
-    texts: BTreeMap<String, String>,
-    numbers: BTreeMap<String, String>,
-    /// The last numbers that an earlier recording may have used, of texts and of numbers.
-    used: (u64, u64),
-    /// The numbers in requests, which do not replace others: two requests would become equal.
-    in_requests: BTreeSet<String>,
-}
-
-/// The prefix of texts that replace others.
-const SCRUBBED: &str = "scrubbed-";
-
-impl Replacements {
-    /// Begins after the replacements in a cassette. The originals of these are not known, so that an equal value gets another one.
-    pub(crate) fn after(cassette: &Cassette, rules: &[Rule]) -> Replacements {
-        let mut cassette = cassette.clone();
-        let (mut text, mut number) = (0, 0);
-        for rule in rules {
-            let Rule::Path(ScrubPath { server, tool, path }) = rule else { continue };
-            for reply in cassette.replies_mut(server, tool) {
-                let Content::Value(value) = &mut reply.content else { continue };
-                select(value, path, &mut |value| {
-                    if let Json::Number(found) = value {
-                        number = number.max(found.parse().unwrap_or(0));
-                    }
-                });
-            }
-        }
-        let mut see = |found: &str| {
-            for (at, _) in found.match_indices(SCRUBBED) {
-                let digits = found.get(at + SCRUBBED.len()..).unwrap_or_default();
-                let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-                text = text.max(digits.get(..end).unwrap_or_default().parse().unwrap_or(0));
-            }
-            found.to_owned()
-        };
-        cassette.change_texts(&mut see);
-        let mut replacements = Replacements { used: (text, number), ..Replacements::default() };
-        replacements.avoid_requests(&cassette);
-        replacements
-    }
-
-    fn text(&mut self, text: &str) -> String {
-        let next = self.used.0.saturating_add(self.texts.len() as u64 + 1);
-        self.texts.entry(text.to_owned()).or_insert_with(|| format!("{SCRUBBED}{next}")).clone()
-    }
-
-    fn number(&mut self, number: &str) -> String {
-        if let Some(known) = self.numbers.get(number) {
-            return known.clone();
-        }
-        let replacement = loop {
-            self.used.1 = self.used.1.saturating_add(1);
-            let next = self.used.1.to_string();
-            if !self.in_requests.contains(&next) {
-                break next;
-            }
-        };
-        self.numbers.insert(number.to_owned(), replacement.clone());
-        replacement
-    }
-
-    /// Keeps the numbers in the requests of a cassette from becoming replacements.
-    fn avoid_requests(&mut self, cassette: &Cassette) {
-        for request in cassette.tools.values().flat_map(|recorded| recorded.requests.keys()) {
-            walk(&mut request.value(), &mut |value| {
-                if let Json::Number(number) = value {
-                    self.in_requests.insert(number.clone());
-                }
-            });
-        }
-    }
-
-    /// Replaces a value of a request by that of an equal value in an answer. A program may have made a text of a number.
-    fn replace_known(&self, value: &mut Json) {
-        match value {
-            Json::Number(number) => {
-                if let Some(replacement) = self.numbers.get(number) {
-                    number.clone_from(replacement);
-                }
-            }
-            Json::String(text) => {
-                if let Some(replacement) = self.texts.get(text).or_else(|| self.numbers.get(text)) {
-                    text.clone_from(replacement);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns the replacement of a text, or the text.
-    fn known(&self, text: &str) -> String {
-        self.texts.get(text).cloned().unwrap_or_else(|| text.to_owned())
-    }
+/// The outcome of a replacement.
+pub(crate) struct Replaced {
+    /// The positions of the rules that selected nothing.
+    pub(crate) unused: Vec<usize>,
+    /// The requests that became equal. The answers to the first one are kept.
+    pub(crate) merged: Vec<MergedRequests>,
 }
 
 impl Cassette {
@@ -156,72 +35,96 @@ impl Cassette {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that selects nothing, which is likely misspelt. The cassette is not fit for use then.
-    pub fn scrub(&mut self, rules: &[Rule]) -> Result<usize, Rule> {
+    /// A rule selects nothing, or it makes two requests equal that got different answers. The cassette is not fit for use then.
+    pub fn scrub(&mut self, rules: &[Rule]) -> Result<usize, ScrubError> {
         let mut all = Replacements::default();
-        match self.replace(rules, &mut all).into_iter().next() {
-            Some(unused) => Err(unused),
-            None => Ok(all.texts.len() + all.numbers.len()),
+        let Replaced { unused, merged } = self.replace(rules, &mut all);
+        if let Some(rule) = unused.into_iter().find_map(|at| rules.get(at)) {
+            return Err(ScrubError::Unused(rule.clone()));
+        }
+        match merged.into_iter().next() {
+            Some(merged) => Err(ScrubError::Merged(merged)),
+            None => Ok(all.len()),
         }
     }
 
-    /// Replaces what rules select. Returns the rules that select nothing.
-    pub(crate) fn replace(&mut self, rules: &[Rule], all: &mut Replacements) -> Vec<Rule> {
-        all.avoid_requests(self);
+    /// Replaces what rules select.
+    pub(crate) fn replace(&mut self, rules: &[Rule], all: &mut Replacements) -> Replaced {
+        if rules.is_empty() {
+            return Replaced { unused: Vec::new(), merged: Vec::new() };
+        }
+        all.avoid(self);
         let mut unused = Vec::new();
-        for rule in rules {
-            let Rule::Path(ScrubPath { server, tool, path }) = rule else { continue };
-            let mut is_used = false;
-            for reply in self.replies_mut(server, tool) {
-                let mut replace = |value: &mut Json| {
-                    match value {
-                        Json::String(text) => *text = all.text(text),
-                        Json::Number(number) => *number = all.number(number),
-                        _ => return,
-                    }
-                    is_used = true;
-                };
-                if let Some(body) = &mut reply.body {
-                    select(body, path, &mut replace);
-                }
-                match &mut reply.content {
-                    Content::Value(value) => select(value, path, &mut replace),
-                    Content::RawJson(text) | Content::Text(text) if !path.is_empty() => {
-                        // Of a member that is repeated, the last value is kept.
-                        let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { continue };
-                        let mut value = Json::from(&value);
-                        let before = value.canonical();
-                        select(&mut value, path, &mut replace);
-                        let after = value.canonical();
-                        if after != before {
-                            *text = after;
-                        }
-                    }
-                    Content::Text(text) | Content::Plain(text) if path.is_empty() => {
-                        *text = all.text(text);
-                        is_used = true;
-                    }
-                    _ => {}
-                }
-            }
-            if !is_used {
-                unused.push(rule.clone());
+        for (at, rule) in rules.iter().enumerate() {
+            let Rule::Path(path) = rule else { continue };
+            if !self.replace_at(path, &mut |value| match value {
+                Json::String(text) => *text = all.text(text, at),
+                Json::Number(number) => *number = all.number(number, at),
+                _ => {}
+            }) {
+                unused.push(at);
             }
         }
         self.change_replies(&mut |text| all.known(text));
-        self.change_requests(&mut |value| all.replace_known(value));
-        for rule in rules {
+        let mut merged = self.change_requests(rules, &mut |value| all.replace_known(value));
+        for (at, rule) in rules.iter().enumerate() {
             let Rule::Pattern(pattern) = rule else { continue };
             let mut is_used = false;
-            self.change_texts(&mut |text| {
-                is_used |= pattern.is_match(text);
-                pattern.replace_all(text, |found: &Captures<'_>| all.text(&found[0])).into_owned()
-            });
+            let mut change = |text: &str| {
+                if !pattern.is_match(text) {
+                    return None;
+                }
+                is_used = true;
+                Some(pattern.replace_all(text, |found: &Captures<'_>| all.text(&found[0], at)).into_owned())
+            };
+            self.change_replies(&mut change);
+            merged.extend(self.change_requests(rules, &mut |value| {
+                let Json::String(text) = value else { return None };
+                *text = change(text)?;
+                Some(at)
+            }));
             if !is_used {
-                unused.push(rule.clone());
+                unused.push(at);
             }
         }
-        unused
+        Replaced { unused, merged }
+    }
+
+    /// Replaces the texts and numbers at a path. Returns whether there are any.
+    fn replace_at(&mut self, ScrubPath { server, tool, path }: &ScrubPath, replace: &mut dyn FnMut(&mut Json)) -> bool {
+        let mut is_used = false;
+        for reply in self.replies_mut(server, tool) {
+            let mut replace = |value: &mut Json| {
+                is_used |= matches!(value, Json::String(_) | Json::Number(_));
+                replace(value);
+            };
+            if let Some(body) = &mut reply.body {
+                select(body, path, &mut replace);
+            }
+            match &mut reply.content {
+                Content::Value(value) => select(value, path, &mut replace),
+                Content::RawJson(text) | Content::Text(text) if !path.is_empty() => {
+                    // Of a member that is repeated, the last value is kept.
+                    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { continue };
+                    let mut value = Json::from(&value);
+                    let before = value.canonical();
+                    select(&mut value, path, &mut replace);
+                    let after = value.canonical();
+                    if after != before {
+                        *text = after;
+                    }
+                }
+                Content::Text(text) | Content::Plain(text) if path.is_empty() => {
+                    let mut value = Json::string(&**text);
+                    replace(&mut value);
+                    if let Json::String(replaced) = value {
+                        *text = replaced;
+                    }
+                }
+                _ => {}
+            }
+        }
+        is_used
     }
 
     /// Returns the replies of a tool.
@@ -230,32 +133,49 @@ impl Cassette {
         recorded.into_iter().flat_map(|recorded| recorded.requests.values_mut().flatten())
     }
 
-    /// Changes the texts of all replies and requests, but not headers.
-    fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+    /// Calls a function for the texts of all replies and requests, but not for headers.
+    fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> Option<String>) {
         self.change_replies(change);
-        self.change_requests(&mut |value| {
-            if let Json::String(text) = value {
-                *text = change(text);
-            }
-        });
+        for request in self.tools.values().flat_map(|recorded| recorded.requests.keys()) {
+            change_texts(&mut request.value(), change);
+        }
     }
 
-    fn change_replies(&mut self, change: &mut dyn FnMut(&str) -> String) {
+    fn change_replies(&mut self, change: &mut dyn FnMut(&str) -> Option<String>) {
         let replies = self.tools.values_mut().flat_map(|recorded| recorded.requests.values_mut().flatten());
         replies.for_each(|reply| reply.change_texts(change));
     }
 
-    /// Changes the values of all requests.
-    fn change_requests(&mut self, change: &mut dyn FnMut(&mut Json)) {
-        for recorded in self.tools.values_mut() {
-            let requests = std::mem::take(&mut recorded.requests);
-            for (request, replies) in requests {
+    /// Changes the values of all requests. `change` returns the position of the rule that has changed a value. Returns the requests that
+    /// became equal although their answers differ.
+    fn change_requests(&mut self, rules: &[Rule], change: &mut dyn FnMut(&mut Json) -> Option<usize>) -> Vec<MergedRequests> {
+        let mut merged = Vec::new();
+        for ((server, tool), recorded) in &mut self.tools {
+            let mut changed_by = BTreeMap::new();
+            for (request, replies) in std::mem::take(&mut recorded.requests) {
+                let mut rule = None;
                 let mut value = request.value();
-                walk(&mut value, change);
-                let args = Json::parse(&request.args).map_or_else(|| request.args.clone(), |_| value.canonical());
-                recorded.requests.insert(Request { args, ..request }, replies);
+                walk(&mut value, &mut |value| rule = change(value).or(rule));
+                // Text that is not JSON identifies itself.
+                let args = match value {
+                    Json::String(text) if Json::parse(&request.args).is_none() => text,
+                    value => value.canonical(),
+                };
+                let request = Request { args, ..request };
+                if let Some(known) = recorded.requests.get(&request) {
+                    let rule = rule.or_else(|| changed_by.get(&request).copied()).and_then(|at| rules.get(at));
+                    merged.extend(rule.filter(|_| !merge::are_interchangeable(known, &replies)).map(|rule| MergedRequests {
+                        rule: rule.clone(),
+                        tool: format!("{server}/{tool}"),
+                        request: request.to_string(),
+                    }));
+                    continue;
+                }
+                changed_by.extend(rule.map(|rule| (request.clone(), rule)));
+                recorded.requests.insert(request, replies);
             }
         }
+        merged
     }
 }
 
@@ -282,12 +202,13 @@ fn select(value: &mut Json, path: &str, each: &mut dyn FnMut(&mut Json)) {
 
 impl Reply {
     /// Changes the texts of a reply, but not its headers.
-    fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+    fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> Option<String>) {
         match &mut self.content {
             Content::None => {}
             Content::Value(value) => change_texts(value, change),
-            Content::RawJson(text) | Content::Text(text) | Content::Plain(text) => *text = change(text),
-            Content::Fault { message, .. } => *message = change(message),
+            Content::RawJson(text) | Content::Text(text) | Content::Plain(text) | Content::Fault { message: text, .. } => {
+                change_text(text, change);
+            }
         }
         if let Some(body) = &mut self.body {
             change_texts(body, change);
@@ -295,12 +216,18 @@ impl Reply {
     }
 }
 
-fn change_texts(value: &mut Json, change: &mut dyn FnMut(&str) -> String) {
+fn change_texts(value: &mut Json, change: &mut dyn FnMut(&str) -> Option<String>) {
     walk(value, &mut |value| {
         if let Json::String(text) = value {
-            *text = change(text);
+            change_text(text, change);
         }
     });
+}
+
+fn change_text(text: &mut String, change: &mut dyn FnMut(&str) -> Option<String>) {
+    if let Some(changed) = change(text) {
+        *text = changed;
+    }
 }
 
 /// Calls a function for the scalars of a value.
@@ -325,7 +252,7 @@ mod tests {
 
     fn scrubbed(rules: &[Rule]) -> Result<(usize, String), String> {
         let mut cassette = Cassette::read("c.json", CASSETTE).map_err(|error| error.to_string())?;
-        let count = cassette.scrub(rules).map_err(|rule| rule.to_string())?;
+        let count = cassette.scrub(rules).map_err(|error| error.to_string())?;
         let text = cassette.to_string();
         let again = Cassette::read("c.json", &text).map(|read| read.to_string());
         assert_eq!(again.as_ref(), Ok(&text), "{text}");
@@ -356,7 +283,7 @@ mod tests {
                 {"args": {"key": "7"}, "replies": [{"value": 7}]}]},
             "shop/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7}, {"id": 8}]}]}]}}}"#;
         let mut cassette = Cassette::read("c.json", text).expect("a cassette");
-        assert_eq!(cassette.scrub(&[path("shop/list:[].id")]).map_err(|rule| rule.to_string()), Ok(2));
+        assert_eq!(cassette.scrub(&[path("shop/list:[].id")]).map_err(|error| error.to_string()), Ok(2));
         let text = cassette.to_string();
         // 1 is not a replacement, since a request has it.
         for part in [
@@ -378,9 +305,77 @@ mod tests {
     }
 
     #[test]
+    fn rule_that_makes_requests_equal_is_refused_if_their_answers_differ() {
+        // `a` is the first replacement and `j` the tenth, so that both `a0` and `j` become `scrubbed-10`.
+        let cassette = |last: &str| {
+            let request = |q: &str, reply: &str| format!(r#"{{"args": {{"q": "{q}"}}, "replies": [{{"value": {reply}}}]}}"#);
+            let others = ["b", "c", "d", "e", "f", "g", "h", "i"].map(|q| request(q, "2"));
+            let requests = [&[request("a0", "1")][..], &others, &[request("j", last)]].concat().join(",");
+            let text = format!(r#"{{"cassette": 1, "tools": {{"s/t": {{"definition": "d", "requests": [{requests}]}}}}}}"#);
+            Cassette::read("c.json", &text).expect("a cassette")
+        };
+        let rules = [Rule::pattern("[a-z]").expect("a pattern")];
+        let error = cassette("9").scrub(&rules).expect_err("the answers differ");
+        let expected = "the rule [a-z] makes two requests of s/t equal that got different answers";
+        assert_eq!(error.to_string(), expected);
+        assert!(matches!(error, ScrubError::Merged(MergedRequests { request, .. }) if request == r#"{"q":"scrubbed-10"}"#));
+        let mut same = cassette("1");
+        assert_eq!((same.scrub(&rules).ok(), same.requests()), (Some(10), 9), "equal answers do no harm");
+    }
+
+    #[test]
+    fn replacements_of_earlier_programs_that_a_request_has_are_reported() {
+        let cassette = |requests: &str| {
+            let text = format!(
+                r#"{{"cassette": 1, "tools": {{"s/get": {{"definition": "d", "requests": [{requests}]}},
+                "s/list": {{"definition": "d", "requests": [{{"args": {{}}, "replies": [{{"value": [{{"id": 7}}]}}]}}]}}}}}}"#
+            );
+            Cassette::read("c.json", &text).expect("a cassette")
+        };
+        let (rules, mut all) = ([path("s/list:[].id")], Replacements::default());
+        let seven = r#"{"args": {"id": 7}, "replies": [{"value": "seven"}]}"#;
+        assert!(cassette(seven).replace(&rules, &mut all).merged.is_empty());
+        let one = r#"{"args": {"id": 1}, "replies": [{"value": "one"}]}"#;
+        let merged = cassette(&format!("{one}, {seven}")).replace(&rules, &mut all).merged;
+        let merged: Vec<String> = merged.iter().map(ToString::to_string).collect();
+        assert_eq!(merged, ["the rule s/list:[].id makes two requests of s/get equal that got different answers"]);
+    }
+
+    #[test]
+    fn values_of_the_cassette_do_not_become_replacements() {
+        let text = r#"{"cassette": 1, "tools": {
+            "s/get": {"definition": "d", "requests": [
+                {"args": {"key": "1"}, "replies": [{"value": "one"}]},
+                {"args": {"key": "7"}, "replies": [{"value": "seven"}]},
+                {"args": {"key": "ann"}, "replies": [{"value": true}]},
+                {"args": {"key": "scrubbed-1"}, "replies": [{"value": false}]}]},
+            "s/list": {"definition": "d", "requests": [{"args": {}, "replies": [{"value": [{"id": 7, "name": "ann"}]}]}]}}}"#;
+        let mut cassette = Cassette::read("c.json", text).expect("a cassette");
+        let count = cassette.scrub(&[path("s/list:[].id"), path("s/list:[].name")]).map_err(|error| error.to_string());
+        assert_eq!((count, cassette.requests()), (Ok(2), 5));
+        let text = cassette.to_string();
+        assert!(text.contains(r#"[{"id": 2, "name": "scrubbed-2"}]"#), "{text}");
+        for key in ["1", "2", "scrubbed-1", "scrubbed-2"] {
+            assert!(text.contains(&format!(r#""key": "{key}""#)), "{key}: {text}");
+        }
+    }
+
+    #[test]
+    fn request_that_is_not_json_is_scrubbed_as_a_text() {
+        let text = r#"{"cassette": 1, "tools": {"s/t": {"definition": "d", "requests": [
+            {"args": "{\"to\": \"\\ud800 ann\"}", "replies": [{"value": 1}]}]}}}"#;
+        let mut cassette = Cassette::read("c.json", text).expect("a cassette");
+        assert_eq!(cassette.scrub(&[Rule::pattern("an+").expect("a pattern")]).map_err(|error| error.to_string()), Ok(1));
+        let text = cassette.to_string();
+        assert!(text.contains("scrubbed-1") && !text.contains("ann"), "{text}");
+        assert_eq!(Cassette::read("c.json", &text).map(|read| read.to_string()).as_ref(), Ok(&text));
+    }
+
+    #[test]
     fn rule_that_selects_nothing_is_refused() {
         for rule in [path("shop/list:rows[].nam"), path("shop/lists:rows"), Rule::pattern("zebra").expect("a pattern")] {
-            assert_eq!(scrubbed(std::slice::from_ref(&rule)), Err(rule.to_string()));
+            let expected = format!("the rule {rule} selects nothing in the recorded answers");
+            assert_eq!(scrubbed(std::slice::from_ref(&rule)), Err(expected));
         }
         assert!("shop/list".parse::<Rule>().is_err() && Rule::pattern("(").is_err());
     }

@@ -62,7 +62,7 @@ pub(super) enum StartupError {
     Secrets(Vec<MissingSecret>),
     /// The file of certificates is invalid, with the reason.
     Certificates(String),
-    /// What `--record-dir` names cannot be used, with the reason.
+    /// What `--record-dir` or `--upstreams` names cannot be used, with the reason.
     #[cfg(feature = "interception")]
     Recording(String),
     /// `--connect eager`: the upstreams that could not be reached, with the reasons.
@@ -337,10 +337,16 @@ fn secrets(
 #[cfg(feature = "interception")]
 fn interceptor(origin: &Origin, settings: &Settings) -> Result<Option<Arc<dyn Interceptor>>, StartupError> {
     let interception = &settings.interception;
-    match origin.parts.recorder.filter(|_| interception.record_dir.is_some()) {
-        Some(recorder) => recorder.open(interception, origin.deployment.catalog).map(Some).map_err(StartupError::Recording),
-        None => Ok(origin.interceptor.clone()),
+    if origin.interceptor.is_some() && interception.record_dir.is_none() {
+        return Ok(origin.interceptor.clone());
     }
+    let (Some(recorder), catalog) = (origin.parts.recorder, origin.deployment.catalog) else { return Ok(None) };
+    let opened = match (&interception.record_dir, &interception.cassette) {
+        (Some(_), _) => recorder.open(interception, catalog),
+        (None, Some(_)) => recorder.replay(interception, catalog),
+        (None, None) => return Ok(None),
+    };
+    opened.map(Some).map_err(StartupError::Recording)
 }
 
 fn upstream_settings(

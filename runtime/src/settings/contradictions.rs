@@ -20,10 +20,11 @@ impl SettingsParser {
                        --catalog-snapshot-mode live: leave one of them out";
             self.faults.push(Fault::Refused(why.to_owned()));
         }
-        if interception.record_dir.is_some()
+        let needs_part = [(interception.record_dir.is_some(), "--record-dir"), (interception.cassette.is_some(), "--upstreams")];
+        if let Some((_, flag)) = needs_part.into_iter().find(|(is_given, _)| *is_given)
             && let Some(how_to_enable) = how_to_enable("recording", self.linked)
         {
-            self.faults.push(Fault::Unbuilt { flag: "--record-dir".into(), how_to_enable });
+            self.faults.push(Fault::Unbuilt { flag: flag.into(), how_to_enable });
         }
         let contradictions = interception.contradictions().into_iter().map(|why| Fault::Refused(why.to_owned()));
         self.faults.extend(contradictions.collect::<Vec<_>>());

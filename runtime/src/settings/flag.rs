@@ -112,6 +112,8 @@ pub enum Group {
     Http,
     /// Traces and `lisp_debug`.
     Diagnostics,
+    /// Recorded answers.
+    Recording,
     /// `lisp_task`.
     Agentic,
     /// `repl` on a terminal.
@@ -142,7 +144,7 @@ impl Purpose {
 
 impl Group {
     /// All groups with their headings.
-    pub const ALL: [(Group, &'static str); 10] = [
+    pub const ALL: [(Group, &'static str); 11] = [
         (Group::Config, "Config"),
         (Group::Server, "Server"),
         (Group::Program, "Programs"),
@@ -151,6 +153,7 @@ impl Group {
         (Group::Sessions, "Sessions"),
         (Group::Http, "Streamable HTTP"),
         (Group::Diagnostics, "Diagnostics"),
+        (Group::Recording, "Recording and replay"),
         (Group::Agentic, "Tasks in words"),
         (Group::Terminal, "Interactive prompt of repl"),
     ];
@@ -177,7 +180,7 @@ impl Flag {
             (Group::Http, name) if name.starts_with("http-oauth-") => &["http-oauth"],
             (Group::Http, _) => &["http-server"],
             (Group::Diagnostics, "otlp-endpoint") => &["otlp"],
-            (Group::Diagnostics, name) if is_of_recording(name) => &["recording"],
+            (Group::Recording, _) => &["recording"],
             (Group::Server, "proxy" | "proxy-file" | "no-proxy") => &["agentic", "http-oauth", "otlp"],
             _ => &[],
         }
@@ -212,7 +215,7 @@ impl Flag {
             )
             | (Group::Answers, "response-profile" | "aggregator-read-only")
             | (Group::Upstreams, "allow-missing-secrets") => serves,
-            (Group::Diagnostics, name) => serves || name.starts_with("trace-") || is_of_recording(name),
+            (Group::Diagnostics, name) => serves || name.starts_with("trace-"),
             // The command `:tools` uses these settings.
             (Group::Answers, _) => purpose != Purpose::Eval,
             (Group::Terminal, "no-history") => purpose == Purpose::Repl,
@@ -317,11 +320,6 @@ impl Flag {
         }
         Ok(())
     }
-}
-
-/// Whether a setting belongs to the recording of programs.
-fn is_of_recording(name: &str) -> bool {
-    name.starts_with("record-") || name.starts_with("scrub")
 }
 
 /// Parses a URL without query and fragment. The result is normalised so that a path can be appended.

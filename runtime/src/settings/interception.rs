@@ -1,6 +1,7 @@
 //! Settings of the replay and of the recording of answers.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -70,6 +71,12 @@ impl InterceptionSettings {
         self.cassette.is_some() && self.mode == CassetteMode::Strict
     }
 
+    /// Whether the first new calls make the file of the cassette.
+    pub fn makes_cassette(&self) -> bool {
+        let is_missing = |path: &PathBuf| path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        self.mode == CassetteMode::NewEpisodes && self.cassette.as_ref().is_some_and(is_missing)
+    }
+
     /// Whether answers are written into files.
     fn records(&self) -> bool {
         self.record_dir.is_some() || self.cassette.is_some() && self.mode == CassetteMode::NewEpisodes
@@ -94,7 +101,7 @@ impl InterceptionSettings {
             ),
             (
                 has_rules && !self.records(),
-                "--scrub and --scrub-pattern change what is recorded: give --record-dir, or --cassette-mode new-episodes of ptc-compile",
+                "--scrub and --scrub-pattern change what is recorded: give --record-dir, or --cassette-mode new-episodes",
             ),
         ];
         contradictions.into_iter().filter(|(holds, _)| *holds).map(|(_, sentence)| sentence).collect()

@@ -161,6 +161,8 @@ fn output_of_the_process_contains_no_secret() {
         "--debug-tool",
     ]);
     command.args(["--trace-payloads", "full", "--max-debug-response-bytes", "10000000", "--trace-dir"]).arg(&folder);
+    let recordings = tempfile::tempdir().expect("a folder");
+    command.arg("--record-dir").arg(recordings.path());
     let mut server = Peer::of(&mut command);
     let mut said = String::new();
     server.send(r#"{"jsonrpc":"2.0","id":"t","method":"tools/list"}"#);
@@ -169,6 +171,15 @@ fn output_of_the_process_contains_no_secret() {
         programs(&[("child", &TOOLS), ("web", &TOOLS), ("issued", &TOOLS), ("api", &OPERATIONS)]).iter().enumerate()
     {
         said.push_str(&server.ask(&id.to_string(), program));
+        said.push('\n');
+    }
+    // Arguments of calls are recorded too.
+    for server_name in ["child", "web", "issued", "api"] {
+        let args = json!({ "k": known(&CANARIES.map(str::to_owned)), "deep": [{ HEADER: CLIENT }] });
+        let program = format!("(tool/call {{:server \"{server_name}\" :tool \"json\" :args data/args}})");
+        let params = json!({"name": "lisp_eval", "arguments": {"program": program, "context": {"args": args}}});
+        server.send(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": params}).to_string());
+        said.push_str(&server.receive());
         said.push('\n');
     }
     // Secrets in a client's own requests must not be returned or logged either.
@@ -221,6 +232,7 @@ fn output_of_the_process_contains_no_secret() {
     }
     let (status, log) = server.end();
     assert!(status.success(), "{log}");
+    let recorded = crate::recording::texts(recordings.path());
     std::fs::remove_file(file).expect("the file was there");
     for server in ["web", "issued"] {
         assert!(said.contains(&format!("\"server\":\"{server}\",\"tool\":\"text\",\"status\":\"ok\"")), "{said}");
@@ -228,7 +240,20 @@ fn output_of_the_process_contains_no_secret() {
     // The absence of secrets is meaningful only if they would have been printed.
     assert!(said.matches("[REDACTED]").count() > 100 && log.matches("[REDACTED]").count() > 10, "{said}\n{log}");
     assert!(traces.matches("[REDACTED]").count() > 100, "{traces}");
-    for (what, text) in [("standard output", &said), ("the log", &log), ("the command line", &shown), ("traces", &traces)] {
+    for server in ["api", "child", "issued", "web"] {
+        let tool = format!("\"{server}/json\"");
+        let with_arguments = recorded.iter().filter(|text| text.contains(&tool) && text.contains("\"k\": \"[REDACTED]"));
+        assert!(recorded.iter().any(|text| text.contains(&tool)) && with_arguments.count() > 0, "{server}: {recorded:#?}");
+    }
+    let recorded = recorded.concat();
+    assert!(recorded.matches("[REDACTED]").count() > 100, "{recorded}");
+    for (what, text) in [
+        ("standard output", &said),
+        ("the log", &log),
+        ("the command line", &shown),
+        ("traces", &traces),
+        ("recordings", &recorded),
+    ] {
         assert_clean(&CANARIES, what, text);
     }
 }

@@ -16,6 +16,7 @@ use crate::UpstreamSettings;
 use crate::dispatch::Answered;
 use crate::fault::{Reason, UpstreamError};
 use crate::mcp::outcome::Payload;
+use crate::offload::offload;
 use crate::stage::{self, Stage};
 
 /// A component that answers or observes the calls of programs.
@@ -35,7 +36,8 @@ pub trait ProgramInterceptor: Send + Sync {
     /// Returns the answer to a call, or passes the call on to its upstream.
     fn answer(&self, call: &InterceptedCall) -> Interception;
 
-    /// Called with the outcome of a call that was passed on, and with the time that the call took. Its texts are redacted.
+    /// Called with the outcome of a call that was passed on, and with the time that the call took. Its texts are redacted. The program waits
+    /// for it. For a large answer it is called on a blocking thread.
     fn observe(&self, call: &InterceptedCall, outcome: Result<&CallAnswer, &UpstreamError>, took: Duration);
 }
 
@@ -122,21 +124,27 @@ impl Answered {
     }
 }
 
-/// Passes the outcome of a call on to an interceptor.
-pub(crate) fn observe(
-    program: &dyn ProgramInterceptor,
-    call: &InterceptedCall,
-    outcome: &Result<Answered, UpstreamError>,
+/// Passes the outcome of a call on to an interceptor, and returns it. The redaction of a large answer, and what the interceptor does with
+/// it, take long, so that a blocking thread does both.
+pub(crate) async fn observe(
+    program: Arc<dyn ProgramInterceptor>,
+    call: InterceptedCall,
+    outcome: Result<Answered, UpstreamError>,
     took: Duration,
-    redactor: &Redactor,
-) {
-    match outcome {
-        Ok(answered) => program.observe(call, Ok(&answered.observed(redactor)), took),
-        Err(fault) => {
-            let message = redactor.redact_str(&fault.message).into_owned();
-            program.observe(call, Err(&UpstreamError { message: message.into(), ..fault.clone() }), took);
+    redactor: Redactor,
+) -> Result<Answered, UpstreamError> {
+    let answer_bytes = outcome.as_ref().map_or_else(|fault| fault.message.len(), |answered| answered.payload.len());
+    let observed = offload(call.arguments.len() + answer_bytes, move || {
+        match &outcome {
+            Ok(answered) => program.observe(&call, Ok(&answered.observed(&redactor)), took),
+            Err(fault) => {
+                let message = redactor.redact_str(&fault.message).into_owned();
+                program.observe(&call, Err(&UpstreamError { message: message.into(), ..fault.clone() }), took);
+            }
         }
-    }
+        outcome
+    });
+    observed.await.unwrap_or_else(Err)
 }
 
 /// Sets the stage of a call that an interceptor has answered, which decides whether a write counts as sent.

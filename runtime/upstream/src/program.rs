@@ -342,6 +342,10 @@ impl Shared {
             }
             Interception::PassOn => None,
         };
+        #[cfg(feature = "interception")]
+        let mut ready = ready;
+        #[cfg(feature = "interception")]
+        let observed = ready.intercepted.take();
         let call = async {
             #[cfg(feature = "interception")]
             if let Some((delay, answer)) = intercepted {
@@ -361,10 +365,9 @@ impl Shared {
                 answer = send().await.map_err(|fault| retried(&fault, delay));
             }
             #[cfg(feature = "interception")]
-            if let (Some(interceptor), Some(call)) = (&self.interceptor, &ready.intercepted) {
-                let of_caller = caller_token::redactor();
-                let redactor = of_caller.as_ref().unwrap_or(&upstreams.redactor);
-                intercept::observe(&**interceptor, call, &answer, started.elapsed(), redactor);
+            if let (Some(interceptor), Some(call)) = (&self.interceptor, observed) {
+                let redactor = caller_token::redactor().unwrap_or_else(|| upstreams.redactor.clone());
+                answer = intercept::observe(Arc::clone(interceptor), call, answer, started.elapsed(), redactor).await;
             }
             answer
         };

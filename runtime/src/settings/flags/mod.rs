@@ -82,10 +82,11 @@ pub struct Optional {
     feature: &'static str,
 }
 
-static OPTIONAL: [Optional; 5] = [
+static OPTIONAL: [Optional; 6] = [
     Optional { prefix: "agentic", env: "PTC_RUNNER_MCP_AGENTIC", feature: "agentic" },
     Optional { prefix: "http-oauth", env: "PTC_RUNNER_MCP_HTTP_OAUTH_ISSUER", feature: "http-oauth" },
     Optional { prefix: "record", env: "PTC_RUNNER_MCP_RECORD_DIR", feature: "recording" },
+    Optional { prefix: "upstreams", env: "PTC_RUNNER_MCP_REPLAY", feature: "recording" },
     Optional { prefix: "color", env: "PTC_RUNNER_MCP_COLOR", feature: "line-editing" },
     Optional { prefix: "no-history", env: "PTC_RUNNER_MCP_NO_HISTORY", feature: "line-editing" },
 ];
@@ -94,7 +95,7 @@ static OPTIONAL: [Optional; 5] = [
 /// of such a setting is an error with these instructions instead of a suggestion of a similar name.
 pub fn disabled_settings(linked: LinkedParts) -> impl Iterator<Item = (&'static Optional, String)> {
     // A part that is not linked may still have its rows, if another package of the same build enables their feature.
-    let absent = OPTIONAL.iter().filter(|optional| !flags().any(|flag| flag.name.starts_with(optional.prefix)));
+    let absent = OPTIONAL.iter().filter(|optional| !flags().any(|flag| flag.env == optional.env));
     absent.filter_map(move |optional| Some((optional, how_to_enable(optional.feature, linked)?)))
 }
 

@@ -10,7 +10,7 @@ pub(super) static ROWS: &[Flag] = &[
         env: "PTC_RUNNER_MCP_RECORD_DIR",
         kind: Kind::Folder { made: true, set: |s, path| s.interception.record_dir = Some(path) },
         default: Default::Unset("no recording"),
-        group: Group::Diagnostics,
+        group: Group::Recording,
         help: "Folder in which each program with calls writes a cassette; created if it does not exist",
     },
     Flag {
@@ -23,7 +23,7 @@ pub(super) static ROWS: &[Flag] = &[
             set: |s, n| s.interception.record_max_files = usize::try_from(n).unwrap_or(usize::MAX),
         },
         default: Default::Fixed("1000"),
-        group: Group::Diagnostics,
+        group: Group::Recording,
         help: "Most recordings that one process keeps in the folder; older ones are removed",
     },
     Flag {
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Flag] = &[
         env: "PTC_RUNNER_MCP_RECORD_MAX_BYTES",
         kind: Kind::Integer { unit: "bytes", min: 1024, max: 1024 * GIB, set: |s, n| s.interception.record_max_bytes = n },
         default: Default::Fixed("268435456"),
-        group: Group::Diagnostics,
+        group: Group::Recording,
         help: "Most bytes of the recordings that one process keeps; older ones are removed. A program with more is not recorded",
     },
     Flag {
@@ -46,7 +46,7 @@ pub(super) static ROWS: &[Flag] = &[
             },
         },
         default: Default::Unset("nothing"),
-        group: Group::Diagnostics,
+        group: Group::Recording,
         help: "Replace the texts and numbers at a path of recorded answers; can be repeated",
     },
     Flag {
@@ -61,7 +61,7 @@ pub(super) static ROWS: &[Flag] = &[
             },
         },
         default: Default::Unset("nothing"),
-        group: Group::Diagnostics,
+        group: Group::Recording,
         help: "Replace the matches of a regular expression in recorded answers and requests; can be repeated",
     },
 ];

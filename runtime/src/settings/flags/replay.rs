@@ -18,7 +18,7 @@ pub(super) static ROWS: &[Flag] = &[
             },
         },
         default: Default::Unset("the upstreams themselves"),
-        group: Group::Config,
+        group: Group::Recording,
         help: "Replay recorded answers instead of contacting the upstreams; the catalog is that of the lock file",
     },
     Flag {
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[Flag] = &[
             },
         },
         default: Default::Fixed("strict"),
-        group: Group::Config,
+        group: Group::Recording,
         help: "A request that is not in the cassette ends the program, or goes to the upstream and is added to the file",
     },
     Flag {
@@ -39,7 +39,7 @@ pub(super) static ROWS: &[Flag] = &[
         env: "PTC_RUNNER_MCP_REPLAY_LATENCY",
         kind: Kind::Switch { set: |s, on| s.interception.replays_latency = on },
         default: Default::Fixed("false"),
-        group: Group::Config,
+        group: Group::Recording,
         help: "Delay replayed answers by the latency that `ptc-compile record --latency` has recorded",
     },
 ];
