@@ -42,9 +42,22 @@ fn meets(caller: Subject<'_>, condition: &Condition) -> bool {
     }
 }
 
-/// Whether a name in a rule is that of an owner. Internal names begin with the kind of credential and a colon, apart from `stdio`.
+/// Whether a name in a rule is that of an owner.
 fn is_owner(owner: &str, name: &str) -> bool {
-    if name.contains(':') || name == "stdio" { owner == name } else { owner.strip_prefix("name:") == Some(name) }
+    let (kind, name) = owner_parts(name);
+    owner.strip_prefix(kind) == Some(name)
+}
+
+/// Returns the internal name of the owner that a rule names.
+pub fn owner_id(name: &str) -> String {
+    let (kind, name) = owner_parts(name);
+    format!("{kind}{name}")
+}
+
+/// Internal names begin with the kind of credential and a colon, apart from `stdio` and `loopback`. A rule may leave out `name:`.
+fn owner_parts(name: &str) -> (&'static str, &str) {
+    let is_internal = name.contains(':') || matches!(name, "stdio" | "loopback");
+    (if is_internal { "" } else { "name:" }, name)
 }
 
 /// What one caller may do.
