@@ -94,6 +94,35 @@ fn owner_of_the_claims_is_that_of_an_access_token() {
 }
 
 #[test]
+fn owner_of_each_kind_can_be_named() {
+    let owners = [
+        "bob",
+        "stdio",
+        "loopback",
+        "name:stdio",
+        "name:team:bob",
+        "oauth:https://id.example carol",
+        "certificate:CN=alice,O=Acme",
+        "token:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    ];
+    let folder = pinned();
+    let rules: Vec<Value> = owners
+        .iter()
+        .map(|owner| json!({ "name": owner, "when": { "owner": owner }, "allow": [{ "upstream": "shop" }] }))
+        .collect();
+    let mut config: Value = serde_json::from_str(CONFIG).expect("JSON");
+    config["policy"]["rules"] = rules.into();
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("it can be written");
+    run(folder.path(), &["update", "upstreams.json"]);
+    for owner in owners {
+        let explained = run(folder.path(), &["policy", "explain", "upstreams.json", "--json", "--owner", owner]);
+        let explained: Value = serde_json::from_str(&explained).expect("JSON");
+        let applying = explained["rules"].as_array().expect("rules").iter().filter(|rule| rule["applies"] == true);
+        assert_eq!(applying.map(|rule| &rule["name"]).collect::<Vec<_>>(), [owner]);
+    }
+}
+
+#[test]
 fn outputs_of_a_build_contain_the_rules() {
     let folder = pinned();
     let emit = |what: &str| run(folder.path(), &["upstreams.json", "--locked", "--emit", what]);
