@@ -19,6 +19,7 @@ const CONFIG: &str = r#"{
         "name": "few", "when": { "owner": "bob" }, "limits": { "calls_per_minute": 5 },
         "allow": [{ "upstream": "shop", "tools": ["list-orders"], "arguments": { "limit": [1, 2] } }]
       },
+      { "name": "carol", "when": { "owner": "oauth:https://id.example carol" }, "allow": [{ "upstream": "shop", "tools": ["list-orders"] }] },
       { "name": "readers", "when": { "scope": "shop:read", "claim": { "level": 3 } }, "allow": [{ "upstream": "shop" }] }
     ]
   }
@@ -56,12 +57,69 @@ fn explanation_names_rules_and_what_the_caller_lacks() {
     fs::write(folder.path().join("claims.json"), r#"{ "sub": "carol", "scope": "a b", "level": 3 }"#).expect("a file");
     let explained: Value = serde_json::from_str(&explain(&["--as", "claims.json", "--json"])).expect("JSON");
     assert_eq!((&explained["owner"], &explained["scopes"]), (&json!("carol"), &json!(["a", "b"])));
-    assert_eq!(explained["rules"][1], json!({ "name": "readers", "applies": false, "lacks": ["the scope 'shop:read'"] }));
+    assert_eq!(explained["rules"][2], json!({ "name": "readers", "applies": false, "lacks": ["the scope 'shop:read'"] }));
     let tool = &explained["tools"][1];
     assert_eq!((&tool["permitted"], &tool["missing_scopes"]), (&json!(false), &json!(["shop:read"])), "{tool}");
     // The client on standard input has no scopes.
     let explained: Value = serde_json::from_str(&explain(&["--json"])).expect("JSON");
     assert_eq!((&explained["owner"], &explained["tools"][0]["permitted"]), (&json!("stdio"), &json!(false)));
+}
+
+#[test]
+fn owner_of_the_claims_is_that_of_an_access_token() {
+    let folder = pinned();
+    let write = |claims: &Value| fs::write(folder.path().join("claims.json"), claims.to_string()).expect("a file");
+    let explain = |args: &[&str]| -> (Value, Value, Vec<String>) {
+        let args = [&["policy", "explain", "upstreams.json", "--json", "--as", "claims.json"], args].concat();
+        let explained: Value = serde_json::from_str(&run(folder.path(), &args)).expect("JSON");
+        let applying = explained["rules"].as_array().expect("rules").iter().filter(|rule| rule["applies"] == true);
+        let names = applying.map(|rule| rule["name"].as_str().unwrap_or_default().to_owned()).collect();
+        (explained["owner"].clone(), explained["note"].clone(), names)
+    };
+    let lacks = |claims: &str| json!(format!("the claims lack {claims}, so that no rule for an owner applies"));
+    for (claims, owner, note, rules) in [
+        (json!({ "iss": "https://id.example", "sub": "carol" }), "oauth:https://id.example carol", Value::Null, &["carol"][..]),
+        (json!({ "iss": "https://other.example", "sub": "carol" }), "oauth:https://other.example carol", Value::Null, &[]),
+        (json!({ "sub": "carol" }), "carol", lacks("iss"), &[]),
+        (json!({ "iss": ["https://id.example"], "sub": "carol" }), "carol", lacks("iss"), &[]),
+        (json!({}), "unknown", lacks("iss and sub"), &[]),
+    ] {
+        write(&claims);
+        assert_eq!(explain(&[]), (json!(owner), note, rules.iter().map(|rule| (*rule).to_owned()).collect()), "{claims}");
+    }
+    let claims = json!({ "iss": "https://id.example", "sub": "carol", "scope": "shop:read", "level": 3 });
+    write(&claims);
+    let combined = (json!("bob"), Value::Null, vec!["few".to_owned(), "readers".to_owned()]);
+    assert_eq!(explain(&["--owner", "bob"]), combined, "--owner replaces only the owner");
+}
+
+#[test]
+fn owner_of_each_kind_can_be_named() {
+    let owners = [
+        "bob",
+        "stdio",
+        "loopback",
+        "name:stdio",
+        "name:team:bob",
+        "oauth:https://id.example carol",
+        "certificate:CN=alice,O=Acme",
+        "token:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    ];
+    let folder = pinned();
+    let rules: Vec<Value> = owners
+        .iter()
+        .map(|owner| json!({ "name": owner, "when": { "owner": owner }, "allow": [{ "upstream": "shop" }] }))
+        .collect();
+    let mut config: Value = serde_json::from_str(CONFIG).expect("JSON");
+    config["policy"]["rules"] = rules.into();
+    fs::write(folder.path().join("upstreams.json"), config.to_string()).expect("it can be written");
+    run(folder.path(), &["update", "upstreams.json"]);
+    for owner in owners {
+        let explained = run(folder.path(), &["policy", "explain", "upstreams.json", "--json", "--owner", owner]);
+        let explained: Value = serde_json::from_str(&explained).expect("JSON");
+        let applying = explained["rules"].as_array().expect("rules").iter().filter(|rule| rule["applies"] == true);
+        assert_eq!(applying.map(|rule| &rule["name"]).collect::<Vec<_>>(), [owner]);
+    }
 }
 
 #[test]

@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 
 use ptc_text::join_limited;
 
-use crate::config::model::{Condition, Config, Grant, Policy, Rule};
+use crate::config::model::{Condition, Config, Grant, Policy, Rule, Spanned};
 use crate::diag::{Code, Diagnostic, Diagnostics, Subject, quoted, suggest};
+use crate::json::Json;
 use crate::json_schema::Schema;
-use crate::lock::{Lock, LockedTool};
+use crate::json_schema::mismatch::{Mismatch, mismatch};
+use crate::lock::{Lock, LockedTool, LockedUpstream};
 
 /// Maximum number of tools in a finding.
 const SHOWN: usize = 5;
+
+/// The permitted value of an argument that may be left out.
+const NULL: &str = "null";
 
 /// Reports findings about the policy of a config.
 pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
@@ -29,7 +34,7 @@ pub fn check(config: &Config, lock: &Lock, diagnostics: &mut Diagnostics) {
         }
         diagnostics.push(finding.hint("the first rule that permits a call decides: put the narrower rule first, or remove it"));
     }
-    check_scopes(policy, &unreachable, diagnostics);
+    check_scopes(policy, lock, diagnostics);
     check_reach(config, policy, lock, diagnostics);
 }
 
@@ -55,8 +60,9 @@ fn check_names(grant: &Grant, lock: &Lock, diagnostics: &mut Diagnostics) {
         });
     }
     for (argument, values) in &grant.arguments {
+        check_values(grant, argument, values, locked, diagnostics);
         // A call that leaves the argument out is permitted.
-        if values.iter().any(|value| value == "null") {
+        if values.iter().any(|value| value == NULL) {
             continue;
         }
         let without: Vec<&str> = locked
@@ -85,6 +91,48 @@ fn check_names(grant: &Grant, lock: &Lock, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// Reports permitted values that no tool accepts.
+fn check_values(
+    grant: &Grant,
+    argument: &Spanned<String>,
+    values: &[String],
+    locked: &LockedUpstream,
+    diagnostics: &mut Diagnostics,
+) {
+    let tools = || locked.tools.iter().filter(|(name, tool)| grant.permits_tool(name) && may_have(tool, &argument.value));
+    for value in values.iter().filter(|value| *value != NULL) {
+        let refusals: Vec<Option<Mismatch>> = tools().map(|(_, tool)| refusal(tool, &argument.value, value)).collect();
+        let Some(Some(refusal)) = refusals.into_iter().reduce(|first, next| next.and(first)) else { continue };
+        let message = format!("no call can have the permitted value {}: {}", quoted(value), refusal.message);
+        let finding = Diagnostic::new(Code::PolicyValue, message)
+            .about(Subject::upstream(&grant.upstream.value))
+            .at(argument.place.clone(), "never has this value");
+        diagnostics.push(
+            finding.hint(refusal.hint.unwrap_or_else(|| "write a value that the schema of the argument admits".to_owned())),
+        );
+    }
+}
+
+/// Returns why an argument of the tool can certainly not have a value.
+fn refusal(tool: &LockedTool, argument: &str, value: &str) -> Option<Mismatch> {
+    let input = tool.definition.get("inputSchema")?;
+    let schema = Schema::new(input);
+    let value = Json::parse(value)?;
+    let members = schema.members(input);
+    // Alternatives can declare the argument differently. Each of them must refuse the value.
+    let refusals =
+        members.schemas(argument).iter().map(|node| mismatch(&schema, node, &value, "permitted value", &quoted(argument)));
+    refusals.reduce(|first, next| next.and(first))?
+}
+
+/// Whether a grant permits some call of a tool.
+fn permits_some_call(grant: &Grant, name: &str, tool: &LockedTool) -> bool {
+    let is_usable =
+        |argument: &str, value: &String| value == NULL || may_have(tool, argument) && refusal(tool, argument, value).is_none();
+    grant.permits_tool(name)
+        && grant.arguments.iter().all(|(argument, values)| values.iter().any(|value| is_usable(&argument.value, value)))
+}
+
 /// Whether calls of the tool can have the argument: its schema declares it, or declares none and permits any.
 fn may_have(tool: &LockedTool, argument: &str) -> bool {
     let Some(input) = tool.definition.get("inputSchema") else { return true };
@@ -103,26 +151,40 @@ fn unreachable_rules<'p>(policy: &'p Policy, lock: &Lock) -> Vec<(&'p Rule, Opti
     for (at, rule) in policy.rules.iter().enumerate() {
         // Earlier rules that apply to every caller to whom this one applies.
         let wider: Vec<&Rule> = policy.rules.iter().take(at).filter(|earlier| applies_to_all_of(earlier, rule)).collect();
-        let (mut calls, mut first) = (0_usize, None);
-        let mut is_covered = |grant: &Grant, tool: &str| {
-            calls += 1;
-            let covering = wider.iter().find(|earlier| {
-                earlier.allow.iter().any(|other| {
-                    other.upstream.value == grant.upstream.value && other.permits_tool(tool) && restricts_less(other, grant)
-                })
-            });
+        let mut first = None;
+        let all_covered = all_calls(rule, lock, |grant, tool| {
+            let covering = wider.iter().find(|earlier| covers(earlier, grant, tool));
             first = first.or(covering.copied());
             covering.is_some()
-        };
-        let all_covered = rule.allow.iter().all(|grant| {
-            let Some(locked) = lock.upstreams.get(&grant.upstream.value) else { return false };
-            locked.tools.keys().filter(|tool| grant.permits_tool(tool)).all(|tool| is_covered(grant, tool))
         });
-        if all_covered && calls > 0 {
+        if all_covered {
             unreachable.push((rule, first));
         }
     }
     unreachable
+}
+
+/// Whether something holds for each tool of each grant of a rule, of which there is at least one.
+fn all_calls(rule: &Rule, lock: &Lock, mut holds: impl FnMut(&Grant, &str) -> bool) -> bool {
+    let mut calls = 0_usize;
+    let all_hold = rule.allow.iter().all(|grant| {
+        let Some(locked) = lock.upstreams.get(&grant.upstream.value) else { return false };
+        locked.tools.keys().filter(|tool| grant.permits_tool(tool)).all(|tool| {
+            calls += 1;
+            holds(grant, tool)
+        })
+    });
+    all_hold && calls > 0
+}
+
+/// Whether a rule permits all calls of a tool that a grant permits.
+fn covers(rule: &Rule, grant: &Grant, tool: &str) -> bool {
+    grants_tool(rule, grant, tool).any(|other| restricts_less(other, grant))
+}
+
+/// Returns the grants of a rule for a tool of the upstream of a grant.
+fn grants_tool<'r>(rule: &'r Rule, grant: &Grant, tool: &str) -> impl Iterator<Item = &'r Grant> {
+    rule.allow.iter().filter(move |other| other.upstream.value == grant.upstream.value && other.permits_tool(tool))
 }
 
 /// Whether every caller who meets the conditions of `other` also meets those of `rule`.
@@ -138,20 +200,16 @@ fn restricts_less(grant: &Grant, other: &Grant) -> bool {
     })
 }
 
-/// Reports scopes that only rules demand which decide about no call.
-fn check_scopes(policy: &Policy, unreachable: &[(&Rule, Option<&Rule>)], diagnostics: &mut Diagnostics) {
+/// Reports scopes without which callers may make the same calls as often.
+fn check_scopes(policy: &Policy, lock: &Lock, diagnostics: &mut Diagnostics) {
     let mut seen = BTreeSet::new();
-    for rule in &policy.rules {
-        for condition in &rule.when {
-            let Condition::Scope(scope) = &condition.value else { continue };
-            if !seen.insert(scope) {
-                continue;
-            }
-            let demands = |rule: &&Rule| rule.when.iter().any(|own| own.value == condition.value);
-            let grants = |rule: &Rule| !unreachable.iter().any(|(other, _)| std::ptr::eq(*other, rule));
-            if policy.rules.iter().filter(demands).any(grants) {
-                continue;
-            }
+    for condition in policy.rules.iter().flat_map(|rule| &rule.when) {
+        let Condition::Scope(scope) = &condition.value else { continue };
+        if !seen.insert(scope) {
+            continue;
+        }
+        let mut demanding = (0..policy.rules.len()).filter(|at| policy.rules.get(*at).is_some_and(|rule| demands(rule, scope)));
+        if demanding.all(|at| is_permitted_without(policy, lock, at, scope)) {
             let message = format!("the scope {} grants nothing: callers without it may make the same calls", quoted(scope));
             let finding = Diagnostic::new(Code::ScopeGrantsNothing, message).at(condition.place.clone(), "has no effect");
             diagnostics.push(finding.hint("remove it from the policy and from the authorization server"));
@@ -159,13 +217,49 @@ fn check_scopes(policy: &Policy, unreachable: &[(&Rule, Option<&Rule>)], diagnos
     }
 }
 
+fn demands(rule: &Rule, scope: &str) -> bool {
+    rule.when.iter().any(|condition| matches!(&condition.value, Condition::Scope(own) if own == scope))
+}
+
+/// Whether other rules permit every call that the rule at an index permits, and as many, to callers that lack only a scope.
+fn is_permitted_without(policy: &Policy, lock: &Lock, at: usize, scope: &str) -> bool {
+    let (earlier, rest) = policy.rules.split_at(at);
+    let Some((rule, later)) = rest.split_first() else { return false };
+    all_calls(rule, lock, |grant, tool| {
+        // An earlier rule decides about these calls, also if the caller has the scope.
+        if earlier.iter().any(|other| applies_to_all_of(other, rule) && covers(other, grant, tool)) {
+            return true;
+        }
+        // Without the scope, the later rules decide in their order. One that applies to some of these callers can permit fewer calls.
+        for other in later.iter().filter(|other| !demands(other, scope) && grants_tool(other, grant, tool).next().is_some()) {
+            if !permits_as_many(other, rule, lock) {
+                return false;
+            }
+            if applies_to_all_of(other, rule) && covers(other, grant, tool) {
+                return true;
+            }
+        }
+        false
+    })
+}
+
+/// Whether `other` permits as many calls as `rule`. A limit counts all calls of its rule, so that these must all be calls of `rule` too.
+fn permits_as_many(other: &Rule, rule: &Rule, lock: &Lock) -> bool {
+    let is_as_high = |other: Option<u32>, own: Option<u32>| other.is_none_or(|other| own.is_some_and(|own| own <= other));
+    let is_unlimited = other.calls_per_program.is_none() && other.calls_per_minute.is_none();
+    is_unlimited
+        || is_as_high(other.calls_per_program, rule.calls_per_program)
+            && is_as_high(other.calls_per_minute, rule.calls_per_minute)
+            && all_calls(other, lock, |grant, tool| covers(rule, grant, tool))
+}
+
 /// Reports the tools of each upstream that no rule permits.
 fn check_reach(config: &Config, policy: &Policy, lock: &Lock, diagnostics: &mut Diagnostics) {
     for (name, upstream) in &config.upstreams {
         let Some(locked) = lock.upstreams.get(name) else { continue };
         let grants = || policy.rules.iter().flat_map(|rule| &rule.allow).filter(|grant| grant.upstream.value == *name);
-        let unreached: Vec<&str> =
-            locked.tools.keys().map(String::as_str).filter(|tool| !grants().any(|grant| grant.permits_tool(tool))).collect();
+        let is_reached = |(tool, locked): &(&String, &LockedTool)| grants().any(|grant| permits_some_call(grant, tool, locked));
+        let unreached: Vec<&str> = locked.tools.iter().filter(|tool| !is_reached(tool)).map(|(name, _)| name.as_str()).collect();
         if unreached.is_empty() {
             continue;
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use ptc_catalog::{Deployment, Grant, Policy, Rule};
+use ptc_runtime::server::identity::Owner;
 use ptc_runtime::upstream::access::{Access, PolicySource as _, Subject};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,8 +40,8 @@ pub(crate) struct Explain {
     #[arg(long = "as", value_name = "CLAIMS")]
     pub(crate) claims: Option<PathBuf>,
 
-    /// The caller's name in the tokens file [default: stdio, if there are no claims]
-    #[arg(long, value_name = "NAME", conflicts_with = "claims")]
+    /// The caller as `owner` in rules names it [default: the issuer and subject of the claims, or stdio without them]
+    #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
 
     /// Print one JSON object
@@ -51,8 +52,11 @@ pub(crate) struct Explain {
 /// The output of `policy explain --json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PolicyExplanation {
-    /// The name of the caller's owner.
+    /// The caller's owner as rules name it.
     owner: String,
+    /// What the claims lack for an owner. Rules for an owner do not apply then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     /// The scopes of its access token.
     scopes: Vec<String>,
     /// The rules in order.
@@ -115,7 +119,7 @@ pub(crate) fn run(args: &PolicyArgs, console: &Console) -> Result<Status, Failur
         return Err(Failure::new(format!("`{}` has no policy, so that every caller may call every tool", args.config.display()))
             .hint("`policy` in the config says which callers may call which tools"));
     };
-    let explanation = explain(deployment, policy, args.owner.as_deref(), &claims.unwrap_or_default());
+    let explanation = explain(deployment, policy, args.owner.as_deref(), claims.as_ref());
     if args.json {
         console.data(&format!("{}\n", json!(explanation)));
     } else {
@@ -128,27 +132,53 @@ fn explain(
     deployment: &'static Deployment,
     policy: &'static Policy,
     owner: Option<&str>,
-    claims: &Map<String, Value>,
+    claims: Option<&Map<String, Value>>,
 ) -> PolicyExplanation {
-    let claimed = |name: &str| claims.get(name).and_then(Value::as_str);
-    // The internal names of a server, apart from the issuer of a token.
-    let id: Arc<str> = match (owner, claims.is_empty()) {
-        (Some(name), _) if name.contains(':') => name.into(),
-        (Some("stdio"), _) | (None, true) => "stdio".into(),
-        (Some(name), _) => format!("name:{name}").into(),
-        (None, false) => format!("oauth: {}", claimed("sub").unwrap_or_default()).into(),
-    };
-    let scopes: Vec<String> = claimed("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
+    let caller = Caller::new(owner, claims);
+    let no_claims = Map::new();
+    let claims = claims.unwrap_or(&no_claims);
+    let scopes: Vec<String> = text(claims, "scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect();
     let evaluator = ptc_policy::POLICY.evaluator(policy);
-    let access = evaluator.access(Subject { owner: &id, scopes: &scopes, claims });
+    let access = evaluator.access(Subject { owner: &caller.id, scopes: &scopes, claims });
     let rules: Vec<ExplainedRule> =
         policy.rules.iter().zip(access.state()).map(|(rule, unmet)| explained(rule, *unmet)).collect();
     let applying: Vec<&'static Rule> =
         policy.rules.iter().zip(&rules).filter(|(_, explained)| explained.applies).map(|(rule, _)| rule).collect();
     let tools =
         deployment.catalog.tools().map(|(upstream, tool)| tool_for(&*access, deployment, &applying, upstream.name, tool.name));
-    let owner = owner.or_else(|| claimed("sub")).unwrap_or("stdio").to_owned();
-    PolicyExplanation { owner, tools: tools.collect(), scopes, rules }
+    PolicyExplanation { owner: caller.shown, note: caller.note, tools: tools.collect(), scopes, rules }
+}
+
+/// The owner of the caller to explain.
+struct Caller {
+    /// The internal name. Empty if the claims do not identify an owner, so that no rule names it.
+    id: Arc<str>,
+    shown: String,
+    note: Option<String>,
+}
+
+impl Caller {
+    fn new(owner: Option<&str>, claims: Option<&Map<String, Value>>) -> Caller {
+        let of_name = |name: &str| Caller { id: ptc_policy::owner_id(name).into(), shown: name.to_owned(), note: None };
+        let claims = match (owner, claims) {
+            (Some(name), _) => return of_name(name),
+            (None, None) => return of_name("stdio"),
+            (None, Some(claims)) => claims,
+        };
+        let named = |claim| text(claims, claim).filter(|text| !text.is_empty());
+        if let (Some(issuer), Some(subject)) = (named("iss"), named("sub")) {
+            let id = Owner::of_access_token(issuer, subject).id;
+            return Caller { shown: id.to_string(), id, note: None };
+        }
+        let lacking: Vec<&str> = ["iss", "sub"].into_iter().filter(|claim| named(claim).is_none()).collect();
+        let note = format!("the claims lack {}, so that no rule for an owner applies", lacking.join(" and "));
+        Caller { id: "".into(), shown: named("sub").unwrap_or("unknown").to_owned(), note: Some(note) }
+    }
+}
+
+/// Returns a claim that is a text.
+fn text<'c>(claims: &'c Map<String, Value>, name: &str) -> Option<&'c str> {
+    claims.get(name).and_then(Value::as_str)
 }
 
 fn explained(rule: &'static Rule, unmet: u16) -> ExplainedRule {
@@ -195,7 +225,8 @@ fn permitted_values(grant: &Grant) -> Map<String, Value> {
 impl PolicyExplanation {
     fn text(&self) -> String {
         let scopes = if self.scopes.is_empty() { "none".to_owned() } else { self.scopes.join(" ") };
-        let mut out = format!("caller: {}\nscopes: {scopes}\n\nrules:\n", self.owner);
+        let note = self.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+        let mut out = format!("caller: {}{note}\nscopes: {scopes}\n\nrules:\n", self.owner);
         // Writing to a string cannot fail, here or below.
         for rule in &self.rules {
             let limit =

@@ -243,18 +243,21 @@ pub(super) fn check_client(
     }
 }
 
-/// Reports a scope that is not one (RFC 6749, section 3.3).
+/// Whether a text is a scope (RFC 6749, section 3.3).
+pub(super) fn is_scope(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '!' | '#'..='[' | ']'..='~'))
+}
+
+/// What a scope consists of.
+pub(super) const SCOPE_CHARACTERS: &str = "a scope has visible ASCII characters other than `\"` and `\\`";
+
+/// Reports a scope that is not one.
 fn check_scope(reader: &mut ConfigReader<'_>, node: &Node) {
     let Some(scope) = node.as_str().filter(|scope| !scope.is_empty()) else { return };
-    let is_part = |c: char| matches!(c, '!' | '#'..='[' | ']'..='~');
-    if scope.chars().all(is_part) {
+    if is_scope(scope) {
         return;
     }
-    let hint = if scope.contains(' ') {
-        "write each scope as an element of its own"
-    } else {
-        "a scope has visible ASCII characters other than `\"` and `\\`"
-    };
+    let hint = if scope.contains(' ') { "write each scope as an element of its own" } else { SCOPE_CHARACTERS };
     reader.fault(Code::BadOauthSetting, node, format!("{} in `scopes` is not a scope", quoted(scope)), "", hint);
 }
 

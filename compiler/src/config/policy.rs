@@ -3,6 +3,7 @@
 use super::fields::{Fields, Subject};
 use super::keys;
 use super::model::{Condition, Grant, Policy, Rule, Spanned};
+use super::oauth::{SCOPE_CHARACTERS, is_scope};
 use super::reader::ConfigReader;
 use crate::diag::{Code, Diagnostic, quoted, suggest};
 use crate::json::canonical;
@@ -11,6 +12,9 @@ use crate::tree::{Member, Node, Tree};
 
 /// Maximum number of rules. Conditions of all rules are evaluated for each request.
 const MAX_RULES: usize = 1_000;
+
+/// What begins the names of owners of each kind, apart from names in the tokens file without a colon.
+const OWNER_KINDS: [&str; 4] = ["certificate:", "name:", "oauth:", "token:"];
 
 /// Maximum number of conditions of one rule.
 const MAX_CONDITIONS: usize = 16;
@@ -97,14 +101,21 @@ fn conditions(reader: &mut ConfigReader<'_>, node: &Node) -> Vec<Spanned<Conditi
         reader.fault(Code::OutOfRange, node, message, "too many", "");
     }
     for condition in &found {
-        // A scope is one word (RFC 6749), and tokens separate scopes with spaces.
-        if let Condition::Scope(scope) = &condition.value
-            && scope.contains(char::is_whitespace)
-        {
-            let diagnostic = Diagnostic::new(Code::WrongType, format!("{} is not one scope: it has white space", quoted(scope)))
-                .at(condition.place.clone(), "expected one scope")
-                .hint("write a rule for each scope, or use `claim` for other claims");
-            reader.report(diagnostic);
+        match &condition.value {
+            Condition::Scope(scope) if !is_scope(scope) => {
+                // Tokens separate scopes with spaces.
+                let has_space = scope.contains(char::is_whitespace);
+                let hint =
+                    if has_space { "write a rule for each scope, or use `claim` for other claims" } else { SCOPE_CHARACTERS };
+                let diagnostic = Diagnostic::new(Code::WrongType, format!("{} is not one scope", quoted(scope)));
+                reader.report(diagnostic.at(condition.place.clone(), "expected one scope").hint(hint));
+            }
+            Condition::Owner(owner) if owner.contains(':') && !OWNER_KINDS.iter().any(|kind| owner.starts_with(kind)) => {
+                let diagnostic = Diagnostic::new(Code::WrongType, format!("no caller has the owner {}", quoted(owner)));
+                let hint = "a text with a colon begins with `certificate:`, `name:` (for a name in the tokens file), `oauth:` or `token:`";
+                reader.report(diagnostic.at(condition.place.clone(), "unknown kind of owner").hint(hint));
+            }
+            _ => {}
         }
     }
     found

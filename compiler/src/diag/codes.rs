@@ -217,4 +217,5 @@ codes! {
     RuleUnreachable = "PTC1105" Warning "a rule of a policy that decides about no call";
     ScopeGrantsNothing = "PTC1106" Warning "a scope that grants nothing";
     ToolWithoutCaller = "PTC1107" Note "tools that no rule of the policy permits";
+    PolicyValue = "PTC1108" Error "a policy that permits a value that an argument cannot have";
 }

@@ -42,9 +42,22 @@ fn meets(caller: Subject<'_>, condition: &Condition) -> bool {
     }
 }
 
-/// Whether a name in a rule is that of an owner. Internal names begin with the kind of credential and a colon, apart from `stdio`.
+/// Whether a name in a rule is that of an owner.
 fn is_owner(owner: &str, name: &str) -> bool {
-    if name.contains(':') || name == "stdio" { owner == name } else { owner.strip_prefix("name:") == Some(name) }
+    let (kind, name) = owner_parts(name);
+    owner.strip_prefix(kind) == Some(name)
+}
+
+/// Returns the internal name of the owner that a rule names.
+pub fn owner_id(name: &str) -> String {
+    let (kind, name) = owner_parts(name);
+    format!("{kind}{name}")
+}
+
+/// Internal names begin with the kind of credential and a colon, apart from `stdio` and `loopback`. A rule may leave out `name:`.
+fn owner_parts(name: &str) -> (&'static str, &str) {
+    let is_internal = name.contains(':') || matches!(name, "stdio" | "loopback");
+    (if is_internal { "" } else { "name:" }, name)
 }
 
 /// What one caller may do.
@@ -122,10 +135,9 @@ impl CallerAccess {
             }
             // A caller can get a scope more easily than another condition.
             candidates.sort_by_key(|missing| (!missing.only_scopes, missing.scopes.len()));
-            match candidates.first().filter(|missing| missing.only_scopes) {
-                Some(easiest) => scopes.extend(&easiest.scopes),
-                None => suffice = false,
-            }
+            let easiest = candidates.first();
+            scopes.extend(easiest.iter().flat_map(|missing| &missing.scopes));
+            suffice &= easiest.is_some_and(|missing| missing.only_scopes);
             let needs: Vec<&str> = candidates.iter().map(|missing| missing.described.as_str()).collect();
             reasons.push(if needs.is_empty() {
                 format!("{name} (no rule of the policy permits it)")
@@ -133,11 +145,14 @@ impl CallerAccess {
                 format!("{name} (needs {})", join_limited(&needs, ", or ", SHOWN))
             });
         }
-        let missing_scopes: Vec<String> = scopes.into_iter().filter(|_| suffice).map(str::to_owned).collect();
-        let hint = match missing_scopes.as_slice() {
-            [] => String::new(),
-            scopes => format!("an access token with the scopes \"{}\" in addition permits it", scopes.join(" ")),
+        let scopes: Vec<String> = scopes.into_iter().map(str::to_owned).collect();
+        // The message names only some of the tools, the hint the scopes of all.
+        let hint = match (scopes.is_empty(), suffice) {
+            (true, _) => String::new(),
+            (false, true) => format!("an access token with the scopes \"{}\" in addition permits it", scopes.join(" ")),
+            (false, false) => format!("the missing scopes are \"{}\", but they alone do not permit it", scopes.join(" ")),
         };
+        let missing_scopes = if suffice { scopes } else { Vec::new() };
         Denial {
             message: format!("the caller may not call {}", join_limited(&reasons, "; ", SHOWN)),
             hint,

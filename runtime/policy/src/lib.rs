@@ -25,6 +25,8 @@ use std::sync::Arc;
 use ptc_catalog::Policy;
 use ptc_upstream::access::{Access, PolicyEvaluator, PolicySource, Subject};
 
+pub use crate::caller::owner_id;
+
 use crate::caller::CallerAccess;
 use crate::rate::RateLimits;
 use crate::view::Views;

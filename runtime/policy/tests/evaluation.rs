@@ -86,6 +86,41 @@ fn rule_applies_if_all_its_conditions_hold() {
 }
 
 #[test]
+fn owner_of_each_kind_can_be_named() {
+    static RULES: &[Rule] = &[
+        rule("0", &[Condition::Owner("alice")], &[]),
+        rule("1", &[Condition::Owner("name:stdio")], &[]),
+        rule("2", &[Condition::Owner("name:team:bob")], &[]),
+        rule("3", &[Condition::Owner("stdio")], &[]),
+        rule("4", &[Condition::Owner("loopback")], &[]),
+        rule("5", &[Condition::Owner("token:9f86")], &[]),
+        rule("6", &[Condition::Owner("certificate:CN=alice,O=Acme")], &[]),
+        rule("7", &[Condition::Owner("oauth:https://id.example alice")], &[]),
+    ];
+    let evaluator = evaluator(RULES);
+    for (owner, applying) in [
+        ("name:alice", Some(0)),
+        ("name:stdio", Some(1)),
+        ("name:team:bob", Some(2)),
+        ("stdio", Some(3)),
+        ("loopback", Some(4)),
+        ("token:9f86", Some(5)),
+        ("certificate:CN=alice,O=Acme", Some(6)),
+        ("oauth:https://id.example alice", Some(7)),
+        ("name:loopback", None),
+        ("certificate:CN=alice", None),
+        ("certificate:CN=alice\\,O\\=Acme", None),
+        ("oauth:https://other.example alice", None),
+        ("alice", None),
+        ("", None),
+    ] {
+        let access = access(&*evaluator, owner, &json!({}));
+        let applies: Vec<usize> = (0..RULES.len()).filter(|at| access.state()[*at] == 0).collect();
+        assert_eq!(applies, Vec::from_iter(applying), "{owner}");
+    }
+}
+
+#[test]
 fn callers_with_the_same_rules_share_a_catalog() {
     static RULES: &[Rule] = &[rule("readers", &[Condition::Scope("a")], &[grant("crm", &["get_*"])])];
     let evaluator = evaluator(RULES);
@@ -121,6 +156,7 @@ fn program_is_denied_with_all_that_is_missing() {
         assert!(denied.message.contains(part), "{part}: {}", denied.message);
     }
     assert!(!denied.message.contains("unknown"), "the check of the program reports it: {}", denied.message);
+    assert_eq!(denied.hint, "the missing scopes are \"crm:read crm:write\", but they alone do not permit it");
     let of_crm = called(&[(Some("crm"), Some("get_order")), (Some("crm"), Some("delete_order"))]);
     let denied = stranger.denial_of_program(&CATALOG, &of_crm).expect("the program is denied");
     assert_eq!(denied.missing_scopes, ["crm:read", "crm:write"]);
@@ -133,6 +169,34 @@ fn program_is_denied_with_all_that_is_missing() {
     assert_eq!(live.denial(&CATALOG, "live", "anything"), None);
     assert!(live.denial(&CATALOG, "live", "other").is_some());
     assert!(reader.denial(&CATALOG, "live", "anything").is_some());
+}
+
+#[test]
+fn denial_has_the_scopes_of_more_tools_than_its_message_names() {
+    static RULES: &[Rule] = &[
+        rule("0", &[Condition::Group("staff")], &[grant("crm", &["delete_order"])]),
+        rule("1", &[Condition::Scope("1")], &[grant("crm", &["get_order"])]),
+        rule("2", &[Condition::Scope("2")], &[grant("crm", &["get_user"])]),
+        rule("3", &[Condition::Scope("3")], &[grant("live", &["a"])]),
+        rule("4", &[Condition::Scope("4")], &[grant("mail", &["delete_order"])]),
+        rule("5", &[Condition::Scope("5")], &[grant("mail", &["get_order"])]),
+        rule("6", &[Condition::Scope("6"), Condition::Group("staff")], &[grant("mail", &["get_user"])]),
+    ];
+    let evaluator = evaluator(RULES);
+    let stranger = access(&*evaluator, "name:stranger", &json!({}));
+    let all = called(&[
+        (Some("crm"), Some("delete_order")),
+        (Some("crm"), Some("get_order")),
+        (Some("crm"), Some("get_user")),
+        (Some("live"), Some("a")),
+        (Some("mail"), Some("delete_order")),
+        (Some("mail"), Some("get_order")),
+        (Some("mail"), Some("get_user")),
+    ]);
+    let denied = stranger.denial_of_program(&CATALOG, &all).expect("the program is denied");
+    assert!(!denied.message.contains("mail/get_user"), "{}", denied.message);
+    assert_eq!(denied.hint, "the missing scopes are \"1 2 3 4 5 6\", but they alone do not permit it");
+    assert!(denied.missing_scopes.is_empty());
 }
 
 #[test]

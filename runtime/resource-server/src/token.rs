@@ -139,8 +139,7 @@ impl Expectation {
         let Some(subject) = text("sub").filter(|subject| !subject.is_empty() && subject.len() <= MAX_SUBJECT_BYTES) else {
             return Err(TokenError::Unacceptable("the access token has no valid subject"));
         };
-        // An issuer is a URL, which has no space, so that no two pairs have the same text.
-        let owner = Owner::new(&format!("oauth:{} {subject}", self.issuer));
+        let owner = Owner::of_access_token(&self.issuer, subject);
         let scopes: Vec<String> =
             text("scope").unwrap_or_default().split_ascii_whitespace().take(MAX_SCOPES).map(str::to_owned).collect();
         Ok(Identity { owner, scopes, claims, token: None })

@@ -21,6 +21,12 @@ impl Owner {
     pub fn new(id: &str) -> Owner {
         Owner { id: id.into(), hash: owner_hash(id).into() }
     }
+
+    /// Creates the owner of an access token from its issuer and its subject. An issuer is a URL, which has no space, so that no two
+    /// pairs have the same name.
+    pub fn of_access_token(issuer: &str, subject: &str) -> Owner {
+        Owner::new(&format!("oauth:{issuer} {subject}"))
+    }
 }
 
 /// A client that was authenticated: its owner, and what its credential says about it.

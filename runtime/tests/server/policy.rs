@@ -87,6 +87,13 @@ static POLICY: Policy = Policy {
             calls_per_program: None,
             calls_per_minute: None,
         },
+        Rule {
+            name: "certificate",
+            when: &[Condition::Owner("certificate:CN=carol")],
+            allow: &[all("billing", &[])],
+            calls_per_program: None,
+            calls_per_minute: None,
+        },
     ],
 };
 

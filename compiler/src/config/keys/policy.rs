@@ -34,8 +34,13 @@ pub static WHEN: Table = Table {
     tag: "",
     title: "a `when`",
     groups: &[&[
-        key("owner", Kind::Text, Optional, "name in the tokens file, or `stdio` for the client on standard input")
-            .or(&["user", "name"]),
+        key(
+            "owner",
+            Kind::Text,
+            Optional,
+            "name in the tokens file, or an owner of another kind, such as `stdio` or `oauth:ISSUER SUBJECT`",
+        )
+        .or(&["user", "name"]),
         key("scope", Kind::Text, Optional, "scope of the access token").or(&["scopes"]),
         key("group", Kind::Text, Optional, "element of the claim `groups` of the access token").or(&["groups", "role"]),
         key("claim", Kind::Object, Optional, "claims of the access token by name, each with its value or one of its elements")

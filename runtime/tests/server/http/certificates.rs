@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair};
@@ -14,9 +15,11 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 use super::site::{Site, TOKEN, stateless};
 use crate::Test;
 use crate::peer::server;
+use crate::policy::{COUNT, called, count_file};
 
 pub(super) const TESTS: &[Test] = &[
     ("http::subject_of_a_certificate_is_the_owner", subject_of_a_certificate_is_the_owner),
+    ("http::policy_names_the_subject_of_a_certificate", policy_names_the_subject_of_a_certificate),
     ("http::token_replaces_a_certificate", token_replaces_a_certificate),
     ("http::certificates_are_read_again_on_hangup", certificates_are_read_again_on_hangup),
 ];
@@ -86,7 +89,11 @@ impl Files {
     }
 
     fn start(&self, more: &[&str]) -> Site {
-        let mut command = server("plain");
+        Site::of(self.command("plain").args(more))
+    }
+
+    fn command(&self, deployment: &str) -> Command {
+        let mut command = server(deployment);
         command.args([
             "--http",
             "--http-port",
@@ -96,7 +103,8 @@ impl Files {
             "--http-tls-key",
             self.path("key.pem"),
         ]);
-        Site::of(command.args(["--http-tls-client-ca", self.path("clients.pem")]).args(more))
+        command.args(["--http-tls-client-ca", self.path("clients.pem")]);
+        command
     }
 }
 
@@ -182,6 +190,23 @@ fn subject_of_a_certificate_is_the_owner() {
     let health = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let admin = site.admin.expect("an admin listener");
     assert_eq!(status(&ask(admin, &authority, None, health)), Some(200), "a probe has no certificate");
+}
+
+fn policy_names_the_subject_of_a_certificate() {
+    let (authority, files, count) = (Authority::new("authority"), Files::new("policy"), count_file("certificate"));
+    files.serve_as(&authority.issue(Some("localhost"), &["localhost"]));
+    files.write("clients.pem", &authority.pem);
+    let site = Site::of(files.command("policy").env(COUNT, &count).args(["--response-profile", "structured"]));
+    let request = tool("lisp_eval", &json!({ "program": r#"(tool/value {:server "billing" :tool "refund"})"# }), None);
+    let send = |subject| content(&ask(site.address, &authority, Some(&authority.issue(Some(subject), &[])), &request));
+    let answer = send("carol");
+    assert_eq!(answer["status"], "ok", "{answer}");
+    for other in ["bob", "Carol", "carol,O=Acme"] {
+        let answer = send(other);
+        assert_eq!(answer["reason"], "forbidden", "{other}: {answer}");
+    }
+    assert_eq!(called(&count), ["refund"]);
+    std::fs::remove_file(&count).expect("it is there");
 }
 
 fn token_replaces_a_certificate() {

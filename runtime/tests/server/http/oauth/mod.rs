@@ -38,6 +38,10 @@ pub(super) const TESTS: &[Test] = &[
         "http::policy_of_scopes_and_groups_challenges_for_missing_scopes",
         policy::policy_of_scopes_and_groups_challenges_for_missing_scopes,
     ),
+    (
+        "http::function_of_a_session_is_authorized_with_the_token_of_its_caller",
+        policy::function_of_a_session_is_authorized_with_the_token_of_its_caller,
+    ),
     ("http::protected_server_passes_the_drafted_checks", scenarios::protected_server_passes_the_drafted_checks),
     ("http::step_up_passes_the_drafted_checks", scenarios::step_up_passes_the_drafted_checks),
     ("http::keys_of_the_issuer_rotate", keys_of_the_issuer_rotate),

@@ -34,3 +34,35 @@ pub(super) fn policy_of_scopes_and_groups_challenges_for_missing_scopes() {
     assert_eq!(eval(&mut admin, refund)["status"], "ok");
     std::fs::remove_file(&count).expect("it is there");
 }
+
+/// A function keeps no right of the token with which it was defined.
+pub(super) fn function_of_a_session_is_authorized_with_the_token_of_its_caller() {
+    let (issuer, count) = (Issuer::start(), count_file("function"));
+    let oauth =
+        ["--sessions", "--http-auth-rate-limit=false", "--http-oauth-issuer", issuer.name(), "--http-oauth-audience", AUDIENCE];
+    let site = start(&count, &oauth);
+    let token = |scope: &str| issuer.token(&json!({ "scope": scope })).leak();
+    let mut writer = site.authenticated(token("crm:read crm:write"));
+    let session =
+        tool(&mut writer, "1", "lisp_session_start", &json!({})).json()["result"]["structuredContent"]["session_id"].clone();
+    assert!(session.is_string());
+    let eval = |program: &str| json!({ "session_id": session, "program": program });
+    let define = r#"(defn f [] (tool/call {:server "crm" :tool "get_user"}) (tool/call {:server "crm" :tool "delete_order"}))"#;
+    let defined = tool(&mut writer, "2", "lisp_session_eval", &eval(define));
+    assert_eq!(defined.json()["result"]["isError"], false, "{defined:?}");
+    // The same subject with fewer scopes is the same owner, which has the session.
+    let mut reader = site.authenticated(token("crm:read"));
+    let refused = tool(&mut reader, "3", "lisp_session_eval", &eval("(f)"));
+    let challenge = refused.header("www-authenticate").unwrap_or_default();
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"crm:read crm:write\""),
+        "{challenge}"
+    );
+    assert_eq!(refused.json()["result"]["structuredContent"]["missing_scopes"], json!(["crm:write"]));
+    assert!(!count.exists(), "no byte was sent to an upstream");
+    let permitted = tool(&mut writer, "4", "lisp_session_eval", &eval("(f)"));
+    assert_eq!((permitted.status, &permitted.json()["result"]["isError"]), (200, &json!(false)), "{permitted:?}");
+    assert_eq!(called(&count), ["get_user", "delete_order"]);
+    std::fs::remove_file(&count).expect("it is there");
+}
