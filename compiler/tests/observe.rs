@@ -278,7 +278,7 @@ fn changed_shapes_are_reported() {
     let observe = ["observe", "upstreams.json", "program.clj"];
     let first = folder.run(&observe, true);
     assert!(first.code == Some(0) && !first.stderr.contains("PTC0633"), "{first:?}");
-    // More answers of the same shape are no change.
+    // More answers of the same shape do not change it.
     let same = folder.run(&observe, true);
     assert!(same.code == Some(0) && !same.stderr.contains("PTC0633"), "{same:?}");
     answers(&folder, r#"{"n":'$count'}"#, r#"{"m":true}"#);
