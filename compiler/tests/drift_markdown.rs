@@ -216,6 +216,10 @@ fn one_comparison_writes_several_reports() {
         assert_eq!(fs::read_to_string(folder.path().join(file)).unwrap(), String::from_utf8(alone.stdout).unwrap(), "{format}");
     }
     assert!(String::from_utf8(output.stdout).unwrap().contains("::error file="));
+    // `text` is the name that `test` has for the format for people.
+    let text = run(&folder, "diff upstreams.json --format text");
+    let message = String::from_utf8(text.stderr).unwrap();
+    assert!(text.status.code() == Some(1) && message.contains("\n --> upstreams.json:4:5\n"), "{message}");
     for wrong in ["full=a", "sarif", "sarif=", "text=a"] {
         assert_eq!(run(&folder, &format!("diff upstreams.json --report {wrong}")).status.code(), Some(2), "{wrong}");
     }

@@ -194,6 +194,37 @@ fn generated_answers_match_the_output_schema_and_depend_on_seed_and_request() {
 }
 
 #[test]
+fn tool_without_an_output_schema_answers_in_its_observed_shape() {
+    let folder = quickstart();
+    let mut lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let before = lock.clone();
+    let answers = |lock: &Value| {
+        folder.write("upstreams.lock.json", &lock.to_string());
+        let calls: Vec<Value> = (0..12).map(|at| call("read_note", &json!({ "name": at.to_string() }))).collect();
+        let answers = exchange(&folder, "notes", &[], &calls);
+        let text = |answer: &Value| answer.pointer("/result/content/0/text").and_then(Value::as_str).unwrap().to_owned();
+        answers.iter().map(text).collect::<Vec<String>>()
+    };
+    let observe = |lock: &mut Value, schema: &Value| {
+        let tool = lock.pointer_mut("/upstreams/notes/tools/read_note").unwrap();
+        tool["observed"] = json!({ "answers": 3, "schema": schema });
+    };
+    let row = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+    let shape = json!({ "type": "array", "items": row });
+    let validator = jsonschema::validator_for(&shape).unwrap();
+    let is_valid = |text: &String| serde_json::from_str(text).is_ok_and(|value: Value| validator.is_valid(&value));
+    assert!(!answers(&before).iter().all(is_valid), "without a shape, the answer is any text");
+    observe(&mut lock, &shape);
+    assert!(answers(&lock).iter().all(is_valid));
+    let text = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": shape });
+    observe(&mut lock, &text);
+    assert!(answers(&lock).iter().all(is_valid));
+    observe(&mut lock, &json!({ "type": "string", "format": "date" }));
+    let dates = answers(&lock);
+    assert!(dates.iter().all(|text| text.len() == 10 && text.matches('-').count() == 2), "{dates:?}");
+}
+
+#[test]
 fn eras_are_those_of_the_lock_file_or_of_the_option() {
     let folder = quickstart();
     let envelope = json!({

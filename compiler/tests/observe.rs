@@ -269,3 +269,35 @@ fn recording_observes_the_scrubbed_answers() {
     folder.run(&record, true).success();
     assert_eq!(tool(&folder, "count")["observed"]["answers"], 3);
 }
+
+#[test]
+fn changed_shapes_are_reported() {
+    let folder = Folder::new();
+    let answers = |server: &Folder, from: &str, to: &str| server.write("server.sh", &server.read("server.sh").replace(from, to));
+    folder.write("program.clj", PROGRAM);
+    let observe = ["observe", "upstreams.json", "program.clj"];
+    let first = folder.run(&observe, true);
+    assert!(first.code == Some(0) && !first.stderr.contains("PTC0633"), "{first:?}");
+    // More answers of the same shape do not change it.
+    let same = folder.run(&observe, true);
+    assert!(same.code == Some(0) && !same.stderr.contains("PTC0633"), "{same:?}");
+    answers(&folder, r#"{"n":'$count'}"#, r#"{"m":true}"#);
+    let added = folder.run(&[&observe[..], &["--format", "short"]].concat(), true);
+    let expected = "note[PTC0633]: `count` of `s` was observed to answer {:m boolean? :n integer?}, which was {:n integer}";
+    assert!(added.code == Some(0) && added.stderr.contains(expected), "{added:?}");
+    assert_eq!(added.stderr.matches("PTC0633").count(), 1, "{added:?}");
+    // `record --observe` says the same, and the exit code is that of the command.
+    answers(&folder, r#"{"m":true}"#, r#"{"m":"yes"}"#);
+    let record = ["record", "upstreams.json", "program.clj", "-o", "c.json", "--observe", "--format", "json", "--deny-warnings"];
+    let recorded = folder.run(&record, true);
+    let finding: Value = serde_json::from_str(recorded.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (recorded.code, &finding["code"], &finding["severity"]),
+        (Some(0), &json!("PTC0633"), &json!("note")),
+        "{recorded:?}"
+    );
+    // `--replace` forgets the earlier shape.
+    answers(&folder, r#"{"m":"yes"}"#, r#"{"n":1}"#);
+    let replaced = folder.run(&[&observe[..], &["--replace"]].concat(), true);
+    assert!(replaced.stderr.contains("was observed to answer {:n integer}, which was {:m "), "{replaced:?}");
+}

@@ -98,7 +98,7 @@ fn program_that_expects_every_fault_has_no_findings() {
     let folder = with_program(ROBUST, "15");
     let passed = folder.run(&["test", "--faults", "--properties", "--runs", "200"], false).success();
     assert!(passed.contains("p.clj with faults: ") && passed.contains("p.clj with properties: 200 runs, 0 findings"), "{passed}");
-    assert!(passed.contains("1 test, 1 assertion: 0 failed"), "{passed}");
+    assert!(passed.contains("1 test, 1 assertion: 0 failed, 0 errors, 0 findings ("), "{passed}");
     let runs: usize = passed.split("p.clj with faults: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!(runs > 10, "{passed}");
 }
@@ -153,6 +153,7 @@ fn findings_are_the_same_in_every_run() {
         without_time.unwrap()
     };
     let first = run();
+    assert!(first.ends_with("\n1 test, 1 assertion: 0 failed, 0 errors, 6 findings"), "{first}");
     assert!(first.contains("FINDING p.clj with faults (p.clj:2:21)") && first.contains("seed 7, run "), "{first}");
     assert_eq!(run(), first);
 }
@@ -246,4 +247,49 @@ fn program_that_fails_with_recorded_answers_is_not_checked() {
         skipped.contains("p.clj with faults: not checked: with the recorded answers, it ends with runtime_error"),
         "{skipped}"
     );
+}
+
+#[test]
+fn value_of_another_shape_than_a_case_declares_is_found() {
+    let folder = shop();
+    folder.write(
+        "total.clj",
+        r#"(let [page (tool/call {:server "shop" :tool "list-orders"})]
+  (if (:ok page) (:total (first (:items (:value page)))) (fail :none)))"#,
+    );
+    let case = json!({ "name": "first", "program": "total.clj", "cassette": "c.json", "expected": 10 });
+    let run = |more: Value, options: &[&str]| {
+        let mut case = case.clone();
+        case.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        folder.write("total_cases.json", &json!([case]).to_string());
+        folder.run(&[&["test"], options].concat(), false)
+    };
+    // Nil for an empty list is a value, unless a shape is declared.
+    let undeclared = run(json!({}), &["--faults=empty_list"]).success();
+    assert!(undeclared.contains("total.clj with faults: 1 run, 0 findings"), "{undeclared}");
+    let shape = json!({ "output_schema": { "type": "number" } });
+    let found = run(shape.clone(), &["--faults=empty_list", "--format", "json"]);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert_eq!(described(&found), [r#"empty_list output_schema null:null {"items":[]}"#]);
+    let generated = run(shape.clone(), &["--properties", "--format", "json"]);
+    assert!(described(&generated)[0].contains(" output_schema null:null "), "{generated:?}");
+    // A test that runs the same program does not hide the shape, and the program is checked once.
+    folder.write("a_test.clj", "(ns a-test {:cassette \"c.json\"})\n(deftest a (is (= 10 (run-program \"total.clj\"))))");
+    let found = run(shape.clone(), &["--faults=empty_list", "--format", "json"]);
+    assert_eq!(described(&found).len(), 1, "{found:?}");
+    // The shape is checked with the recorded answers too, beside the expected value or its bounds.
+    std::fs::remove_file(folder.0.path().join("a_test.clj")).unwrap();
+    assert!(run(shape, &[]).success().starts_with("1 test, 2 assertions: 0 failed"));
+    let wrong = run(json!({ "output_schema": { "type": "string" } }), &[]);
+    assert!(wrong.stdout.contains("\n  output_schema\n  expected: {\"type\":\"string\"}\n    actual: return: "), "{wrong:?}");
+    let bounded = json!({ "output_schema": { "type": "number" }, "expected_schema": { "maximum": 9 } });
+    folder.write(
+        "total_cases.json",
+        &json!([{ "name": "first", "program": "total.clj", "cassette": "c.json", "output_schema": bounded["output_schema"],
+            "expected_schema": bounded["expected_schema"] }])
+        .to_string(),
+    );
+    let wrong = folder.run(&["test"], false);
+    assert!(wrong.stdout.contains("\n  expected_schema\n  expected: {\"maximum\":9}\n    actual: return: "), "{wrong:?}");
+    assert!(wrong.stdout.contains("1 test, 2 assertions: 1 failed, 0 errors"), "{wrong:?}");
 }

@@ -193,6 +193,37 @@ fn results_have_formats_for_tools() {
 }
 
 #[test]
+fn one_run_writes_several_reports() {
+    let folder = folder();
+    folder.write("pass_test.clj", "(ns pass-test)\n(deftest t (is true))");
+    let reports = ["--report", "junit=out/results.xml", "--report", "json=results.json", "--report", "text=results.txt"];
+    let passed = folder.run(&[&["test"], &reports[..]].concat(), false);
+    let text = passed.stdout.clone();
+    passed.success();
+    assert_eq!(folder.read("results.txt"), text);
+    assert!(folder.read("out/results.xml").contains("<testsuites tests=\"1\" failures=\"0\" errors=\"0\">"));
+    assert!(folder.read("results.json").ends_with("}\n") && folder.read("results.json").contains(r#""test":"pass-test/t""#));
+    // Annotations exist only for failures, so that the numbers are a message.
+    let github = folder.run(&["test", "--format", "github", "--report", "junit=out/results.xml"], false);
+    assert!(github.stdout.is_empty() && github.stderr.starts_with("1 test, 1 assertion: 0 failed, 0 errors ("), "{github:?}");
+    // A failed run writes its reports too.
+    folder.write("pass_test.clj", "(ns pass-test)\n(deftest t (is false))");
+    let failed = folder.run(&["test", "--report", "github=annotations.txt"], false);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(folder.read("annotations.txt").starts_with("::error file=pass_test.clj,line=2,"));
+    let expected = "the format of a file is text, junit, github or json";
+    for (wrong, expected) in [
+        (["--report", "sarif=a"].as_slice(), expected),
+        (&["--report", "junit"], "expected FORMAT=FILE"),
+        (&["--report", "junit="], "expected FORMAT=FILE"),
+        (&["--report", "junit=a", "--watch"], "--watch"),
+    ] {
+        let refused = folder.run(&[&["test"], wrong].concat(), false);
+        assert!(refused.code == Some(2) && refused.stderr.contains(expected), "{wrong:?}: {refused:?}");
+    }
+}
+
+#[test]
 fn files_and_filters_that_cannot_be_used_are_reported() {
     let folder = folder();
     let refused = |text: &str, code: i32, expected: &str| {

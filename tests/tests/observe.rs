@@ -1,6 +1,6 @@
 //! Tests that the shape of a tool's results that is inferred from 20 answers of a third-party server admits the next 20 answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -14,6 +14,7 @@ use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::settings::Settings;
 use ptc_runtime::upstream::UpstreamError;
 use ptc_runtime::upstream::intercept::{CallAnswer, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
+use ptc_tests::deployment::workspace;
 use ptc_tests::peers::{npm_program, python_program};
 use ptc_tests::process::run;
 use serde_json::{Value, json};
@@ -88,6 +89,29 @@ const CALLS: [(&str, &str, &str); 51] = [
     ("time", "get_current_time", r#"{:timezone (nth ["Asia/Tokyo" "America/New_York" "UTC"] (mod i 3))}"#),
 ];
 
+/// The servers that are called, with their packages.
+const OBSERVED: [(&str, &str); 6] = [
+    ("everything", "@modelcontextprotocol/server-everything"),
+    ("files", "@modelcontextprotocol/server-filesystem"),
+    ("git", "mcp-server-git"),
+    ("memory", "@modelcontextprotocol/server-memory"),
+    ("thinking", "@modelcontextprotocol/server-sequential-thinking"),
+    ("time", "mcp-server-time"),
+];
+
+/// The packages of servers that are not called, with the reasons: 40 answers of each tool would need what a test does not have.
+const LEFT_OUT: [(&str, &str); 9] = [
+    ("@modelcontextprotocol/server-github", "needs an account at GitHub"),
+    ("@modelcontextprotocol/server-google-maps", "needs an account at Google"),
+    ("@modelcontextprotocol/server-slack", "needs an account at Slack"),
+    ("@notionhq/notion-mcp-server", "needs an account at Notion"),
+    ("@playwright/mcp", "needs a browser, and its answers describe the page that is open"),
+    ("@zereight/mcp-gitlab", "needs an account at GitLab"),
+    ("chrome-devtools-mcp", "needs a browser, and its answers describe the page that is open"),
+    ("firecrawl-mcp", "needs an account at Firecrawl"),
+    ("tavily-mcp", "needs an account at Tavily"),
+];
+
 /// Tools that are not called: their answers have no content, or they need a client with further abilities.
 const EXCEPTIONS: [&str; 2] = ["everything/gzip-file-as-resource", "everything/simulate-research-query"];
 
@@ -147,6 +171,34 @@ fn repository(folder: &Path) {
         git(&["add", "."]);
         git(&["commit", "--quiet", "--message", commit]);
     }
+}
+
+/// Returns the packages that are MCP servers, by their names.
+fn installed_servers() -> BTreeSet<String> {
+    let folder = workspace().join("tests/peers");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
+    let npm: Value = serde_json::from_str(&read("package.json")).expect("JSON");
+    let npm = npm.get("dependencies").and_then(Value::as_object).expect("dependencies").keys();
+    let python = read("requirements.txt");
+    let python = python.lines().filter_map(|line| line.split("==").next());
+    let is_server = |name: &&str| {
+        let words: Vec<&str> = name.split(['/', '-']).collect();
+        words.contains(&"mcp") || name.starts_with("@modelcontextprotocol/server-")
+    };
+    // A library, and its types.
+    let is_library = |name: &&str| ["mcp", "mcp-types"].contains(name);
+    npm.map(String::as_str).chain(python).filter(is_server).filter(|name| !is_library(name)).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_installed_server_is_observed_or_left_out_with_a_reason() {
+    let observed = OBSERVED.iter().map(|(_, package)| package);
+    let left_out = LEFT_OUT.iter().filter(|(_, reason)| !reason.is_empty()).map(|(package, _)| package);
+    let listed: Vec<String> = observed.chain(left_out).map(|package| (*package).to_owned()).collect();
+    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), installed_servers());
+    assert_eq!(listed.len(), OBSERVED.len() + LEFT_OUT.len(), "a server is in one list");
+    let called: BTreeSet<&str> = CALLS.iter().map(|(server, ..)| *server).collect();
+    assert_eq!(called, OBSERVED.iter().map(|(server, _)| *server).collect());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::shared_args::{Connecting, Format, Messages, formats, web_address};
+use crate::shared_args::{Connecting, Format, Messages, ReportFile, formats, report_file, web_address};
 
 /// `ptc-compile version`
 #[derive(Debug, Args)]
@@ -103,8 +103,8 @@ pub(crate) struct Diff {
     pub(crate) fail_on: Threshold,
 
     /// Write the comparison into a file too, as json, sarif, github or markdown; can be repeated
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = report_file)]
-    pub(crate) report: Vec<ReportFile>,
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = |text: &str| report_file(&COMPARISONS, text))]
+    pub(crate) report: Vec<ReportFile<Format>>,
 
     /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those beside the config]
     #[arg(long, value_name = "PATH")]
@@ -121,22 +121,8 @@ pub(crate) struct Diff {
     pub(crate) messages: Messages,
 }
 
-/// A file into which the result of a comparison is written.
-#[derive(Debug, Clone)]
-pub(crate) struct ReportFile {
-    /// The format of the file.
-    pub(crate) format: Format,
-    /// The path of the file.
-    pub(crate) path: PathBuf,
-}
-
-/// Parses `FORMAT=FILE`.
-fn report_file(text: &str) -> Result<ReportFile, String> {
-    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("expected FORMAT=FILE")?;
-    let format = Format::from_str(format, false).ok().filter(|format| format.is_for_tools() || *format == Format::Markdown);
-    let format = format.ok_or("the format of a file is json, sarif, github or markdown")?;
-    Ok(ReportFile { format, path: path.into() })
-}
+/// The formats of files with comparisons.
+const COMPARISONS: [Format; 4] = [Format::Json, Format::Sarif, Format::Github, Format::Markdown];
 
 /// `ptc-compile update`
 #[derive(Debug, Args)]

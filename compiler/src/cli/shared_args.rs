@@ -1,5 +1,7 @@
 //! Options that several commands have.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
@@ -52,6 +54,7 @@ impl Messages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// With the source text, carets and hints
+    #[value(alias = "text")]
     Full,
     /// One line each
     Short,
@@ -76,6 +79,29 @@ impl Format {
     /// Whether findings are printed in a format that other programs read, such as SARIF.
     pub(crate) fn is_for_tools(self) -> bool {
         matches!(self, Format::Json | Format::Sarif | Format::Github)
+    }
+}
+
+/// A file into which a result is written.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportFile<F> {
+    /// The format of the file.
+    pub(crate) format: F,
+    /// The path of the file.
+    pub(crate) path: PathBuf,
+}
+
+/// Parses `FORMAT=FILE`. `offered` are the formats that a file can have.
+pub(crate) fn report_file<F: ValueEnum + PartialEq>(offered: &[F], text: &str) -> Result<ReportFile<F>, String> {
+    let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("expected FORMAT=FILE")?;
+    match F::from_str(format, false).ok().filter(|format| offered.contains(format)) {
+        Some(format) => Ok(ReportFile { format, path: path.into() }),
+        None => {
+            let values = offered.iter().filter_map(F::to_possible_value);
+            let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+            let (last, others) = names.split_last().ok_or("there is no format")?;
+            Err(format!("the format of a file is {} or {last}", others.join(", ")))
+        }
     }
 }
 

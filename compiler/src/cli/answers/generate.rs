@@ -106,7 +106,7 @@ impl<'a> Generator<'a> {
             Type::Boolean => Some(Json::Bool(self.rng.bool())),
             Type::Integer => Some(self.integer(&parts)),
             Type::Number => Some(if self.rng.bool() { self.integer(&parts) } else { self.fraction(&parts) }),
-            Type::String => self.string(&parts),
+            Type::String => self.string(&parts, depth),
             Type::Array => self.array(&parts, depth),
             Type::Object => self.object(node, &parts, depth),
         }
@@ -194,7 +194,12 @@ impl<'a> Generator<'a> {
         Json::Number(format!("{:?}", number.clamp(low, high)))
     }
 
-    fn string(&mut self, parts: &[&'a Json]) -> Option<Json> {
+    fn string(&mut self, parts: &[&'a Json], depth: usize) -> Option<Json> {
+        if let (Some("application/json"), Some(content)) =
+            (keyword(parts, "contentMediaType").and_then(Json::as_str), keyword(parts, "contentSchema"))
+        {
+            return self.value(content, depth + 1).map(|json| Json::String(json.canonical()));
+        }
         if let Some(pattern) = keyword(parts, "pattern").and_then(Json::as_str) {
             return patterns::text(pattern, &mut self.rng).map(Json::String);
         }

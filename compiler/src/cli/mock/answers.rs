@@ -9,6 +9,7 @@ use ptc_runtime::schedule::ClientKey;
 use ptc_runtime::upstream::intercept::{CallAnswer, CallPayload, InterceptedCall, Interception, Interceptor, ProgramInterceptor};
 
 use super::examples::Examples;
+use super::observed::ObservedShapes;
 use super::report;
 use super::rules::Rules;
 use crate::answers::Outcome;
@@ -23,14 +24,22 @@ pub(super) struct Answers {
     /// Whether answers to requests that the cassette does not have are generated.
     generates: bool,
     examples: Examples,
+    observed: ObservedShapes,
     seed: u64,
     rules: Rules,
 }
 
 impl Answers {
-    pub(super) fn new(player: Option<&Arc<Player>>, generates: bool, examples: Examples, seed: u64, rules: Rules) -> Answers {
+    pub(super) fn new(
+        player: Option<&Arc<Player>>,
+        generates: bool,
+        examples: Examples,
+        observed: ObservedShapes,
+        seed: u64,
+        rules: Rules,
+    ) -> Answers {
         let client_key = ClientKey { owner: "mock".into(), session: 0 };
-        Answers { playback: player.map(|player| player.begin(&client_key)), generates, examples, seed, rules }
+        Answers { playback: player.map(|player| player.begin(&client_key)), generates, examples, observed, seed, rules }
     }
 
     /// Returns the answer to a call. `calls` are the calls that the request may stand for: the first one that the cassette has
@@ -61,32 +70,30 @@ impl Answers {
         if self.generates { self.generated(call) } else { Err(unknown.unwrap_or_default()) }
     }
 
-    /// Returns an example of the document or of the output schema, or a generated value. A tool without an output schema answers with a text, and an
-    /// operation without one with any value.
+    /// Returns an example of the document or of the output schema, or a generated value. A tool without an output schema answers in its
+    /// observed shape. If nothing was observed, it answers with a text, and an operation with any value.
     fn generated(&self, call: &InterceptedCall) -> Result<Outcome, String> {
         let (tool, request) = (call.tool, request_text(call));
         let declared = DeclaredOutput::new(tool);
         let is_operation = tool.operation.is_some();
         let seed = generate::seed_from(&format!("{} {}/{} {request}", self.seed, call.upstream.name, tool.name));
-        let payload = match declared.schema() {
-            Some(schema) => {
-                let of_document = tool.operation.and_then(|operation| self.examples.get(call.upstream.name, operation));
-                let of_schema = schema.get("examples").map(Json::elements).unwrap_or_default().first();
-                let example = [of_document, of_schema].into_iter().flatten().find(|example| declared.permits(example)).cloned();
-                example.or_else(|| generate::answer_to(tool, &declared, seed, &request)).map(Payload::Json)
+        let example = declared.schema().and_then(|schema| {
+            let of_document = tool.operation.and_then(|operation| self.examples.get(call.upstream.name, operation));
+            let of_schema = schema.get("examples").map(Json::elements).unwrap_or_default().first();
+            [of_document, of_schema].into_iter().flatten().find(|example| declared.permits(example)).cloned()
+        });
+        let answer = example.or_else(|| match (self.observed.get(call.upstream.name, tool.name), declared.schema()) {
+            (Some(observed), _) => generate::answer_to(tool, observed, seed, &request).filter(|answer| declared.permits(answer)),
+            (None, Some(_)) => generate::answer_to(tool, &declared, seed, &request),
+            (None, None) => {
+                let any = if is_operation { Json::object() } else { Json::object().with("type", Json::string("string")) };
+                generate::answer(&DeclaredOutput::from_schema(Some(any)), seed)
             }
-            None if is_operation => {
-                let any = DeclaredOutput::from_schema(Some(Json::object()));
-                generate::answer(&any, seed).map(Payload::Json)
-            }
-            None => {
-                let text = DeclaredOutput::from_schema(Some(Json::object().with("type", Json::string("string"))));
-                generate::answer(&text, seed).and_then(|text| text.as_str().map(|text| Payload::Text(text.to_owned())))
-            }
-        };
-        let payload = match payload {
-            Some(Payload::Json(json)) => CallPayload::Json(json.canonical().into_bytes()),
-            Some(Payload::Text(text)) => CallPayload::Plain(text),
+        });
+        let payload = match answer {
+            // Without an output schema, a tool of an MCP server answers with content, and not with structured content.
+            Some(Json::String(text)) if !is_operation && declared.schema().is_none() => CallPayload::Plain(text),
+            Some(json) => CallPayload::Json(json.canonical().into_bytes()),
             None => {
                 return Err(format!(
                     "no answer of {}/{} that matches its output schema was found; give one in a cassette (--cassette FILE)",
@@ -112,10 +119,4 @@ impl Answers {
         let at = usize::try_from(seed % variants.len() as u64).unwrap_or_default();
         variants.swap_remove(at).outcome
     }
-}
-
-/// The content of a generated answer.
-enum Payload {
-    Json(Json),
-    Text(String),
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `answers` | the answer to a call: recorded, an example, or generated |
 //! | `examples` | the examples of OpenAPI documents |
+//! | `observed` | the observed shapes of tools without an output schema |
 //! | `rules` | the rules of `--fault` |
 //! | `mcp` | the tools of an MCP upstream, with its definitions as they are pinned |
 //! | `routes` | the addresses of all upstreams over HTTP |
@@ -16,6 +17,7 @@
 mod answers;
 mod examples;
 mod mcp;
+mod observed;
 mod operation;
 mod reply;
 mod routes;
@@ -36,14 +38,16 @@ use crate::{Failure, Status, cassette, frozen, http_server, mcp_server};
 use answers::Answers;
 use examples::Examples;
 use mcp::McpMock;
+use observed::ObservedShapes;
 use routes::{Routes, Served};
 use rules::{FaultRule, Rules};
 
 /// `ptc-compile mock`
 ///
 /// Serves the upstreams that the lock file pins, without contacting them. A call is answered from a cassette, with an example of the
-/// OpenAPI document or of the output schema, or with a generated value that matches the schema; the same seed and request give the same answer. `--upstream` serves one
-/// MCP server on standard input and output, and `--listen` serves all upstreams over HTTP, until the process is ended.
+/// OpenAPI document or of the output schema, or with a generated value that matches the schema, or the observed shape of a tool
+/// without one; the same seed and request give the same answer. `--upstream` serves one MCP server on standard input and output, and
+/// `--listen` serves all upstreams over HTTP, until the process is ended.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("transport").required(true).args(["upstream", "listen"])))]
 pub(crate) struct Mock {
@@ -123,7 +127,8 @@ pub(crate) fn run(args: &Mock, console: &Console) -> Result<Status, Failure> {
         Failure::new(format!("the rule {unmatched} of --fault matches no tool")).hint("the lock file has the names of all tools")
     })?;
     let examples = Examples::read(&args.config, &frozen.lock);
-    let answers = Arc::new(Answers::new(player.as_ref(), args.generate, examples, args.seed, rules));
+    let observed = ObservedShapes::new(&frozen.lock);
+    let answers = Arc::new(Answers::new(player.as_ref(), args.generate, examples, observed, args.seed, rules));
     let mcp = |upstream: &'static Upstream| {
         let locked = frozen.lock.upstreams.get(upstream.name);
         McpMock::new(upstream, locked, Eras::resolve(args.era, locked), Arc::clone(&answers))

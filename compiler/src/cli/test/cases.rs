@@ -12,6 +12,7 @@ use ptc_compiler::tree::{self, Syntax};
 use ptc_lisp::json;
 use ptc_runtime::embed::Answer;
 use ptc_runtime::evaluation::Reason;
+use ptc_runtime::schema::Schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -46,8 +47,11 @@ pub(crate) struct Case {
     /// The expected value as JSON. Keywords are strings, and sets are arrays.
     #[serde(default, deserialize_with = "present")]
     expected: Option<Value>,
-    /// A JSON Schema (2020-12) that the value must match.
+    /// A JSON Schema (2020-12) that the value must match with the answers of the cassette.
     expected_schema: Option<Value>,
+    /// A JSON Schema (2020-12) that the value must match with all answers, also with those of `--faults` and `--properties`. It is used in
+    /// place of that of a stored program.
+    output_schema: Option<Value>,
     /// A text that the message of the failure must contain. The program must fail.
     expected_failure: Option<String>,
     /// All expected calls. Without this member, any calls are accepted.
@@ -127,11 +131,12 @@ impl CaseFile {
     pub(super) fn run(&self, line: usize, case: &Case, bench: &Bench) -> TestOutcome {
         let started = Instant::now();
         let arguments = Json::from(&Value::Object(case.arguments.clone())).canonical();
-        let program = bench.program(Path::new(&self.path), &case.program, arguments);
+        let mut program = bench.program(Path::new(&self.path), &case.program, arguments);
+        program.output_schema = case.output_schema.as_ref().map(|schema| Json::from(schema).canonical());
         let mut outcome = TestOutcome { file: self.path.clone(), name: self.full_name(case), line, ..TestOutcome::default() };
-        let schema = case.expected_schema.as_ref().map(ToString::to_string);
+        let (_, schema) = case.schema_of_run();
         let injection = Arc::new(Injection::new(AsRecorded));
-        match bench.run_as_server(&program, Arc::clone(&injection), schema) {
+        match bench.run_as_server(&program, Arc::clone(&injection), schema.map(ToString::to_string)) {
             Err(message) => outcome.error = Some(message),
             Ok(answer) => {
                 let seen = injection.seen();
@@ -153,12 +158,38 @@ fn result(call: &SeenCall) -> &'static str {
 }
 
 impl Case {
+    /// Returns the schema with which the program is run, and the name of its member.
+    fn schema_of_run(&self) -> (&'static str, Option<&Value>) {
+        match &self.output_schema {
+            Some(schema) => ("output_schema", Some(schema)),
+            None => ("expected_schema", self.expected_schema.as_ref()),
+        }
+    }
+
+    /// Validates a value of the declared shape against `expected_schema`. Returns the first mismatch.
+    ///
+    /// # Errors
+    ///
+    /// The schema cannot be used.
+    fn mismatch_with_expected(&self, answer: &Answer) -> Result<Option<String>, String> {
+        let (Some(expected), Some(_)) = (&self.expected_schema, &self.output_schema) else { return Ok(None) };
+        let unusable = |why: String| format!("`expected_schema` cannot be used: {why}");
+        let decoded = |text: &str| json::decode(text.as_bytes()).map_err(|fault| unusable(fault.to_string()));
+        let schema = Schema::compile(&decoded(&expected.to_string())?).map_err(|refused| unusable(refused.to_string()))?;
+        let Some(validated) = answer.validated() else { return Ok(None) };
+        match schema.validate(&decoded(validated)?, &|| false) {
+            Ok(report) => Ok(report.mismatches.first().map(ToString::to_string)),
+            Err(_) => Err(unusable("the value takes too long to check, or nests too deep".to_owned())),
+        }
+    }
+
     fn judge(&self, answer: &Answer, calls: &[SeenCall], line: usize, outcome: &mut TestOutcome) {
         let failed = |form: &str, expected: String, actual: String| {
             let form = form.to_owned();
             FailedAssertion { line, form, context: Vec::new(), message: None, expected, actual, differences: Vec::new() }
         };
-        outcome.assertions += 1 + usize::from(self.calls.is_some());
+        let has_more = self.output_schema.is_some() && (self.expected.is_some() || self.expected_schema.is_some());
+        outcome.assertions += 1 + usize::from(has_more) + usize::from(self.calls.is_some());
         match (answer.value(), &self.expected_failure) {
             (Ok(value), Some(expected)) => {
                 outcome.failures.push(failed("expected_failure", expected.clone(), ptc_lisp::print::readable(value)));
@@ -170,10 +201,19 @@ impl Case {
                 }
             }
             (Err(failure), None) if failure.reason == Reason::ValidationError => {
-                let schema = self.expected_schema.as_ref().map(ToString::to_string).unwrap_or_default();
-                outcome.failures.push(failed("expected_schema", schema, failure.message.clone()));
+                let (name, schema) = self.schema_of_run();
+                let schema = schema.map(ToString::to_string).unwrap_or_default();
+                outcome.failures.push(failed(name, schema, failure.message.clone()));
             }
             (Err(failure), None) => outcome.error = Some(sentence(failure)),
+            (Ok(_), None) if self.expected_schema.is_some() => match self.mismatch_with_expected(answer) {
+                Ok(None) => {}
+                Ok(Some(mismatch)) => {
+                    let schema = self.expected_schema.as_ref().map(ToString::to_string).unwrap_or_default();
+                    outcome.failures.push(failed("expected_schema", schema, mismatch));
+                }
+                Err(message) => outcome.error = Some(message),
+            },
             (Ok(value), None) => match (json::encode(value, MAX_VALUE_BYTES), &self.expected) {
                 (_, None) => {}
                 (Ok(actual), Some(expected)) => {

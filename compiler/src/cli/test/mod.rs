@@ -54,6 +54,7 @@ use ptc_lisp::coverage::Collector;
 
 use crate::answers::faults::FAULTS;
 use crate::console::Console;
+use crate::shared_args::{ReportFile, report_file};
 use crate::{Failure, Status, files, load};
 use bench::{Bench, Benches, Inputs};
 use cases::{Case, CaseFile};
@@ -61,6 +62,7 @@ use checks::{Plan, Target};
 use deployments::{Deployments, Unusable};
 use file::TestFile;
 use outcome::{CheckOutcome, TestOutcome, Verdict};
+use program_run::ProgramRun;
 use report::Results;
 
 /// `ptc-compile test`
@@ -133,6 +135,15 @@ pub(crate) struct Test {
     /// How the results are printed
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TestFormat::Text)]
     format: TestFormat,
+
+    /// Write the results into a file too, in any of these formats; can be repeated
+    #[arg(
+        long,
+        value_name = "FORMAT=FILE",
+        value_parser = |text: &str| report_file(TestFormat::value_variants(), text),
+        conflicts_with = "watch"
+    )]
+    report: Vec<ReportFile<TestFormat>>,
 }
 
 /// The value of `--faults` without a value.
@@ -156,6 +167,17 @@ enum TestFormat {
     Github,
     /// One JSON object a line: the tests, and a summary
     Json,
+}
+
+impl TestFormat {
+    fn render(self, results: &Results<'_>) -> String {
+        match self {
+            TestFormat::Text => report::text::render(results),
+            TestFormat::Junit => report::junit::render(results),
+            TestFormat::Github => report::github::render(results),
+            TestFormat::Json => report::json::render(results),
+        }
+    }
 }
 
 /// Runs the tests and prints the results.
@@ -270,14 +292,13 @@ fn run_files(args: &Test, paths: Vec<PathBuf>, deployments: &Deployments, consol
     }
     let shown = if args.coverage { Some(&*coverage) } else { None };
     let results = Results { tests: &outcomes, checks: &checks, coverage: shown, took: started.elapsed() };
-    console.data(&match args.format {
-        TestFormat::Text => report::text::render(&results),
-        TestFormat::Junit => report::junit::render(&results),
-        TestFormat::Github => report::github::render(&results),
-        TestFormat::Json => report::json::render(&results),
-    });
-    if let (TestFormat::Junit | TestFormat::Github, Some(coverage)) = (args.format, shown) {
-        console.message(&report::coverage::table(coverage));
+    console.data(&args.format.render(&results));
+    if matches!(args.format, TestFormat::Junit | TestFormat::Github) {
+        // These formats have no line for people, and an annotation exists only for what fails.
+        console.message(&report::text::numbers(&results));
+    }
+    for report in &args.report {
+        files::write_if_changed(&report.path, report.format.render(&results).as_bytes())?;
     }
     let failed = outcomes.iter().filter(|outcome| outcome.verdict() != Verdict::Passed).map(|outcome| &outcome.file);
     let found = checks.iter().filter(|check| !check.findings.is_empty()).map(|check| &check.test_file);
@@ -325,12 +346,23 @@ impl TestRun<'_> {
     }
 }
 
-/// Returns the programs that tests run, each with its arguments once for each config and cassette.
+/// Returns the programs that tests run, each with its arguments once for each config, cassette and declared shape. One without a
+/// declared shape is left out if a case declares it.
 fn targets(ran: &[(&TestRun<'_>, TestOutcome)]) -> Vec<Target> {
+    let key = |run: &TestRun<'_>, program: &ProgramRun| {
+        let without_shape = ProgramRun { output_schema: None, ..program.clone() };
+        (run.inputs.config.clone(), run.inputs.cassette.clone(), without_shape)
+    };
+    let programs = ran.iter().flat_map(|(run, outcome)| outcome.programs.iter().map(move |program| (run, program)));
+    let has_shape = programs.filter(|(_, program)| program.output_schema.is_some());
+    let has_shape: BTreeSet<_> = has_shape.map(|(run, program)| key(run, program)).collect();
     let mut known = BTreeSet::new();
     let mut targets = Vec::new();
     for (run, outcome) in ran {
         for program in &outcome.programs {
+            if program.output_schema.is_none() && has_shape.contains(&key(run, program)) {
+                continue;
+            }
             if known.insert((&run.inputs.config, &run.inputs.cassette, program)) {
                 let (test_file, test_line) = (outcome.file.clone(), outcome.line);
                 targets.push(Target { bench: run.bench.clone(), run: program.clone(), test_file, test_line });

@@ -36,6 +36,8 @@ pub(super) struct ProgramRun {
     pub(super) path: Option<PathBuf>,
     /// The arguments as canonical JSON.
     pub(super) args: String,
+    /// The JSON Schema of its value that a case declares, as canonical JSON.
+    pub(super) output_schema: Option<String>,
 }
 
 impl ProgramRun {
@@ -59,13 +61,13 @@ impl Bench {
         program(self.programs(), file, name, args)
     }
 
-    /// Runs a program with the answers of an injection.
+    /// Runs a program with the answers of an injection. Its value must have the declared shape.
     ///
     /// # Errors
     ///
     /// The text of the program cannot be read.
     pub(super) fn replay(&self, run: &ProgramRun, injection: Arc<Injection>) -> Result<Answer, String> {
-        self.run_on(self.checked(), run, injection, None)
+        self.run_on(self.checked(), run, injection, run.output_schema.clone())
     }
 
     /// Runs a program with the limits of a server, and with a JSON Schema that the value must match.
@@ -119,7 +121,8 @@ impl Bench {
 /// Returns a program that a file names: a stored one, or a file beside it.
 fn program(programs: &Engine, file: &Path, name: &str, args: String) -> ProgramRun {
     let is_stored = programs.programs().iter().any(|known| known.name == name);
-    ProgramRun { name: name.to_owned(), path: (!is_stored).then(|| file.with_file_name(name)), args }
+    let path = (!is_stored).then(|| file.with_file_name(name));
+    ProgramRun { name: name.to_owned(), path, args, output_schema: None }
 }
 
 /// Runs a program. Returns `{"ok": true, "value": …}` with a tagged value, or `{"ok": false, "message": …}`.

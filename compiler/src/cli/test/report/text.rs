@@ -7,7 +7,7 @@ use crate::test::outcome::Verdict;
 
 /// Renders the results.
 pub(in super::super) fn render(results: &Results<'_>) -> String {
-    let Results { tests: outcomes, checks, coverage, took } = *results;
+    let Results { tests: outcomes, checks, .. } = *results;
     let mut out = String::new();
     for outcome in outcomes {
         let word = match outcome.verdict() {
@@ -34,12 +34,25 @@ pub(in super::super) fn render(results: &Results<'_>) -> String {
             out.push('\n');
         }
     }
+    out + &numbers(results)
+}
+
+/// Renders the numbers: a line for each check, a line for all tests, and the table of the coverage.
+pub(in super::super) fn numbers(results: &Results<'_>) -> String {
+    let Results { tests: outcomes, checks, coverage, took } = *results;
+    let mut out = String::new();
     for check in checks {
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(out, "{}", extent(check));
     }
     let Counts { tests, assertions, failed, errors } = Counts::new(outcomes);
     let (tests, assertions) = (plural(tests, "test"), plural(assertions, "assertion"));
-    let _ = writeln!(out, "{tests}, {assertions}: {failed} failed, {} ({:.2} s)", plural(errors, "error"), took.as_secs_f64());
+    let _ = write!(out, "{tests}, {assertions}: {failed} failed, {}", plural(errors, "error"));
+    if !checks.is_empty() {
+        let findings = checks.iter().map(|check| check.findings.len()).sum();
+        let _ = write!(out, ", {}", plural(findings, "finding"));
+    }
+    let _ = writeln!(out, " ({:.2} s)", took.as_secs_f64());
     if let Some(coverage) = coverage {
         let _ = write!(out, "\n{}", coverage::table(coverage));
     }
