@@ -1,7 +1,5 @@
 //! Tests cassettes in which `--scrub` and `--scrub-pattern` have replaced values.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
-
 use crate::cassette::Folder;
 use crate::recording::serve;
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::callers::{Caller, Callers};
 use super::severity::BreakingTools;
 use super::summary::{Depth, Line, Summary, counts, lines, severities, upstreams};
-use super::{Count, severity};
+use super::{Changes, Count, severity};
 use crate::config::model::Config;
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use crate::lock::Lock;
@@ -78,11 +78,11 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
     let mut out = format!("{changed}.");
     // Tools of an upstream that is new did not change.
     let known = || summaries.iter().filter(|summary| !summary.is_new);
-    let tools = || known().flat_map(|summary| summary.found.tools.iter().map(move |tool| (tool, &summary.found.breaking)));
-    let severity_of = |((tool, changes), breaking): ((&String, &Vec<(Code, String)>), &BTreeSet<String>)| {
-        severity::of_tool(changes, breaking.contains(tool))
-    };
-    let by_severity = severities(|wanted| tools().filter(|tool| severity_of(*tool) == wanted).count());
+    let severity_of =
+        |found: &Changes, tool: &String, changes: &[(Code, String)]| severity::of_tool(changes, found.breaking.contains(tool));
+    let tools = || known().flat_map(|summary| summary.found.tools.iter().map(|(tool, changes)| (&summary.found, tool, changes)));
+    let by_severity =
+        severities(|wanted| tools().filter(|(found, tool, changes)| severity_of(found, tool, changes) == wanted).count());
     if !by_severity.is_empty() {
         let _ = write!(out, " Tools: {by_severity}.");
     }
