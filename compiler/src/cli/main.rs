@@ -58,6 +58,7 @@ mod cargo_lock;
 mod cassette;
 mod check;
 mod client_args;
+mod call_sites;
 mod command_args;
 mod commands;
 mod console;
