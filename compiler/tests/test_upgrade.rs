@@ -179,7 +179,7 @@ fn stored_programs_without_tests_that_read_removed_members_are_named() {
     let total = finding(&found, "PTC0812", "total.clj");
     let message = "`total` reads what the current tools no longer have: shop/list-orders: what is at [:items item] has no 'total', which was required";
     assert_eq!(total["message"], message);
-    let change = total.pointer("/help/0").and_then(Value::as_str).unwrap();
+    let change = total.pointer("/hints/0").and_then(Value::as_str).unwrap();
     assert!(change.starts_with("`list-orders` of `shop` answers {:items [{:customer string :id integer}]"), "{total:#}");
     let note = finding(&found, "PTC0812", "note.clj");
     assert!(note["message"].as_str().unwrap().ends_with("has no 'note', which was optional"), "{note:#}");
@@ -215,7 +215,7 @@ fn only_changes_that_can_be_the_cause_are_named() {
     let folder = with_parameters(&limit, &[("next.clj", next)], tests);
     let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     let broken = finding(&found, "PTC0812", "next.clj");
-    let help = broken["help"].as_array().unwrap();
+    let help = broken["hints"].as_array().unwrap();
     assert!(help.len() == 1 && help[0].as_str().unwrap().contains("answers {:items"), "{broken:#}");
     assert_eq!(broken["severity"], "error");
     assert_eq!(broken.pointer("/at/column"), Some(&json!(1)), "{broken:#}");
@@ -234,9 +234,9 @@ fn only_changes_that_can_be_the_cause_are_named() {
     store(&folder, &[("stored", page)]);
     let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     let broken = finding(&found, "PTC0812", "page.clj");
-    assert_eq!(broken["help"], json!(["`list-orders` of `shop` needs the new argument `shop`"]), "{broken:#}");
+    assert_eq!(broken["hints"], json!(["`list-orders` of `shop` needs the new argument `shop`"]), "{broken:#}");
     let stored = finding(&found, "PTC0802", "stored.clj");
-    assert_eq!(stored.pointer("/help/0"), Some(&json!("`list-orders` of `shop` needs the new argument `shop`")), "{stored:#}");
+    assert_eq!(stored.pointer("/hints/0"), Some(&json!("`list-orders` of `shop` needs the new argument `shop`")), "{stored:#}");
 }
 
 #[test]
@@ -249,7 +249,8 @@ fn programs_with_answers_of_no_declared_shape_are_said_to_be_so() {
     folder.run(&["update", "upstreams.json"], false).success();
     let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
     let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
-    cassette["tools"]["shop/list-orders"]["definition"] = lock.pointer("/upstreams/shop/tools/list-orders/digest").unwrap().clone();
+    cassette["tools"]["shop/list-orders"]["definition"] =
+        lock.pointer("/upstreams/shop/tools/list-orders/digest").unwrap().clone();
     folder.write("c.json", &cassette.to_string());
     folder.write("count.clj", COUNT);
     folder.write("count_test.clj", "(ns t {:cassette \"c.json\"})\n(deftest n (is (= 2 (run-program \"count.clj\"))))");

@@ -85,7 +85,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a schema describes members that it does not name.
     fn declares_others(&self, node: &'a Json) -> bool {
-        let mut others = ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(|key| self.new.keyword(node, key));
+        let mut others =
+            ["additionalProperties", "unevaluatedProperties"].into_iter().filter_map(|key| self.new.keyword(node, key));
         self.new.keyword(node, "patternProperties").is_some() || others.any(|schema| !schema.members().is_empty())
     }
 }

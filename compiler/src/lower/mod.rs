@@ -169,7 +169,7 @@ fn tool_of(entry: Option<&Entry>, server: &str, name: &str, locked: &LockedTool)
 
 /// Returns the output schema that a tool declares. `None` also for a schema that says nothing about members or items, as some
 /// frameworks generate for any object.
-fn declared_output(definition: &Json) -> Option<&Json> {
+pub fn declared_output(definition: &Json) -> Option<&Json> {
     let output = definition.get("outputSchema")?;
     (!["any", "object", "array"].contains(&shape::shape(output).as_str())).then_some(output)
 }

@@ -71,8 +71,7 @@ impl Compared {
         if self.changed == Count::default() {
             return Ok(());
         }
-        let deployment =
-            |lock: &Lock| ir::Deployment { programs: programs.to_vec(), ..lower::deployment(config, lock, "tests") };
+        let deployment = |lock: &Lock| ir::Deployment { programs: programs.to_vec(), ..lower::deployment(config, lock, "tests") };
         let (old, new) = (deployment(&self.old), deployment(&self.new));
         let removed = RemovedMembers::new(&old, &new);
         let path_of = |program: &ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
@@ -134,21 +133,21 @@ impl Compared {
         effects: &[ProgramEffect],
         sources: &mut Sources,
     ) -> BTreeMap<String, Vec<RemovedRead>> {
-        let stored = programs.iter().map(|program| {
-            let file = sources.get(program.file);
-            (file.path.clone(), (program.name.as_str(), program.source.as_str()))
-        });
-        let mut texts: BTreeMap<String, (&str, &str)> = stored.collect();
+        let stored = programs.iter().map(|program| (sources.get(program.file).path.clone(), &*program.name, &*program.source));
+        let mut texts: Vec<(String, &str, &str)> = stored.collect();
         for effect in effects {
-            texts.entry(effect.file.clone()).or_insert((&effect.name, &effect.source));
+            if !texts.iter().any(|(path, ..)| *path == effect.file) {
+                texts.push((effect.file.clone(), &effect.name, &effect.source));
+            }
         }
         let mut found = BTreeMap::new();
-        for (path, (name, text)) in texts {
+        for (path, name, text) in texts {
+            // Reports have the order of the files.
+            let file = sources.add(path.clone(), text);
             let reads = removed.reads(text);
             if reads.is_empty() {
                 continue;
             }
-            let file = sources.add(path.clone(), text);
             // A similar name was a finding about the path already.
             let is_known = |finding: &Diagnostic| {
                 let at = |place: &Span| reads.iter().any(|read| read.place(file) == *place);
@@ -238,10 +237,12 @@ impl Compared {
         }
         let start = ptc_lisp::Span { start: 0, end: 0 };
         let span = span.or(reads.first().map(|read| read.span)).or(found.call).unwrap_or(start);
-        let mut finding = finding.at(Span { file, range: span.start..span.end }, "");
+        let (here, elsewhere): (Vec<_>, Vec<_>) = reads.iter().partition(|read| read.span == span);
+        let label = here.first().map_or("", |read| &read.message);
+        let mut finding = finding.at(Span { file, range: span.start..span.end }, label);
         // A test must not make a finding less severe than the text of the program does.
         finding.severity = reads.iter().map(RemovedRead::severity).fold(severity, Severity::max);
-        for read in reads.iter().take(MAX_PLACES) {
+        for read in elsewhere.into_iter().take(MAX_PLACES) {
             finding = finding.also(read.place(file), &*read.message);
         }
         if found.test.is_failed {

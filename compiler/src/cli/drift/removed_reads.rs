@@ -45,7 +45,8 @@ impl RemovedMembers {
             let Some(former) = old.upstreams.iter().find(|former| former.name == upstream.name) else { continue };
             for tool in &upstream.tools {
                 let former = former.tools.iter().find(|former| former.name == tool.name && former.digest != tool.digest);
-                let definitions = former.and_then(|former| Some((Json::parse(&former.definition)?, Json::parse(&tool.definition)?)));
+                let definitions =
+                    former.and_then(|former| Some((Json::parse(&former.definition)?, Json::parse(&tool.definition)?)));
                 let Some((was, is)) = definitions else { continue };
                 let (Some(was), Some(output)) = (was.get("outputSchema"), is.get("outputSchema")) else { continue };
                 let Some(shapes) = removed(was, output) else { continue };

@@ -11,9 +11,10 @@ use ptc_catalog::{Catalog, Deployment, Tool};
 use ptc_compiler::drift::cause::Cause;
 use ptc_compiler::files::folder;
 use ptc_compiler::json::Json;
+use ptc_compiler::lower;
 use ptc_compiler::serve::cassette::{Cassette, Player};
-use ptc_lisp::{ErrorKind, Span};
 use ptc_lisp::print::readable;
+use ptc_lisp::{ErrorKind, Span};
 use ptc_runtime::embed::Answer;
 
 use super::bench::{Bench, Inputs, Shared};
@@ -26,7 +27,6 @@ use super::injection::{AsRecorded, Injection};
 use super::outcome::{TestOutcome, Verdict};
 use super::program_run::ProgramRun;
 use super::{Subject, TestRun};
-use crate::answers::declared_output::DeclaredOutput;
 use crate::call_sites::{CallSite, call_sites};
 use crate::{Failure, load};
 
@@ -226,7 +226,8 @@ impl Upgrade<'_> {
     /// Returns the call that a changed tool refuses, if that ends the program: the call did not come to its answer.
     fn refused<'s>(&self, sites: &'s [CallSite], was: &Replay, is: &Replay) -> Option<&'s CallSite> {
         let failure = is.answer.as_ref().ok()?.value().err()?;
-        let is_refusal = [ErrorKind::ToolError, ErrorKind::UnknownTool].iter().any(|kind| failure.message.starts_with(kind.name()));
+        let is_refusal =
+            [ErrorKind::ToolError, ErrorKind::UnknownTool].iter().any(|kind| failure.message.starts_with(kind.name()));
         let site = CallSite::around(sites, failure.span?)?;
         let count = |replay: &Replay| replay.calls.iter().filter(|(tool, _)| *tool == site.tool).count();
         let is_unanswered = count(was) == 0 || count(is) < count(was);
@@ -242,7 +243,8 @@ impl Upgrade<'_> {
 
     /// Returns the names of the called tools that changed and whose answers cannot be adapted.
     fn undeclared(&self, was: &Replay) -> Vec<String> {
-        let has_no_shape = |tool: &Tool| DeclaredOutput::new(tool).schema().is_none();
+        let has_no_shape =
+            |tool: &Tool| Json::parse(tool.definition).is_none_or(|definition| lower::declared_output(&definition).is_none());
         let called: BTreeSet<&(String, String)> = was.calls.iter().map(|(tool, _)| tool).collect();
         let called = called.into_iter().filter(|(server, name)| {
             self.changed(server, name).is_some_and(|(before, now)| has_no_shape(before) || has_no_shape(now))
