@@ -24,7 +24,7 @@ impl Cause {
 
     /// Returns the changes of a tool that can be the cause. `passes`: whether a call of the program has an argument, whose quoted
     /// name is given.
-    pub fn changes<'c>(self, changes: &'c [(Code, String)], passes: impl Fn(&str) -> bool) -> Vec<&'c str> {
+    pub fn changes(self, changes: &[(Code, String)], passes: impl Fn(&str) -> bool) -> Vec<&str> {
         let can_be = |(code, what): &&(Code, String)| {
             let is_unused = what.strip_prefix(NO_LONGER_TAKES).is_some_and(|argument| !passes(argument));
             self.has(*code) && code.severity() != Severity::Note && !is_unused

@@ -79,6 +79,7 @@ fn overview(all: &Comparison<'_>, summaries: &[Summary<'_>]) -> String {
     // Tools of an upstream that is new did not change.
     let known = || summaries.iter().filter(|summary| !summary.is_new);
     let tools = || known().flat_map(|summary| summary.found.tools.iter().map(move |tool| (tool, &summary.found.breaking)));
+    #[expect(clippy::type_complexity, reason = "the items of the iterator above")]
     let severity_of = |((tool, changes), breaking): ((&String, &Vec<(Code, String)>), &BTreeSet<String>)| {
         severity::of_tool(changes, breaking.contains(tool))
     };

@@ -119,6 +119,10 @@ impl Compared {
             };
             let Some(site) = site else { continue };
             let changes = self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_of(argument, name)));
+            // A refusal names the argument, and then other changes of the input are not its cause.
+            let is_about = |change: &&String| change.split('`').any(|name| finding.message.contains(&format!("'{name}'")));
+            let about: Vec<String> = changes.iter().filter(is_about).cloned().collect();
+            let changes = if about.is_empty() { changes } else { about };
             // The change says more than a similar name, and some formats have only the first hint.
             finding.hints.splice(0..0, changes);
         }
