@@ -4,16 +4,20 @@
 //! tool, and a note if everything that worked still works.
 //!
 //! - [`callers`]: the stored programs that call a tool.
+//! - [`cause`]: which changes can be the cause of what a program does.
 //! - `input`: compares the inside of arguments.
 //! - [`markdown`]: the comparison as Markdown, for reviewers.
+//! - [`removed`]: members that an output schema no longer has.
 //! - [`report`]: the comparison as text, grouped by upstream and tool.
 //! - `request`: compares the requests of OpenAPI operations.
 //! - [`severity`]: how severe changes are.
 //! - `summary`: the sentences of these reports.
 
 pub mod callers;
+pub mod cause;
 mod input;
 pub mod markdown;
+pub mod removed;
 pub mod report;
 mod request;
 pub mod severity;
@@ -34,6 +38,7 @@ use crate::lock::{Authorization, Lock, LockedTool, LockedUpstream, Observed};
 use crate::lower;
 use crate::source::Span;
 
+use cause::NO_LONGER_TAKES;
 pub use summary::counts;
 
 /// Keywords of a schema whose members are names and not keywords.
@@ -349,7 +354,7 @@ fn arguments<'t>(old: &'t Tool, new: &'t Tool, takes_any: bool, out: &mut Vec<(C
             None if takes_any => {
                 out.push((Code::InputChanged, format!("no longer describes {}, and takes any arguments", quoted(&arg.name))));
             }
-            None => out.push((Code::InputBreaking, format!("no longer takes {}", quoted(&arg.name)))),
+            None => out.push((Code::InputBreaking, format!("{NO_LONGER_TAKES}{}", quoted(&arg.name)))),
             Some(now) => {
                 if argument(arg, now, out) {
                     reported.insert(arg.name.as_str());

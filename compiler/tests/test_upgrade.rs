@@ -47,13 +47,14 @@ fn diff_names_the_programs_that_a_change_breaks() {
     let folder = changed("shop_test.clj");
     let json = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
     assert_eq!(json.code, Some(1), "{json:?}");
-    let expected = ["PTC0812 error sum.clj 2 1", "PTC0813 note count.clj 1 1", "PTC0812 warning notes.clj 1 1"];
+    let expected = ["PTC0812 error sum.clj 2 1", "PTC0813 note count.clj 1 1", "PTC0812 warning notes.clj 1 7"];
     assert_eq!(of_programs(&json), expected, "{}", json.stdout);
     let text = folder.run(&["diff", "upstreams.json"], false);
     let said = format!("{}{}", text.stdout, text.stderr);
     for part in [
         "error[PTC0812]: `sum.clj` fails with the current tools: runtime_error: type_error: (+ & xs)",
         "sum.clj:2:1",
+        "what is at [:items item] has no 'total'",
         "`list-orders` of `shop` ",
         "`notes.clj` gives another value with the current tools: at [0] nil, which was \"by hand\"",
         "`count.clj` gives the same with the current tools",
@@ -70,12 +71,15 @@ fn diff_names_the_programs_that_a_change_breaks() {
 #[test]
 fn tests_elsewhere_are_named_and_update_reports_too() {
     let folder = changed("tests/shop_test.clj");
-    let without = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
-    assert_eq!(of_programs(&without), Vec::<String>::new());
-    // The programs and the cassette are relative to the tests.
+    // The programs and the cassette are relative to the tests, which are found in folders below the config.
     for name in ["sum.clj", "count.clj", "notes.clj", "c.json"] {
         folder.write(&format!("tests/{name}"), &folder.read(name));
     }
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    assert_eq!(of_programs(&found).len(), 3, "{found:?}");
+    folder.write("other/o_test.clj", "(ns o-test)\n(deftest none (is true))");
+    let elsewhere = folder.run(&["diff", "upstreams.json", "--tests", "other", "--format", "json"], false);
+    assert_eq!(of_programs(&elsewhere), Vec::<String>::new());
     let named = folder.run(&["diff", "upstreams.json", "--tests", "tests", "--format", "json"], false);
     assert_eq!(of_programs(&named).len(), 3, "{named:?}");
     let updated = folder.run(&["update", "upstreams.json", "--tests", "tests", "--format", "json"], false);
@@ -135,4 +139,125 @@ fn stored_programs_without_tests_are_named() {
     assert!(!of_stored.iter().any(|line| line.starts_with("PTC0813 note sum.clj")), "{of_stored:?}");
     assert!(found.stdout.contains("`listed` is not compared: it may call tools that changed, and no test runs it"), "{found:?}");
     assert!(found.stdout.contains("`pure` calls no tool that changed"), "{found:?}");
+}
+
+/// Returns the finding of a code about a file.
+fn finding(finished: &Finished, code: &str, file: &str) -> Value {
+    let mut lines = finished.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_it = |line: &Value| line["code"] == code && line.pointer("/at/path").is_some_and(|path| path == file);
+    lines.find(is_it).unwrap_or_else(|| panic!("{code} {file}: {finished:?}"))
+}
+
+/// Adds stored programs to the config of a folder.
+fn store(folder: &Folder, programs: &[(&str, &str)]) {
+    let mut config: Value = serde_json::from_str(&folder.read("upstreams.json")).unwrap();
+    for (name, text) in programs {
+        folder.write(&format!("{name}.clj"), text);
+        config["programs"][name] = json!({ "file": format!("{name}.clj"), "description": "A program." });
+    }
+    folder.write("upstreams.json", &config.to_string());
+}
+
+#[test]
+fn stored_programs_without_tests_that_read_removed_members_are_named() {
+    let folder = changed("shop_test.clj");
+    folder.write("shop_test.clj", "");
+    let never = "(map :colour (:items (tool/value {:server \"shop\" :tool \"list-orders\"})))";
+    let helper = "(defn total [order]\n  (:total order))\n(map (fn [order] (total order)) (:items (tool/value {:server \"shop\" :tool \"list-orders\"})))";
+    store(&folder, &[("total", SUM), ("note", NOTES), ("never", never), ("helper", helper), ("number", COUNT)]);
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let expected = [
+        "PTC0812 error helper.clj 2 3",
+        "PTC0813 note never.clj 1 1",
+        "PTC0812 warning note.clj 1 7",
+        "PTC0813 note number.clj 1 1",
+        "PTC0812 error total.clj 2 16",
+    ];
+    let mut names = of_programs(&found);
+    names.sort_by_key(|line| line.split(' ').nth(2).map(str::to_owned));
+    assert_eq!(names, expected, "{}", found.stdout);
+    let total = finding(&found, "PTC0812", "total.clj");
+    let message = "`total` reads what the current tools no longer have: shop/list-orders: what is at [:items item] has no 'total', which was required";
+    assert_eq!(total["message"], message);
+    let change = total.pointer("/hints/0").and_then(Value::as_str).unwrap();
+    assert!(change.starts_with("`list-orders` of `shop` answers {:items [{:customer string :id integer}]"), "{total:#}");
+    let note = finding(&found, "PTC0812", "note.clj");
+    assert!(note["message"].as_str().unwrap().ends_with("has no 'note', which was optional"), "{note:#}");
+    // The removal of a required member that a program reads is an error also without tests.
+    let details = folder.run(&["diff", "upstreams.json", "--details", "--format", "json"], false);
+    assert!(details.stdout.lines().any(|line| line.contains("PTC0615") && line.contains("\"error\"")), "{details:?}");
+    let checked = folder.run(&["--check", "upstreams.json"], false);
+    assert!(!format!("{checked:?}").contains("PTC081"), "{checked:?}");
+}
+
+/// Returns a shop whose document declares other parameters, with tests.
+fn with_parameters(parameters: &Value, programs: &[(&str, &str)], tests: &str) -> Folder {
+    let folder = shop();
+    for (name, text) in programs {
+        folder.write(name, text);
+    }
+    folder.write("shop_test.clj", tests);
+    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    document["paths"]["/orders"]["get"]["parameters"] = parameters.clone();
+    let schema = "/paths/~1orders/get/responses/200/content/application~1json/schema/properties";
+    let page = document.pointer_mut(schema).unwrap();
+    page.as_object_mut().unwrap().remove("next_cursor");
+    folder.write("shop.json", &document.to_string());
+    folder
+}
+
+#[test]
+fn only_changes_that_can_be_the_cause_are_named() {
+    let next = "(:next_cursor (tool/value {:server \"shop\" :tool \"list-orders\"}) \"none\")";
+    let tests = "(ns shop-test {:cassette \"c.json\"})\n(deftest next (is (nil? (run-program \"next.clj\"))))";
+    // The cursor is gone, which the program does not pass, and there is a new optional argument.
+    let limit = json!([{ "name": "limit", "in": "query", "schema": { "type": "integer" } }]);
+    let folder = with_parameters(&limit, &[("next.clj", next)], tests);
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let broken = finding(&found, "PTC0812", "next.clj");
+    let help = broken["hints"].as_array().unwrap();
+    assert!(help.len() == 1 && help[0].as_str().unwrap().contains("answers {:items"), "{broken:#}");
+    assert_eq!(broken["severity"], "error");
+    assert_eq!(broken.pointer("/at/column"), Some(&json!(1)), "{broken:#}");
+    let related = broken["related"].as_array().unwrap();
+    let is_test = |place: &Value| place["path"] == "shop_test.clj" && place["line"] == 2;
+    assert!(related.iter().any(is_test), "{broken:#}");
+
+    // A call that is refused for its arguments.
+    let page = "(count (:items (tool/value {:server \"shop\" :tool \"list-orders\"})))";
+    let tests = "(ns shop-test {:cassette \"c.json\"})\n(deftest page (is (= 2 (run-program \"page.clj\"))))";
+    let shop = json!([
+        { "name": "shop", "in": "query", "required": true, "schema": { "type": "string" } },
+        { "name": "limit", "in": "query", "schema": { "type": "integer" } },
+    ]);
+    let folder = with_parameters(&shop, &[("page.clj", page)], tests);
+    store(&folder, &[("stored", page)]);
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let broken = finding(&found, "PTC0812", "page.clj");
+    assert_eq!(broken["hints"], json!(["`list-orders` of `shop` needs the new argument `shop`"]), "{broken:#}");
+    let stored = finding(&found, "PTC0802", "stored.clj");
+    assert_eq!(stored.pointer("/hints/0"), Some(&json!("`list-orders` of `shop` needs the new argument `shop`")), "{stored:#}");
+}
+
+#[test]
+fn programs_with_answers_of_no_declared_shape_are_said_to_be_so() {
+    let folder = shop();
+    let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
+    let answer = "/paths/~1orders/get/responses/200/content/application~1json/schema";
+    *document.pointer_mut(answer).unwrap() = json!({});
+    folder.write("shop.json", &document.to_string());
+    folder.run(&["update", "upstreams.json"], false).success();
+    let lock: Value = serde_json::from_str(&folder.read("upstreams.lock.json")).unwrap();
+    let mut cassette: Value = serde_json::from_str(&folder.read("c.json")).unwrap();
+    cassette["tools"]["shop/list-orders"]["definition"] =
+        lock.pointer("/upstreams/shop/tools/list-orders/digest").unwrap().clone();
+    folder.write("c.json", &cassette.to_string());
+    folder.write("count.clj", COUNT);
+    folder.write("count_test.clj", "(ns t {:cassette \"c.json\"})\n(deftest n (is (= 2 (run-program \"count.clj\"))))");
+    document["paths"]["/orders"]["get"]["parameters"][0]["name"] = json!("after");
+    folder.write("shop.json", &document.to_string());
+    let found = folder.run(&["diff", "upstreams.json", "--format", "json"], false);
+    let same = finding(&found, "PTC0813", "count.clj");
+    let message = "`count.clj` gives the same with the recorded answers of `list-orders`, whose shape is not declared";
+    assert_eq!(same["message"], message);
 }

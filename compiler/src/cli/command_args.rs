@@ -106,7 +106,7 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "FORMAT=FILE", value_parser = |text: &str| report_file(&COMPARISONS, text))]
     pub(crate) report: Vec<ReportFile<Format>>,
 
-    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those beside the config]
+    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those in the folder of the config and below it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tests: Vec<PathBuf>,
 
@@ -140,7 +140,7 @@ pub(crate) struct Update {
     #[arg(long)]
     pub(crate) keep_going: bool,
 
-    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those beside the config]
+    /// Files or folders with the tests of programs, which are run with the pinned and the current tools [default: those in the folder of the config and below it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tests: Vec<PathBuf>,
 

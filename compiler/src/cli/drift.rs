@@ -1,6 +1,7 @@
 //! Runs `diff` and `update`, which compare the upstreams as they are now with the lock file.
 
 mod compared;
+mod removed_reads;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

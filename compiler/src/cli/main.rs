@@ -54,6 +54,7 @@ mod build;
 mod build_args;
 mod bundle;
 mod bundle_args;
+mod call_sites;
 mod cargo;
 mod cargo_lock;
 mod cassette;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cause::NO_LONGER_TAKES;
 use super::without_annotations;
 use crate::diag::{Code, quoted};
 use crate::ir::Arg;
@@ -217,7 +218,7 @@ impl<'a> Walk<'a, '_> {
                     let name = path.member(name).shown();
                     self.out.push((Code::InputChanged, format!("no longer describes {name}, and takes any members there")));
                 }
-                None => self.out.push((Code::InputBreaking, format!("no longer takes {}", path.member(name).shown()))),
+                None => self.out.push((Code::InputBreaking, format!("{NO_LONGER_TAKES}{}", path.member(name).shown()))),
                 Some(_) => self.alternatives(&path.member(name), old.schemas(name), new.schemas(name)),
             }
         }

@@ -1,10 +1,13 @@
 //! The comparison of two locks, with what the changes do to programs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use ptc_catalog::Catalog;
 use ptc_compiler::config::model::Config;
 use ptc_compiler::diag::{Code, Diagnostic, Diagnostics, Severity, quoted};
 use ptc_compiler::drift::callers::Callers;
+use ptc_compiler::drift::cause::Cause;
 use ptc_compiler::drift::severity::BreakingTools;
 use ptc_compiler::drift::{self, Count};
 use ptc_compiler::ir;
@@ -14,8 +17,13 @@ use ptc_compiler::lock::read::Places;
 use ptc_compiler::lower;
 use ptc_compiler::source::{Sources, Span};
 
-use crate::test::upgrade::{Effect, ProgramEffect, Upgrade};
+use super::removed_reads::{RemovedMembers, RemovedRead};
+use crate::call_sites::{CallSite, call_sites};
+use crate::test::upgrade::{Effect, ProgramEffect, TestPlace, Upgrade};
 use crate::{Failure, program};
+
+/// Maximum number of places that a finding names beside its own.
+const MAX_PLACES: usize = 5;
 
 /// Two locks that were compared, with the findings about what differs.
 pub(super) struct Compared {
@@ -63,26 +71,117 @@ impl Compared {
         if self.changed == Count::default() {
             return Ok(());
         }
-        let deployment = |lock: &Lock| {
-            let mut deployment = lower::deployment(config, lock, "tests");
-            deployment.programs = programs.to_vec();
-            leak::leak_static(&deployment)
-        };
+        let deployment = |lock: &Lock| ir::Deployment { programs: programs.to_vec(), ..lower::deployment(config, lock, "tests") };
+        let (old, new) = (deployment(&self.old), deployment(&self.new));
+        let removed = RemovedMembers::new(&old, &new);
         let path_of = |program: &ir::Program| (program.name.clone(), PathBuf::from(&sources.get(program.file).path));
         let program_files = programs.iter().map(path_of).collect();
-        let upgrade = Upgrade { config: path, old: deployment(&self.old), new: deployment(&self.new), program_files };
+        let (old, new) = (leak::leak_static(&old), leak::leak_static(&new));
+        let upgrade = Upgrade { config: path, old, new, program_files };
         let effects = upgrade.effects(tests)?;
+        self.add_changes_to_calls(programs, [old.catalog, new.catalog]);
+        let reads = self.add_reads(programs, &removed, &effects, sources);
         let is_tested = |program: &ir::Program| effects.iter().any(|effect| effect.file == sources.get(program.file).path);
         let untested: Vec<&ir::Program> = programs.iter().filter(|program| !is_tested(program)).collect();
         self.add_untested(config, programs, &untested);
         for found in effects {
+            let reads = reads.get(&found.file).map(Vec::as_slice).unwrap_or_default();
+            // What a program reads and the test did not come to has a finding of its own.
+            if matches!(found.effect, Effect::None) && !reads.is_empty() {
+                continue;
+            }
             if found.effect.is_error() {
                 self.breaking.add(&found.tools);
             }
-            self.programs.push(self.finding(found, sources));
+            self.programs.push(self.finding(found, reads, sources));
         }
         self.breaking.raise(&mut self.drift);
         Ok(())
+    }
+
+    /// Adds the changes of the called tools to the findings about calls and paths.
+    fn add_changes_to_calls(&mut self, programs: &[ir::Program], catalogs: [&'static Catalog; 2]) {
+        let mut findings = std::mem::take(&mut self.programs);
+        for finding in findings.iter_mut() {
+            let Some(place) = finding.primary.as_ref().map(|label| &label.place) else { continue };
+            let Some(program) = programs.iter().find(|program| program.file == place.file) else { continue };
+            let sites = call_sites(&program.source, catalogs);
+            let (cause, site) = match finding.code {
+                Code::CallFails | Code::CallDoubtful => {
+                    let part = ptc_lisp::Span { start: place.range.start, end: place.range.end };
+                    (Cause::Refusal, CallSite::around(&sites, part))
+                }
+                Code::PathNotInSchema => {
+                    let is_of = |site: &&CallSite| finding.message.starts_with(&format!("{}: ", site.written));
+                    (Cause::Answer, sites.iter().find(is_of))
+                }
+                _ => continue,
+            };
+            let Some(site) = site else { continue };
+            let changes = self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_of(argument, name)));
+            // A refusal names the argument, and then other changes of the input are not its cause.
+            let is_about = |change: &&String| change.split('`').any(|name| finding.message.contains(&format!("'{name}'")));
+            let about: Vec<String> = changes.iter().filter(is_about).cloned().collect();
+            let changes = if about.is_empty() { changes } else { about };
+            // The change says more than a similar name, and some formats have only the first hint.
+            finding.hints.splice(0..0, changes);
+        }
+        self.programs = findings;
+    }
+
+    /// Adds findings about programs that read removed members, unless a test shows that they break. Returns the reads by file.
+    fn add_reads(
+        &mut self,
+        programs: &[ir::Program],
+        removed: &RemovedMembers,
+        effects: &[ProgramEffect],
+        sources: &mut Sources,
+    ) -> BTreeMap<String, Vec<RemovedRead>> {
+        let stored = programs.iter().map(|program| (sources.get(program.file).path.clone(), &*program.name, &*program.source));
+        let mut texts: Vec<(String, &str, &str)> = stored.collect();
+        for effect in effects {
+            if !texts.iter().any(|(path, ..)| *path == effect.file) {
+                texts.push((effect.file.clone(), &effect.name, &effect.source));
+            }
+        }
+        let mut found = BTreeMap::new();
+        for (path, name, text) in texts {
+            // Reports have the order of the files.
+            let file = sources.add(path.clone(), text);
+            let reads = removed.reads(text);
+            if reads.is_empty() {
+                continue;
+            }
+            // A similar name was a finding about the path already.
+            let is_known = |finding: &Diagnostic| {
+                let at = |place: &Span| reads.iter().any(|read| read.place(file) == *place);
+                finding.code == Code::PathNotInSchema && finding.primary.as_ref().is_some_and(|label| at(&label.place))
+            };
+            let others: Vec<Diagnostic> = self.programs.sorted().into_iter().filter(|it| !is_known(it)).cloned().collect();
+            self.programs = Diagnostics::default();
+            self.programs.extend(others);
+            for read in &reads {
+                if read.was_required {
+                    self.breaking.add(&BTreeSet::from([read.tool.clone()]));
+                }
+                if !effects.iter().any(|effect| effect.file == path && effect.effect.is_break()) {
+                    let changes = self.changes(&read.tool, Cause::Answer, &|_| true);
+                    self.programs.push(read.finding(&quoted(name), file, &changes));
+                }
+            }
+            found.insert(path, reads);
+        }
+        found
+    }
+
+    /// Returns sentences about the changes of a tool that can be the cause. `passes`: whether a program passes an argument, whose quoted
+    /// name is given.
+    fn changes(&self, tool: &(String, String), cause: Cause, passes: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let (upstream, tool) = tool;
+        let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
+        let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
+        let sentence = |what: &str| format!("{} of {} {what}", quoted(tool), quoted(upstream));
+        cause.changes(&changes, passes).into_iter().map(sentence).collect()
     }
 
     /// Adds a note for each stored program without tests and without new findings: whether it calls changed tools.
@@ -106,11 +205,16 @@ impl Compared {
         self.programs.extend(notes);
     }
 
-    /// Returns the finding about a program that tests run.
-    fn finding(&self, found: ProgramEffect, sources: &mut Sources) -> Diagnostic {
-        let ProgramEffect { program, file, source, test, tools, effect } = found;
-        let name = quoted(&program);
-        let (code, severity, message, span) = match effect {
+    /// Returns the finding about a program that tests run. `reads` are those of removed members.
+    fn finding(&self, found: ProgramEffect, reads: &[RemovedRead], sources: &mut Sources) -> Diagnostic {
+        let name = quoted(&found.program);
+        let is_break = found.effect.is_break();
+        let (code, severity, message, span) = match found.effect {
+            Effect::None if !found.undeclared.is_empty() => {
+                let tools: Vec<String> = found.undeclared.iter().map(|tool| quoted(tool)).collect();
+                let answers = format!("the recorded answers of {}, whose shape is not declared", tools.join(", "));
+                (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with {answers}"), None)
+            }
             Effect::None => {
                 (Code::ProgramUnaffected, Severity::Note, format!("{name} gives the same with the current tools"), None)
             }
@@ -121,7 +225,8 @@ impl Compared {
                 (Code::ProgramBreaks, Severity::Error, format!("{name} fails with the current tools: {message}"), span)
             }
             Effect::TestFails(message) => {
-                let message = format!("{name} fails the test {} with the current tools: {message}", quoted(&test));
+                let test = quoted(&found.test.name);
+                let message = format!("{name} fails the test {test} with the current tools: {message}");
                 (Code::ProgramBreaks, Severity::Error, message, None)
             }
             Effect::OtherValue(message) => {
@@ -129,19 +234,44 @@ impl Compared {
                 (Code::ProgramBreaks, Severity::Warning, message, None)
             }
         };
-        let file = sources.add(file, source);
-        let span = span.unwrap_or(ptc_lisp::Span { start: 0, end: 0 });
+        let file = sources.add(found.file, found.source);
         let finding = Diagnostic { severity, ..Diagnostic::new(code, message) };
-        let mut finding = finding.at(Span { file, range: span.start..span.end }, "");
-        if code == Code::ProgramBreaks {
-            for (upstream, tool) in &tools {
-                let [old, new] = [&self.old, &self.new].map(|lock| lock.upstreams.get(upstream));
-                let changes = drift::changes(upstream, old, new).tools.remove(tool).unwrap_or_default();
-                for (_, what) in changes {
-                    finding = finding.hint(format!("{} of {} {what}", quoted(tool), quoted(upstream)));
-                }
-            }
+        if !is_break {
+            return finding.at(Span { file, range: 0..0 }, "");
         }
-        finding
+        let start = ptc_lisp::Span { start: 0, end: 0 };
+        let span = span.or(reads.first().map(|read| read.span)).or(found.call).unwrap_or(start);
+        let (here, elsewhere): (Vec<_>, Vec<_>) = reads.iter().partition(|read| read.span == span);
+        let label = here.first().map_or("", |read| &read.message);
+        let mut finding = finding.at(Span { file, range: span.start..span.end }, label);
+        // A test must not make a finding less severe than the text of the program does.
+        finding.severity = reads.iter().map(RemovedRead::severity).fold(severity, Severity::max);
+        for read in elsewhere.into_iter().take(MAX_PLACES) {
+            finding = finding.also(read.place(file), &*read.message);
+        }
+        if found.test.is_failed {
+            finding = finding.also(place_of(&found.test, sources), "the test that fails");
+        }
+        let passes = |argument: &str| found.arguments.iter().any(|name| is_of(argument, name));
+        let of_cause = |cause| found.tools.iter().flat_map(|tool| self.changes(tool, cause, &passes)).collect::<Vec<_>>();
+        let mut changes = of_cause(found.cause);
+        if changes.is_empty() {
+            changes = of_cause(if found.cause == Cause::Answer { Cause::Refusal } else { Cause::Answer });
+        }
+        changes.into_iter().fold(finding, Diagnostic::hint)
     }
+}
+
+/// Whether the quoted place of an argument is that argument, or a part of it.
+fn is_of(place: &str, argument: &str) -> bool {
+    let place = place.trim_matches('`');
+    place.strip_prefix(argument).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Returns the start of the line of a test.
+fn place_of(test: &TestPlace, sources: &mut Sources) -> Span {
+    let file = sources.add(test.file.clone(), test.text.clone());
+    let before = sources.get(file).text.split_inclusive('\n').take(test.line.saturating_sub(1));
+    let start = u32::try_from(before.map(str::len).sum::<usize>()).unwrap_or(u32::MAX);
+    Span { file, range: start..start }
 }

@@ -36,14 +36,6 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Found, Failure> {
     Ok(found)
 }
 
-/// Returns the files with tests in a folder, without those in folders below it.
-pub(super) fn beside(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut found = Found::default();
-    search(folder, MAX_DEPTH, &mut found)?;
-    found.files.sort();
-    Ok(found.files)
-}
-
 /// Searches a folder. Hidden folders and `target` are left out.
 fn search(folder: &Path, depth: usize, found: &mut Found) -> Result<(), Failure> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };

@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ptc_catalog::{Catalog, Deployment};
+use ptc_catalog::{Catalog, Deployment, Tool};
+use ptc_compiler::drift::cause::Cause;
 use ptc_compiler::files::folder;
+use ptc_compiler::json::Json;
+use ptc_compiler::lower;
 use ptc_compiler::serve::cassette::{Cassette, Player};
-use ptc_lisp::Span;
 use ptc_lisp::print::readable;
+use ptc_lisp::{ErrorKind, Span};
 use ptc_runtime::embed::Answer;
 
 use super::bench::{Bench, Inputs, Shared};
@@ -24,6 +27,7 @@ use super::injection::{AsRecorded, Injection};
 use super::outcome::{TestOutcome, Verdict};
 use super::program_run::ProgramRun;
 use super::{Subject, TestRun};
+use crate::call_sites::{CallSite, call_sites};
 use crate::{Failure, load};
 
 /// Maximum number of shown differences of a value.
@@ -40,17 +44,40 @@ pub(crate) struct Upgrade<'a> {
 
 /// A program, and what the change does to it.
 pub(crate) struct ProgramEffect {
+    /// The program.
+    pub(crate) name: String,
     /// The program with its arguments.
     pub(crate) program: String,
     /// The path of the program.
     pub(crate) file: String,
     /// The text of the program.
     pub(crate) source: String,
-    /// The name of the first test that runs it, or that fails with the current tools.
-    pub(crate) test: String,
-    /// The tools that it calls, by upstream and name.
+    /// The first test that runs it, or that fails with the current tools.
+    pub(crate) test: TestPlace,
+    /// The changed tools that have the effect, by upstream and name. Without an effect, all that it calls.
     pub(crate) tools: BTreeSet<(String, String)>,
+    /// How these tools have it.
+    pub(crate) cause: Cause,
+    /// The names of the arguments that it passes to the tools.
+    pub(crate) arguments: BTreeSet<String>,
+    /// The first call of one of the tools.
+    pub(crate) call: Option<Span>,
+    /// The changed tools that it calls and that do not declare the shape of their answers, which are not adapted.
+    pub(crate) undeclared: Vec<String>,
     pub(crate) effect: Effect,
+}
+
+/// A test.
+pub(crate) struct TestPlace {
+    pub(crate) name: String,
+    /// The path of its file.
+    pub(crate) file: String,
+    /// The text of the file.
+    pub(crate) text: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// Whether it fails with the current tools.
+    pub(crate) is_failed: bool,
 }
 
 /// What a change of tools does to a program.
@@ -68,13 +95,15 @@ pub(crate) enum Effect {
 }
 
 impl Upgrade<'_> {
-    /// Runs the programs of tests. `paths` are files and folders with tests. If there are none, those beside the config are used.
+    /// Runs the programs of tests. `paths` are files and folders with tests. If there are none, those in the folder of the config and
+    /// below it are used.
     ///
     /// # Errors
     ///
     /// A folder or a file cannot be read.
     pub(crate) fn effects(&self, paths: &[PathBuf]) -> Result<Vec<ProgramEffect>, Failure> {
-        let paths = if paths.is_empty() { discover::beside(&folder(self.config))? } else { discover::files(paths)?.files };
+        let beside = [folder(self.config)];
+        let paths = discover::files(if paths.is_empty() { &beside } else { paths })?.files;
         let mut effects: Vec<ProgramEffect> = Vec::new();
         for path in paths {
             let text = load::read_text(&path)?;
@@ -82,20 +111,26 @@ impl Upgrade<'_> {
             if path.to_string_lossy().ends_with(discover::CASES) {
                 let Ok(file) = CaseFile::read(&path, &text) else { continue };
                 for (line, case) in &file.cases {
-                    self.compare(&file.inputs(case), &Subject::Case(&file, *line, case), &mut effects)?;
+                    self.compare(&file.inputs(case), &text, &Subject::Case(&file, *line, case), &mut effects)?;
                 }
             } else {
                 let Ok(file) = TestFile::read(&path, &text) else { continue };
                 for test in 0..file.tests.len() {
-                    self.compare(&file.inputs(), &Subject::Test(&file, test), &mut effects)?;
+                    self.compare(&file.inputs(), &text, &Subject::Test(&file, test), &mut effects)?;
                 }
             }
         }
         Ok(effects)
     }
 
-    /// Runs one test with both catalogs, and adds the effects on its programs.
-    fn compare(&self, inputs: &Inputs, subject: &Subject<'_>, effects: &mut Vec<ProgramEffect>) -> Result<(), Failure> {
+    /// Runs one test with both catalogs, and adds the effects on its programs. `text` is that of its file.
+    fn compare(
+        &self,
+        inputs: &Inputs,
+        text: &str,
+        subject: &Subject<'_>,
+        effects: &mut Vec<ProgramEffect>,
+    ) -> Result<(), Failure> {
         let is_same = |config: &Path| match (config.canonicalize(), self.config.canonicalize()) {
             (Ok(one), Ok(other)) => one == other,
             _ => false,
@@ -111,24 +146,45 @@ impl Upgrade<'_> {
             Bench::with_player(inputs, Some(deployment), Some(&player), self.program_files.clone(), Shared::default())
         };
         let old_bench = bench(self.old, &recorded)?;
-        let new_bench = bench(self.new, &self.adapted(recorded))?;
+        let (recorded, altered) = self.adapted(recorded);
+        let new_bench = bench(self.new, &recorded)?;
         let run = |bench: &Bench| TestRun { inputs: inputs.clone(), subject: subject.clone(), bench: bench.clone() }.run();
         let (before, after) = (run(&old_bench), run(&new_bench));
         for program in &before.programs {
-            let (old_answer, tools) = replay(&old_bench, program);
-            let effect = match &stale {
-                Some(stale) => Effect::Unknown(stale.to_string()),
-                None if before.verdict() != Verdict::Passed => Effect::Unknown("its test fails with the pinned tools".to_owned()),
-                None => effect(old_answer, replay(&new_bench, program).0, &after),
+            let (was, is) = (Replay::of(&old_bench, program), Replay::of(&new_bench, program));
+            let source = old_bench.source(program);
+            let sites = call_sites(&source, [self.old.catalog, self.new.catalog]);
+            let (cause, tools) = match self.refused(&sites, &was, &is) {
+                Some(site) => (Cause::Refusal, BTreeSet::from([site.tool.clone()])),
+                None => (Cause::Answer, self.answering(&was, &altered)),
             };
-            let described = program.described();
+            let called = sites.iter().filter(|site| tools.contains(&site.tool));
+            let literal = called.clone().flat_map(|site| site.arguments.clone());
+            let passed = was.calls.iter().filter(|(tool, _)| tools.contains(tool)).flat_map(|(_, names)| names.clone());
             let effect = ProgramEffect {
+                name: program.name.clone(),
+                program: program.described(),
                 file: old_bench.program_file(program),
-                source: old_bench.source(program),
-                program: described,
-                test: after.name.clone(),
+                test: TestPlace {
+                    name: after.name.clone(),
+                    file: inputs.path.clone(),
+                    text: text.to_owned(),
+                    line: after.line,
+                    is_failed: after.verdict() != Verdict::Passed,
+                },
+                cause,
+                arguments: literal.chain(passed).collect(),
+                call: called.map(|site| site.span).min(),
+                undeclared: self.undeclared(&was),
+                effect: match &stale {
+                    Some(stale) => Effect::Unknown(stale.to_string()),
+                    None if before.verdict() != Verdict::Passed => {
+                        Effect::Unknown("its test fails with the pinned tools".to_owned())
+                    }
+                    None => effect(was.answer, is.answer, &after),
+                },
+                source,
                 tools,
-                effect,
             };
             match effects.iter_mut().find(|known| known.program == effect.program && known.file == effect.file) {
                 Some(known) if known.effect.rank() < effect.effect.rank() => *known = effect,
@@ -139,18 +195,61 @@ impl Upgrade<'_> {
         Ok(())
     }
 
-    /// Adapts recorded answers to the output schemas of the current tools.
-    fn adapted(&self, mut cassette: Cassette) -> Cassette {
-        let tool =
-            |catalog: &'static Catalog, server: &str, tool: &str| catalog.upstream(server).and_then(|known| known.tool(tool));
+    /// Adapts recorded answers to the output schemas of the current tools. Returns the tools with other answers too.
+    fn adapted(&self, mut cassette: Cassette) -> (Cassette, BTreeSet<(String, String)>) {
+        let mut altered = BTreeSet::new();
         cassette.change_values(|server, name, value| {
-            if let (Some(before), Some(now)) = (tool(self.old.catalog, server, name), tool(self.new.catalog, server, name))
-                && before.digest != now.digest
-            {
-                *value = adapted(before, now, value);
+            if let Some((before, now)) = self.changed(server, name) {
+                let adapted = adapted(before, now, value);
+                if adapted != *value {
+                    altered.insert((server.to_owned(), name.to_owned()));
+                    *value = adapted;
+                }
             }
         });
-        cassette
+        (cassette, altered)
+    }
+
+    /// Returns both definitions of a tool that changed and still exists.
+    fn changed(&self, server: &str, name: &str) -> Option<(&'static Tool, &'static Tool)> {
+        let tool = |catalog: &'static Catalog| catalog.upstream(server)?.tool(name);
+        let (before, now) = (tool(self.old.catalog)?, tool(self.new.catalog)?);
+        (before.digest != now.digest).then_some((before, now))
+    }
+
+    /// Whether a tool differs or is gone.
+    fn is_other(&self, (server, name): &(String, String)) -> bool {
+        let tool = |catalog: &'static Catalog| Some(catalog.upstream(server)?.tool(name)?.digest);
+        tool(self.old.catalog) != tool(self.new.catalog)
+    }
+
+    /// Returns the call that a changed tool refuses, if that ends the program: the call did not come to its answer.
+    fn refused<'s>(&self, sites: &'s [CallSite], was: &Replay, is: &Replay) -> Option<&'s CallSite> {
+        let failure = is.answer.as_ref().ok()?.value().err()?;
+        let is_refusal =
+            [ErrorKind::ToolError, ErrorKind::UnknownTool].iter().any(|kind| failure.message.starts_with(kind.name()));
+        let site = CallSite::around(sites, failure.span?)?;
+        let count = |replay: &Replay| replay.calls.iter().filter(|(tool, _)| *tool == site.tool).count();
+        let is_unanswered = count(was) == 0 || count(is) < count(was);
+        (is_refusal && !is.is_unrecorded && is_unanswered && self.is_other(&site.tool)).then_some(site)
+    }
+
+    /// Returns the called tools whose answers are other ones, or else all that changed.
+    fn answering(&self, was: &Replay, altered: &BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
+        let called = was.calls.iter().map(|(tool, _)| tool).filter(|tool| self.is_other(tool));
+        let answering: BTreeSet<_> = called.clone().filter(|tool| altered.contains(*tool)).cloned().collect();
+        if answering.is_empty() { called.cloned().collect() } else { answering }
+    }
+
+    /// Returns the names of the called tools that changed and whose answers cannot be adapted.
+    fn undeclared(&self, was: &Replay) -> Vec<String> {
+        let has_no_shape =
+            |tool: &Tool| Json::parse(tool.definition).is_none_or(|definition| lower::declared_output(&definition).is_none());
+        let called: BTreeSet<&(String, String)> = was.calls.iter().map(|(tool, _)| tool).collect();
+        let called = called.into_iter().filter(|(server, name)| {
+            self.changed(server, name).is_some_and(|(before, now)| has_no_shape(before) || has_no_shape(now))
+        });
+        called.map(|(_, name)| name.clone()).collect()
     }
 }
 
@@ -158,6 +257,11 @@ impl Effect {
     /// Whether the program is broken for certain: it fails, or a test of it does.
     pub(crate) fn is_error(&self) -> bool {
         matches!(self, Effect::Fails(..) | Effect::TestFails(_))
+    }
+
+    /// Whether the program does something else.
+    pub(crate) fn is_break(&self) -> bool {
+        self.is_error() || matches!(self, Effect::OtherValue(_))
     }
 
     fn rank(&self) -> usize {
@@ -171,12 +275,28 @@ impl Effect {
     }
 }
 
-/// Runs a program with the recorded answers. Returns its answer, or why it cannot be run, and the tools that it called.
-fn replay(bench: &Bench, program: &ProgramRun) -> (Result<Answer, String>, BTreeSet<(String, String)>) {
-    let injection = Arc::new(Injection::new(AsRecorded));
-    let answer = bench.replay(program, Arc::clone(&injection));
-    let calls = injection.seen().calls.into_iter();
-    (answer, calls.map(|call| (call.key.upstream.to_owned(), call.key.tool.to_owned())).collect())
+/// A run of a program with recorded answers.
+struct Replay {
+    /// The answer, or why the program cannot be run.
+    answer: Result<Answer, String>,
+    /// The upstream and the tool of each answered call, with the names of its arguments.
+    calls: Vec<((String, String), Vec<String>)>,
+    /// Whether it made a call without a recorded answer.
+    is_unrecorded: bool,
+}
+
+impl Replay {
+    fn of(bench: &Bench, program: &ProgramRun) -> Replay {
+        let injection = Arc::new(Injection::new(AsRecorded));
+        let answer = bench.replay(program, Arc::clone(&injection));
+        let seen = injection.seen();
+        let calls = seen.calls.into_iter().map(|call| {
+            let args = Json::parse(&call.args).unwrap_or(Json::Null);
+            let names = args.members().iter().map(|(name, _)| name.clone()).collect();
+            ((call.key.upstream.to_owned(), call.key.tool.to_owned()), names)
+        });
+        Replay { answer, calls: calls.collect(), is_unrecorded: seen.unanswered.is_some() }
+    }
 }
 
 /// Compares the answers of a program with both catalogs. `test` is the test with the current one.
