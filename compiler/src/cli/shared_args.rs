@@ -94,15 +94,13 @@ pub(crate) struct ReportFile<F> {
 /// Parses `FORMAT=FILE`. `offered` are the formats that a file can have.
 pub(crate) fn report_file<F: ValueEnum + PartialEq>(offered: &[F], text: &str) -> Result<ReportFile<F>, String> {
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or("expected FORMAT=FILE")?;
-    match F::from_str(format, false).ok().filter(|format| offered.contains(format)) {
-        Some(format) => Ok(ReportFile { format, path: path.into() }),
-        None => {
-            let values = offered.iter().filter_map(F::to_possible_value);
-            let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
-            let (last, others) = names.split_last().ok_or("there is no format")?;
-            Err(format!("the format of a file is {} or {last}", others.join(", ")))
-        }
+    if let Some(format) = F::from_str(format, false).ok().filter(|format| offered.contains(format)) {
+        return Ok(ReportFile { format, path: path.into() });
     }
+    let values = offered.iter().filter_map(F::to_possible_value);
+    let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+    let (last, others) = names.split_last().ok_or("there is no format")?;
+    Err(format!("the format of a file is {} or {last}", others.join(", ")))
 }
 
 /// `--color`
