@@ -151,10 +151,12 @@ fn finding(finished: &Finished, code: &str, file: &str) -> Value {
 /// Adds stored programs to the config of a folder.
 fn store(folder: &Folder, programs: &[(&str, &str)]) {
     let mut config: Value = serde_json::from_str(&folder.read("upstreams.json")).unwrap();
+    let mut stored = serde_json::Map::new();
     for (name, text) in programs {
         folder.write(&format!("{name}.clj"), text);
-        config["programs"][name] = json!({ "file": format!("{name}.clj"), "description": "A program." });
+        stored.insert((*name).to_owned(), json!({ "file": format!("{name}.clj"), "description": "A program." }));
     }
+    config.as_object_mut().unwrap().insert("programs".to_owned(), stored.into());
     folder.write("upstreams.json", &config.to_string());
 }
 
@@ -198,7 +200,7 @@ fn with_parameters(parameters: &Value, programs: &[(&str, &str)], tests: &str) -
     }
     folder.write("shop_test.clj", tests);
     let mut document: Value = serde_json::from_str(&folder.read("shop.json")).unwrap();
-    document["paths"]["/orders"]["get"]["parameters"] = parameters.clone();
+    *document.pointer_mut("/paths/~1orders/get/parameters").unwrap() = parameters.clone();
     let schema = "/paths/~1orders/get/responses/200/content/application~1json/schema/properties";
     let page = document.pointer_mut(schema).unwrap();
     page.as_object_mut().unwrap().remove("next_cursor");

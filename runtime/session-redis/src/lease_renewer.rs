@@ -125,7 +125,7 @@ mod tests {
             lease_renewer: LeaseRenewer::default(),
             prefix: "ptc:test:".to_owned(),
             holder: String::new(),
-            idle: Duration::from_secs(60),
+            idle: Duration::from_mins(1),
             max_bytes: 1 << 20,
         };
         let word = |step: &Step, more: &[&str]| {
