@@ -166,7 +166,7 @@ fn login_at_the_issuer_of_the_config_requests_the_scopes_that_the_upstream_asks_
             client_id: "gate",
             client_auth: ClientAuth::None,
             scope: scopes.to_owned().leak(),
-            ..spec.auth[0].oauth().unwrap().clone()
+            ..*spec.auth[0].oauth().unwrap()
         };
         let spec = OpenApi { auth: vec![Auth::OAuth2(oauth)].leak(), ..spec };
         let service = upstream("api", Transport::OpenApi(spec), vec![operation("get", Operation::new("get", "/get"))]);

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use self::issuer::{AUDIENCE, Document, Issuer, Keys, Signer, edwards_jwk, rsa_jwk};
 use self::rsa::RsaKey;
 use super::access::{scratch, until};
+#[cfg(feature = "agentic")]
 use super::separation::check_separation;
 use super::site::{Answer, Client, Site, call};
 use crate::Test;
@@ -29,6 +30,7 @@ pub(super) const TESTS: &[Test] = &[
     ("http::failed_introspection_refuses_no_token", introspection::failed_introspection_refuses_no_token),
     ("http::access_token_of_each_algorithm_is_accepted", access_token_of_each_algorithm_is_accepted),
     ("http::subjects_of_access_tokens_are_separate_owners", subjects_of_access_tokens_are_separate_owners),
+    #[cfg(feature = "agentic")]
     ("http::owner_of_an_access_token_finds_nothing_of_another", owner_of_an_access_token_finds_nothing_of_another),
     ("http::hostile_access_token_is_refused_with_its_reason", hostile_access_token_is_refused_with_its_reason),
     ("http::keys_of_a_hostile_issuer_are_not_used", keys_of_a_hostile_issuer_are_not_used),
@@ -129,6 +131,7 @@ fn subjects_of_access_tokens_are_separate_owners() {
     std::fs::remove_file(&path).expect("it is there");
 }
 
+#[cfg(feature = "agentic")]
 fn owner_of_an_access_token_finds_nothing_of_another() {
     let issuer = Issuer::start();
     let tokens = ["alice", "bob"].map(|subject| &*issuer.token(&json!({ "sub": subject })).leak());
