@@ -152,7 +152,7 @@ pub struct Changes {
     pub instructions: Option<String>,
     /// Changes of its tools, by exposed name. No list is empty.
     pub tools: BTreeMap<String, Vec<(Code, String)>>,
-    /// The changed tools through which programs break. Only tests of programs tell them.
+    /// The changed tools through which programs break, as their tests or their texts show.
     pub breaking: BTreeSet<String>,
     /// The files of its document that differ, if the document has several and tools changed.
     pub files: Vec<String>,

@@ -13,7 +13,7 @@ use crate::tree::{Member, Node, Tree};
 /// Maximum number of rules. Conditions of all rules are evaluated for each request.
 const MAX_RULES: usize = 1_000;
 
-/// What begins the names of owners of each kind, apart from names in the tokens file without a colon.
+/// The prefixes of owners, as `ptc_policy` reads them. A name from the tokens file may have none.
 const OWNER_KINDS: [&str; 4] = ["certificate:", "name:", "oauth:", "token:"];
 
 /// Maximum number of conditions of one rule.

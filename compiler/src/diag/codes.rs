@@ -186,7 +186,7 @@ codes! {
     CallNotChecked = "PTC0810" Note "a call whose name or arguments are computed";
     UndeclaredArgument = "PTC0811" Warning "an argument that a stored program reads and does not declare";
     ProgramBreaks = "PTC0812" Error "a program that the current tools break";
-    ProgramUnaffected = "PTC0813" Note "a program that gives the same with the current tools";
+    ProgramUnaffected = "PTC0813" Note "what is known of a program whose tools may have changed";
     PathNotObserved = "PTC0814" Warning "a place in a result that no observed answer has";
 
     PromptTooLarge = "PTC0901" Error "an answer to tools/list that is larger than --max-prompt-bytes";

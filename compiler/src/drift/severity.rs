@@ -1,7 +1,8 @@
 //! How severe changes of pinned tools are. Reports, findings and `--fail-on` take it from here.
 //!
-//! A change has the severity of its code. If the tests of programs show that a program breaks through a tool, changes of the tool that
-//! can break programs are errors. A tool is as severe as its worst change.
+//! A change has the severity of its code. If a program breaks through a tool, changes of the tool that can break programs are
+//! errors: the tests of the program show it, or its text reads a removed member that was required. A tool is as severe as its worst
+//! change.
 
 use std::collections::BTreeSet;
 

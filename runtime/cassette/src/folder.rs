@@ -82,7 +82,7 @@ struct State {
     bytes: u64,
     /// The bytes of calls that are being copied.
     incoming: u64,
-    /// The limit in bytes that the calls exceed. Then none is kept, since the program could not be replayed with some of them.
+    /// The limit in bytes that the calls exceed. No call is kept then: a program cannot be replayed with a part of its calls.
     exceeded: Option<u64>,
     /// The number of calls that were not kept.
     lost: u64,
@@ -143,7 +143,8 @@ impl Interceptor for RecordingFolder {
         while self.folder.running.load(Ordering::Acquire) > 0 && start.elapsed() < RUNNING_TIMEOUT {
             thread::sleep(POLL_INTERVAL);
         }
-        if !self.is_written_until(start + FINISH_TIMEOUT) {
+        let has_ended = self.folder.running.load(Ordering::Acquire) == 0;
+        if !self.is_written_until(start + FINISH_TIMEOUT) || !has_ended {
             log::line(Level::Warn, "some programs are not recorded", &[("folder", &self.folder.path.display().to_string())]);
         }
     }

@@ -16,10 +16,11 @@ use crate::source::{Client, Source};
 
 /// Maximum number of sources of one upstream. The one that was used least recently is given up for the next caller.
 const MAX_CALLERS: usize = 128;
-/// Time without a call after which a source is given up, when the next call of any caller comes. Its tokens take memory, also those that have expired.
+/// Time without a call after which a source is given up, when the next call of any caller comes. Its tokens take memory, also those that
+/// have expired.
 const MAX_IDLE: Duration = Duration::from_mins(15);
 
-/// Maximum bytes of the redactors of the callers' tokens of one upstream: some 40 tokens of 1,000 bytes. Those that were used least recently
+/// Maximum bytes of the redactors of the callers' tokens of one upstream: some 60 tokens of 1,000 bytes. Those that were used least recently
 /// are given up; the one in use is kept.
 const MAX_REDACTOR_BYTES: usize = 64 * 1024 * 1024;
 

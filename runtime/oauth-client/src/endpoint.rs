@@ -98,28 +98,14 @@ impl TokenEndpoint {
                 Err(why) => return Err(fault(&format!("`issuer` is not a URL: {why}"))),
             }
         };
-        let endpoint = Endpoint {
-            upstream: None,
-            // An authorization server that is not known yet may have TLS, also if the upstream has none.
-            url: if oauth.is_discovered() { "https://" } else { oauth.server() },
-            auth: &[],
-            static_headers: &[],
-            connect_timeout: config.connect_timeout,
-            proxy: config.proxy.clone(),
-            extra_roots: config.extra_roots.clone(),
-            posts: true,
-        };
-        // A server may issue the current token again, which must not be redacted in its answer.
-        let http = HttpClient::configured(&endpoint, config.secrets, |builder| match &limits {
-            // A proxy resolves the names itself.
-            Some(limits) if config.proxy.is_none() => builder.dns_resolver(limits.clone()),
-            _ => builder,
-        });
+        // An authorization server that is not known yet may have TLS, also if the upstream has none.
+        let http = client(config, if oauth.is_discovered() { "https://" } else { oauth.server() }, limits.as_ref())?;
         Ok(TokenEndpoint {
             upstream,
             party: Arc::new(party),
             url: Mutex::new(url),
-            http: http?.reading_issued(),
+            // A server may issue the current token again, which must not be redacted in its answer.
+            http: http.reading_issued(),
             limits,
             redactor: config.secrets.redactor(),
         })
@@ -383,6 +369,33 @@ impl TokenEndpoint {
         };
         Err(RequestError { fault, code, retry_after: pause, lost: false })
     }
+}
+
+/// Creates an HTTP client for servers like that of `url`, which resolves names within `limits`.
+///
+/// # Errors
+///
+/// The HTTP client cannot be set up.
+pub(crate) fn client(
+    config: &TokenSourceConfig<'_>,
+    url: &'static str,
+    limits: Option<&AddressLimits>,
+) -> Result<HttpClient, UpstreamError> {
+    let endpoint = Endpoint {
+        upstream: None,
+        url,
+        auth: &[],
+        static_headers: &[],
+        connect_timeout: config.connect_timeout,
+        proxy: config.proxy.clone(),
+        extra_roots: config.extra_roots.clone(),
+        posts: true,
+    };
+    HttpClient::configured(&endpoint, config.secrets, |builder| match limits {
+        // A proxy resolves the names itself.
+        Some(limits) if config.proxy.is_none() => builder.dns_resolver(limits.clone()),
+        _ => builder,
+    })
 }
 
 fn described(refusal: &Refusal, status: u16, advice: &str) -> String {

@@ -9,8 +9,8 @@ use url::Url;
 
 use crate::challenge;
 use crate::discovery::{self, Discovered};
-use crate::login::{AuthorizationServer, LoginClient};
-use crate::metadata::Metadata;
+use crate::login::{Asker, AuthorizationServer, LoginClient};
+use crate::metadata::{Fetcher, Metadata};
 use crate::party::Party;
 use crate::pin;
 use crate::proof::{self, ProofKey};
@@ -158,16 +158,11 @@ impl LoginClient {
     /// Returns the scopes that an MCP server asks for at the issuer of the config. Empty if the config has scopes, or if the server
     /// asks for none.
     async fn asked_scope(&self) -> String {
-        let config = &self.endpoint.party().oauth;
-        // The resource of other services is not their URL, and they do not answer requests of MCP.
-        let Some(upstream) = Url::parse(self.upstream).ok().filter(|url| url.as_str().starts_with(&config.resource)) else {
+        let (Some(Asker { http, limits }), Ok(upstream)) = (&self.asker, Url::parse(self.upstream)) else {
             return String::new();
         };
-        if !config.scope.is_empty() || config.resource.is_empty() {
-            return String::new();
-        }
-        let fetcher = self.endpoint.fetcher(Instant::now() + DISCOVERY_TIMEOUT);
-        discovery::asked_scope(&fetcher, &upstream, &config.issuer).await.unwrap_or_default()
+        let fetcher = Fetcher { http, limits: Some(limits), deadline: Instant::now() + DISCOVERY_TIMEOUT };
+        discovery::asked_scope(&fetcher, &upstream, &self.endpoint.party().oauth.issuer).await.unwrap_or_default()
     }
 
     async fn discover(&self) -> Result<Discovered, UpstreamError> {

@@ -237,6 +237,7 @@ mod tests {
         let quiet = after + Duration::from_mins(5);
         assert!(matches!(schedule.step(Some(&token), false, quiet), Step::Wait), "the count starts again");
     }
+
     /// A caller's source is given up and made again while a call still has a token of the earlier one.
     #[test]
     fn token_of_an_earlier_source_is_not_taken_for_the_current_one() {

@@ -304,3 +304,43 @@ fn endpoint_at_a_private_address_in_the_metadata_of_a_public_issuer_is_not_asked
         }
     }
 }
+
+/// The issuer is in the network of the operator, which gives an upstream elsewhere no access to it.
+#[test]
+fn upstream_elsewhere_cannot_name_metadata_in_the_network_of_a_private_issuer() {
+    const UPSTREAM: &str = "http://203.0.113.9/mcp";
+    for (metadata, scope) in [("http://203.0.113.9/metadata", Some("notes.read")), ("http://10.0.0.6/metadata", None)] {
+        let proxy = Web::start(move |asked| match &*asked.target {
+            UPSTREAM => Answer::Full(401, vec![format!("WWW-Authenticate: Bearer resource_metadata=\"{metadata}\"")], Vec::new()),
+            "http://10.0.0.5/.well-known/oauth-authorization-server" => Answer::json(
+                200,
+                json!({
+                    "issuer": "http://10.0.0.5", "token_endpoint": "http://10.0.0.5/token",
+                    "authorization_endpoint": "http://10.0.0.5/authorize",
+                }),
+            ),
+            target if target.ends_with("/metadata") => Answer::json(
+                200,
+                json!({ "resource": UPSTREAM, "authorization_servers": ["http://10.0.0.5"], "scopes_supported": ["notes.read"] }),
+            ),
+            _ => Answer::json(404, json!({})),
+        });
+        let oauth = OAuth2 {
+            issuer: "http://10.0.0.5",
+            client_id: "gate",
+            resource: UPSTREAM,
+            ..OAuth2::new(GrantType::AuthorizationCode)
+        };
+        let auth: &'static [Auth] = vec![Auth::OAuth2(oauth)].leak();
+        let spec = OpenApi { auth, proxy: Some(Proxy::new(proxy.url(""))), ..OpenApi::new(UPSTREAM) };
+        let folder = tempfile::tempdir().unwrap();
+        let url =
+            with_client(spec, folder.path(), async |client| match client.authorization("http://127.0.0.1:1/".into()).await {
+                Ok(request) => request.url,
+                Err(why) => panic!("{why}"),
+            });
+        let found = url.query_pairs().find(|(name, _)| name == "scope").map(|(_, scope)| scope.into_owned());
+        let is_asked = proxy.requests().iter().any(|asked| asked.target == metadata);
+        assert_eq!((found.as_deref(), is_asked), (scope, scope.is_some()), "{metadata}");
+    }
+}

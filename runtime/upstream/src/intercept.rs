@@ -133,7 +133,9 @@ pub(crate) async fn observe(
     took: Duration,
     redactor: Redactor,
 ) -> Result<Answered, UpstreamError> {
-    let answer_bytes = outcome.as_ref().map_or_else(|fault| fault.message.len(), |answered| answered.payload.len());
+    let failed_body = |fault: &UpstreamError| fault.head.as_ref().and_then(|head| head.failed_body.as_ref()).map_or(0, Vec::len);
+    let answer_bytes =
+        outcome.as_ref().map_or_else(|fault| fault.message.len() + failed_body(fault), |answered| answered.payload.len());
     let observed = offload(call.arguments.len() + answer_bytes, move || {
         match &outcome {
             Ok(answered) => program.observe(&call, Ok(&answered.observed(&redactor)), took),

@@ -9,6 +9,7 @@ mod misspelt;
 mod notes;
 mod pages;
 mod records;
+mod reply;
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,7 +22,7 @@ use litemap::LiteMap;
 use ptc_catalog::Transport;
 use ptc_catalog::Upstream;
 use ptc_check::paging::UnreadPages;
-use ptc_lisp::host::{Account, Discovery, Fault, Host, HttpHead, Pages, PendingReply, Reply};
+use ptc_lisp::host::{Account, Discovery, Fault, Host, Pages, PendingReply, Reply};
 use ptc_lisp::limits::Cancel;
 use ptc_lisp::list_uses::TrackedList;
 use ptc_lisp::{ErrorKind, Value};
@@ -33,6 +34,7 @@ use self::misspelt::Misspelt;
 pub use self::notes::nothing_written;
 use self::records::Records;
 pub(crate) use self::records::Writes;
+use self::reply::{clean, failed, with_head};
 use super::Upstreams;
 use super::access::{Access, CallDecisions};
 use super::arguments::Bounds;
@@ -45,7 +47,6 @@ use super::dispatch::{EncodedCall, UpstreamConnection};
 use super::fault::{Reason, UpstreamError, excerpt};
 #[cfg(feature = "interception")]
 use super::intercept::{self, InterceptedCall, Interception, ProgramInterceptor};
-use super::mcp::outcome::{Payload, compact_len, string_len};
 use super::offload::offload;
 use super::record::{CallRecord, CallReport};
 use super::request::{self, Call};
@@ -569,39 +570,4 @@ fn retried(fault: &UpstreamError, delay: Duration) -> UpstreamError {
 
 fn stopped_waiting() -> UpstreamError {
     UpstreamError::timeout(format!("the program stopped while {}", stage::reached().described()))
-}
-
-fn failed(fault: UpstreamError) -> Reply {
-    with_head(Reply::Failed { reason: fault.reason.name(), message: fault.message.into_owned() }, fault.head)
-}
-
-fn with_head(reply: Reply, head: Option<Box<HttpHead>>) -> Reply {
-    match head {
-        Some(head) => Reply::Http(head, Box::new(reply)),
-        None => reply,
-    }
-}
-
-/// Returns the redacted payload and its size. JSON was redacted when it was received. Text may itself be JSON, whose escapes can
-/// hide a secret.
-fn clean(redactor: &Redactor, payload: Payload) -> (Reply, u64) {
-    match payload {
-        Payload::None => (Reply::None, 0),
-        Payload::Json(json) => {
-            let bytes = compact_len(&json);
-            (Reply::Json(json), bytes)
-        }
-        Payload::Text(text) => {
-            let text = redactor.redact_text(text);
-            let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-            let bytes = if is_json { compact_len(text.as_bytes()) } else { string_len(&text) };
-            (Reply::Text(text), bytes)
-        }
-        #[cfg(feature = "http")]
-        Payload::Plain(text) => {
-            let text = redactor.redact_text(text);
-            let bytes = string_len(&text);
-            (Reply::Plain(text), bytes)
-        }
-    }
 }

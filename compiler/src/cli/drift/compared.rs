@@ -78,7 +78,14 @@ impl Compared {
         let program_files = programs.iter().map(path_of).collect();
         let (old, new) = (leak::leak_static(&old), leak::leak_static(&new));
         let upgrade = Upgrade { config: path, old, new, program_files };
-        let effects = upgrade.effects(tests)?;
+        let mut effects = upgrade.effects(tests)?;
+        // A test in another folder names a stored program by another path.
+        for effect in &mut effects {
+            let stored = programs.iter().map(|program| &sources.get(program.file).path);
+            if let Some(path) = stored.into_iter().find(|path| is_same_file(path, &effect.file)) {
+                effect.file.clone_from(path);
+            }
+        }
         self.add_changes_to_calls(programs, [old.catalog, new.catalog]);
         let reads = self.add_reads(programs, &removed, &effects, sources);
         let is_tested = |program: &ir::Program| effects.iter().any(|effect| effect.file == sources.get(program.file).path);
@@ -86,7 +93,7 @@ impl Compared {
         self.add_untested(config, programs, &untested);
         for found in effects {
             let reads = reads.get(&found.file).map(Vec::as_slice).unwrap_or_default();
-            // What a program reads and the test did not come to has a finding of its own.
+            // A read that the test does not reach has its own finding.
             if matches!(found.effect, Effect::None) && !reads.is_empty() {
                 continue;
             }
@@ -120,7 +127,10 @@ impl Compared {
             let Some(site) = site else { continue };
             let changes = self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_of(argument, name)));
             // A refusal names the argument, and then other changes of the input are not its cause.
-            let is_about = |change: &&String| change.split('`').any(|name| finding.message.contains(&format!("'{name}'")));
+            let is_about = |change: &&String| {
+                let mut names = change.split('`').skip(1).step_by(2).filter(|name| !name.is_empty() && **name != *site.tool.1);
+                names.any(|name| finding.message.contains(&format!("'{name}'")))
+            };
             let about: Vec<String> = changes.iter().filter(is_about).cloned().collect();
             let changes = if about.is_empty() { changes } else { about };
             // The change says more than a similar name, and some formats have only the first hint.
@@ -146,7 +156,7 @@ impl Compared {
         }
         let mut found = BTreeMap::new();
         for (path, name, text) in texts {
-            // Reports have the order of the files.
+            // Reports list findings in the order in which files are added.
             let file = sources.add(path.clone(), text);
             let reads = removed.reads(text);
             if reads.is_empty() {
@@ -260,6 +270,12 @@ impl Compared {
         }
         changes.into_iter().fold(finding, Diagnostic::hint)
     }
+}
+
+/// Whether two paths lead to the same file.
+fn is_same_file(one: &str, other: &str) -> bool {
+    let canonical = |path: &str| Path::new(path).canonicalize();
+    one == other || matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Whether the quoted place of an argument is that argument, or a part of it.

@@ -83,7 +83,9 @@ impl Answers {
             [of_document, of_schema].into_iter().flatten().find(|example| declared.permits(example)).cloned()
         });
         let answer = example.or_else(|| match (self.observed.get(call.upstream.name, tool.name), declared.schema()) {
-            (Some(observed), _) => generate::answer_to(tool, observed, seed, &request).filter(|answer| declared.permits(answer)),
+            (Some(observed), is_declared) => generate::answer_to(tool, observed, seed, &request)
+                .filter(|answer| declared.permits(answer))
+                .or_else(|| is_declared.and_then(|_| generate::answer_to(tool, &declared, seed, &request))),
             (None, Some(_)) => generate::answer_to(tool, &declared, seed, &request),
             (None, None) => {
                 let any = if is_operation { Json::object() } else { Json::object().with("type", Json::string("string")) };

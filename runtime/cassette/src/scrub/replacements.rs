@@ -15,7 +15,7 @@ pub(crate) struct Replacements {
     numbers: BTreeMap<String, (String, usize)>,
     /// The last numbers that are in use, of texts and of numbers.
     used: (u64, u64),
-    /// The numbers in requests, also those in texts, which do not replace others: two requests would become equal.
+    /// Numbers that requests contain, also as texts. They are not used as replacements, since two requests could become equal.
     in_requests: BTreeSet<String>,
 }
 
