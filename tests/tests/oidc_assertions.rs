@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::oidc::{Caller, SECRET};
 
 /// Lifetime of access tokens in seconds. A token is renewed or replaced in the second after it.
-const LIFETIME: u64 = 2;
+const LIFETIME: u64 = 10;
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:tools:gate";
 
 /// The authorization server and its service.
