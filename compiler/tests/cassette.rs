@@ -16,26 +16,34 @@ use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "canary-5d1e/q2 \"quoted\" value";
 
-/// An MCP server. `echo` answers with its secret and its arguments, `count` with a number that grows with every call, and `fail`
-/// with an error that has the secret.
-const SERVER: &str = r#"
-escaped=$(printf %s "$KEY" | sed 's/"/\\"/g')
-count=0
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  schema='"inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}'
-  case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"echo",'$schema'},{"name":"count",'$schema'},{"name":"fail",'$schema'}]}' ;;
+/// `echo` answers with its secret and its arguments, `count` with a number that grows with every call, and `fail` with an error that has
+/// the secret.
+const CALLS: &str = r#"
     *'"name":"echo"'*) result='{"content":[{"type":"text","text":"said '$escaped'\nto '$(printf %s "$line" | sed -n 's/.*"a":"\([a-z]*\)".*/\1/p')'"}]}' ;;
     *'"name":"count"'*) count=$((count + 1)); result='{"content":[],"structuredContent":{"n":'$count'}}' ;;
     *'"name":"fail"'*) result='{"isError":true,"content":[{"type":"text","text":"no '$escaped'"}]}' ;;
+"#;
+
+/// Returns an MCP server as a shell script. `start` is run first, `tools` have the same `properties`, and `calls` are the branches of a
+/// `case` that set the `result` of a call by its `line`.
+pub(crate) fn server(start: &str, properties: &str, tools: &[&str], calls: &str) -> String {
+    const SCRIPT: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[TOOLS]}' ;;
+CALLS
     *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done
 "#;
+    let schema = format!(r#""inputSchema":{{"type":"object","properties":{properties}}}"#);
+    let tools: Vec<String> = tools.iter().map(|name| format!(r#"{{"name":"{name}",{schema}}}"#)).collect();
+    start.to_owned() + &SCRIPT.replace("TOOLS", &tools.join(",")).replace("CALLS", calls)
+}
 
 /// A program that gets text with a secret, a failure, and different answers to equal requests.
 const PROGRAM: &str = r#"
@@ -50,7 +58,8 @@ pub(crate) struct Folder(pub(crate) TempDir);
 impl Folder {
     pub(crate) fn new() -> Folder {
         let folder = Folder(tempfile::tempdir().unwrap());
-        folder.write("server.sh", SERVER);
+        let start = "escaped=$(printf %s \"$KEY\" | sed 's/\"/\\\\\"/g')\ncount=0\n";
+        folder.write("server.sh", &server(start, r#"{"a":{"type":"string"}}"#, &["echo", "count", "fail"], CALLS));
         let entry = json!({
             "transport": "mcp_stdio", "command": "sh", "args": ["server.sh"], "cd": folder.0.path(),
             "env": { "KEY": "${PTC_TEST_CASSETTE_SECRET}" },

@@ -1,27 +1,15 @@
 //! Tests cassettes in which `--scrub` and `--scrub-pattern` have replaced values.
 
-use crate::cassette::Folder;
+use crate::cassette::{Folder, server};
 use crate::recording::serve;
 
-/// An MCP server whose answers have texts and numbers that identify people.
-const SERVER: &str = r#"
-person() { printf '{"id":%s,"name":"%s","mail":"%s@example.com"}' "$1" "$2" "$2"; }
-while read -r line; do
-  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  schema='"inputSchema":{"type":"object"}'
-  case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"people",'$schema'},{"name":"note",'$schema'},{"name":"greet",'$schema'}]}' ;;
+/// Answers with texts and numbers that identify people.
+const CALLS: &str = r#"
     *'"name":"people"'*) result='{"content":[],"structuredContent":{"rows":['$(person 41 ann)','$(person 42 bob)']}}' ;;
     *'"key":41'*) result='{"content":[{"type":"text","text":"ann <ann@example.com> owes 7"}]}' ;;
     *'"key":42'*) result='{"content":[{"type":"text","text":"bob <bob@example.com> owes 8"}]}' ;;
     *'"to":"ann"'*) result='{"content":[{"type":"text","text":"good morning"}]}' ;;
     *'"to":"bob"'*) result='{"content":[{"type":"text","text":"good evening"}]}' ;;
-    *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue ;;
-    *) continue ;;
-  esac
-  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
-done
 "#;
 
 /// A program whose calls depend on what earlier calls answered.
@@ -34,7 +22,8 @@ const PROGRAM: &str = r#"
 #[test]
 fn scrubbed_cassette_replays_the_program_with_the_replacements() {
     let folder = Folder::new();
-    folder.write("server.sh", SERVER);
+    let person = r#"person() { printf '{"id":%s,"name":"%s","mail":"%s@example.com"}' "$1" "$2" "$2"; }"#;
+    folder.write("server.sh", &server(person, "{}", &["people", "note", "greet"], CALLS));
     folder.write("people.clj", PROGRAM);
     std::fs::remove_file(folder.0.path().join("upstreams.lock.json")).unwrap();
     folder.run(&["update", "upstreams.json"], true).success();

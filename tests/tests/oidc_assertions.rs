@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::oidc::{Caller, SECRET};
 
-/// Lifetime of access tokens in seconds. A token is renewed or replaced in the second after it.
+/// Lifetime of access tokens in seconds. The provider accepts an assertion once, so that a token must be valid until all calls with it are
+/// made, also on a loaded machine.
 const LIFETIME: u64 = 10;
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:tools:gate";
 

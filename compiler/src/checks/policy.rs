@@ -125,7 +125,7 @@ fn refusal(tool: &LockedTool, argument: &str, value: &str) -> Option<Mismatch> {
     refusals.reduce(|first, next| next.and(first))?
 }
 
-/// Whether a grant permits some call of a tool.
+/// Returns whether a grant permits at least one call of a tool that the schema of the tool accepts.
 fn permits_some_call(grant: &Grant, name: &str, tool: &LockedTool) -> bool {
     let is_usable =
         |argument: &str, value: &String| value == NULL || may_have(tool, argument) && refusal(tool, argument, value).is_none();
@@ -164,7 +164,8 @@ fn unreachable_rules<'p>(policy: &'p Policy, lock: &Lock) -> Vec<(&'p Rule, Opti
     unreachable
 }
 
-/// Whether something holds for each tool of each grant of a rule, of which there is at least one.
+/// Returns whether `holds` is true for every tool that a rule permits, with the grant that permits it. A rule that permits no pinned tool
+/// gives false.
 fn all_calls(rule: &Rule, lock: &Lock, mut holds: impl FnMut(&Grant, &str) -> bool) -> bool {
     let mut calls = 0_usize;
     let all_hold = rule.allow.iter().all(|grant| {
@@ -177,7 +178,7 @@ fn all_calls(rule: &Rule, lock: &Lock, mut holds: impl FnMut(&Grant, &str) -> bo
     all_hold && calls > 0
 }
 
-/// Whether a rule permits all calls of a tool that a grant permits.
+/// Returns whether a rule permits every call of `tool` that `grant` permits.
 fn covers(rule: &Rule, grant: &Grant, tool: &str) -> bool {
     grants_tool(rule, grant, tool).any(|other| restricts_less(other, grant))
 }
@@ -221,7 +222,8 @@ fn demands(rule: &Rule, scope: &str) -> bool {
     rule.when.iter().any(|condition| matches!(&condition.value, Condition::Scope(own) if own == scope))
 }
 
-/// Whether other rules permit every call that the rule at an index permits, and as many, to callers that lack only a scope.
+/// Returns whether a caller who meets all conditions of the rule at index `at` except `scope` may make the same calls, and as many, by other
+/// rules.
 fn is_permitted_without(policy: &Policy, lock: &Lock, at: usize, scope: &str) -> bool {
     let (earlier, rest) = policy.rules.split_at(at);
     let Some((rule, later)) = rest.split_first() else { return false };
@@ -243,7 +245,8 @@ fn is_permitted_without(policy: &Policy, lock: &Lock, at: usize, scope: &str) ->
     })
 }
 
-/// Whether `other` permits as many calls as `rule`. A limit counts all calls of its rule, so that these must all be calls of `rule` too.
+/// Returns whether `other` permits as many calls as `rule`. A limit counts every call that its rule permits. If `other` has one, `rule` must
+/// therefore permit all calls of `other` too.
 fn permits_as_many(other: &Rule, rule: &Rule, lock: &Lock) -> bool {
     let is_as_high = |other: Option<u32>, own: Option<u32>| other.is_none_or(|other| own.is_some_and(|own| own <= other));
     let is_unlimited = other.calls_per_program.is_none() && other.calls_per_minute.is_none();

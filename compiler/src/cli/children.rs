@@ -1,4 +1,4 @@
-//! What the processes that this program starts inherit from its environment. All commands are created here.
+//! Creates the commands of all processes that this program starts, and removes secrets from their environment.
 
 use std::ffi::OsStr;
 use std::process::Command;

@@ -18,6 +18,11 @@ pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, Failur
     Ok(true)
 }
 
+/// Returns whether two paths lead to the same file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Copies a program to `to`. The file there is replaced in one step, so that a running program is not disturbed.
 pub(crate) fn copy_program(from: &Path, to: &Path) -> Result<u64, Failure> {
     let beside = prepare(to)?;

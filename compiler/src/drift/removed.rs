@@ -20,9 +20,9 @@ pub struct Removed {
     /// Without the removed members.
     pub without: Json,
     /// With those removed members that were optional.
-    pub with_optional: Json,
+    pub with_removed_optional: Json,
     /// With all removed members.
-    pub with_all: Json,
+    pub with_removed: Json,
 }
 
 /// Which removed members a shape has.
@@ -39,8 +39,8 @@ pub fn removed(old: &Json, new: &Json) -> Option<Removed> {
         let walk = Walk { old: Schema::new(old), new: Schema::new(new), kept, left: Cell::new(MAX_PARTS) };
         walk.shape(old, new, 0)
     };
-    let (without, with_all) = (shape(Kept::None), shape(Kept::All));
-    (without != with_all).then(|| Removed { without, with_optional: shape(Kept::Optional), with_all })
+    let (without, with_removed) = (shape(Kept::None), shape(Kept::All));
+    (without != with_removed).then(|| Removed { without, with_removed_optional: shape(Kept::Optional), with_removed })
 }
 
 struct Walk<'a> {
@@ -116,8 +116,8 @@ mod tests {
             at.map(|at| at.members().iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" "))
         };
         assert_eq!(names(&found.without).as_deref(), Some("sku next"));
-        assert_eq!(names(&found.with_optional).as_deref(), Some("sku next note"));
-        assert_eq!(names(&found.with_all).as_deref(), Some("sku next id note"));
+        assert_eq!(names(&found.with_removed_optional).as_deref(), Some("sku next note"));
+        assert_eq!(names(&found.with_removed).as_deref(), Some("sku next id note"));
         assert_eq!(removed(&old, &old), None);
         // Members may have any name, or are not described any more.
         for open in [r#"{"type":"object"}"#, r#"{"properties":{"a":{}},"additionalProperties":{"type":"string"}}"#] {
@@ -131,6 +131,6 @@ mod tests {
             let properties: Vec<String> = (0..9).map(|at| format!(r##""m{at}":{{"$ref":"#"}}"##)).collect();
             Json::parse(&format!(r#"{{"type":"object","properties":{{"{name}":{{}},{}}}}}"#, properties.join(","))).expect("JSON")
         };
-        assert!(removed(&node("a"), &node("b")).is_some_and(|found| found.with_all.canonical().len() < 1_000_000));
+        assert!(removed(&node("a"), &node("b")).is_some_and(|found| found.with_removed.canonical().len() < 1_000_000));
     }
 }

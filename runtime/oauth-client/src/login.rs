@@ -44,18 +44,18 @@ pub struct LoginClient {
     pub(crate) upstream: &'static str,
     pub(crate) redactor: Redactor,
     /// Asks an MCP server for its scopes, which may be at other addresses than the issuer of the config. `None` if it is not asked.
-    pub(crate) asker: Option<Asker>,
+    pub(crate) scope_probe: Option<ScopeProbe>,
 }
 
 /// Sends requests to an upstream, within its own limits of addresses.
-pub(crate) struct Asker {
+pub(crate) struct ScopeProbe {
     pub(crate) http: HttpClient,
     pub(crate) limits: AddressLimits,
 }
 
-impl Asker {
+impl ScopeProbe {
     /// Returns the client for an MCP server whose scopes the config does not have, at the issuer of the config.
-    fn new(config: &TokenSourceConfig<'_>) -> Result<Option<Asker>, UpstreamError> {
+    fn new(config: &TokenSourceConfig<'_>) -> Result<Option<ScopeProbe>, UpstreamError> {
         let oauth = config.oauth;
         let Ok(url) = Url::parse(config.url) else { return Ok(None) };
         // The resource of an MCP server is its URL. Other services do not answer requests of MCP.
@@ -67,7 +67,7 @@ impl Asker {
             return Ok(None);
         }
         let limits = AddressLimits::new(url);
-        Ok(Some(Asker { http: endpoint::client(config, config.url, Some(&limits))?, limits }))
+        Ok(Some(ScopeProbe { http: endpoint::client(config, config.url, Some(&limits))?, limits }))
     }
 }
 
@@ -154,7 +154,7 @@ impl LoginClient {
             store: TokenStore::new(config.token_store.clone()).map_err(UpstreamError::unavailable)?,
             upstream: config.url,
             redactor: config.secrets.redactor(),
-            asker: Asker::new(config)?,
+            scope_probe: ScopeProbe::new(config)?,
         })
     }
 

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::challenge;
 use crate::discovery::{self, Discovered};
-use crate::login::{Asker, AuthorizationServer, LoginClient};
+use crate::login::{AuthorizationServer, LoginClient, ScopeProbe};
 use crate::metadata::{Fetcher, Metadata};
 use crate::party::Party;
 use crate::pin;
@@ -158,7 +158,7 @@ impl LoginClient {
     /// Returns the scopes that an MCP server asks for at the issuer of the config. Empty if the config has scopes, or if the server
     /// asks for none.
     async fn asked_scope(&self) -> String {
-        let (Some(Asker { http, limits }), Ok(upstream)) = (&self.asker, Url::parse(self.upstream)) else {
+        let (Some(ScopeProbe { http, limits }), Ok(upstream)) = (&self.scope_probe, Url::parse(self.upstream)) else {
             return String::new();
         };
         let fetcher = Fetcher { http, limits: Some(limits), deadline: Instant::now() + DISCOVERY_TIMEOUT };

@@ -20,7 +20,7 @@ use ptc_compiler::source::{Sources, Span};
 use super::removed_reads::{RemovedMembers, RemovedRead};
 use crate::call_sites::{CallSite, call_sites};
 use crate::test::upgrade::{Effect, ProgramEffect, TestPlace, Upgrade};
-use crate::{Failure, program};
+use crate::{Failure, files, program};
 
 /// Maximum number of places that a finding names beside its own.
 const MAX_PLACES: usize = 5;
@@ -82,7 +82,7 @@ impl Compared {
         // A test in another folder names a stored program by another path.
         for effect in &mut effects {
             let stored = programs.iter().map(|program| &sources.get(program.file).path);
-            if let Some(path) = stored.into_iter().find(|path| is_same_file(path, &effect.file)) {
+            if let Some(path) = stored.into_iter().find(|path| files::is_same(Path::new(path), Path::new(&effect.file))) {
                 effect.file.clone_from(path);
             }
         }
@@ -125,7 +125,8 @@ impl Compared {
                 _ => continue,
             };
             let Some(site) = site else { continue };
-            let changes = self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_of(argument, name)));
+            let changes =
+                self.changes(&site.tool, cause, &|argument| site.arguments.iter().any(|name| is_inside(argument, name)));
             // A refusal names the argument, and then other changes of the input are not its cause.
             let is_about = |change: &&String| {
                 let mut names = change.split('`').skip(1).step_by(2).filter(|name| !name.is_empty() && **name != *site.tool.1);
@@ -262,7 +263,7 @@ impl Compared {
         if found.test.is_failed {
             finding = finding.also(place_of(&found.test, sources), "the test that fails");
         }
-        let passes = |argument: &str| found.arguments.iter().any(|name| is_of(argument, name));
+        let passes = |argument: &str| found.arguments.iter().any(|name| is_inside(argument, name));
         let of_cause = |cause| found.tools.iter().flat_map(|tool| self.changes(tool, cause, &passes)).collect::<Vec<_>>();
         let mut changes = of_cause(found.cause);
         if changes.is_empty() {
@@ -272,14 +273,8 @@ impl Compared {
     }
 }
 
-/// Whether two paths lead to the same file.
-fn is_same_file(one: &str, other: &str) -> bool {
-    let canonical = |path: &str| Path::new(path).canonicalize();
-    one == other || matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
-}
-
-/// Whether the quoted place of an argument is that argument, or a part of it.
-fn is_of(place: &str, argument: &str) -> bool {
+/// Returns whether a quoted place in a change, such as `filter.state`, is inside an argument, such as `filter`.
+fn is_inside(place: &str, argument: &str) -> bool {
     let place = place.trim_matches('`');
     place.strip_prefix(argument).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

@@ -18,8 +18,8 @@ struct ChangedTool {
     name: (String, String),
     /// Catalogs of this tool: without the removed members, with those that were optional, and with all.
     without: &'static Catalog,
-    with_optional: &'static Catalog,
-    with_all: &'static Catalog,
+    with_removed_optional: &'static Catalog,
+    with_removed: &'static Catalog,
 }
 
 /// A read of a removed member.
@@ -61,8 +61,8 @@ impl RemovedMembers {
                 found.push(ChangedTool {
                     name: (upstream.name.clone(), tool.name.clone()),
                     without: catalog(shapes.without),
-                    with_optional: catalog(shapes.with_optional),
-                    with_all: catalog(shapes.with_all),
+                    with_removed_optional: catalog(shapes.with_removed_optional),
+                    with_removed: catalog(shapes.with_removed),
                 });
             }
         }
@@ -82,7 +82,7 @@ impl RemovedMembers {
             if read.is_empty() {
                 continue;
             }
-            let (never, required) = (missing(tool.with_all), missing(tool.with_optional));
+            let (never, required) = (missing(tool.with_removed), missing(tool.with_removed_optional));
             let is_in = |list: &[ptc_check::MissingKey], finding: &ptc_check::Finding| {
                 list.iter().any(|other| other.finding.span == finding.span && other.finding.message == finding.message)
             };

@@ -28,7 +28,7 @@ use super::outcome::{TestOutcome, Verdict};
 use super::program_run::ProgramRun;
 use super::{Subject, TestRun};
 use crate::call_sites::{CallSite, call_sites};
-use crate::{Failure, load};
+use crate::{Failure, files, load};
 
 /// Maximum number of shown differences of a value.
 const MAX_DIFFERENCES: usize = 3;
@@ -131,10 +131,7 @@ impl Upgrade<'_> {
         subject: &Subject<'_>,
         effects: &mut Vec<ProgramEffect>,
     ) -> Result<(), Failure> {
-        let is_same = |config: &Path| match (config.canonicalize(), self.config.canonicalize()) {
-            (Ok(one), Ok(other)) => one == other,
-            _ => false,
-        };
+        let is_same = |config: &Path| files::is_same(config, self.config);
         let (Some(cassette), true) = (&inputs.cassette, inputs.config.as_deref().is_some_and(is_same)) else { return Ok(()) };
         let name = cassette.display().to_string();
         // `test` reports cassettes that cannot be used.
