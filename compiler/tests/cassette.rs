@@ -187,6 +187,26 @@ fn recording_again_changes_nothing_and_failures_write_nothing() {
 }
 
 #[test]
+fn record_replaces_no_file_that_is_not_a_cassette() {
+    let folder = Folder::new();
+    let record = |output: &str| folder.run(&["record", "upstreams.json", "program.clj", "-o", output], true);
+    for name in ["program.clj", "upstreams.json", "upstreams.lock.json"] {
+        let before = folder.read(name);
+        let refused = record(name);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains(&format!("`{name}` exists and is not a cassette")), "{refused:?}");
+        assert_eq!(folder.read(name), before);
+    }
+    record("c.json").success();
+    let whole = folder.read("c.json");
+    for damaged in ["", whole.get(..40).unwrap()] {
+        folder.write("c.json", damaged);
+        record("c.json").success();
+        assert_eq!(folder.read("c.json"), whole);
+    }
+}
+
+#[test]
 #[ignore = "needs strace, which .ci/peers installs"]
 fn replay_opens_no_socket_and_starts_no_process() {
     let folder = Folder::recorded();

@@ -1,11 +1,11 @@
 //! Runs `record CONFIG [PROGRAM…] -o FILE`, which runs programs with the upstreams and writes a cassette of their answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use ptc_compiler::serve::cassette::Recorder;
 use ptc_compiler::serve::cassette::scrub::{MergedRequests, Rule, ScrubError};
+use ptc_compiler::serve::cassette::{Cassette, Recorder};
 use ptc_compiler::serve::observe::Observations;
 
 use crate::console::Console;
@@ -52,6 +52,7 @@ pub(crate) struct Record {
 /// Records the programs.
 pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
     let config = &args.runs.config;
+    refuse_other_file(&args.output)?;
     let Some(frozen) = frozen::open_all(config, console) else { return Ok(Status::Findings) };
     let recorder = Recorder::default();
     let recorder = Arc::new(if args.latency { recorder.with_latency() } else { recorder });
@@ -84,4 +85,15 @@ pub(crate) fn run(args: &Record, console: &Console) -> Result<Status, Failure> {
         observe::store(config, frozen.lock, &Observations::from(&cassette), false, console)?;
     }
     Ok(Status::Clean)
+}
+
+/// Refuses to replace a file that is not a cassette: a program whose name is written after `-o` would be lost.
+fn refuse_other_file(path: &Path) -> Result<(), Failure> {
+    let Ok(bytes) = std::fs::read(path) else { return Ok(()) };
+    if bytes.is_empty() || Cassette::is_begun_by(&String::from_utf8_lossy(&bytes)) {
+        return Ok(());
+    }
+    let message = format!("`{}` exists and is not a cassette, so that it is not replaced", path.display());
+    Err(Failure::new(message)
+        .hint("nothing was recorded; `-o` takes the cassette to write, and programs are arguments without an option"))
 }

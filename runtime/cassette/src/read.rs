@@ -8,6 +8,12 @@ use crate::{Cassette, Content, Error, RecordedTool, Reply, Request, VERSION};
 use ptc_json::Json;
 
 impl Cassette {
+    /// Whether a text is a cassette of any version, or begins like one: a cassette can be cut off, or have conflict markers.
+    pub fn is_begun_by(text: &str) -> bool {
+        let begins = || text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"cassette\""));
+        begins() || Json::read(text).is_ok_and(|json| json.get("cassette").is_some())
+    }
+
     /// Reads a cassette. `name` is the file in error messages.
     ///
     /// # Errors
