@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ptc_lisp::{Bindings, Deadline, Program, ToolCallSite, Value};
-
-use crate::computed::as_values;
+use ptc_lisp::ir::{Ir, Op};
+use ptc_lisp::{Bindings, Deadline, Program, ToolCallSite, Value, has_upstream_call};
 
 /// A tool that a program may call. A name that is computed when the program runs is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,11 +42,78 @@ fn called_tool(site: ToolCallSite) -> Option<CalledTool> {
 pub fn called_tools(program: &Program) -> BTreeSet<CalledTool> {
     let sites = program.tool_calls_by_name();
     let mut called: BTreeSet<CalledTool> = sites.into_iter().filter(|site| !site.is_covered).filter_map(called_tool).collect();
-    if !as_values(program.ir()).is_empty() {
+    for used in uses_as_value(program.ir()) {
         // Code that receives `tool/call` as a value may call any tool.
-        called.insert(CalledTool::default());
+        called.extend(used.unwrap_or_else(|| vec![CalledTool::default()]));
     }
     called
+}
+
+/// Functions that call their first argument with each element of their second, and with nothing else.
+const EACH_ELEMENT: [&str; 6] = ["keep", "map", "mapcat", "mapv", "pmap", "run!"];
+
+/// Returns the tools of each place that uses a function such as `tool/call` as a value. `None` if it may be called with any request.
+fn uses_as_value(ir: &Ir) -> Vec<Option<Vec<CalledTool>>> {
+    if let Op::Builtin { row, args } = &ir.op
+        && row.namespace == "clojure.core"
+        && EACH_ELEMENT.contains(&row.name)
+        && let [Ir { op: Op::Const(function), .. }, requests] = args.as_slice()
+        && is_upstream_function(function)
+    {
+        return vec![tools_of_requests(requests)];
+    }
+    let mut found = Vec::new();
+    if let Op::Const(value) = &ir.op
+        && has_upstream_call(value)
+    {
+        found.push(None);
+    }
+    ir.children(&mut |child| found.extend(uses_as_value(child)));
+    found
+}
+
+/// Whether a value is a function such as `tool/call`.
+fn is_upstream_function(value: &Value) -> bool {
+    // In a list, it may be taken out of the list and called.
+    value.items().is_none() && has_upstream_call(value)
+}
+
+/// Returns the tools of the requests in a literal list. `None` if one of them, or the list, is computed.
+fn tools_of_requests(requests: &Ir) -> Option<Vec<CalledTool>> {
+    match &requests.op {
+        Op::Const(list) => Some(list.items()?.map(tool_of_request).collect()),
+        Op::Vector(parts) => parts.iter().map(tool_of_literal).collect(),
+        _ => None,
+    }
+}
+
+fn tool_of_request(request: &Value) -> CalledTool {
+    let name = |key| request.get(key).and_then(Value::as_name).map(str::to_owned);
+    CalledTool { server: name("server"), tool: name("tool") }
+}
+
+/// Returns the tool of a map literal. A computed name is any name.
+fn tool_of_literal(request: &Ir) -> Option<CalledTool> {
+    let parts = match &request.op {
+        Op::Const(request) => return Some(tool_of_request(request)),
+        Op::Map(parts) => parts,
+        _ => return None,
+    };
+    let mut tool = CalledTool::default();
+    for pair in parts.chunks_exact(2) {
+        // A computed key may be `:tool`.
+        let [Ir { op: Op::Const(key), .. }, value] = pair else { return None };
+        let name = match &value.op {
+            Op::Const(value) => value.as_name().map(str::to_owned),
+            _ => None,
+        };
+        match key.as_name() {
+            Some("server") => tool.server = name,
+            Some("tool") => tool.tool = name,
+            _ => {}
+        }
+    }
+    Some(tool)
 }
 
 #[cfg(test)]
@@ -73,8 +139,16 @@ mod tests {
             (r#"(tool/call {:server "a" :tool data/name})"#, vec!["a/?"]),
             (r#"(tool/call {:server data/name :tool "b"})"#, vec!["?/b"]),
             ("(tool/call data/request)", vec!["?/?"]),
-            (r#"(map tool/call [{:server "a" :tool "b"}])"#, vec!["?/?"]),
-            (r#"(map #'tool/call [{:server "a" :tool "b"}])"#, vec!["?/?"]),
+            (r#"(map tool/call [{:server "a" :tool "b"} {:server "a" :tool "c" :args {}}])"#, vec!["a/b", "a/c"]),
+            (
+                r#"(pmap tool/value [{:server "a" :tool "b" :args {:n (inc 1)}} {:server "a" :tool data/name}])"#,
+                vec!["a/?", "a/b"],
+            ),
+            (r#"(mapv tool/call [{:server "a" :tool "b" data/key 1}])"#, vec!["?/?"]),
+            (r#"(map tool/call data/requests)"#, vec!["?/?"]),
+            (r#"(map tool/call [(tool/value {:server "a" :tool "b"})])"#, vec!["?/?", "a/b"]),
+            (r#"(map (fn [f] (f 1)) [tool/call])"#, vec!["?/?"]),
+            (r#"(map #'tool/call [{:server "a" :tool "b"}])"#, vec!["a/b"]),
             (r#"(let [fs [#'tool/call]] ((first fs) {:server "a" :tool "b"}))"#, vec!["?/?"]),
             // These calls always fail.
             (r#"(tool/call {:server "a"})"#, vec![]),

@@ -49,7 +49,7 @@ fn of_site(program: &Program, site: &ToolCallSite) -> Option<ComputedCall> {
 }
 
 /// Returns the functions such as `tool/call` that are used as values.
-pub(crate) fn as_values(ir: &Ir) -> Vec<ComputedCall> {
+fn as_values(ir: &Ir) -> Vec<ComputedCall> {
     let mut found = Vec::new();
     if let Op::Const(value) = &ir.op
         && has_upstream_call(value)

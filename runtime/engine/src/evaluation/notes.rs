@@ -27,8 +27,9 @@ const REMEDY: &str = "A failed call has no :value, so data may be missing. Check
                       (if (:ok r) (:value r) (fail (:message r))), or call with tool/value, which ends the program when a call fails";
 
 /// The note on a program whose calls are not all known before it runs, if there is a policy.
-pub(super) const REACH_UNKNOWN: &str = "This program, or a function of its session, computes names of upstreams or tools, so that \
-                                        the tools that it reaches could not be checked in advance: the policy is checked at each call";
+pub(super) const REACH_UNKNOWN: &str = "This program, or a function of its session, computes names of upstreams or tools, or passes a \
+                                        function such as tool/call to others, so that the tools that it reaches could not be checked in \
+                                        advance: the policy is checked at each call";
 
 /// Returns the note on failed calls whose `:ok`, `:reason` and `:message` the program did not read. `calls` is the number of all
 /// calls.
