@@ -19,8 +19,8 @@ const NUMBERS: std::ops::Range<u64> = 1_000_000_000_000_000..(1 << 53);
 /// can be guessed permits to test guesses of the replaced texts.
 const MIN_KEY_BYTES: usize = 32;
 
-/// A secret key. Equal texts get equal replacements in all recordings with the same key, and without it nobody can test whether a
-/// replacement is that of a certain text. The `Debug` output does not contain it, and it is overwritten when the last copy is dropped.
+/// A secret key. Equal texts get equal replacements in all recordings with the same key. A person without the key cannot test
+/// whether a replacement is that of a certain text. The `Debug` output does not contain it, and it is overwritten when the last copy is dropped.
 #[derive(Clone)]
 pub struct ScrubKey(Arc<Zeroizing<Vec<u8>>>);
 
