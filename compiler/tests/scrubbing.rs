@@ -1,5 +1,7 @@
 //! Tests cassettes in which `--scrub` and `--scrub-pattern` have replaced values, by counters and with the key of `--scrub-key-env`.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where anything is wrong")]
+
 use std::fs;
 
 use crate::cassette::{Finished, Folder, server};
@@ -174,9 +176,9 @@ fn key_that_cannot_be_used_is_an_error_without_the_key() {
     let extend = ["repl", "--upstreams", "cassette:c.json", "--cassette-mode", "new-episodes", "upstreams.json", "-e", "1"];
     let inherits =
         |rule: &str| folder.read("upstreams.json").replace("\"transport\"", &format!("\"inherit_env\":{rule},\"transport\""));
-    let configs = [r#"["SCRUB_KEY"]"#, "true"].map(inherits);
-    folder.write("listed.json", &configs[0]);
-    folder.write("all.json", &configs[1]);
+    let [listed, all] = [r#"["SCRUB_KEY"]"#, "true"].map(inherits);
+    folder.write("listed.json", &listed);
+    folder.write("all.json", &all);
     fs::copy(folder.0.path().join("upstreams.lock.json"), folder.0.path().join("listed.lock.json")).unwrap();
     fs::copy(folder.0.path().join("upstreams.lock.json"), folder.0.path().join("all.lock.json")).unwrap();
     let pattern = ["--scrub-pattern", "an+"];
